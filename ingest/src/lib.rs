@@ -52,7 +52,14 @@ use crate::tracking::pipeline::{Lane, Pipeline};
 pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::Result<()> {
     let listener = runtime::http::listen(config.service.http.listen).context("binding the listen address")?;
     let app = start(&config, clock, &lifecycle).await?;
-    metrics::serve::serve("ingest", &config.service, &app.clock, sources(&app), &lifecycle)?;
+    metrics::serve::serve(
+        "ingest",
+        &config.service.http,
+        &config.service.telemetry,
+        &app.clock,
+        sources(&app),
+        &lifecycle,
+    )?;
     tracing::info!(listen = %listener.local_addr()?, "ingest is ready");
     let router = router::router(app, &TrustedProxies::new(&config.callers.trusted_proxies));
     let http = HttpConfig {

@@ -89,7 +89,8 @@ pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::
     let sources = Sources::default().pool("main", &app.pool);
     metrics::serve::serve(
         "webhook-consumer",
-        &config.service,
+        &config.service.http,
+        &config.service.telemetry,
         &app.clock,
         sources,
         &lifecycle,

@@ -3,10 +3,41 @@
 use std::path::PathBuf;
 
 use chrono::{Days, Months};
-use clap::Parser;
+use clap::{Args, Parser, ValueEnum};
 use runtime::config::{KeysConfig, ServiceConfig};
 
 use crate::upkeep::Retention;
+
+/// What a worker does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Role {
+    /// The steps of the pipeline, and periodic tasks.
+    Pipeline,
+    /// Sends webhooks. It has settings of its own.
+    Delivery,
+}
+
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Role")]
+pub struct RoleConfig {
+    /// What this worker does: `pipeline`, the steps and periodic tasks, or `delivery`, which sends webhooks and needs neither NATS nor the keys of
+    /// click ids and emails.
+    #[arg(long, env = "WORKER_ROLE", value_enum, default_value_t = Role::Pipeline)]
+    pub role: Role,
+}
+
+/// The role alone: which settings are read depends on it.
+#[derive(Debug, Parser)]
+#[command(ignore_errors = true, disable_help_flag = true, disable_version_flag = true)]
+struct RoleOnly {
+    #[command(flatten)]
+    config: RoleConfig,
+}
+
+/// The role of this process. One that is not valid counts as the default, and is reported with all settings.
+pub fn role() -> Role {
+    RoleOnly::try_parse().map_or(Role::Pipeline, |only| only.config.role)
+}
 
 /// Runs the steps of the referral tracking pipeline.
 #[derive(Debug, Clone, Parser)]
@@ -15,6 +46,8 @@ pub struct Config {
     /// HTTP for `/livez` and `/readyz` only.
     #[command(flatten)]
     pub service: ServiceConfig,
+    #[command(flatten)]
+    pub role: RoleConfig,
     #[command(flatten)]
     pub keys: KeysConfig,
     /// Database in MaxMind's format, of cities or of countries, by which clicks are located. It needs an ingest

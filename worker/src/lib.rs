@@ -1,10 +1,12 @@
-//! The steps of the pipeline, which turn batches of records into rows, one transaction a batch; and the worker's periodic tasks.
+//! The steps of the pipeline, which turn batches of records into rows, one transaction a batch; and the worker's periodic tasks. In its other
+//! role ([`delivery`]) a worker sends webhooks, and nothing else.
 //!
 //! Any number of workers may run side by side: they share durable consumers, rows are locked in one order, and
 //! every effect is recognised by its event.
 
 pub mod config;
 mod customer_lookup;
+pub mod delivery;
 mod late_leads;
 mod lead_rates;
 mod outbound;
@@ -185,7 +187,14 @@ impl Worker {
             self.topology,
             self.clock.clone(),
         );
-        metrics::serve::serve("worker", &config.service, &self.clock, sources, &self.lifecycle)?;
+        metrics::serve::serve(
+            "worker",
+            &config.service.http,
+            &config.service.telemetry,
+            &self.clock,
+            sources,
+            &self.lifecycle,
+        )?;
         tracing::info!(listen = %listener.local_addr()?, "worker is ready");
         let probe = Probe::start(self.lifecycle.tasks(), self.pool, notifications.acknowledges());
         Ok(http::serve(

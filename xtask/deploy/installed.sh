@@ -93,10 +93,10 @@ inside() {
     wait_for NATS curl --fail --silent http://127.0.0.1:8222/healthz
 
     (run_unit migrate) > /var/log/referral-tracker-migrate.log 2>&1
-    for service in worker ingest webhook-consumer; do
+    for service in worker delivery ingest webhook-consumer; do
         (run_unit "$service") > "/var/log/referral-tracker-$service.log" 2>&1 &
     done
-    for port in 8080 8081 8082; do
+    for port in 8080 8081 8082 8083; do
         wait_for "what listens on $port" curl --fail --silent "http://127.0.0.1:$port/readyz"
     done
     referral-tracker-ctl user create --email olive@shop.example --name Olive --workspace Shop --generate-password > /dev/null

@@ -102,7 +102,9 @@ def selectors_without_pods(resources):
             peers = [peer for rule in spec.get("ingress", []) for peer in rule.get("from", [])]
             peers += [peer for rule in spec.get("egress", []) for peer in rule.get("to", [])]
             wanted += [
-                peer["podSelector"]["matchLabels"] for peer in peers if "namespaceSelector" not in peer
+                peer["podSelector"]["matchLabels"]
+                for peer in peers
+                if "podSelector" in peer and "namespaceSelector" not in peer
             ]
         else:
             continue

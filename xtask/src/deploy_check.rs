@@ -50,7 +50,7 @@ const NATS_SETTINGS: [&str; 4] = [
 ];
 /// Two copies of the same file: Kustomize reads nothing outside its own directory.
 const NATS_USERS: [&str; 2] = ["deploy/nats/users.conf", "deploy/kubernetes/base/nats-users.conf"];
-const UNITS: [&str; 4] = ["ingest", "worker", "webhook-consumer", "migrate"];
+const UNITS: [&str; 5] = ["ingest", "worker", "delivery", "webhook-consumer", "migrate"];
 /// The exposure that systemd-analyze computes, in tenths; a unit without hardening has 96.
 const EXPOSURE_AT_MOST: &str = "15";
 

@@ -20,7 +20,7 @@ use harness::pids::Pids;
 use harness::process::{self, Running};
 use harness::progress::{Step, note};
 use harness::servers::{External, Servers, postgres, provide};
-use harness::services::{self, DEMO_PREFIX, INGEST, SERVICES, Service, WEBHOOK_CONSUMER, ctl};
+use harness::services::{self, DEMO_PREFIX, INGEST, PROGRAMS, SERVICES, Service, WEBHOOK_CONSUMER, ctl};
 use harness::stop::stop_area;
 
 use crate::{demo, walk};
@@ -126,8 +126,8 @@ fn build(checkout: &Checkout, interrupt: &Interrupt) -> Result<()> {
     let step = Step::start("Building (the first time takes some minutes)");
     let mut command = cargo(checkout);
     command.args(["build", "--package", "ctl"]);
-    for service in SERVICES {
-        command.args(["--package", service]);
+    for program in PROGRAMS {
+        command.args(["--package", program]);
     }
     process::run(&mut command, interrupt)?;
     step.done("built");

@@ -1,4 +1,4 @@
-//! Stripe's own libraries, which the tests compare our signatures with: pinned in `ingest/tests/oracles`, passed by environment
+//! Stripe's own libraries and those of Standard Webhooks, which the tests compare our signatures with: pinned in `ingest/tests/oracles`, passed by environment
 //! variables.
 
 use std::path::PathBuf;
@@ -30,9 +30,9 @@ impl Oracles {
         let mut javascript = Command::new(&self.node.program);
         javascript
             .env("NODE_PATH", &self.node_modules)
-            .args(["-e", "require('stripe')"]);
+            .args(["-e", "require('stripe'); require('standardwebhooks')"]);
         let mut python = Command::new(&self.python);
-        python.args(["-c", "import stripe"]);
+        python.args(["-c", "import standardwebhooks, stripe"]);
         process::output(&mut javascript).is_ok() && process::output(&mut python).is_ok()
     }
 }
@@ -45,7 +45,7 @@ pub(crate) fn provide(checkout: &Checkout, interrupt: &Interrupt) -> Result<Orac
         python: pinned.python("python"),
     };
     pinned.install(
-        "Stripe's libraries, which the signatures are compared with",
+        "Libraries of Stripe and of Standard Webhooks, which signatures are compared with",
         &oracles.node,
         || oracles.work(),
         interrupt,

@@ -72,7 +72,9 @@ pub(crate) fn test(checkout: &Checkout, args: &[String], interrupt: &Interrupt) 
         // With a filter: most tests do not need them, and those that do fail.
         Err(error) if !args.is_empty() => {
             interrupt.check()?;
-            note(format_args!("without Stripe's libraries: {error:#}"));
+            note(format_args!(
+                "without the libraries that signatures are compared with: {error:#}"
+            ));
             None
         }
         provided => Some(provided?),

@@ -21,7 +21,9 @@
 //! - [`program`]: a program's settings and their ranges.
 //! - [`processor`], [`sealed`]: the payment processor of a program, and its secrets at rest.
 //! - [`payment`]: the names of a payment, and what its processor took back of it.
-//! - [`outbound_event`], [`webhook`], [`webhook_endpoint`]: what others can be told, where, and how a webhook is signed.
+//! - [`outbound_event`], [`event_stream`]: what others can be told, and how far a reader has read it.
+//! - [`webhook_endpoint`], [`webhook_address`]: who is told by webhooks, and where they may be sent.
+//! - [`webhook`], [`webhook_attempt`]: how a webhook is signed, when it is sent again, and when an endpoint is disabled.
 //! - [`partner`]: memberships and referral links.
 //! - [`readiness`]: how far a program's set-up has come.
 //! - [`days`], [`performance`]: ranges of UTC days, and their figures on the dashboard.
@@ -53,7 +55,7 @@ pub use self::earnings::{adjustment, commission, ledger, payout, refund};
 pub use self::people::{account, management_key, permission, second_factor, user_code};
 pub use self::processors::{payer, payment, processor};
 pub use self::programs::{
-    event_stream, key_rotation, outbound_event, partner, program, readiness, tracking_token, webhook, webhook_endpoint,
+    event_stream, key_rotation, outbound_event, partner, program, readiness, tracking_token, webhook, webhook_address, webhook_attempt, webhook_endpoint,
 };
 pub use self::reports::{days, performance};
 pub use self::tracking::{

@@ -8,4 +8,6 @@ pub mod program;
 pub mod readiness;
 pub mod tracking_token;
 pub mod webhook;
+pub mod webhook_address;
+pub mod webhook_attempt;
 pub mod webhook_endpoint;

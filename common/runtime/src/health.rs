@@ -30,12 +30,13 @@ const BOUNDS: Bounds = Bounds {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DependencyHealth {
     pub postgres: bool,
-    pub jetstream: bool,
+    /// `None` of a process that does not need it.
+    pub jetstream: Option<bool>,
 }
 
 impl DependencyHealth {
     pub const fn all(self) -> bool {
-        self.postgres && self.jetstream
+        self.postgres && !matches!(self.jetstream, Some(false))
     }
 
     pub const fn status(self) -> StatusCode {
@@ -61,7 +62,16 @@ impl Probe {
         let jetstream = Arc::new(jetstream);
         let run = move |requests: Vec<()>| {
             let (pool, jetstream) = (pool.clone(), Arc::clone(&jetstream));
-            async move { vec![check(&pool, jetstream()).await; requests.len()] }
+            async move { vec![check(&pool, async { Some(jetstream().await) }).await; requests.len()] }
+        };
+        Self(Batcher::spawn(tasks, BOUNDS, |()| 1, run))
+    }
+
+    /// Of a process that needs nothing else.
+    pub fn of_postgres(tasks: &TaskTracker, pool: PgPool) -> Self {
+        let run = move |requests: Vec<()>| {
+            let pool = pool.clone();
+            async move { vec![check(&pool, std::future::ready(None)).await; requests.len()] }
         };
         Self(Batcher::spawn(tasks, BOUNDS, |()| 1, run))
     }
@@ -70,14 +80,14 @@ impl Probe {
     pub async fn check(&self) -> DependencyHealth {
         self.0.submit(()).await.unwrap_or(DependencyHealth {
             postgres: false,
-            jetstream: false,
+            jetstream: None,
         })
     }
 }
 
 /// Postgres must answer a query, and JetStream acknowledge a publish. Flushing the connection proves nothing: while the server is
 /// down, the flush waits.
-async fn check(pool: &PgPool, jetstream: impl Future<Output = bool>) -> DependencyHealth {
+async fn check(pool: &PgPool, jetstream: impl Future<Output = Option<bool>>) -> DependencyHealth {
     let query = sqlx::query_scalar::<_, i32>("SELECT 1").fetch_one(pool);
     let (postgres, jetstream) = tokio::join!(query, jetstream);
     DependencyHealth {
@@ -96,6 +106,9 @@ pub fn router(probe: Probe) -> Router {
 async fn readyz(State(probe): State<Probe>) -> (StatusCode, Json<Value>) {
     let health = probe.check().await;
     let DependencyHealth { postgres, jetstream } = health;
-    let body = json!({ "ready": health.all(), "postgres": postgres, "jetstream": jetstream });
+    let mut body = json!({ "ready": health.all(), "postgres": postgres });
+    if let Some(jetstream) = jetstream {
+        body["jetstream"] = jetstream.into();
+    }
     (health.status(), Json(body))
 }

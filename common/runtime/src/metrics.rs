@@ -25,9 +25,11 @@ pub type Gauge = prometheus_client::metrics::gauge::Gauge<f64, AtomicU64>;
 
 const INGEST: &[&str] = &["ingest"];
 const WORKER: &[&str] = &["worker"];
+const DELIVERY: &[&str] = &["delivery"];
+const WORKERS: &[&str] = &["worker", "delivery"];
 const EDGES: &[&str] = &["ingest", "webhook-consumer"];
 const RELAYS: &[&str] = &["worker", "webhook-consumer"];
-const ALL_SERVICES: &[&str] = &["ingest", "worker", "webhook-consumer"];
+const ALL_SERVICES: &[&str] = &["ingest", "worker", "delivery", "webhook-consumer"];
 
 /// Buckets of durations of requests and batches.
 const SECONDS: [f64; 14] = [
@@ -237,7 +239,7 @@ metrics! {
         "Messages received that were redeliveries");
     RELAYED: Counters<1> = counter("referral_relayed_total", ["what"], RELAYS,
         "Items that a relay resumed from PostgreSQL: claims, notifications, processor_events");
-    SOURCE_UP: Gauges<1> = gauge("referral_source_up", ["source"], WORKER,
+    SOURCE_UP: Gauges<1> = gauge("referral_source_up", ["source"], WORKERS,
         "1 if the source (postgres or jetstream) answered this scrape, else 0; at 0 its metrics are missing");
     CLAIMS_OPEN: Gauges<0> = gauge("referral_claims_open", [], WORKER,
         "Claimed sales that are neither recorded nor rejected");
@@ -281,6 +283,18 @@ metrics! {
         "Size of the stream, in bytes");
     STREAM_BYTES_MAX: Gauges<1> = gauge("referral_stream_bytes_max", ["subject"], WORKER,
         "Maximum size of the stream, in bytes");
+    DELIVERY_ATTEMPTS: Counters<1> = counter("referral_delivery_attempts_total", ["outcome"], DELIVERY,
+        "Attempts to send a webhook, by outcome: delivered, refused or gone (another status; 410), or why there was no answer");
+    DELIVERY_SECONDS: Histograms<0> = seconds("referral_delivery_attempt_seconds", [], DELIVERY,
+        "Duration of one attempt to send a webhook");
+    DELIVERY_IN_FLIGHT: Gauges<0> = gauge("referral_delivery_in_flight", [], DELIVERY,
+        "Webhooks in flight");
+    DELIVERY_IN_FLIGHT_MAX: Gauges<0> = gauge("referral_delivery_in_flight_max", [], DELIVERY,
+        "Maximum number of webhooks in flight");
+    DELIVERY_OLDEST: Gauges<0> = gauge("referral_delivery_oldest_seconds", [], DELIVERY,
+        "Time since the oldest webhook was due that is not in flight, 0 if there is none");
+    ENDPOINTS_DISABLED: Gauges<1> = gauge("referral_webhook_endpoints_disabled", ["reason"], DELIVERY,
+        "Disabled webhook endpoints; the reason is by_hand, gone or failing");
 }
 
 /// A count as histograms and gauges take it.

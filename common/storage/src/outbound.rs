@@ -8,3 +8,5 @@ pub mod outbound_sales;
 pub mod stream_events;
 pub mod webhook_deliveries;
 pub mod webhook_endpoints;
+pub mod webhook_health;
+pub mod webhook_queue;

@@ -16,6 +16,7 @@ mod logged_services;
 pub mod managed;
 mod people;
 mod program;
+mod receiver;
 pub mod recomputation;
 mod requests;
 pub mod rows;
@@ -23,6 +24,7 @@ mod shop;
 mod stack;
 mod streams;
 pub mod told;
+pub mod webhooks;
 
 pub use self::ctl::{Ran, ctl, ctl_reading, succeeds};
 pub use self::edge::{
@@ -32,6 +34,7 @@ pub use self::fixtures::{digests, mark_for_rotation, pay_out, switched_customer,
 pub use self::logged_services::LoggedServices;
 pub use self::people::{PASSWORD, Person, Workspace};
 pub use self::program::{Partner, Program, noon, percentage};
+pub use self::receiver::{Receiver, Reply, Webhook};
 pub use self::requests::Answer;
 pub use self::shop::{Shop, reasons, sell};
 pub use self::stack::Stack;

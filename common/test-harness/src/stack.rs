@@ -117,6 +117,7 @@ impl Stack {
             ("MANAGEMENT_LIMIT", "1000000".to_owned()),
             ("UNKNOWN_TOKEN_LIMIT", "1000000".to_owned()),
             ("TRUSTED_PROXIES", "127.0.0.0/8".to_owned()),
+            ("WEBHOOK_ALLOW_LOOPBACK", "true".to_owned()),
         ];
         let http = reqwest::Client::builder().no_proxy().build().unwrap();
         Self {
@@ -146,6 +147,17 @@ impl Stack {
         let config = worker::config::Config::parse_from(self.flags::<worker::config::Config>(address));
         let lifecycle = Lifecycle::new();
         let run = worker::run(config, self.clock.clone(), lifecycle.clone());
+        self.workers.push((lifecycle, SERVICES.spawn(run)));
+        address
+    }
+
+    /// Starts a worker in the delivery role, which may send to loopback, and returns the address of its health endpoints.
+    pub fn start_delivery(&mut self) -> SocketAddr {
+        use worker::delivery::config::DeliveryConfig;
+        let address = free_address();
+        let config = DeliveryConfig::parse_from(self.flags::<DeliveryConfig>(address));
+        let lifecycle = Lifecycle::new();
+        let run = worker::delivery::run(config, self.clock.clone(), lifecycle.clone());
         self.workers.push((lifecycle, SERVICES.spawn(run)));
         address
     }

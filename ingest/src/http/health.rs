@@ -48,7 +48,7 @@ pub async fn readyz(State(app): State<App>) -> Response {
     let readiness = Readiness {
         ready: answering.all(),
         postgres: answering.postgres,
-        jetstream: answering.jetstream,
+        jetstream: answering.jetstream == Some(true),
     };
     (answering.status(), Json(readiness)).into_response()
 }

@@ -13,6 +13,8 @@ pub(super) async fn pending(pool: &PgPool, jetstream: &Context) -> Result<Vec<St
         "SELECT 'open claims', count(*) FROM transaction_claims WHERE state = 'open'
          UNION ALL SELECT 'unsent messages in the outbox', count(*) FROM outbox
          UNION ALL SELECT 'parked refunds', count(*) FROM parked_refunds
+         UNION ALL SELECT 'outbound events without a position', count(*) FROM outbound_events WHERE position IS NULL
+         UNION ALL SELECT 'webhooks', count(*) FROM webhook_queue
          UNION ALL SELECT 'processor events to be retried soon', count(*) FROM processor_events
                    WHERE state = 'open' OR (state = 'parked' AND relay_after < now() + interval '1 minute')",
     )

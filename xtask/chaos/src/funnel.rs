@@ -18,6 +18,7 @@ use super::rng::Rng;
 
 mod crowds;
 mod payments;
+pub(super) mod subscriber;
 
 pub(super) use self::crowds::{click_often, keep_buying};
 pub(super) use self::payments::resend;

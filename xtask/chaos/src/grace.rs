@@ -29,6 +29,7 @@ impl RunningRound<'_, '_> {
             self.violations
                 .extend(visible_failures(&calls, Answer::is_unknown));
             self.shut_down_and_wait(&Service::WORKERS)?;
+            self.shut_down_and_wait(&Service::DELIVERIES)?;
         }
         for service in Service::ALL {
             self.stack.start_service(service, &[])?;

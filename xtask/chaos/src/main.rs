@@ -1,6 +1,6 @@
 //! `cargo xtask chaos`: injects faults under load, and checks that nothing is lost and nothing is counted twice.
 //!
-//! Its own stack: two ingests, two workers, a webhook consumer, each connected to each server through a proxy that can fail. A round is
+//! Its own stack: two ingests, two workers, two deliveries, a webhook consumer, each connected to each server through a proxy that can fail. A round is
 //! load by simulated visitors with a journal of requests and answers (`funnel.rs`, `journal.rs`), faults drawn from its seed
 //! (`schedule.rs`, `faults.rs`), recovery, draining, and the reconciliation of the journal with the rows (`reconcile.rs`). A violation
 //! ends the command and keeps journal, logs and data.

@@ -12,6 +12,7 @@ use tokio::task::JoinHandle;
 
 use super::drain;
 use super::faults::is_possible;
+use super::funnel::subscriber::Subscriber;
 use super::funnel::{Load, Phase, RetryBehaviour, Simulation, probe, visit, warm_up};
 use super::journal::{Answer, Call, Journal};
 use super::market::Market;
@@ -60,6 +61,7 @@ pub(super) struct RunningRound<'a, 'b> {
     pub(super) stack: &'a mut Stack<'b>,
     pub(super) round: &'a Round,
     pub(super) simulation: Arc<Simulation>,
+    pub(super) subscriber: Subscriber,
     /// Of other programs, with their own journals.
     pub(super) others: Vec<Arc<Simulation>>,
     /// A directory.
@@ -88,6 +90,7 @@ fn run_here(stack: &mut Stack<'_>, round: &Round, journals: &Path) -> Result<Out
     let (phase, seen) = watch::channel(Phase::Load);
     let journal = journals.join(format!("round-{}.jsonl", round.number));
     let simulation = Arc::new(stack.simulation(round, &journal, seen)?);
+    let subscriber = stack.subscriber(round, &simulation, phase.subscribe())?;
     let known = stack.runtime.block_on(warm_up(Arc::clone(&simulation)))?;
     let customer_key = known.context("no customer could be created before the first fault")?;
     let visitors: Vec<_> = (0..simulation.load.visitors())
@@ -97,6 +100,7 @@ fn run_here(stack: &mut Stack<'_>, round: &Round, journals: &Path) -> Result<Out
         stack,
         round,
         simulation,
+        subscriber,
         others: Vec::new(),
         journals,
         customer_key,
@@ -141,6 +145,22 @@ impl Stack<'_> {
             phase,
             complaints: Mutex::default(),
         })
+    }
+}
+
+impl Stack<'_> {
+    /// Of the round's program.
+    fn subscriber(
+        &self,
+        round: &Round,
+        simulation: &Simulation,
+        phase: watch::Receiver<Phase>,
+    ) -> Result<Subscriber> {
+        let sealing_key = self.env.get("SECRETS_KEYS").context("no sealing key")?;
+        let mut rng = Rng::of(round.seed, u64::MAX - 2);
+        let program_id = simulation.market.program_id;
+        let starting = Subscriber::start(&self.pool, program_id, sealing_key, &mut rng, phase);
+        self.runtime.block_on(starting)
     }
 }
 
@@ -308,6 +328,10 @@ impl RunningRound<'_, '_> {
                 .extend(violations(&other.journal.calls()?, &rows, allowed));
         }
         self.violations.extend(dead_letters);
+        let subscribed = self.subscriber.violations(&self.stack.pool);
+        let (webhooks, missed) = self.stack.runtime.block_on(subscribed)?;
+        self.notes.push(format!("{webhooks} webhooks"));
+        self.violations.extend(missed);
         self.violations.append(&mut self.stack.surprises);
         let mut complaints = self
             .simulation

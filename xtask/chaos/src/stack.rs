@@ -20,7 +20,7 @@ use harness::ports::Ports;
 use harness::process::{self, Running, in_own_session, tail};
 use harness::progress::{Step, note};
 use harness::servers::{self, Servers, nats, postgres, provide};
-use harness::services::{ctl, readiness};
+use harness::services::{DELIVERY, ctl, program, readiness};
 use harness::stop::start_empty;
 use harness::stop::stop_area;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
@@ -28,6 +28,7 @@ use sqlx::{AssertSqlSafe, PgPool};
 use tokio::runtime::Runtime;
 
 use super::disk::Disk;
+use super::funnel::subscriber::TIMEOUT_MS;
 use super::proxy::{Proxy, address_of};
 use super::schedule::{Server, Service};
 
@@ -195,11 +196,14 @@ impl<'a> Stack<'a> {
 
     /// `more`: settings of this process only.
     pub(super) fn start_service(&mut self, service: Service, more: &[(&str, String)]) -> Result<()> {
-        let mut command = in_own_session(self.programs.join(service.program()));
+        let mut command = in_own_session(self.programs.join(program(service.program())));
         command
             .current_dir(&self.checkout.root)
             .envs(self.env.iter())
             .env("LISTEN", self.address(service).to_string());
+        if service.program() == DELIVERY {
+            command.env("WORKER_ROLE", DELIVERY);
+        }
         for server in Server::ALL {
             let name = format!(
                 "{}_URL",
@@ -405,6 +409,8 @@ fn settings() -> Vec<(&'static str, String)> {
     vec![
         ("STREAM_MAX_BYTES", STREAM_MAX_BYTES.to_string()),
         ("ACK_WAIT_MS", ACK_WAIT_MS.to_string()),
+        ("WEBHOOK_ALLOW_LOOPBACK", "true".to_owned()),
+        ("WEBHOOK_TIMEOUT_MS", TIMEOUT_MS.to_string()),
         // The limiter counts, and never refuses.
         ("CLICK_LIMIT", u32::MAX.to_string()),
         ("LEAD_LIMIT", u32::MAX.to_string()),

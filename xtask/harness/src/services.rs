@@ -18,8 +18,12 @@ use crate::progress::Step;
 
 pub const INGEST: &str = "ingest";
 pub const WEBHOOK_CONSUMER: &str = "webhook-consumer";
+/// The worker's role that sends webhooks.
+pub const DELIVERY: &str = "delivery";
 /// In the order of their start; they stop in reverse order: the edges first, while the worker still answers them.
-pub const SERVICES: [&str; 3] = ["worker", WEBHOOK_CONSUMER, INGEST];
+pub const SERVICES: [&str; 4] = ["worker", DELIVERY, WEBHOOK_CONSUMER, INGEST];
+/// What is built for them.
+pub const PROGRAMS: [&str; 3] = ["worker", WEBHOOK_CONSUMER, INGEST];
 
 /// Prefix of the variables that `ctl seed-demo` prints.
 pub const DEMO_PREFIX: &str = "DEMO_";
@@ -66,10 +70,15 @@ pub fn start(checkout: &Checkout, area: &Area, env: &EnvFile, running: &mut Runn
     SERVICES
         .into_iter()
         .map(|name| {
-            let command = in_own_session(checkout.bin_dir.join(name));
+            let command = in_own_session(checkout.bin_dir.join(program(name)));
             start_as(name, command, checkout, area, env, &mut ports, running)
         })
         .collect()
+}
+
+/// The program of a service.
+pub fn program(service: &str) -> &str {
+    if service == DELIVERY { "worker" } else { service }
 }
 
 /// Starts a service under a name, by a command made by [`in_own_session`].
@@ -92,7 +101,12 @@ pub fn start_as(
         // The shell's address would be the same for all services.
         .env_remove("METRICS_LISTEN")
         // So that this machine can send X-Forwarded-For.
-        .env("TRUSTED_PROXIES", "127.0.0.0/8,::1/128");
+        .env("TRUSTED_PROXIES", "127.0.0.0/8,::1/128")
+        // So that a receiver on this machine is sent webhooks.
+        .env("WEBHOOK_ALLOW_LOOPBACK", "true");
+    if name == DELIVERY {
+        command.env("WORKER_ROLE", DELIVERY);
+    }
     running.start(name, command, area.log(name), StopSignal::Term)?;
     Ok(Service { name, port })
 }

@@ -23,7 +23,7 @@ pub fn page() -> String {
     for metric in ALL {
         let labels: Vec<String> = metric.labels().iter().map(|label| format!("`{label}`")).collect();
         let services = match metric.services() {
-            services if services.len() == 3 => "all".to_owned(),
+            services if services.len() == 4 => "all".to_owned(),
             services => services.join(", "),
         };
         let _ = writeln!(

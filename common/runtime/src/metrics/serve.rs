@@ -21,7 +21,7 @@ use super::{ALL, BUILD_INFO, POOL_CONNECTIONS, POOL_CONNECTIONS_MAX, STARTED};
 
 use crate::batch::{Batcher, Bounds};
 use crate::clock::Clock;
-use crate::config::{HttpConfig, ServiceConfig};
+use crate::config::{HttpConfig, TelemetryConfig};
 use crate::lifecycle::Lifecycle;
 
 const BOUNDS: Bounds = Bounds {
@@ -88,12 +88,13 @@ impl Sources {
 /// Serves this process's metrics until shutdown, if `METRICS_LISTEN` is set. Fails if the address cannot be bound.
 pub fn serve(
     service: &'static str,
-    config: &ServiceConfig,
+    http: &HttpConfig,
+    telemetry: &TelemetryConfig,
     clock: &Clock,
     sources: Sources,
     lifecycle: &Lifecycle,
 ) -> anyhow::Result<()> {
-    let Some(listen) = config.telemetry.metrics_listen else {
+    let Some(listen) = telemetry.metrics_listen else {
         return Ok(());
     };
     let version = env!("CARGO_PKG_VERSION");
@@ -107,7 +108,7 @@ pub fn serve(
     let http = HttpConfig {
         listen,
         max_connections: MAX_CONNECTIONS,
-        ..config.http.clone()
+        ..http.clone()
     };
     let router = router(sources, lifecycle);
     let serving = lifecycle.clone();

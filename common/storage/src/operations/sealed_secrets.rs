@@ -1,5 +1,4 @@
-//! The sealed secrets of an installation, wherever they are: authenticator apps, webhook secrets of processors, and what our webhooks are
-//! signed with.
+//! The sealed secrets of an installation, wherever they are: authenticator apps, processors' webhook secrets, and the secrets that sign webhooks of ours.
 //!
 //! Each transaction reseals [`AT_ONCE`] rows, in the order of their ids. Who changes one of these secrets waits until it ends. An interrupted
 //! run may be repeated.
@@ -133,7 +132,7 @@ impl Run<'_> {
         Ok(rows.last().map(|row| row.program_id))
     }
 
-    /// Those after this endpoint of webhooks; the last endpoint, if there are any.
+    /// Those after this endpoint; the last endpoint, if there are any.
     async fn signing_secrets(&mut self, pool: &PgPool, after: i64) -> StorageResult<Option<i64>> {
         let mut transaction = pool.begin().await?;
         let rows = sqlx::query!(
@@ -144,38 +143,32 @@ impl Run<'_> {
         )
         .fetch_all(&mut *transaction)
         .await?;
+        let mut resealed = Vec::new();
         for row in &rows {
             let purpose = SigningSecret::purpose(WebhookEndpointId::new(row.id));
             let secret = self.reseal(&row.secret_sealed, &purpose);
             let previous = row.previous_secret_sealed.as_ref();
             let previous = previous.and_then(|sealed| self.reseal(sealed, &purpose));
             if secret.is_some() || previous.is_some() {
-                replace_signing_secrets(&mut transaction, row.id, secret, previous).await?;
+                resealed.push((row.id, secret, previous));
             }
         }
+        unnest!(
+            query,
+            "UPDATE webhook_endpoints w
+             SET secret_sealed = coalesce(r.secret, w.secret_sealed),
+                 previous_secret_sealed = coalesce(r.previous, w.previous_secret_sealed)
+             FROM UNNEST($1::bigint[], $2::bytea[], $3::bytea[]) AS r (endpoint_id, secret, previous) WHERE w.id = r.endpoint_id",
+            (endpoint_id, secret, previous) in resealed =>
+                endpoints: i64 = *endpoint_id,
+                secrets: Option<&[u8]> = secret.as_deref(),
+                previous_secrets: Option<&[u8]> = previous.as_deref()
+        )
+        .execute(&mut *transaction)
+        .await?;
         transaction.commit().await?;
         Ok(rows.last().map(|row| row.id))
     }
-}
-
-/// As [`replace`], of an endpoint of webhooks.
-async fn replace_signing_secrets(
-    connection: &mut PgConnection,
-    endpoint_id: i64,
-    secret: Option<Vec<u8>>,
-    previous: Option<Vec<u8>>,
-) -> StorageResult<()> {
-    sqlx::query!(
-        "UPDATE webhook_endpoints
-         SET secret_sealed = coalesce($2, secret_sealed), previous_secret_sealed = coalesce($3, previous_secret_sealed)
-         WHERE id = $1",
-        endpoint_id,
-        secret,
-        previous,
-    )
-    .execute(connection)
-    .await?;
-    Ok(())
 }
 
 /// `None` leaves a secret as it is.

@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use crate::batch::unnest;
 use crate::error::StorageResult;
+use crate::outbound::webhook_queue::LONGEST_LEASE;
 use domain::ids::{CustomerId, EventId, ProgramId};
 use domain::outbound_event::OutboundEventType;
 use messages::outbound_event::OutboundEvent;
@@ -151,14 +152,22 @@ pub async fn place(
            ), queued AS (
                INSERT INTO webhook_queue (endpoint_id, program_id, event_id, event_type, event_created_at, position, customer_id,
                                           created_at, due_at)
-               SELECT w.id, p.program_id, p.event_id, p.event_type, p.created_at, p.position, p.customer_id, $1, $1
+               SELECT w.id, p.program_id, p.event_id, p.event_type, p.created_at, p.position, p.customer_id, $1,
+                      CASE WHEN before.due_at > $3 THEN before.due_at ELSE $1 END
                FROM placed p
                JOIN webhook_endpoints w ON w.program_id = p.program_id AND w.disabled_at IS NULL AND p.event_type = ANY(w.event_types)
+               -- Waits for its next attempt: this one waits with it.
+               LEFT JOIN LATERAL (
+                   SELECT q.due_at FROM webhook_queue q
+                   WHERE q.endpoint_id = w.id AND q.customer_id = p.customer_id AND NOT q.is_replay
+                   ORDER BY q.position DESC LIMIT 1
+               ) before ON true
                ORDER BY p.position, w.id
            )
            SELECT count(*) AS "placed!" FROM placed"#,
         now,
         limit,
+        now + LONGEST_LEASE,
     )
     .fetch_one(connection)
     .await?;

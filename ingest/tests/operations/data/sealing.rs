@@ -1,15 +1,16 @@
 //! `ctl secrets reseal`: an installation's key is replaced, and the one before is thrown away.
 
+use chrono::TimeDelta;
 use domain::account::UserKind;
-use domain::ids::{UserId, WebhookEndpointId};
+use domain::ids::UserId;
+use domain::outbound_event::OutboundEventType::LeadCreated;
 use domain::sealed::SealingKeys;
 use domain::second_factor::AuthenticatorSecret;
 use domain::webhook::SigningSecret;
-use serde_json::json;
 use sqlx::Row;
-use storage::second_factors;
+use storage::{second_factors, webhook_health};
 use test_harness::hooks::{self, Hooks};
-use test_harness::{Stack, ctl, succeeds};
+use test_harness::{Stack, ctl, succeeds, webhooks};
 
 /// The stack's own, and the one that replaces it.
 const BEFORE: &str = "3333333333333333333333333333333333333333333333333333333333333333";
@@ -36,14 +37,12 @@ async fn what_a_replaced_key_had_sealed_opens_without_it() {
     let mut stack = Stack::start().await;
     let program = hooks::connected(&stack).await;
     let before = SealingKeys::new(&[0x33; 32], &[]);
+    // With the secret before, which signs beside it.
+    let (endpoint_id, _) =
+        webhooks::endpoint(&stack, &program, "https://shop.example/", &[LeadCreated]).await;
+    let signing = SigningSecret::generate([8; 32]);
+    webhooks::rotate(&stack, endpoint_id, &signing, TimeDelta::hours(24)).await;
     app_of_a_user(&stack, &before, "olive@shop.example").await;
-    let owner = stack.owner_of(&program).await;
-    let path = format!(
-        "/api/advertiser/affiliate-programs/{}/webhook-endpoints",
-        program.program_id
-    );
-    let body = json!({ "url": "https://hooks.shop.example/", "event_types": ["sale.recorded"] });
-    let endpoint = stack.created(&path, Some(&owner.token), body).await.body["data"].clone();
     // Of another installation's copy: nothing opens it, and it stays as it is.
     let lost = app_of_a_user(&stack, &SealingKeys::new(&[0x55; 32], &[]), "sam@shop.example").await;
 
@@ -52,7 +51,7 @@ async fn what_a_replaced_key_had_sealed_opens_without_it() {
     assert!(!ran.ok, "{ran:?}");
     assert_eq!(
         ran.out,
-        "3 secrets sealed with the first key, 0 were before, 1 cannot be opened with any\n"
+        "4 secrets sealed with the first key, 0 were before, 1 cannot be opened with any\n"
     );
     sqlx::query("DELETE FROM second_factors WHERE user_id = $1")
         .bind(lost)
@@ -63,10 +62,21 @@ async fn what_a_replaced_key_had_sealed_opens_without_it() {
     let again = succeeds(&stack, &["secrets", "reseal"]).await;
     assert_eq!(
         again.out,
-        "0 secrets sealed with the first key, 3 were before, 0 cannot be opened with any\n"
+        "0 secrets sealed with the first key, 4 were before, 0 cannot be opened with any\n"
     );
 
-    // The new key alone checks a processor's signature, and knows the user's app.
+    // The new key alone signs webhooks, with both secrets.
+    let mut connection = stack.pool().acquire().await.unwrap();
+    let after = SealingKeys::new(&[0x44; 32], &[]);
+    let ids = [endpoint_id.get()];
+    let targets = webhook_health::targets(&mut connection, &after, &ids, stack.clock.now())
+        .await
+        .unwrap();
+    let secrets = targets[&endpoint_id].secrets.clone().unwrap();
+    assert!(secrets.len() == 2 && secrets[0] == signing);
+    drop(connection);
+
+    // It checks a processor's signature, and knows the user's app.
     let consumer = Hooks::start(&mut stack).await;
     let event = hooks::event(&stack, "checkout.session.completed.acacia", &program, "user-1");
     hooks::accepted(&consumer.deliver(&stack, &program, &event).await);
@@ -76,11 +86,6 @@ async fn what_a_replaced_key_had_sealed_opens_without_it() {
         .unwrap();
     let sealed: Vec<u8> = row.get("secret_sealed");
     let user_id = UserId::new(row.get("user_id"));
-    let after = SealingKeys::new(&[0x44; 32], &[]);
-    let opened = after.open(&sealed, &AuthenticatorSecret::purpose(user_id));
+    let opened = SealingKeys::new(&[0x44; 32], &[]).open(&sealed, &AuthenticatorSecret::purpose(user_id));
     assert_eq!(opened.unwrap(), b"twenty bytes of base");
-    let sealed: Vec<u8> = stack.value("SELECT secret_sealed FROM webhook_endpoints").await;
-    let purpose = SigningSecret::purpose(WebhookEndpointId::new(endpoint["id"].as_i64().unwrap()));
-    let opened = SigningSecret::from_opened(&after.open(&sealed, &purpose).unwrap()).unwrap();
-    assert_eq!(endpoint["secret"], opened.text());
 }

@@ -33,6 +33,7 @@ fn known() -> BTreeMap<&'static str, BTreeSet<String>> {
     BTreeMap::from([
         ("ingest", of::<ingest::config::Config>()),
         ("worker", of::<worker::config::Config>()),
+        ("delivery", of::<worker::delivery::config::DeliveryConfig>()),
         ("webhook-consumer", of::<webhook_consumer::config::Config>()),
         ("ctl", of_ctl()),
     ])
@@ -75,7 +76,10 @@ fn the_compose_file_sets_what_the_services_have() {
     let compose: Value = serde_saphyr::from_str(&read("compose.yaml")).unwrap();
     let mut seen = 0;
     for (name, service) in compose["services"].as_object().unwrap() {
-        let program = service["command"][0].as_str().unwrap_or_default();
+        let program = match service["command"][2].as_str() {
+            Some("delivery") => "delivery",
+            _ => service["command"][0].as_str().unwrap_or_default(),
+        };
         if !service["image"]
             .as_str()
             .unwrap()
@@ -93,7 +97,7 @@ fn the_compose_file_sets_what_the_services_have() {
         assert!(wrong.is_empty(), "{name}: {wrong:?}");
         seen += 1;
     }
-    assert_eq!(seen, 5);
+    assert_eq!(seen, 6);
 }
 
 #[test]
@@ -101,6 +105,7 @@ fn the_manifests_set_what_the_services_have() {
     for (file, program) in [
         ("ingest", "ingest"),
         ("worker", "worker"),
+        ("delivery", "delivery"),
         ("webhook-consumer", "webhook-consumer"),
         ("migrate", "ctl"),
         ("operator", "ctl"),
@@ -160,6 +165,9 @@ fn units_and_image_set_what_the_services_have() {
         let wrong = unknown(program, Unit::of(program).environment().into_keys());
         assert!(wrong.is_empty(), "{program}: {wrong:?}");
     }
+    // Some of what all services share is not for this role.
+    let wrong = unknown("delivery", Unit::of("delivery").set().into_keys());
+    assert!(wrong.is_empty(), "{wrong:?}");
     let wrong = unknown("ctl", Unit::of("migrate").set().into_keys());
     assert!(wrong.is_empty(), "{wrong:?}");
     let image = read("Dockerfile");

@@ -113,7 +113,7 @@ async fn each_unit_starts_what_it_says_and_ends_when_told() {
     let stack = Stack::without_services(Clock::system()).await;
     let dir = std::env::temp_dir().join(unique_name());
     let log = dir.join("log");
-    for name in ["worker", "ingest", "webhook-consumer"] {
+    for name in ["worker", "delivery", "ingest", "webhook-consumer"] {
         let unit = Unit::of(name);
         let credentials = dir.join(name);
         write_credentials(&credentials, &unit, &stack);

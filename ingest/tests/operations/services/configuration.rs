@@ -15,6 +15,7 @@ fn the_page_about_settings_is_up_to_date() {
     let page = reference::page(&[
         ("ingest", ingest::config::Config::command()),
         ("worker", worker::config::Config::command()),
+        ("delivery", worker::delivery::config::DeliveryConfig::command()),
         ("webhook-consumer", webhook_consumer::config::Config::command()),
     ]);
     let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/configuration.md");

@@ -3,25 +3,33 @@
 use std::fmt;
 use std::time::Duration;
 
+use harness::services::DELIVERY;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Service {
     Ingest1,
     Ingest2,
     Worker1,
     Worker2,
+    Delivery1,
+    Delivery2,
     WebhookConsumer,
 }
 
 impl Service {
-    pub(crate) const ALL: [Self; 5] = [
+    pub(crate) const ALL: [Self; 7] = [
         Self::Worker1,
         Self::Worker2,
+        Self::Delivery1,
+        Self::Delivery2,
         Self::WebhookConsumer,
         Self::Ingest1,
         Self::Ingest2,
     ];
     pub(crate) const INGESTS: [Self; 2] = [Self::Ingest1, Self::Ingest2];
     pub(crate) const WORKERS: [Self; 2] = [Self::Worker1, Self::Worker2];
+    /// Workers in the delivery role.
+    pub(crate) const DELIVERIES: [Self; 2] = [Self::Delivery1, Self::Delivery2];
 
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -29,6 +37,8 @@ impl Service {
             Self::Ingest2 => "ingest-2",
             Self::Worker1 => "worker-1",
             Self::Worker2 => "worker-2",
+            Self::Delivery1 => "delivery-1",
+            Self::Delivery2 => "delivery-2",
             Self::WebhookConsumer => "webhook-consumer",
         }
     }
@@ -37,6 +47,7 @@ impl Service {
         match self {
             Self::Ingest1 | Self::Ingest2 => "ingest",
             Self::Worker1 | Self::Worker2 => "worker",
+            Self::Delivery1 | Self::Delivery2 => DELIVERY,
             Self::WebhookConsumer => "webhook-consumer",
         }
     }

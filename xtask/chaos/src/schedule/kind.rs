@@ -8,16 +8,18 @@ use crate::rng::Rng;
 pub(super) enum Program {
     Ingest,
     Worker,
+    Delivery,
     WebhookConsumer,
 }
 
 impl Program {
-    const ALL: [Self; 3] = [Self::Ingest, Self::Worker, Self::WebhookConsumer];
+    const ALL: [Self; 4] = [Self::Ingest, Self::Worker, Self::Delivery, Self::WebhookConsumer];
 
     fn service(self, rng: &mut Rng) -> Service {
         match self {
             Self::Ingest => rng.pick(&Service::INGESTS),
             Self::Worker => rng.pick(&Service::WORKERS),
+            Self::Delivery => rng.pick(&Service::DELIVERIES),
             Self::WebhookConsumer => Service::WebhookConsumer,
         }
     }
@@ -35,6 +37,13 @@ impl Program {
                 "worker.before_ack",
                 "worker.after_outbox_publish",
                 AFTER_RELAY,
+            ],
+            Self::Delivery => &[
+                "delivery.after_place",
+                "delivery.after_take",
+                "delivery.after_send",
+                "delivery.before_finish",
+                "delivery.after_finish",
             ],
             Self::WebhookConsumer => &[
                 "webhook-consumer.after_commit",

@@ -1,0 +1,86 @@
+//! The only HTTP client of the service, for the worker's delivery role.
+//!
+//! One attempt: resolve the host, check every address, connect to a checked one, TLS in the host's name, send, read the status and a little of
+//! the answer. No redirects, no proxies, no cookies, and nothing of the environment. Connections are kept for a minute at most: then the host is
+//! resolved and checked again.
+
+mod connect;
+mod error;
+mod idle;
+mod resolve;
+mod send;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::webhook::WebhookUrl;
+use domain::webhook_address::AllowedAddresses;
+use tokio::time::timeout;
+
+pub use self::connect::{RootsError, roots};
+pub use self::error::AttemptError;
+pub use self::resolve::{Resolve, Resolved, SystemResolver};
+pub use self::send::{Answer, Message};
+
+use self::connect::Connector;
+use self::idle::IdleConnections;
+
+/// Sends webhooks. Clones share connections.
+#[derive(Clone)]
+pub struct Client(Arc<Inner>);
+
+struct Inner {
+    connector: Connector,
+    idle: IdleConnections,
+    within: Duration,
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Client")
+    }
+}
+
+impl Client {
+    /// `within` is the time for a whole attempt, from resolving the host to the end of the answer.
+    pub fn new(
+        allowed: AllowedAddresses,
+        resolver: Arc<dyn Resolve>,
+        roots: rustls::RootCertStore,
+        within: Duration,
+    ) -> Result<Self, rustls::Error> {
+        Ok(Self(Arc::new(Inner {
+            connector: Connector::new(allowed, resolver, roots)?,
+            idle: IdleConnections::default(),
+            within,
+        })))
+    }
+
+    /// One attempt. An answer of any status is `Ok`.
+    pub async fn send(&self, url: &WebhookUrl, message: &Message) -> Result<Answer, AttemptError> {
+        timeout(self.0.within, self.0.attempt(url, message))
+            .await
+            .unwrap_or(Err(AttemptError::TimedOut))
+    }
+}
+
+impl Inner {
+    async fn attempt(&self, url: &WebhookUrl, message: &Message) -> Result<Answer, AttemptError> {
+        let target = send::Target::of(url)?;
+        if let Some(mut kept) = self.idle.take(&target.origin) {
+            match send::send(&mut kept, &target, message).await {
+                Ok((answer, whole)) => {
+                    self.idle.keep(target.origin, kept, whole);
+                    return Ok(answer);
+                }
+                // The receiver may have closed it just now: a fresh connection decides.
+                Err(_) => drop(kept),
+            }
+        }
+        let mut connection = self.connector.connect(&target.origin).await?;
+        let (answer, whole) = send::send(&mut connection, &target, message).await?;
+        self.idle.keep(target.origin, connection, whole);
+        Ok(answer)
+    }
+}

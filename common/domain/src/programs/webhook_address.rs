@@ -1,0 +1,242 @@
+//! Where webhooks may be sent: an address that is public, or one that the operator allows.
+//!
+//! A table of what is not public, because whoever names an endpoint must not reach what this installation's machines reach. An IPv6 address
+//! that leads to an IPv4 one is judged by that one, or not reached at all.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+
+/// Not public, by IANA's registry of special purposes. Documentation of each: RFC 6890 and those it lists.
+const NOT_PUBLIC_V4: [(Ipv4Net, &str); 17] = [
+    (v4([0, 0, 0, 0], 8), "this network"),
+    (v4([10, 0, 0, 0], 8), "private"),
+    (v4([100, 64, 0, 0], 10), "carrier-grade NAT"),
+    (v4([127, 0, 0, 0], 8), "loopback"),
+    // Clouds have their metadata at 169.254.169.254.
+    (v4([169, 254, 0, 0], 16), "link-local"),
+    (v4([172, 16, 0, 0], 12), "private"),
+    (v4([192, 0, 0, 0], 24), "protocol assignments"),
+    (v4([192, 0, 2, 0], 24), "documentation"),
+    (v4([192, 31, 196, 0], 24), "AS112"),
+    (v4([192, 52, 193, 0], 24), "multicast relays"),
+    (v4([192, 88, 99, 0], 24), "6to4 relays"),
+    (v4([192, 168, 0, 0], 16), "private"),
+    (v4([198, 18, 0, 0], 15), "benchmarking"),
+    (v4([198, 51, 100, 0], 24), "documentation"),
+    (v4([203, 0, 113, 0], 24), "documentation"),
+    (v4([224, 0, 0, 0], 4), "multicast"),
+    (v4([240, 0, 0, 0], 4), "reserved, and broadcast"),
+];
+
+/// Global unicast addresses; everything else is loopback, link-local, unique-local (fd00:ec2::254 has metadata), multicast or unassigned.
+const PUBLIC_V6: Ipv6Net = v6([0x2000, 0, 0, 0, 0, 0, 0, 0], 3);
+
+/// Of these, not public.
+const NOT_PUBLIC_V6: [(Ipv6Net, &str); 4] = [
+    // Teredo, which leads to IPv4, benchmarking, identifiers that are no addresses.
+    (v6([0x2001, 0, 0, 0, 0, 0, 0, 0], 23), "protocol assignments"),
+    (v6([0x2001, 0xdb8, 0, 0, 0, 0, 0, 0], 32), "documentation"),
+    // Leads to any IPv4 address, through relays that nobody runs any more.
+    (v6([0x2002, 0, 0, 0, 0, 0, 0, 0], 16), "6to4"),
+    (v6([0x3fff, 0, 0, 0, 0, 0, 0, 0], 20), "documentation"),
+];
+
+/// In a network without IPv4 the way to public IPv4 addresses: judged by the address inside.
+const NAT64: Ipv6Net = v6([0x64, 0xff9b, 0, 0, 0, 0, 0, 0], 96);
+
+const fn v4(octets: [u8; 4], length: u8) -> Ipv4Net {
+    let [a, b, c, d] = octets;
+    Ipv4Net::new_assert(Ipv4Addr::new(a, b, c, d), length)
+}
+
+const fn v6(segments: [u16; 8], length: u8) -> Ipv6Net {
+    let [a, b, c, d, e, f, g, h] = segments;
+    Ipv6Net::new_assert(Ipv6Addr::new(a, b, c, d, e, f, g, h), length)
+}
+
+/// Which addresses an installation sends webhooks to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AllowedAddresses {
+    /// In development, a receiver on the same machine.
+    pub loopback: bool,
+    /// Networks that are allowed although they are not public.
+    pub networks: Vec<IpNet>,
+}
+
+impl AllowedAddresses {
+    pub fn permits(&self, address: IpAddr) -> bool {
+        let judged = inner(address);
+        is_public(judged)
+            || (self.loopback && judged.is_loopback())
+            || self
+                .networks
+                .iter()
+                .any(|network| network.contains(&address) || network.contains(&judged))
+    }
+}
+
+/// The address that is really connected to.
+fn inner(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V6(v6) if NAT64.contains(&v6) => {
+            let [.., high, low] = v6.segments();
+            IpAddr::V4(Ipv4Addr::from(u32::from(high) << 16 | u32::from(low)))
+        }
+        // Only `::ffff:0:0/96`: what is called compatible (`::/96`) is not public.
+        other => other.to_canonical(),
+    }
+}
+
+fn is_public(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => !NOT_PUBLIC_V4.iter().any(|(network, _)| network.contains(&v4)),
+        IpAddr::V6(v6) => {
+            PUBLIC_V6.contains(&v6) && !NOT_PUBLIC_V6.iter().any(|(network, _)| network.contains(&v6))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn permitted(address: &str, rules: &AllowedAddresses) -> bool {
+        rules.permits(address.parse().unwrap())
+    }
+
+    #[test]
+    fn what_is_not_public_is_refused() {
+        for address in [
+            "0.0.0.0",
+            "0.1.2.3",
+            "10.0.0.1",
+            "10.255.255.255",
+            "100.64.0.1",
+            "100.127.255.255",
+            "127.0.0.1",
+            "127.8.8.8",
+            "169.254.0.1",
+            "169.254.169.254",
+            "172.16.0.1",
+            "172.31.255.255",
+            "192.0.0.8",
+            "192.0.0.170",
+            "192.0.2.1",
+            "192.88.99.1",
+            "192.168.0.1",
+            "198.18.0.1",
+            "198.19.255.255",
+            "198.51.100.1",
+            "203.0.113.1",
+            "224.0.0.1",
+            "239.255.255.255",
+            "240.0.0.1",
+            "255.255.255.255",
+            "::",
+            "::1",
+            // IPv4, mapped and compatible.
+            "::ffff:127.0.0.1",
+            "::ffff:10.0.0.1",
+            "::ffff:169.254.169.254",
+            "::127.0.0.1",
+            "::8.8.8.8",
+            // Translated, of which only one prefix is known.
+            "64:ff9b::10.0.0.1",
+            "64:ff9b::127.0.0.1",
+            "64:ff9b::a9fe:a9fe",
+            "64:ff9b:1::8.8.8.8",
+            "::ffff:0:8.8.8.8",
+            // Teredo and 6to4.
+            "2001::1",
+            "2001:0:4136:e378:8000:63bf:3fff:fdd2",
+            "2002:a00:1::1",
+            "2002:7f00:1::1",
+            "2002:808:808::1",
+            // Benchmarking, ORCHID, documentation, discard.
+            "2001:2::1",
+            "2001:20::1",
+            "2001:db8::1",
+            "3fff::1",
+            "100::1",
+            // Unique-local, link-local, site-local, multicast, SRv6.
+            "fc00::1",
+            "fd00:ec2::254",
+            "fe80::1",
+            "fec0::1",
+            "ff02::1",
+            "5f00::1",
+            "4000::1",
+        ] {
+            assert!(!permitted(address, &AllowedAddresses::default()), "{address}");
+        }
+    }
+
+    #[test]
+    fn what_is_public_is_permitted() {
+        for address in [
+            "1.1.1.1",
+            "9.255.255.255",
+            "11.0.0.0",
+            "100.63.255.255",
+            "100.128.0.0",
+            "126.255.255.255",
+            "128.0.0.1",
+            "169.253.255.255",
+            "172.15.255.255",
+            "172.32.0.0",
+            "192.167.255.255",
+            "198.17.255.255",
+            "198.20.0.0",
+            "223.255.255.255",
+            "2606:4700::1111",
+            "2001:4860:4860::8888",
+            "2a00:1450:4001::1",
+            "::ffff:1.1.1.1",
+            "64:ff9b::1.1.1.1",
+        ] {
+            assert!(permitted(address, &AllowedAddresses::default()), "{address}");
+        }
+    }
+
+    #[test]
+    fn loopback_alone_is_allowed_by_its_switch() {
+        let rules = AllowedAddresses {
+            loopback: true,
+            networks: Vec::new(),
+        };
+        for address in ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"] {
+            assert!(permitted(address, &rules), "{address}");
+        }
+        for address in ["10.0.0.1", "0.0.0.0", "::", "169.254.169.254", "fe80::1"] {
+            assert!(!permitted(address, &rules), "{address}");
+        }
+    }
+
+    #[test]
+    fn an_operator_allows_networks() {
+        let rules = AllowedAddresses {
+            loopback: false,
+            networks: vec!["10.1.0.0/16".parse().unwrap(), "fd12::/16".parse().unwrap()],
+        };
+        for address in ["10.1.2.3", "::ffff:10.1.2.3", "64:ff9b::10.1.2.3", "fd12::9"] {
+            assert!(permitted(address, &rules), "{address}");
+        }
+        for address in ["10.2.0.1", "::ffff:10.2.0.1", "127.0.0.1", "fd13::9"] {
+            assert!(!permitted(address, &rules), "{address}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn an_ipv4_address_is_judged_the_same_in_any_form(octets: [u8; 4]) {
+            let rules = AllowedAddresses::default();
+            let plain = Ipv4Addr::from(octets);
+            let translated = format!("64:ff9b::{plain}").parse().unwrap();
+            prop_assert_eq!(rules.permits(plain.into()), rules.permits(plain.to_ipv6_mapped().into()));
+            prop_assert_eq!(rules.permits(plain.into()), rules.permits(IpAddr::V6(translated)));
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! What a delivery needs to know of its endpoint, how endpoints fare, and which of them are disabled for it.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use sqlx::PgConnection;
+
+use crate::batch::unnest;
+use crate::error::{StorageError, StorageResult};
+use domain::ids::{ProgramId, WebhookEndpointId};
+use domain::sealed::SealingKeys;
+use domain::webhook::SigningSecret;
+use domain::webhook_attempt::{DisabledReason, FAILS_FOR, FAILURES_APART};
+
+/// So exactly are the times of the last success and the last failure known: not every delivery writes them.
+const EXACT_TO: TimeDelta = TimeDelta::minutes(1);
+
+/// Where deliveries of an endpoint go.
+#[derive(Debug, Clone)]
+pub struct Target {
+    pub url: String,
+    /// The current one, and the previous one while both sign. The error is a secret that no key opens.
+    pub secrets: Result<Vec<SigningSecret>, Unreadable>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("no key of this installation opens the endpoint's secret")]
+pub struct Unreadable;
+
+pub async fn targets(
+    connection: &mut PgConnection,
+    keys: &SealingKeys,
+    ids: &[i64],
+    now: DateTime<Utc>,
+) -> StorageResult<HashMap<WebhookEndpointId, Target>> {
+    let rows = sqlx::query!(
+        "SELECT id, url, secret_sealed, previous_secret_sealed, previous_secret_until FROM webhook_endpoints WHERE id = ANY($1)",
+        ids,
+    )
+    .fetch_all(connection)
+    .await?;
+    let targets = rows.into_iter().map(|row| {
+        let id = WebhookEndpointId::new(row.id);
+        let previous = row
+            .previous_secret_sealed
+            .filter(|_| row.previous_secret_until.is_some_and(|until| now < until));
+        let sealed = [Some(row.secret_sealed), previous];
+        let secrets = sealed.into_iter().flatten().map(|sealed| open(keys, id, &sealed));
+        let target = Target {
+            url: row.url,
+            secrets: secrets.collect(),
+        };
+        (id, target)
+    });
+    Ok(targets.collect())
+}
+
+fn open(keys: &SealingKeys, id: WebhookEndpointId, sealed: &[u8]) -> Result<SigningSecret, Unreadable> {
+    let opened = keys.open(sealed, &SigningSecret::purpose(id));
+    let opened = opened.map_err(|_| Unreadable)?;
+    SigningSecret::from_opened(&opened).ok_or(Unreadable)
+}
+
+/// How the deliveries of an endpoint went, replays not counted: the last success and the last failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Health {
+    pub endpoint_id: WebhookEndpointId,
+    pub success_at: Option<DateTime<Utc>>,
+    pub failure_at: Option<DateTime<Utc>>,
+}
+
+/// Writes the health of endpoints where it changes.
+pub async fn note(connection: &mut PgConnection, health: &[Health]) -> StorageResult<()> {
+    if health.is_empty() {
+        return Ok(());
+    }
+    unnest!(
+        query,
+        "WITH changed AS MATERIALIZED (
+             SELECT w.id, h.success_at, h.failure_at
+             FROM UNNEST($1::bigint[], $2::timestamptz[], $3::timestamptz[]) AS h (endpoint_id, success_at, failure_at)
+             JOIN webhook_endpoints w ON w.id = h.endpoint_id
+             WHERE (h.success_at IS NOT NULL
+                    AND (w.failing_since IS NOT NULL OR w.last_success_at IS NULL OR w.last_success_at < h.success_at - $4::interval))
+                OR (h.failure_at IS NOT NULL
+                    AND ((w.failing_since IS NULL AND h.success_at IS NULL)
+                         OR w.last_failure_at IS NULL OR w.last_failure_at < h.failure_at - $4::interval))
+             ORDER BY w.id FOR NO KEY UPDATE OF w
+         )
+         UPDATE webhook_endpoints w
+         SET failing_since = CASE WHEN c.success_at IS NULL THEN coalesce(w.failing_since, c.failure_at) END,
+             last_success_at = greatest(w.last_success_at, c.success_at),
+             last_failure_at = greatest(w.last_failure_at, c.failure_at)
+         FROM changed c WHERE w.id = c.id",
+        one in health =>
+            endpoints: i64 = one.endpoint_id.get(),
+            successes: Option<DateTime<Utc>> = one.success_at,
+            failures: Option<DateTime<Utc>> = one.failure_at;
+        interval(EXACT_TO)
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// An endpoint that gets nothing any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DisabledEndpoint {
+    pub endpoint_id: WebhookEndpointId,
+    pub program_id: ProgramId,
+    pub url: String,
+    pub reason: DisabledReason,
+    pub failing_since: Option<DateTime<Utc>>,
+    pub disabled_at: DateTime<Utc>,
+}
+
+/// Disables endpoints whose receivers answered that they want nothing more.
+pub async fn disable_gone(
+    connection: &mut PgConnection,
+    ids: &[i64],
+    now: DateTime<Utc>,
+) -> StorageResult<Vec<DisabledEndpoint>> {
+    let rows = sqlx::query_as!(
+        Row,
+        "UPDATE webhook_endpoints SET disabled_at = $2, disabled_reason = 'gone'
+         WHERE id = ANY($1) AND disabled_at IS NULL
+         RETURNING id, program_id, url, failing_since",
+        ids,
+        now,
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(disabled(rows, DisabledReason::Gone, now))
+}
+
+/// Disables endpoints that [fail for good](domain::webhook_attempt::fails_for_good).
+pub async fn disable_failing(
+    connection: &mut PgConnection,
+    now: DateTime<Utc>,
+) -> StorageResult<Vec<DisabledEndpoint>> {
+    let rows = sqlx::query_as!(
+        Row,
+        "UPDATE webhook_endpoints SET disabled_at = $1, disabled_reason = 'failing'
+         WHERE disabled_at IS NULL AND failing_since <= $2 AND last_failure_at >= failing_since + $3::interval
+         RETURNING id, program_id, url, failing_since",
+        now,
+        now - FAILS_FOR,
+        interval(FAILURES_APART),
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(disabled(rows, DisabledReason::Failing, now))
+}
+
+struct Row {
+    id: i64,
+    program_id: i64,
+    url: String,
+    failing_since: Option<DateTime<Utc>>,
+}
+
+fn disabled(rows: Vec<Row>, reason: DisabledReason, disabled_at: DateTime<Utc>) -> Vec<DisabledEndpoint> {
+    let endpoints = rows.into_iter().map(|row| DisabledEndpoint {
+        endpoint_id: WebhookEndpointId::new(row.id),
+        program_id: ProgramId::new(row.program_id),
+        url: row.url,
+        reason,
+        failing_since: row.failing_since,
+        disabled_at,
+    });
+    endpoints.collect()
+}
+
+/// How many endpoints are disabled, by reason.
+pub async fn count_disabled(connection: &mut PgConnection) -> StorageResult<Vec<(DisabledReason, i64)>> {
+    let rows = sqlx::query!(
+        r#"SELECT disabled_reason AS "reason!", count(*) AS "count!" FROM webhook_endpoints
+           WHERE disabled_reason IS NOT NULL GROUP BY disabled_reason"#
+    )
+    .fetch_all(connection)
+    .await?;
+    let counts = rows.into_iter().map(|row| {
+        let reason = DisabledReason::parse(&row.reason);
+        reason
+            .map(|reason| (reason, row.count))
+            .ok_or_else(|| StorageError::corrupt("webhook_endpoints", "disabled_reason", &row.reason))
+    });
+    counts.collect()
+}
+
+fn interval(length: TimeDelta) -> sqlx::postgres::types::PgInterval {
+    sqlx::postgres::types::PgInterval {
+        months: 0,
+        days: 0,
+        microseconds: length.num_microseconds().unwrap_or(i64::MAX),
+    }
+}

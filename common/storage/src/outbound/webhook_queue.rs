@@ -1,0 +1,300 @@
+//! `webhook_queue`: deliveries that are not finished. Those that are due are taken for an attempt, and finished or postponed.
+//!
+//! Taking a delivery moves its `due_at` ahead of the longest attempt: that is its lease. Who finishes it names the lease, and changes nothing
+//! if another process has taken it since. An endpoint is told of a customer in the order of positions: only the earliest delivery of both can be
+//! taken, replays among replays. A delivery that waits long takes those behind it along, so that what is due is nearly always free, too.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use crate::batch::unnest;
+use crate::error::StorageResult;
+use domain::ids::{CustomerId, ProgramId, WebhookEndpointId};
+
+/// Leases are shorter. A delivery that is due later waits for its next attempt, and those behind it wait with it.
+pub const LONGEST_LEASE: TimeDelta = TimeDelta::minutes(1);
+
+/// What a process has room for.
+#[derive(Debug)]
+pub struct Room<'a> {
+    pub now: DateTime<Utc>,
+    pub leased_until: DateTime<Utc>,
+    /// In all.
+    pub deliveries: i64,
+    /// In flight, of one endpoint …
+    pub per_endpoint: i32,
+    /// … that has failed since its last success.
+    pub per_failing_endpoint: i32,
+    /// What is in flight, by endpoint.
+    pub in_flight: &'a [(WebhookEndpointId, i32)],
+}
+
+/// A delivery that was taken for an attempt.
+#[derive(Debug, Clone)]
+pub struct DueDelivery {
+    pub id: i64,
+    pub leased_until: DateTime<Utc>,
+    pub endpoint_id: WebhookEndpointId,
+    pub program_id: ProgramId,
+    pub event_id: Uuid,
+    pub position: i64,
+    pub customer_id: Option<CustomerId>,
+    pub is_replay: bool,
+    /// Made before this one.
+    pub attempts: i16,
+    /// `None` of an event that is no longer there.
+    pub body: Option<String>,
+}
+
+/// Takes deliveries that are due: of each endpoint as many as there is room for, the endpoints in turn.
+pub async fn take_due(connection: &mut PgConnection, room: &Room<'_>) -> StorageResult<Vec<DueDelivery>> {
+    let rows = unnest!(
+        query,
+        r#"WITH RECURSIVE waiting AS (
+               (SELECT endpoint_id FROM webhook_queue ORDER BY endpoint_id LIMIT 1)
+               UNION ALL
+               SELECT (SELECT q.endpoint_id FROM webhook_queue q WHERE q.endpoint_id > w.endpoint_id ORDER BY q.endpoint_id LIMIT 1)
+               FROM waiting w WHERE w.endpoint_id IS NOT NULL
+           ), endpoints AS MATERIALIZED (
+               SELECT w.id, w.disabled_at IS NULL AS enabled, coalesce(b.in_flight, 0) AS in_flight,
+                      CASE WHEN w.failing_since IS NULL THEN $6::int ELSE $7::int END - coalesce(b.in_flight, 0) AS room
+               FROM waiting JOIN webhook_endpoints w ON w.id = waiting.endpoint_id
+               LEFT JOIN UNNEST($1::bigint[], $2::int[]) AS b (endpoint_id, in_flight) ON b.endpoint_id = w.id
+               WHERE EXISTS (SELECT 1 FROM webhook_queue q WHERE q.endpoint_id = w.id AND q.due_at <= $3)
+           ), share AS MATERIALIZED (
+               SELECT greatest(1, ceil($5::bigint::float8 / greatest(count(*), 1)))::bigint AS deliveries FROM endpoints WHERE room > 0
+           ), free AS MATERIALIZED (
+               SELECT front.id, front.due_at,
+                      w.in_flight + row_number() OVER (PARTITION BY w.id ORDER BY front.due_at, front.position) AS turn
+               FROM endpoints w CROSS JOIN share s CROSS JOIN LATERAL (
+                   SELECT d.id, d.due_at, d.position
+                   FROM (SELECT q.id, q.due_at, q.position, q.customer_id, q.is_replay FROM webhook_queue q
+                         WHERE q.endpoint_id = w.id AND q.due_at <= $3 AND (w.enabled OR q.is_replay)
+                         ORDER BY q.due_at, q.position LIMIT 1000) d
+                   WHERE d.customer_id IS NULL
+                      OR (SELECT e.id FROM webhook_queue e
+                          WHERE e.endpoint_id = w.id AND e.customer_id = d.customer_id AND e.position < d.position
+                            AND e.is_replay = d.is_replay LIMIT 1) IS NULL
+                   ORDER BY d.due_at, d.position
+                   LIMIT least(w.room::bigint, s.deliveries)
+               ) front
+               WHERE w.room > 0
+           ), locked AS MATERIALIZED (
+               SELECT q.id FROM webhook_queue q
+               WHERE q.id IN (SELECT f.id FROM free f ORDER BY f.turn, f.due_at, f.id LIMIT $5) AND q.due_at <= $3
+               ORDER BY q.id FOR UPDATE SKIP LOCKED
+           ), taken AS (
+               UPDATE webhook_queue q SET due_at = $4 FROM locked WHERE q.id = locked.id
+               RETURNING q.id, q.endpoint_id, q.program_id, q.event_id, q.event_created_at, q.position, q.customer_id, q.is_replay,
+                         q.attempts
+           )
+           SELECT t.id, t.endpoint_id, t.program_id, t.event_id, t.position, t.customer_id, t.is_replay, t.attempts,
+                  e.body AS "body?"
+           FROM taken t LEFT JOIN outbound_events e
+                ON e.program_id = t.program_id AND e.position = t.position AND e.created_at = t.event_created_at"#,
+        (endpoint_id, in_flight) in room.in_flight =>
+            endpoints: i64 = endpoint_id.get(),
+            counts: i32 = *in_flight;
+        room.now, room.leased_until, room.deliveries, room.per_endpoint, room.per_failing_endpoint
+    )
+    .fetch_all(connection)
+    .await?;
+    let taken = rows.into_iter().map(|row| DueDelivery {
+        id: row.id,
+        leased_until: room.leased_until,
+        endpoint_id: WebhookEndpointId::new(row.endpoint_id),
+        program_id: ProgramId::new(row.program_id),
+        event_id: row.event_id,
+        position: row.position,
+        customer_id: row.customer_id.map(CustomerId::new),
+        is_replay: row.is_replay,
+        attempts: row.attempts,
+        body: row.body,
+    });
+    Ok(taken.collect())
+}
+
+/// What becomes of a delivery after an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    Delivered,
+    GivenUp,
+    /// Its event is no longer there.
+    Cancelled,
+    /// Due again.
+    Again(DateTime<Utc>),
+}
+
+impl Fate {
+    const fn state(self) -> Option<&'static str> {
+        match self {
+            Self::Delivered => Some("delivered"),
+            Self::GivenUp => Some("given_up"),
+            Self::Cancelled => Some("cancelled"),
+            Self::Again(_) => None,
+        }
+    }
+
+    const fn due_at(self) -> Option<DateTime<Utc>> {
+        match self {
+            Self::Again(due_at) => Some(due_at),
+            Self::Delivered | Self::GivenUp | Self::Cancelled => None,
+        }
+    }
+}
+
+/// A delivery with its last attempt.
+#[derive(Debug, Clone)]
+pub struct FinishedDelivery {
+    pub id: i64,
+    /// As it was taken.
+    pub leased_until: DateTime<Utc>,
+    pub fate: Fate,
+    /// `None` without an attempt.
+    pub attempted_at: Option<DateTime<Utc>>,
+    /// Of the answer.
+    pub status: Option<i16>,
+    /// Why there was no answer.
+    pub failure: Option<String>,
+    /// The beginning of the answer.
+    pub answer: Option<String>,
+    pub duration_ms: Option<i32>,
+}
+
+/// Moves finished deliveries to `webhook_deliveries`, and postpones the others with those behind them. Returns how many were still ours.
+pub async fn finish(
+    connection: &mut PgConnection,
+    finished: &[FinishedDelivery],
+    now: DateTime<Utc>,
+) -> StorageResult<u64> {
+    let (done, again): (Vec<_>, Vec<_>) = finished.iter().partition(|one| one.fate.state().is_some());
+    let mut ours = 0;
+    if !done.is_empty() {
+        ours += unnest!(
+            query,
+            "WITH moved AS (
+                 DELETE FROM webhook_queue q
+                 USING UNNEST($1::bigint[], $2::timestamptz[], $3::text[], $4::timestamptz[], $5::smallint[], $6::text[], $7::text[],
+                              $8::int[])
+                       AS f (id, leased_until, state, attempted_at, status, failure, answer, duration_ms)
+                 WHERE q.id = f.id AND q.due_at = f.leased_until
+                 RETURNING q.id, q.endpoint_id, q.program_id, q.event_id, q.event_type, q.event_created_at, q.position, q.customer_id,
+                           q.is_replay, q.created_at, q.attempts + (f.attempted_at IS NOT NULL)::int AS attempts,
+                           coalesce(f.attempted_at, q.attempted_at) AS attempted_at, coalesce(f.status, q.status) AS status,
+                           CASE WHEN f.attempted_at IS NULL THEN q.failure ELSE f.failure END AS failure,
+                           CASE WHEN f.attempted_at IS NULL THEN q.answer ELSE f.answer END AS answer,
+                           coalesce(f.duration_ms, q.duration_ms) AS duration_ms, f.state
+             )
+             INSERT INTO webhook_deliveries (id, endpoint_id, program_id, event_id, event_type, event_created_at, position, customer_id,
+                                             is_replay, created_at, attempts, attempted_at, status, failure, answer, duration_ms, state,
+                                             finished_at)
+             SELECT id, endpoint_id, program_id, event_id, event_type, event_created_at, position, customer_id, is_replay, created_at,
+                    attempts, attempted_at, status, failure, answer, duration_ms, state, $9
+             FROM moved",
+            one in done =>
+                ids: i64 = one.id,
+                leases: DateTime<Utc> = one.leased_until,
+                states: Option<&str> = one.fate.state(),
+                times: Option<DateTime<Utc>> = one.attempted_at,
+                statuses: Option<i16> = one.status,
+                failures: Option<&str> = one.failure.as_deref(),
+                answers: Option<&str> = one.answer.as_deref(),
+                durations: Option<i32> = one.duration_ms;
+            now
+        )
+        .execute(&mut *connection)
+        .await?
+        .rows_affected();
+    }
+    if !again.is_empty() {
+        ours += postpone(connection, &again, now).await?;
+    }
+    Ok(ours)
+}
+
+async fn postpone(
+    connection: &mut PgConnection,
+    failed: &[&FinishedDelivery],
+    now: DateTime<Utc>,
+) -> StorageResult<u64> {
+    let postponed = unnest!(
+        query_scalar,
+        r#"WITH postponed AS (
+               UPDATE webhook_queue q
+               SET due_at = f.due_at, attempts = q.attempts + 1, attempted_at = f.attempted_at, status = f.status, failure = f.failure,
+                   answer = f.answer, duration_ms = f.duration_ms
+               FROM UNNEST($1::bigint[], $2::timestamptz[], $3::timestamptz[], $4::timestamptz[], $5::smallint[], $6::text[], $7::text[],
+                           $8::int[])
+                    AS f (id, leased_until, due_at, attempted_at, status, failure, answer, duration_ms)
+               WHERE q.id = f.id AND q.due_at = f.leased_until
+               RETURNING q.endpoint_id, q.customer_id, q.position, q.is_replay, q.due_at
+           ), behind AS (
+               UPDATE webhook_queue q SET due_at = p.due_at
+               FROM postponed p
+               WHERE p.due_at > $9 AND q.endpoint_id = p.endpoint_id AND q.customer_id = p.customer_id AND q.position > p.position
+                 AND q.is_replay = p.is_replay AND q.due_at < p.due_at
+           )
+           SELECT count(*) AS "count!" FROM postponed"#,
+        one in failed =>
+            ids: i64 = one.id,
+            leases: DateTime<Utc> = one.leased_until,
+            due: Option<DateTime<Utc>> = one.fate.due_at(),
+            times: Option<DateTime<Utc>> = one.attempted_at,
+            statuses: Option<i16> = one.status,
+            failures: Option<&str> = one.failure.as_deref(),
+            answers: Option<&str> = one.answer.as_deref(),
+            durations: Option<i32> = one.duration_ms;
+        now + LONGEST_LEASE
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(postponed.unsigned_abs())
+}
+
+/// Cancels deliveries of disabled endpoints, but replays and those that may be in flight: their turn comes later. Returns how many.
+pub async fn cancel_of_disabled(
+    connection: &mut PgConnection,
+    now: DateTime<Utc>,
+    limit: i64,
+) -> StorageResult<u64> {
+    let cancelled = sqlx::query!(
+        "WITH chosen AS MATERIALIZED (
+             SELECT q.id FROM webhook_endpoints w JOIN webhook_queue q ON q.endpoint_id = w.id
+             WHERE w.disabled_at IS NOT NULL AND NOT q.is_replay AND (q.due_at <= $1 OR q.due_at > $2)
+             ORDER BY q.id LIMIT $3 FOR UPDATE OF q SKIP LOCKED
+         ), moved AS (
+             DELETE FROM webhook_queue q USING chosen WHERE q.id = chosen.id
+             RETURNING q.*
+         )
+         INSERT INTO webhook_deliveries (id, endpoint_id, program_id, event_id, event_type, event_created_at, position, customer_id,
+                                         is_replay, created_at, attempts, attempted_at, status, failure, answer, duration_ms, state,
+                                         finished_at)
+         SELECT id, endpoint_id, program_id, event_id, event_type, event_created_at, position, customer_id, is_replay, created_at,
+                attempts, attempted_at, status, failure, answer, duration_ms, 'cancelled', $1
+         FROM moved",
+        now,
+        now + LONGEST_LEASE,
+        limit,
+    )
+    .execute(connection)
+    .await?;
+    Ok(cancelled.rows_affected())
+}
+
+/// When the oldest delivery became due that is not in flight, of endpoints that are not disabled.
+pub async fn oldest_due(
+    connection: &mut PgConnection,
+    now: DateTime<Utc>,
+) -> StorageResult<Option<DateTime<Utc>>> {
+    let oldest = sqlx::query_scalar!(
+        "SELECT min(first.due_at) FROM webhook_endpoints w CROSS JOIN LATERAL (
+             SELECT q.due_at FROM webhook_queue q WHERE q.endpoint_id = w.id AND q.due_at <= $1 ORDER BY q.due_at, q.position LIMIT 1
+         ) first
+         WHERE w.disabled_at IS NULL",
+        now,
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(oldest)
+}

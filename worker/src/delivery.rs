@@ -1,0 +1,106 @@
+//! The delivery role (`worker --role delivery`): events get their positions, and webhook endpoints are told of them.
+//!
+//! Four loops share a pool of connections: [`place`] gives positions and fills the queue; [`take`] takes what is due, as much as there is room
+//! for, and starts an [`attempt`] each; [`finish`] writes what the attempts came to, in batches; [`disable`] disables endpoints that fail for
+//! good. Everything is in PostgreSQL before and after an attempt: a process that dies leaves leased deliveries, which are due again when the
+//! lease ends. Nothing here needs NATS.
+
+mod attempt;
+pub mod config;
+mod disable;
+mod finish;
+mod in_flight;
+mod place;
+mod take;
+mod watch;
+
+use std::sync::Arc;
+
+use ::delivery::{Client, SystemResolver, roots};
+use anyhow::Context;
+use chrono::TimeDelta;
+use domain::sealed::SealingKeys;
+use domain::webhook_address::AllowedAddresses;
+use runtime::clock::Clock;
+use runtime::health::{self, Probe};
+use runtime::lifecycle::Lifecycle;
+use runtime::{http, metrics, postgres};
+use sqlx::PgPool;
+use storage::webhook_queue::LONGEST_LEASE;
+use tokio::sync::{Notify, mpsc};
+
+use self::config::DeliveryConfig;
+use self::finish::Finisher;
+use self::in_flight::InFlight;
+use self::take::Taker;
+
+/// Works until shutdown.
+pub async fn run(config: DeliveryConfig, clock: Clock, lifecycle: Lifecycle) -> anyhow::Result<()> {
+    let listener = http::listen(config.http.listen).context("binding the listen address")?;
+    let client = client(&config)?;
+    let pool = postgres::connect_for_batches(&config.postgres, "delivery").await?;
+    let in_flight = InFlight::new(&config.limits);
+    start(&config, client, &pool, &clock, &in_flight, &lifecycle);
+    let sources = watch::sources(pool.clone(), clock.clone(), in_flight);
+    metrics::serve::serve(
+        "delivery",
+        &config.http,
+        &config.telemetry,
+        &clock,
+        sources,
+        &lifecycle,
+    )?;
+    tracing::info!(listen = %listener.local_addr()?, "delivery is ready");
+    let probe = Probe::of_postgres(lifecycle.tasks(), pool);
+    Ok(http::serve(listener, health::router(probe), &config.http, &lifecycle).await?)
+}
+
+fn client(config: &DeliveryConfig) -> anyhow::Result<Client> {
+    let allowed = AllowedAddresses {
+        loopback: config.targets.webhook_allow_loopback,
+        networks: config.targets.webhook_allowed_networks.clone(),
+    };
+    let roots = roots(config.limits.webhook_ca_file.as_deref())?;
+    let client = Client::new(allowed, Arc::new(SystemResolver), roots, config.limits.within());
+    client.context("TLS cannot be set up")
+}
+
+fn start(
+    config: &DeliveryConfig,
+    client: Client,
+    pool: &PgPool,
+    clock: &Clock,
+    in_flight: &InFlight,
+    lifecycle: &Lifecycle,
+) {
+    let tasks = lifecycle.tasks();
+    let wake = Arc::new(Notify::new());
+    // As many results as attempts: an attempt never waits to hand its own over.
+    let (results, to_finish) = mpsc::channel(config.limits.webhook_in_flight);
+    let taker = Taker {
+        pool: pool.clone(),
+        clock: clock.clone(),
+        keys: Arc::new(SealingKeys::from(config.secrets.secrets_keys())),
+        client,
+        lease: lease(config),
+        loopback_allowed: config.targets.webhook_allow_loopback,
+        in_flight: in_flight.clone(),
+        wake: Arc::clone(&wake),
+        results,
+    };
+    let finisher = Finisher {
+        pool: pool.clone(),
+        clock: clock.clone(),
+        wake: Arc::clone(&wake),
+    };
+    tasks.spawn(place::run(pool.clone(), clock.clone(), wake, lifecycle.clone()));
+    tasks.spawn(taker.run(lifecycle.clone()));
+    tasks.spawn(finisher.run(to_finish, lifecycle.clone()));
+    tasks.spawn(disable::run(pool.clone(), clock.clone(), lifecycle.clone()));
+}
+
+/// The longest attempt, and as long again to write what it came to.
+fn lease(config: &DeliveryConfig) -> TimeDelta {
+    let within = TimeDelta::from_std(config.limits.within()).unwrap_or(LONGEST_LEASE);
+    (within * 2).clamp(TimeDelta::seconds(5), LONGEST_LEASE)
+}

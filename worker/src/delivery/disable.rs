@@ -1,0 +1,158 @@
+//! Disables endpoints that fail for good, cancels what waits for disabled ones, and tells their owners.
+
+use std::time::Duration;
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use domain::outbound_event::OutboundEventType;
+use domain::webhook_attempt::DisabledReason;
+use runtime::clock::Clock;
+use runtime::lifecycle::Lifecycle;
+use serde_json::json;
+use sqlx::{PgConnection, PgPool};
+use storage::notifications::{self, NewNotification};
+use storage::outbound_events::{self, NewOutboundEvent};
+use storage::webhook_health::{self, DisabledEndpoint};
+use storage::{StorageError, StorageResult, programs, webhook_queue};
+use tokio::time::MissedTickBehavior;
+use url::Url;
+
+const EVERY: Duration = Duration::from_secs(2);
+/// Deliveries a statement.
+const BATCH: i64 = 1_000;
+
+/// Runs until shutdown. Every process does it: who comes second finds nothing to do.
+pub(super) async fn run(pool: PgPool, clock: Clock, lifecycle: Lifecycle) {
+    let mut rounds = tokio::time::interval(EVERY);
+    rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            () = lifecycle.soft().cancelled() => return,
+            _ = rounds.tick() => {}
+        }
+        if let Err(error) = disable_failing(&pool, &clock).await {
+            tracing::warn!(%error, "disabling endpoints failed");
+        }
+        if let Err(error) = cancel(&pool, &clock, &lifecycle).await {
+            tracing::warn!(%error, "cancelling deliveries failed");
+        }
+    }
+}
+
+async fn disable_failing(pool: &PgPool, clock: &Clock) -> StorageResult<()> {
+    let mut transaction = pool.begin().await?;
+    let disabled = webhook_health::disable_failing(&mut transaction, clock.now()).await?;
+    announce(&mut transaction, clock, &disabled).await?;
+    transaction.commit().await.map_err(StorageError::from)
+}
+
+async fn cancel(pool: &PgPool, clock: &Clock, lifecycle: &Lifecycle) -> StorageResult<()> {
+    while !lifecycle.soft().is_cancelled() {
+        let mut connection = pool.acquire().await?;
+        let cancelled = webhook_queue::cancel_of_disabled(&mut connection, clock.now(), BATCH).await?;
+        if cancelled > 0 {
+            tracing::info!(
+                deliveries = cancelled,
+                "cancelled deliveries of disabled endpoints"
+            );
+        }
+        if cancelled < BATCH.unsigned_abs() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Tells owners in the transaction that disables: by a notification, and other endpoints that want to know.
+pub(super) async fn announce(
+    connection: &mut PgConnection,
+    clock: &Clock,
+    disabled: &[DisabledEndpoint],
+) -> StorageResult<()> {
+    if disabled.is_empty() {
+        return Ok(());
+    }
+    for endpoint in disabled {
+        let (endpoint_id, program_id) = (endpoint.endpoint_id, endpoint.program_id);
+        let reason = endpoint.reason.as_str();
+        tracing::warn!(%endpoint_id, %program_id, reason, "webhook endpoint disabled");
+    }
+    let new: Vec<NewNotification> = disabled
+        .iter()
+        .map(|endpoint| notification(clock, endpoint))
+        .collect();
+    notifications::add(connection, &new).await?;
+    let ids: Vec<i64> = disabled.iter().map(|one| one.program_id.get()).collect();
+    let programs = programs::find(connection, &ids).await?;
+    let told = disabled.iter().filter(|one| {
+        programs.get(&one.program_id).is_some_and(|program| {
+            program
+                .wanted_events
+                .contains(OutboundEventType::EndpointDisabled)
+        })
+    });
+    let events: Vec<NewOutboundEvent> = told.map(|one| event(clock, one)).collect();
+    outbound_events::add(connection, &events).await
+}
+
+fn notification(clock: &Clock, endpoint: &DisabledEndpoint) -> NewNotification {
+    NewNotification {
+        event_id: clock.mint(),
+        program_id: endpoint.program_id.get(),
+        partner_id: None,
+        kind: "webhook_endpoint_disabled",
+        message: format!(
+            "Webhook endpoint {} at {} was disabled: {}. Events are no longer sent to it.",
+            endpoint.endpoint_id,
+            host(&endpoint.url),
+            why(endpoint)
+        ),
+        details: json!({
+            "endpoint_id": endpoint.endpoint_id,
+            "url": endpoint.url,
+            "reason": endpoint.reason.as_str(),
+            "failing_since": endpoint.failing_since.map(instant),
+        }),
+    }
+}
+
+fn why(endpoint: &DisabledEndpoint) -> &'static str {
+    match endpoint.reason {
+        DisabledReason::Gone => "it answered 410 Gone",
+        DisabledReason::Failing => "every attempt of the last five days failed",
+        DisabledReason::ByHand => "somebody disabled it",
+    }
+}
+
+fn host(url: &str) -> String {
+    let parsed = Url::parse(url).ok();
+    let host = parsed.as_ref().and_then(|url| url.host_str());
+    host.unwrap_or("an unknown host").to_owned()
+}
+
+fn event(clock: &Clock, endpoint: &DisabledEndpoint) -> NewOutboundEvent {
+    let event_type = OutboundEventType::EndpointDisabled;
+    let body = json!({
+        "type": event_type.as_str(),
+        "timestamp": instant(endpoint.disabled_at),
+        "data": {
+            "program_id": endpoint.program_id,
+            "endpoint_id": endpoint.endpoint_id,
+            "url": endpoint.url,
+            "reason": endpoint.reason.as_str(),
+            "failing_since": endpoint.failing_since.map(instant),
+        },
+    });
+    NewOutboundEvent {
+        event_id: clock.mint(),
+        program_id: endpoint.program_id,
+        event_type,
+        customer_id: None,
+        occurred_at: endpoint.disabled_at,
+        body: body.to_string(),
+    }
+}
+
+/// ISO 8601 in UTC, with milliseconds.
+fn instant(at: DateTime<Utc>) -> String {
+    at.to_rfc3339_opts(SecondsFormat::Millis, true)
+}

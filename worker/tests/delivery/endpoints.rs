@@ -1,0 +1,169 @@
+//! Health of endpoints: who is disabled, who is told, and what replays do not change.
+
+use chrono::TimeDelta;
+use domain::ids::WebhookEndpointId;
+use domain::outbound_event::OutboundEventType::{EndpointDisabled, LeadCreated};
+use runtime::clock::Clock;
+use serde_json::{Value, json};
+use test_harness::{Program, Receiver, Reply, Stack, noon, webhooks};
+
+/// A delivery role on a clock that stands, an endpoint at a receiver, and another one that wants to know when endpoints are disabled.
+async fn watched(reply: Reply) -> (Stack, Program, Receiver, WebhookEndpointId, Receiver) {
+    let mut stack = Stack::without_services(Clock::manual(noon())).await;
+    let program = stack.program().await;
+    let (receiver, watcher) = (Receiver::replying(reply).await, Receiver::start().await);
+    let (id, _) = webhooks::endpoint(
+        &stack,
+        &program,
+        &receiver.url(),
+        &[LeadCreated, EndpointDisabled],
+    )
+    .await;
+    webhooks::endpoint(&stack, &program, &watcher.url(), &[EndpointDisabled]).await;
+    stack.start_delivery();
+    (stack, program, receiver, id, watcher)
+}
+
+async fn disabled(stack: &Stack, id: WebhookEndpointId, reason: &str) {
+    stack
+        .eventually("the endpoint is disabled", async || {
+            webhooks::of_endpoint(stack, id, "disabled_reason")
+                .await
+                .as_deref()
+                == Some(reason)
+        })
+        .await;
+}
+
+/// The advertiser's only notification, and the only event at the watching endpoint.
+async fn told(stack: &Stack, watcher: &Receiver) -> (Value, Value) {
+    stack
+        .eventually("the other endpoint is told", async || watcher.count() == 1)
+        .await;
+    let notification = stack
+        .value("SELECT jsonb_build_object('recipient', recipient, 'kind', kind, 'details', details) FROM notifications")
+        .await;
+    (notification, watcher.received()[0].json())
+}
+
+#[tokio::test]
+async fn an_endpoint_that_only_fails_for_five_days_is_disabled_and_its_owner_told() {
+    let (stack, program, receiver, id, watcher) = watched(Reply::Status(500)).await;
+    let since = stack.clock.now();
+    webhooks::leads(&stack, &program, [1, 1, 2]).await;
+    stack.reaches("webhook_queue WHERE attempts = 1", 2).await;
+    stack.clock.advance(TimeDelta::hours(119));
+    stack.reaches("webhook_queue WHERE attempts = 2", 2).await;
+    assert_eq!(webhooks::of_endpoint(&stack, id, "disabled_at").await, None);
+    stack.clock.advance(TimeDelta::hours(1));
+    disabled(&stack, id, "failing").await;
+    stack
+        .reaches("webhook_deliveries WHERE state = 'cancelled'", 3)
+        .await;
+    let (notification, event) = told(&stack, &watcher).await;
+    let data = json!({
+        "endpoint_id": id, "url": receiver.url(), "reason": "failing", "failing_since": "2026-03-01T12:00:00.000Z",
+    });
+    assert_eq!(since.to_rfc3339(), "2026-03-01T12:00:00+00:00");
+    let expected = json!({
+        "recipient": "advertiser", "kind": "webhook_endpoint_disabled", "details": data,
+    });
+    assert_eq!(notification, expected);
+    assert_eq!(event["type"], "endpoint.disabled");
+    assert_eq!(event["timestamp"], "2026-03-06T12:00:00.000Z");
+    assert_eq!(event["data"]["program_id"], program.program_id.get());
+    assert_eq!(event["data"]["endpoint_id"], json!(id));
+    // What comes after it is not even queued.
+    let before = receiver.count();
+    webhooks::leads(&stack, &program, [3]).await;
+    webhooks::drained(&stack).await;
+    assert_eq!(receiver.count(), before);
+}
+
+#[tokio::test]
+async fn one_success_begins_the_five_days_again() {
+    let (stack, program, receiver, id, _) = watched(Reply::Status(500)).await;
+    webhooks::leads(&stack, &program, [1]).await;
+    stack.reaches("webhook_queue WHERE attempts = 1", 1).await;
+    receiver.reply(Reply::Status(200));
+    stack.clock.advance(TimeDelta::hours(100));
+    webhooks::drained(&stack).await;
+    receiver.reply(Reply::Status(500));
+    stack.clock.advance(TimeDelta::hours(1));
+    webhooks::leads(&stack, &program, [2]).await;
+    stack.reaches("webhook_queue WHERE attempts = 1", 1).await;
+    stack.clock.advance(TimeDelta::hours(100));
+    stack.reaches("webhook_queue WHERE attempts = 2", 1).await;
+    let failing_since = webhooks::of_endpoint(&stack, id, "failing_since AT TIME ZONE 'UTC'").await;
+    assert_eq!(failing_since.as_deref(), Some("2026-03-05 17:00:00"));
+    assert_eq!(webhooks::of_endpoint(&stack, id, "disabled_at").await, None);
+}
+
+#[tokio::test]
+async fn a_receiver_that_is_gone_gets_nothing_more() {
+    let (stack, program, receiver, id, watcher) = watched(Reply::Status(410)).await;
+    let ids = webhooks::leads(&stack, &program, [1, 1, 1]).await;
+    disabled(&stack, id, "gone").await;
+    webhooks::drained(&stack).await;
+    assert_eq!(receiver.ids(), ids[..1]);
+    let states: Vec<String> = sqlx::query_scalar(
+        "SELECT state FROM webhook_deliveries WHERE event_type = 'lead.created' ORDER BY position",
+    )
+    .fetch_all(stack.pool())
+    .await
+    .unwrap();
+    assert_eq!(states, ["given_up", "cancelled", "cancelled"]);
+    let (notification, event) = told(&stack, &watcher).await;
+    assert_eq!(notification["details"]["reason"], "gone");
+    assert_eq!(event["data"]["reason"], "gone");
+}
+
+/// Queues the deliveries of an event again, as a replay.
+async fn replay(stack: &Stack) {
+    sqlx::query(
+        "INSERT INTO webhook_queue (endpoint_id, program_id, event_id, event_type, event_created_at, position, customer_id, is_replay,
+                                    created_at, due_at)
+         SELECT endpoint_id, program_id, event_id, event_type, event_created_at, position, customer_id, true, $1, $1
+         FROM webhook_deliveries WHERE event_type = 'lead.created' AND NOT is_replay",
+    )
+    .bind(stack.clock.now())
+    .execute(stack.pool())
+    .await
+    .unwrap();
+}
+
+#[tokio::test]
+async fn replays_reach_a_disabled_endpoint_and_change_no_health() {
+    let (stack, program, receiver, id, _) = watched(Reply::Status(410)).await;
+    let ids = webhooks::leads(&stack, &program, [1]).await;
+    disabled(&stack, id, "gone").await;
+    webhooks::drained(&stack).await;
+    let health =
+        "concat_ws(' ', failing_since, last_failure_at, last_success_at, disabled_at, disabled_reason)";
+    let before = webhooks::of_endpoint(&stack, id, health).await;
+    stack.clock.advance(TimeDelta::hours(1));
+    receiver.reply(Reply::Status(200));
+    replay(&stack).await;
+    webhooks::drained(&stack).await;
+    assert_eq!(receiver.ids(), [ids[0].clone(), ids[0].clone()]);
+    assert_eq!(
+        webhooks::finished(&stack, "is_replay AND state = 'delivered'").await,
+        1
+    );
+    // A failure of a replay, and even a 410, are its own.
+    stack
+        .execute(
+            "UPDATE webhook_endpoints SET disabled_at = NULL, disabled_reason = NULL, failing_since = NULL",
+        )
+        .await;
+    let enabled = webhooks::of_endpoint(&stack, id, health).await;
+    receiver.reply(Reply::Status(410));
+    replay(&stack).await;
+    webhooks::drained(&stack).await;
+    assert_eq!(
+        webhooks::finished(&stack, "is_replay AND state = 'given_up'").await,
+        1
+    );
+    assert_eq!(webhooks::of_endpoint(&stack, id, health).await, enabled);
+    assert!(before.is_some_and(|before| before.ends_with("gone")));
+}

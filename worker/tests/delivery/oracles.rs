@@ -1,0 +1,118 @@
+//! The Standard Webhooks libraries believe what a receiver was sent, and nothing that was altered.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use chrono::TimeDelta;
+use domain::outbound_event::OutboundEventType::LeadCreated;
+use domain::webhook::SigningSecret;
+use runtime::clock::Clock;
+use serde_json::{Value, json};
+use test_harness::{Receiver, Stack, Webhook, webhooks};
+use testing::from_environment;
+
+fn source(name: &str) -> PathBuf {
+    [env!("CARGO_MANIFEST_DIR"), "../ingest/tests/oracles", name]
+        .iter()
+        .collect()
+}
+
+fn javascript() -> Command {
+    let mut command = Command::new(from_environment("RT_NODE"));
+    command
+        .env("NODE_PATH", from_environment("RT_STRIPE_NODE_MODULES"))
+        .arg(source("verify.cjs"));
+    command
+}
+
+fn python() -> Command {
+    let mut command = Command::new(from_environment("RT_STRIPE_PYTHON"));
+    command.arg(source("verify.py"));
+    command
+}
+
+/// Whether the library believes each of them.
+fn verified(mut oracle: Command, lines: &[Value]) -> Vec<bool> {
+    let mut verifying = oracle
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = verifying.stdin.take().unwrap();
+    for line in lines {
+        writeln!(input, "{line}").unwrap();
+    }
+    drop(input);
+    let output = verifying.wait_with_output().unwrap();
+    assert!(output.status.success());
+    let verdicts = String::from_utf8(output.stdout).unwrap();
+    verdicts.lines().map(|line| line.parse().unwrap()).collect()
+}
+
+fn line(secret: &SigningSecret, webhook: &Webhook) -> Value {
+    json!({
+        "secret": secret.text(),
+        "headers": {
+            "webhook-id": webhook.id,
+            "webhook-timestamp": webhook.timestamp,
+            "webhook-signature": webhook.signature,
+        },
+        "body": webhook.body,
+    })
+}
+
+/// The webhook with one thing changed.
+fn altered(webhook: &Webhook) -> [Webhook; 4] {
+    let timestamp: i64 = webhook.timestamp.parse().unwrap();
+    [
+        Webhook {
+            body: webhook.body.replacen("lead", "sale", 1),
+            ..webhook.clone()
+        },
+        Webhook {
+            timestamp: (timestamp + 1).to_string(),
+            ..webhook.clone()
+        },
+        Webhook {
+            id: webhook.id.replacen("evt_", "evt_0", 1),
+            ..webhook.clone()
+        },
+        Webhook {
+            signature: String::new(),
+            ..webhook.clone()
+        },
+    ]
+}
+
+#[tokio::test]
+async fn the_libraries_of_receivers_verify_every_event_with_rotation_half_way() {
+    let mut stack = Stack::without_services(Clock::system()).await;
+    let (program, receiver) = (stack.program().await, Receiver::start().await);
+    let (endpoint_id, old) = webhooks::endpoint(&stack, &program, &receiver.url(), &[LeadCreated]).await;
+    stack.start_delivery();
+    webhooks::leads(&stack, &program, 1..=20).await;
+    webhooks::drained(&stack).await;
+    let new = SigningSecret::generate(rand::random());
+    webhooks::rotate(&stack, endpoint_id, &new, TimeDelta::hours(24)).await;
+    webhooks::leads(&stack, &program, 21..=40).await;
+    webhooks::drained(&stack).await;
+    let received = receiver.received();
+    assert_eq!(received.len(), 40);
+    let (before, after) = received.split_at(20);
+    let altered: Vec<Webhook> = received.iter().flat_map(altered).collect();
+    let other = SigningSecret::generate(rand::random());
+    for oracle in [javascript, python] {
+        let all = |secret: &SigningSecret, webhooks: &[Webhook]| {
+            let lines: Vec<Value> = webhooks.iter().map(|webhook| line(secret, webhook)).collect();
+            let verdicts = verified(oracle(), &lines);
+            assert_eq!(verdicts.len(), webhooks.len());
+            verdicts
+        };
+        assert!(all(&old, &received).into_iter().all(|believed| believed));
+        assert!(all(&new, after).into_iter().all(|believed| believed));
+        assert!(all(&new, before).into_iter().all(|believed| !believed));
+        assert!(all(&other, &received).into_iter().all(|believed| !believed));
+        assert!(all(&old, &altered).into_iter().all(|believed| !believed));
+    }
+}

@@ -1,0 +1,137 @@
+//! Who waits for whom: events of one customer for each other, and nobody for a receiver that hangs.
+
+use std::collections::BTreeMap;
+
+use chrono::TimeDelta;
+use domain::outbound_event::OutboundEventType::LeadCreated;
+use runtime::clock::Clock;
+use test_harness::{Receiver, Reply, Stack, Webhook, noon, webhooks};
+
+/// The ids that came, by customer, in their order.
+fn by_customer(received: &[Webhook]) -> BTreeMap<i64, Vec<String>> {
+    let mut ids: BTreeMap<i64, Vec<String>> = BTreeMap::new();
+    for webhook in received {
+        let customer = webhook.json()["data"]["customer"].as_i64().unwrap();
+        ids.entry(customer).or_default().push(webhook.id.clone());
+    }
+    ids
+}
+
+#[tokio::test]
+async fn events_of_a_customer_come_in_their_order_and_wait_for_one_that_fails() {
+    let mut stack = Stack::without_services(Clock::manual(noon())).await;
+    let (program, receiver) = (stack.program().await, Receiver::start().await);
+    webhooks::endpoint(&stack, &program, &receiver.url(), &[LeadCreated]).await;
+    let customers = (0..30).map(|n| n % 3);
+    let ids = webhooks::leads(&stack, &program, customers).await;
+    let of = |customer: usize| -> Vec<String> { ids.iter().skip(customer).step_by(3).cloned().collect() };
+    let second = of(1)[1].clone();
+    receiver.reply_with({
+        let second = second.clone();
+        move |webhook| Reply::Status(if webhook.id == second { 500 } else { 200 })
+    });
+    stack.start_delivery();
+    stack.reaches("webhook_deliveries", 21).await;
+    stack.reaches("webhook_queue WHERE attempts = 1", 1).await;
+    // Placed later, it waits too.
+    let late = webhooks::leads(&stack, &program, [1, 2]).await;
+    stack.reaches("webhook_deliveries", 22).await;
+    stack.clock.advance(TimeDelta::seconds(6));
+    stack.reaches("webhook_queue WHERE attempts = 2", 1).await;
+    let before = by_customer(&receiver.received());
+    assert_eq!(before[&0], of(0));
+    assert_eq!(before[&1], [of(1)[0].clone(), second.clone(), second.clone()]);
+    // After minutes of waiting those behind it are not even looked at.
+    let not_due = "webhook_queue WHERE customer_id = 1 AND due_at > $now";
+    let waiting = not_due.replace("$now", &format!("'{}'", stack.clock.now().to_rfc3339()));
+    assert_eq!(stack.count(&waiting).await, 10);
+    receiver.reply(Reply::Status(200));
+    stack.clock.advance(TimeDelta::minutes(6));
+    webhooks::drained(&stack).await;
+    let after = by_customer(&receiver.received());
+    let mut expected = vec![of(1)[0].clone(), second.clone(), second.clone()];
+    expected.extend(of(1)[1..].iter().cloned());
+    expected.push(late[0].clone());
+    assert_eq!(after[&1], expected);
+    assert_eq!(after[&2], [of(2), vec![late[1].clone()]].concat());
+}
+
+#[tokio::test]
+async fn an_endpoint_that_hangs_holds_its_cap_and_delays_nobody() {
+    let mut stack = Stack::without_services(Clock::system()).await;
+    stack.set("WEBHOOK_IN_FLIGHT_PER_ENDPOINT", "4");
+    stack.set("WEBHOOK_IN_FLIGHT", "8");
+    let program = stack.program().await;
+    let (dead, healthy) = (Receiver::replying(Reply::Hang).await, Receiver::start().await);
+    webhooks::endpoint(&stack, &program, &dead.url(), &[LeadCreated]).await;
+    webhooks::endpoint(&stack, &program, &healthy.url(), &[LeadCreated]).await;
+    webhooks::leads(&stack, &program, 1..=100).await;
+    stack.start_delivery();
+    stack
+        .eventually("the healthy endpoint has everything", async || {
+            healthy.count() == 100
+        })
+        .await;
+    stack
+        .eventually("the dead one holds its cap", async || dead.hanging() == 4)
+        .await;
+    assert_eq!(dead.count(), 4);
+    assert_eq!(webhooks::finished(&stack, "state = 'delivered'").await, 100);
+    dead.release();
+    webhooks::drained(&stack).await;
+    assert_eq!(dead.count(), 100);
+}
+
+#[tokio::test]
+async fn an_endpoint_that_has_failed_is_tried_one_at_a_time() {
+    let mut stack = Stack::without_services(Clock::manual(noon())).await;
+    let (program, receiver) = (
+        stack.program().await,
+        Receiver::replying(Reply::Status(500)).await,
+    );
+    let (endpoint_id, _) = webhooks::endpoint(&stack, &program, &receiver.url(), &[LeadCreated]).await;
+    stack.start_delivery();
+    webhooks::leads(&stack, &program, [1]).await;
+    stack.reaches("webhook_queue WHERE attempts = 1", 1).await;
+    receiver.reply(Reply::Hang);
+    webhooks::leads(&stack, &program, 2..=20).await;
+    stack
+        .eventually("one is tried", async || receiver.hanging() == 1)
+        .await;
+    stack
+        .reaches("outbound_events WHERE position IS NOT NULL", 20)
+        .await;
+    assert_eq!((receiver.hanging(), receiver.count()), (1, 2));
+    receiver.release();
+    stack.clock.advance(TimeDelta::seconds(6));
+    webhooks::drained(&stack).await;
+    assert_eq!(
+        webhooks::of_endpoint(&stack, endpoint_id, "failing_since").await,
+        None
+    );
+}
+
+#[tokio::test]
+async fn two_processes_send_each_event_once() {
+    let mut stack = Stack::without_services(Clock::system()).await;
+    let (program, receiver) = (stack.program().await, Receiver::start().await);
+    for _ in 0..3 {
+        webhooks::endpoint(&stack, &program, &receiver.url(), &[LeadCreated]).await;
+    }
+    let ids = webhooks::leads(&stack, &program, (0..300).map(|n| n % 40)).await;
+    stack.start_delivery();
+    stack.start_delivery();
+    webhooks::drained(&stack).await;
+    let mut received = receiver.ids();
+    received.sort();
+    let mut thrice: Vec<String> = ids
+        .iter()
+        .flat_map(|id| [id.clone(), id.clone(), id.clone()])
+        .collect();
+    thrice.sort();
+    assert_eq!(received, thrice);
+    assert_eq!(
+        webhooks::finished(&stack, "state = 'delivered' AND attempts = 1").await,
+        900
+    );
+}

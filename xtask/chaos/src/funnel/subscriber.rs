@@ -1,0 +1,389 @@
+//! A round's subscriber: a webhook endpoint, its receiver, and what it was owed.
+//!
+//! The receiver treats some events badly when it sees them first: it answers 500, redirects, closes, or answers after the sender's time. Seen
+//! again, they are answered 200. Events are those that the services write, and announcements of the driver's own, which keep deliveries in
+//! flight all the time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use domain::ids::{CustomerId, ProgramId, WebhookEndpointId};
+use domain::outbound_event::{OutboundEventType, WantedEvents};
+use domain::sealed::SealingKeys;
+use domain::webhook::{SigningSecret, message_id, signatures};
+use runtime::clock::Clock;
+use runtime::config::SecretKey;
+use serde_json::json;
+use sqlx::PgPool;
+use storage::outbound_events::{self, NewOutboundEvent};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use uuid::Uuid;
+
+use super::Phase;
+use crate::rng::Rng;
+
+/// For an attempt: the services' setting, so that what hangs is repeated within a round.
+pub(crate) const TIMEOUT_MS: u64 = 1_000;
+const LATE: Duration = Duration::from_millis(TIMEOUT_MS * 3 / 2);
+const ANNOUNCE_EVERY: Duration = Duration::from_millis(40);
+/// Of announcements. Their ids are nobody's: real ones grow from 1.
+const CUSTOMERS: u64 = 40;
+const FIRST_CUSTOMER: u64 = 1 << 60;
+
+/// One request of a webhook.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Seen {
+    id: String,
+    acknowledged: bool,
+    is_signed: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Subscriber {
+    program_id: i64,
+    seen: Arc<Mutex<Vec<Seen>>>,
+}
+
+impl Subscriber {
+    /// Starts a receiver, and subscribes it to every type of event. `sealing_key`: as the services have it.
+    pub(crate) async fn start(
+        pool: &PgPool,
+        program_id: i64,
+        sealing_key: &str,
+        rng: &mut Rng,
+        phase: watch::Receiver<Phase>,
+    ) -> Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let secret = SigningSecret::generate(random(rng));
+        let key: SecretKey = sealing_key.parse()?;
+        let keys = SealingKeys::new(key.expose(), &[]);
+        subscribe(pool, program_id, listener.local_addr()?, &keys, &secret, rng).await?;
+        let seen = Arc::default();
+        let receiver = Receiver {
+            secret,
+            salt: rng.next(),
+            seen: Arc::clone(&seen),
+        };
+        tokio::spawn(receiver.accept(listener));
+        let seed = rng.next();
+        tokio::spawn(announce(pool.clone(), program_id, seed, phase));
+        Ok(Self { program_id, seen })
+    }
+
+    /// What was owed and did not come, came out of its order, or was not signed.
+    pub(crate) async fn violations(&self, pool: &PgPool) -> Result<(usize, Vec<String>)> {
+        let owed: Vec<(Uuid, Option<i64>, Option<i64>)> = sqlx::query_as(
+            "SELECT event_id, customer_id, position FROM outbound_events WHERE program_id = $1 ORDER BY position",
+        )
+        .bind(self.program_id)
+        .fetch_all(pool)
+        .await?;
+        let owed: Vec<Owed> = owed
+            .into_iter()
+            .map(|(event_id, customer_id, position)| Owed {
+                id: message_id(event_id),
+                customer_id,
+                is_placed: position.is_some(),
+            })
+            .collect();
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok((seen.len(), violations(&owed, &seen)))
+    }
+}
+
+/// In the order of positions.
+#[derive(Debug)]
+struct Owed {
+    id: String,
+    customer_id: Option<i64>,
+    is_placed: bool,
+}
+
+fn violations(owed: &[Owed], seen: &[Seen]) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut first_seen: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut first_acknowledged: BTreeMap<&str, usize> = BTreeMap::new();
+    for (place, one) in seen.iter().enumerate() {
+        first_seen.entry(&one.id).or_insert(place);
+        if one.acknowledged {
+            first_acknowledged.entry(&one.id).or_insert(place);
+        }
+        if !one.is_signed {
+            found.push(format!("webhook {} has no valid signature", one.id));
+        }
+    }
+    let mut last: BTreeMap<i64, &Owed> = BTreeMap::new();
+    let ids: BTreeSet<&str> = owed.iter().map(|event| event.id.as_str()).collect();
+    if ids.len() != owed.len() {
+        found.push("two events have one id".to_owned());
+    }
+    for event in owed {
+        if !event.is_placed {
+            found.push(format!("event {} has no position", event.id));
+        }
+        if !first_acknowledged.contains_key(event.id.as_str()) {
+            found.push(format!("event {} never reached its subscriber", event.id));
+        }
+        let Some(customer_id) = event.customer_id else {
+            continue;
+        };
+        if let Some(before) = last.insert(customer_id, event)
+            && let (Some(acknowledged), Some(seen)) = (
+                first_acknowledged.get(before.id.as_str()),
+                first_seen.get(event.id.as_str()),
+            )
+            && seen < acknowledged
+        {
+            found.push(format!(
+                "event {} of customer {customer_id} was sent before {} had arrived",
+                event.id, before.id
+            ));
+        }
+    }
+    found
+}
+
+async fn subscribe(
+    pool: &PgPool,
+    program_id: i64,
+    address: SocketAddr,
+    keys: &SealingKeys,
+    secret: &SigningSecret,
+    rng: &mut Rng,
+) -> Result<()> {
+    let types: Vec<&str> = OutboundEventType::ALL.iter().map(|one| one.as_str()).collect();
+    let wanted: WantedEvents = OutboundEventType::ALL.into_iter().collect();
+    let mut transaction = pool.begin().await?;
+    let id: i64 = sqlx::query_scalar(
+        "INSERT INTO webhook_endpoints (program_id, url, event_types, secret_sealed, created_at)
+         VALUES ($1, $2, $3, '', now()) RETURNING id",
+    )
+    .bind(program_id)
+    .bind(format!("http://{address}/"))
+    .bind(&types)
+    .fetch_one(&mut *transaction)
+    .await?;
+    let purpose = SigningSecret::purpose(WebhookEndpointId::new(id));
+    let sealed = keys.seal(secret.expose(), &purpose, random(rng))?;
+    sqlx::query("UPDATE webhook_endpoints SET secret_sealed = $2 WHERE id = $1")
+        .bind(id)
+        .bind(sealed)
+        .execute(&mut *transaction)
+        .await?;
+    sqlx::query("UPDATE programs SET wanted_events = $2 WHERE id = $1")
+        .bind(program_id)
+        .bind(wanted.bits())
+        .execute(&mut *transaction)
+        .await?;
+    transaction.commit().await.context("cannot subscribe")
+}
+
+fn random<const N: usize>(rng: &mut Rng) -> [u8; N] {
+    std::array::from_fn(|_| u8::try_from(rng.below(256)).unwrap_or(0))
+}
+
+/// Writes events while the load lasts. What is not known to be committed is read back at the end.
+async fn announce(pool: PgPool, program_id: i64, seed: u64, mut phase: watch::Receiver<Phase>) {
+    let (mut rng, clock) = (Rng::of(seed, 0), Clock::system());
+    loop {
+        tokio::select! {
+            _ = phase.changed() => return,
+            () = tokio::time::sleep(ANNOUNCE_EVERY) => {}
+        }
+        let events: Vec<NewOutboundEvent> = (0..rng.between(1, 4))
+            .map(|_| {
+                let customer = i64::try_from(FIRST_CUSTOMER + rng.below(CUSTOMERS)).unwrap_or(i64::MAX);
+                announcement(&clock, program_id, customer)
+            })
+            .collect();
+        let written = async {
+            let mut connection = pool.acquire().await?;
+            outbound_events::add(&mut connection, &events).await
+        };
+        // PostgreSQL may be away: then there is nothing to tell.
+        let _ = written.await;
+    }
+}
+
+fn announcement(clock: &Clock, program_id: i64, customer: i64) -> NewOutboundEvent {
+    let now = clock.now();
+    NewOutboundEvent {
+        event_id: clock.mint(),
+        program_id: ProgramId::new(program_id),
+        event_type: OutboundEventType::LeadCreated,
+        customer_id: Some(CustomerId::new(customer)),
+        occurred_at: now,
+        body: json!({ "type": "lead.created", "timestamp": now, "data": { "program_id": program_id } })
+            .to_string(),
+    }
+}
+
+#[derive(Clone)]
+struct Receiver {
+    secret: SigningSecret,
+    /// Which events are treated badly.
+    salt: u64,
+    seen: Arc<Mutex<Vec<Seen>>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Treatment {
+    Well,
+    Error,
+    Redirect,
+    Close,
+    Late,
+}
+
+impl Receiver {
+    async fn accept(self, listener: TcpListener) {
+        while let Ok((stream, _)) = listener.accept().await {
+            tokio::spawn(self.clone().serve(stream));
+        }
+    }
+
+    async fn serve(self, mut stream: TcpStream) {
+        while let Some(request) = read(&mut stream).await {
+            let treatment = self.see(&request);
+            let answer = match treatment {
+                Treatment::Well => "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok",
+                Treatment::Error => "HTTP/1.1 500 Error\r\ncontent-length: 0\r\n\r\n",
+                Treatment::Redirect => {
+                    "HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\n\r\n"
+                }
+                Treatment::Close => return,
+                Treatment::Late => {
+                    tokio::time::sleep(LATE).await;
+                    "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"
+                }
+            };
+            if stream.write_all(answer.as_bytes()).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    fn see(&self, request: &Request) -> Treatment {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_first = seen.iter().all(|other| other.id != request.id);
+        let treatment = if is_first {
+            treatment(self.salt, &request.id)
+        } else {
+            Treatment::Well
+        };
+        let secrets = std::slice::from_ref(&self.secret);
+        let signature = signatures(secrets, &request.id, request.timestamp, &request.body);
+        seen.push(Seen {
+            id: request.id.clone(),
+            acknowledged: treatment == Treatment::Well,
+            is_signed: signature == request.signature,
+        });
+        treatment
+    }
+}
+
+/// One of sixteen is treated badly.
+fn treatment(salt: u64, id: &str) -> Treatment {
+    let hash = id.bytes().fold(salt, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    match (hash >> 32) % 64 {
+        0 => Treatment::Error,
+        1 => Treatment::Redirect,
+        2 => Treatment::Close,
+        3 => Treatment::Late,
+        _ => Treatment::Well,
+    }
+}
+
+struct Request {
+    id: String,
+    timestamp: i64,
+    signature: String,
+    body: String,
+}
+
+async fn read(stream: &mut TcpStream) -> Option<Request> {
+    let mut bytes = Vec::new();
+    loop {
+        if let Some(request) = parse(&String::from_utf8_lossy(&bytes)) {
+            return Some(request);
+        }
+        if stream.read_buf(&mut bytes).await.ok()? == 0 {
+            return None;
+        }
+    }
+}
+
+/// Once all of it is there.
+fn parse(text: &str) -> Option<Request> {
+    let (head, body) = text.split_once("\r\n\r\n")?;
+    let header = |name: &str| head.lines().find_map(|line| line.strip_prefix(name));
+    let length: usize = header("content-length: ")?.parse().ok()?;
+    (body.len() >= length).then_some(())?;
+    Some(Request {
+        id: header("webhook-id: ")?.to_owned(),
+        timestamp: header("webhook-timestamp: ")?.parse().ok()?,
+        signature: header("webhook-signature: ")?.to_owned(),
+        body: body.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn owed(events: &[(&str, i64)]) -> Vec<Owed> {
+        let event = |(id, customer): &(&str, i64)| Owed {
+            id: (*id).to_owned(),
+            customer_id: Some(*customer),
+            is_placed: true,
+        };
+        events.iter().map(event).collect()
+    }
+
+    fn seen(requests: &[(&str, bool)]) -> Vec<Seen> {
+        let request = |(id, acknowledged): &(&str, bool)| Seen {
+            id: (*id).to_owned(),
+            acknowledged: *acknowledged,
+            is_signed: true,
+        };
+        requests.iter().map(request).collect()
+    }
+
+    #[test]
+    fn each_event_is_owed_once_acknowledged_and_in_its_order() {
+        let events = owed(&[("a", 1), ("b", 1), ("c", 2)]);
+        let good = [("c", false), ("a", true), ("b", true), ("a", true), ("c", true)];
+        assert_eq!(violations(&events, &seen(&good)), Vec::<String>::new());
+        let missing = [("a", true), ("b", true), ("c", false)];
+        assert_eq!(violations(&events, &seen(&missing)).len(), 1);
+        let overtaken = [("a", false), ("b", true), ("a", true), ("c", true)];
+        assert_eq!(violations(&events, &seen(&overtaken)).len(), 1);
+        let mut forged = seen(&good);
+        forged[0].is_signed = false;
+        assert_eq!(violations(&events, &forged).len(), 1);
+        let mut unplaced = owed(&[("a", 1)]);
+        unplaced[0].is_placed = false;
+        assert_eq!(violations(&unplaced, &seen(&[("a", true)])).len(), 1);
+    }
+
+    #[test]
+    fn some_events_of_every_kind_are_treated_badly() {
+        let treatments: Vec<Treatment> = (0..2_000).map(|n| treatment(7, &format!("evt_{n}"))).collect();
+        for kind in [
+            Treatment::Error,
+            Treatment::Redirect,
+            Treatment::Close,
+            Treatment::Late,
+        ] {
+            let share = treatments.iter().filter(|one| **one == kind).count();
+            assert!((10..80).contains(&share), "{kind:?}: {share}");
+        }
+    }
+}
