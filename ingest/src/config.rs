@@ -3,7 +3,9 @@
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, Parser, value_parser};
 use ipnet::IpNet;
-use runtime::config::{KeysConfig, RedisConfig, SecretText, SecretUrl, SecretsConfig, ServiceConfig};
+use runtime::config::{
+    EmailConfig, KeysConfig, RedisConfig, SecretText, SecretUrl, SecretsConfig, ServiceConfig,
+};
 use url::Url;
 
 use crate::http::limits::LimitsConfig;
@@ -29,6 +31,8 @@ pub struct Config {
     pub origin: OriginConfig,
     #[command(flatten)]
     pub dashboard: DashboardConfig,
+    #[command(flatten)]
+    pub email: EmailConfig,
 }
 
 /// Callers, and how long they wait.
