@@ -9,12 +9,12 @@ mod counters;
 mod customer;
 mod customer_ids;
 mod dead_letters;
+mod emails;
 mod key;
 mod link;
 mod migrate;
 mod outbox;
 mod output;
-mod password;
 mod processor_connection;
 mod processor_events;
 mod program;
@@ -109,6 +109,9 @@ enum Command {
     /// Records that no retry could settle: list, show, replay
     #[command(subcommand)]
     DeadLetters(dead_letters::DeadLetters),
+    /// E-mails to people, and the addresses that refuse them: status, allow
+    #[command(subcommand)]
+    Emails(emails::Emails),
     /// Accounts of payment processors, and the programs that own them: list, confirm, refuse
     #[command(subcommand)]
     ProcessorConnection(processor_connection::ProcessorConnection),
@@ -174,6 +177,7 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::CustomerIds(ids) => output::lines(ids.run(&pool).await?),
         Command::Outbox(outbox) => return outbox.run(&pool).await,
         Command::DeadLetters(letters) => return letters.run(&pool).await,
+        Command::Emails(emails) => return emails.run(&pool).await,
         Command::Secrets(secrets) => return secrets.run(&pool).await,
         Command::ProcessorEvents(events) => return events.run(&pool).await,
     }

@@ -1,5 +1,7 @@
 //! `ctl user`: people who sign in.
 
+mod password;
+
 use std::collections::BTreeSet;
 
 use anyhow::{Context, bail, ensure};
@@ -13,10 +15,10 @@ use serde_json::{Value, json};
 use sqlx::{PgConnection, PgPool};
 use storage::users::{self, NewUser};
 use storage::workspaces::WorkspaceName;
-use storage::{management_keys, members, passkeys, second_factors, sessions, workspaces};
+use storage::{management_keys, members, passkeys, password_resets, second_factors, sessions, workspaces};
 
 use crate::audit::{self, Done};
-use crate::{output, password};
+use crate::output;
 
 #[derive(Debug, Subcommand)]
 pub enum User {
@@ -184,6 +186,7 @@ impl ResetPassword {
         let mut transaction = pool.begin().await?;
         let user = self.who.user(&mut transaction).await?;
         users::set_password(&mut transaction, user.user_id, &password_hash).await?;
+        password_resets::end_all(&mut transaction, user.user_id, now).await?;
         let removed = passkeys::remove_all(&mut transaction, user.user_id).await?;
         let details = json!({ "passkeys_removed": removed });
         audit_account(

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use crate::http::limits::Limits;
+use crate::management::emails::Emails;
 use crate::management::passkeys::Passkeys;
 use crate::management::passwords::Passwords;
 use crate::management::reads::Reads;
@@ -39,6 +40,7 @@ pub struct Parts {
     pub stream_waits: StreamWaits,
     pub passwords: Passwords,
     pub passkeys: Passkeys,
+    pub emails: Emails,
     /// For secrets of payment processors.
     pub sealing_keys: Arc<SealingKeys>,
     /// The address of this service for people and browsers.

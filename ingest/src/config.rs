@@ -4,7 +4,7 @@ use clap::builder::RangedU64ValueParser;
 use clap::{Args, Parser, value_parser};
 use ipnet::IpNet;
 use runtime::config::{
-    KeysConfig, RedisConfig, SecretText, SecretUrl, SecretsConfig, ServiceConfig, WebhookTargetsConfig,
+    EmailConfig, KeysConfig, RedisConfig, SecretText, SecretUrl, SecretsConfig, ServiceConfig, WebhookTargetsConfig,
 };
 use url::Url;
 
@@ -33,6 +33,8 @@ pub struct Config {
     pub dashboard: DashboardConfig,
     #[command(flatten)]
     pub webhook_targets: WebhookTargetsConfig,
+    #[command(flatten)]
+    pub email: EmailConfig,
 }
 
 /// Callers, and how long they wait.

@@ -37,6 +37,7 @@ use crate::app::{App, Parts};
 use crate::config::Config;
 use crate::http::client_address::TrustedProxies;
 use crate::http::limits::Limits;
+use crate::management::emails::Emails;
 use crate::management::passkeys::Passkeys;
 use crate::management::passwords::Passwords;
 use crate::management::reads::Reads;
@@ -97,6 +98,7 @@ async fn start(config: &Config, clock: Clock, lifecycle: &Lifecycle) -> anyhow::
         stream_waits: StreamWaits::start(reads.clone(), lifecycle),
         reads,
         management,
+        emails: Emails::new(config.email.email_from.is_some(), lifecycle.tasks().clone()),
         passkeys: Passkeys::at(&config.dashboard.public_url),
         passwords: Passwords::new(App::random())?,
         sealing_keys: Arc::new(SealingKeys::from(config.secrets.secrets_keys())),

@@ -6,6 +6,7 @@ pub mod answers;
 pub mod auth;
 pub mod cli;
 pub mod csv_download;
+pub mod emails;
 pub mod id_list;
 pub mod idempotency;
 pub mod notices;

@@ -8,7 +8,7 @@ use runtime::clock::Clock;
 use runtime::lifecycle::Lifecycle;
 use sqlx::PgPool;
 use storage::{
-    StorageResult, cli_logins, commissions, event_streams, partitions, processor_events, refused_events,
+    StorageResult, cli_logins, commissions, emails, event_streams, partitions, password_resets, processor_events, refused_events,
     sessions, visitor_retention,
 };
 
@@ -27,6 +27,8 @@ const UNREAD_STREAMS_KEPT: TimeDelta = TimeDelta::days(30);
 
 /// How long the result of a login can be looked up.
 const LOGINS_KEPT: TimeDelta = TimeDelta::days(1);
+/// How long it is known that an e-mail was sent, or a link that replaces a password was used.
+const EMAILS_KEPT: TimeDelta = TimeDelta::days(30);
 /// How long ended sessions are kept: the audit log refers to them.
 const ENDED_SESSIONS_KEPT: TimeDelta = TimeDelta::days(90);
 /// Longer than the streams keep messages that could repeat a refused record.
@@ -139,6 +141,18 @@ impl Round<'_> {
         .await;
         self.finish("ended sessions forgotten", |limit| {
             sessions::forget(pool, now - ENDED_SESSIONS_KEPT, limit)
+        })
+        .await;
+        self.finish("expired e-mails given up", |limit| {
+            emails::give_up_expired(pool, now, limit)
+        })
+        .await;
+        self.finish("old e-mails forgotten", |limit| {
+            emails::forget(pool, now - EMAILS_KEPT, limit)
+        })
+        .await;
+        self.finish("old links of password resets forgotten", |limit| {
+            password_resets::forget(pool, now - EMAILS_KEPT, limit)
         })
         .await;
         let horizon = now - PROCESSOR_EVENTS_KEPT;

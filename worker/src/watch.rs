@@ -15,11 +15,13 @@ use runtime::clock::Clock;
 use runtime::metrics::serve::Sources;
 use runtime::metrics::{
     CLAIMS_DEAD, CLAIMS_OPEN, CLAIMS_OPEN_OLDEST, CONSUMER_OLDEST, CONSUMER_PENDING, CONSUMER_REDELIVERED,
-    CONSUMER_UNACKNOWLEDGED, DEAD_LETTERS, OUTBOX_OLDEST, OUTBOX_UNSENT, PROCESSOR_EVENTS, SOURCE_UP,
-    STREAM_BYTES, STREAM_BYTES_MAX, UPKEEP_OVERDUE, VERIFICATION_DIFFERENCES, VERIFICATION_OLDEST,
+    CONSUMER_UNACKNOWLEDGED, DEAD_LETTERS, EMAILS_OLDEST, EMAILS_WAITING, OUTBOX_OLDEST, OUTBOX_UNSENT,
+    PROCESSOR_EVENTS, SOURCE_UP, STREAM_BYTES, STREAM_BYTES_MAX, UPKEEP_OVERDUE, VERIFICATION_DIFFERENCES,
+    VERIFICATION_OLDEST,
 };
 use sqlx::PgPool;
 use storage::StorageResult;
+use storage::emails::{self, WaitingEmails};
 use storage::pipeline_status::{self, Backlog, Waiting};
 use storage::verify::continuous::{self, Status};
 use tokio::time::timeout;
@@ -43,6 +45,10 @@ pub fn sources(pool: PgPool, jetstream: Context, topology: Topology, clock: Cloc
         .and({
             let pool = pool.clone();
             move || server::show(pool.clone())
+        })
+        .and({
+            let (pool, clock) = (pool.clone(), clock.clone());
+            move || show_emails(pool.clone(), clock.clone())
         })
         .and(move || show_verification(pool.clone()))
         .and(move || show_streams(jetstream.clone(), topology.clone(), clock.clone()))
@@ -101,6 +107,20 @@ async fn show_backlog(pool: PgPool, prefix: String) {
     for (state, events) in &backlog.processor_events {
         PROCESSOR_EVENTS.with([state]).set(rows(*events));
     }
+}
+
+async fn show_emails(pool: PgPool, clock: Clock) {
+    let read = async { emails::waiting(&mut *pool.acquire().await?).await };
+    let answer: Result<StorageResult<WaitingEmails>, _> = timeout(WITHIN, read).await;
+    EMAILS_WAITING.clear();
+    EMAILS_OLDEST.clear();
+    // That PostgreSQL does not answer is told by its own gauge.
+    let Ok(Ok(emails)) = answer else { return };
+    let age = emails
+        .oldest
+        .map_or(0.0, |oldest| (clock.now() - oldest).as_seconds_f64());
+    EMAILS_WAITING.with([]).set(rows(emails.waiting));
+    EMAILS_OLDEST.with([]).set(age.max(0.0));
 }
 
 async fn show_verification(pool: PgPool) {

@@ -63,6 +63,7 @@ impl Dashboard {
         let mut walk = self.package.script("walk", &[])?;
         walk.envs(service.demo_env.iter())
             .env("BASE_URL", service.ingest.url())
+            .env("MAIL_URL", &service.mail_url)
             .env("CHROMIUM", &self.chromium)
             .env("PICTURES", &self.out);
         process::run(&mut walk, interrupt)?;

@@ -23,6 +23,7 @@ use harness::servers::{External, Servers, postgres, provide};
 use harness::services::{self, DEMO_PREFIX, INGEST, PROGRAMS, SERVICES, Service, WEBHOOK_CONSUMER, ctl};
 use harness::stop::stop_area;
 
+use crate::mail_catcher::MailCatcher;
 use crate::{demo, walk};
 
 /// Bytes a stream, unless set in the environment. NATS reserves them on the disk: eight times the services' default may be more
@@ -59,7 +60,8 @@ pub(crate) fn dev(checkout: &Checkout, options: &Options, interrupt: &Interrupt)
     let servers = provide(checkout, &area, &mut running, interrupt)?;
     build(checkout, interrupt)?;
     let before = EnvFile::read(&area.env())?;
-    let mut env = service_env(&area, &servers)?;
+    let mail = MailCatcher::start(&area, &mut running)?;
+    let mut env = service_env(&area, &servers, &mail)?;
     let demo = prepare_database(checkout, &env, &before, options.demo, interrupt)?;
     let services = services::start(checkout, &area, &env, &mut running)?;
     services::wait_until_ready(&services, &area, &mut running, interrupt)?;
@@ -71,7 +73,7 @@ pub(crate) fn dev(checkout: &Checkout, options: &Options, interrupt: &Interrupt)
             .context("the ingest is missing")?;
         demo::create_history(&mut ctl_with(checkout, &env, &demo), ingest, &demo)?;
     }
-    env = shell_env(&servers, &services, &demo)?;
+    env = shell_env(&servers, &services, &mail, &demo)?;
     env.write(&area.env())?;
     if options.detach {
         running.leave()?;
@@ -135,8 +137,9 @@ fn build(checkout: &Checkout, interrupt: &Interrupt) -> Result<()> {
 }
 
 /// The environment of all services.
-fn service_env(area: &Area, servers: &Servers) -> Result<EnvFile> {
+fn service_env(area: &Area, servers: &Servers, mail: &MailCatcher) -> Result<EnvFile> {
     let mut env = keys::read_or_create(area)?;
+    env.set_all(mail.settings());
     env.set_all(servers.urls());
     if env::var_os("STREAM_MAX_BYTES").is_none() {
         env.set("STREAM_MAX_BYTES", STREAM_MAX_BYTES.to_string());
@@ -182,7 +185,7 @@ fn ctl_with(checkout: &Checkout, env: &EnvFile, before: &EnvFile) -> Command {
 }
 
 /// The content of `.dev/env`, for shells and tools.
-fn shell_env(servers: &Servers, services: &[Service], demo: &EnvFile) -> Result<EnvFile> {
+fn shell_env(servers: &Servers, services: &[Service], mail: &MailCatcher, demo: &EnvFile) -> Result<EnvFile> {
     let url = |name: &str| {
         services
             .iter()
@@ -193,6 +196,7 @@ fn shell_env(servers: &Servers, services: &[Service], demo: &EnvFile) -> Result<
     let mut env = EnvFile::default();
     env.set("BASE_URL", url(INGEST)?);
     env.set("WEBHOOK_URL", url(WEBHOOK_CONSUMER)?);
+    env.set("MAIL_URL", &mail.url);
     env.set_all(servers.urls());
     env.set_all(demo.iter());
     Ok(env)

@@ -18,6 +18,7 @@ mod documents;
 mod fuzz;
 #[cfg(test)]
 mod limits;
+mod mail_catcher;
 #[cfg(test)]
 mod migrations;
 mod node;
@@ -66,6 +67,9 @@ enum Command {
     DeployCheck,
     /// Everything the continuous integration runs, in its order.
     Ci,
+    /// Take e-mails on loopback and show them on a page; `dev` starts it.
+    #[command(hide = true)]
+    MailCatcher(mail_catcher::Options),
     /// Fuzz parsers, decoders and refund arithmetic. Needs a nightly toolchain.
     Fuzz(fuzz::Options),
     /// Measure the release build on this machine.
@@ -90,6 +94,7 @@ fn run(command: Command, checkout: &Checkout, interrupt: &Interrupt) -> Result<E
         Command::TestWeb => test::test_web(checkout, interrupt),
         Command::Sqlx { check } => sqlx::sqlx(checkout, check, interrupt),
         Command::DeployCheck => deploy_check::check(checkout, interrupt),
+        Command::MailCatcher(options) => mail_catcher::run(&options, interrupt),
         Command::Fuzz(options) => fuzz::fuzz(checkout, &options, interrupt),
     };
     done.map(|()| ExitCode::SUCCESS)

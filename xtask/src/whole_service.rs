@@ -12,9 +12,12 @@ use harness::servers::postgres::{Postgres, with_database};
 use harness::services::{self, INGEST, Service, ctl};
 
 use crate::demo;
+use crate::mail_catcher::MailCatcher;
 
 pub(crate) struct WholeService<'a> {
     pub(crate) ingest: Service,
+    /// The page of what is sent by e-mail.
+    pub(crate) mail_url: String,
     /// Variables that `ctl seed-demo` printed, such as `DEMO_API_KEY`.
     pub(crate) demo_env: EnvFile,
     pub(crate) postgres: &'a Postgres,
@@ -68,10 +71,13 @@ pub(crate) fn with_whole_service(
     let database = format!("whole_{}", random_hex::<8>()?);
     postgres.create_database(&servers.database_url, &database)?;
     let database_url = with_database(&servers.database_url, &database)?;
-    let env = service_env(area, servers, &database_url, &database)?;
+    let mail = MailCatcher::start(area, running)?;
+    let mut env = service_env(area, servers, &database_url, &database)?;
+    env.set_all(mail.settings());
     let checked = start(checkout, area, &env, running, interrupt).and_then(|(ingest, demo)| {
         checks(&WholeService {
             ingest,
+            mail_url: mail.url,
             demo_env: demo,
             postgres,
             database_url,

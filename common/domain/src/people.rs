@@ -1,6 +1,7 @@
 //! Accounts, their credentials and their permissions.
 
 pub mod account;
+pub mod email_content;
 pub mod management_key;
 pub mod permission;
 pub mod second_factor;

@@ -43,6 +43,8 @@ token_kinds! {
     SessionToken = Session, "affs_";
     /// A one-time invitation.
     InvitationToken = Invitation, "affi_";
+    /// A one-time link that replaces a forgotten password.
+    PasswordResetToken = PasswordReset, "affr_";
     /// What a device's answer to a passkey's challenge comes with.
     PasskeyChallengeToken = PasskeyChallenge, "affw_";
     /// What a command line that waits for its sign-in knows itself by.

@@ -213,6 +213,26 @@ impl SecretsConfig {
     }
 }
 
+/// E-mail: what all services know of it.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "E-mail")]
+pub struct EmailConfig {
+    /// Sender of e-mails, an address or `Name <address>`. Turns e-mail on: invitations are sent, forgotten passwords can be replaced, and people
+    /// are told of changes of their accounts. Where it is not set, links of invitations are only shown.
+    #[arg(long, env = "EMAIL_FROM", value_parser = email_sender)]
+    pub email_from: Option<String>,
+}
+
+/// What it is in detail, the mail client says.
+fn email_sender(text: &str) -> Result<String, &'static str> {
+    let text = text.trim();
+    if text.contains('@') && !text.contains(char::is_control) {
+        Ok(text.to_owned())
+    } else {
+        Err("must be an address, or a name and an address: `Acme <mail@acme.example>`")
+    }
+}
+
 /// Where webhooks may be sent.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Webhooks")]

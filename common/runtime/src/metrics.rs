@@ -255,6 +255,12 @@ metrics! {
         "Age of the oldest unsent outbox message, 0 if there is none");
     PROCESSOR_EVENTS: Gauges<1> = gauge("referral_processor_events", ["state"], WORKER,
         "Unfinished events of payment processors; the state is open, parked, review or stuck");
+    EMAILS: Counters<2> = counter("referral_emails_total", ["kind", "result"], WORKER,
+        "Attempts to send e-mails; the result is sent, later (retried), given_up or stopped (the address is refused)");
+    EMAILS_WAITING: Gauges<0> = gauge("referral_emails_waiting", [], WORKER,
+        "E-mails that are neither sent nor given up");
+    EMAILS_OLDEST: Gauges<0> = gauge("referral_emails_oldest_seconds", [], WORKER,
+        "Age of the oldest e-mail that waits, 0 if there is none");
     UPKEEP_OVERDUE: Gauges<1> = gauge("referral_upkeep_overdue_seconds", ["what"], WORKER,
         "Time since the oldest row was due that upkeep did not handle, 0 if there is none: approvals, refused_events, processor_events");
     VERIFICATION_OLDEST: Gauges<0> = gauge("referral_verification_oldest_seconds", [], WORKER,

@@ -1,5 +1,6 @@
-//! What others are told: events, in the order in which they are read, and their deliveries to webhook endpoints.
+//! What others are told: events, in the order in which they are read, and their deliveries to webhook endpoints; e-mails to people.
 
+pub mod emails;
 pub mod event_streams;
 pub mod outbound_commissions;
 pub mod outbound_events;

@@ -5,6 +5,7 @@ pub mod invitations;
 pub mod management_keys;
 pub mod members;
 pub mod passkeys;
+pub mod password_resets;
 pub mod personal_data;
 pub mod second_factors;
 pub mod sessions;

@@ -13,6 +13,7 @@ mod fixtures;
 pub mod hooks;
 pub mod leads;
 mod logged_services;
+mod mail_server;
 pub mod managed;
 mod people;
 mod program;
@@ -32,6 +33,7 @@ pub use self::edge::{
 };
 pub use self::fixtures::{digests, mark_for_rotation, pay_out, switched_customer, two_clicks};
 pub use self::logged_services::LoggedServices;
+pub use self::mail_server::{MAIL_PASSWORD, MailServer, Manner, ReceivedEmail};
 pub use self::people::{PASSWORD, Person, Workspace};
 pub use self::program::{Partner, Program, noon, percentage};
 pub use self::receiver::{Receiver, Reply, Webhook};

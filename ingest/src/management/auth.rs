@@ -8,9 +8,11 @@ mod open_session;
 pub mod passkey_sign_in;
 pub mod passkeys;
 pub mod password;
+pub mod password_reset;
 pub mod second_factor;
 pub mod sessions;
 pub mod sign_in;
+pub mod sign_in_options;
 pub mod sign_out;
 
 use crate::http::endpoint::{Endpoint, SESSION, managed};
@@ -20,12 +22,16 @@ pub fn endpoints() -> Vec<Endpoint> {
     [
         managed! { "accounts", [];
             sign_in::sign_in => sign_in::examples();
+            sign_in_options::read => sign_in_options::examples();
         },
         managed! { "accounts", SESSION;
             sign_out::sign_out => Examples::default();
             password::change => password::examples();
         },
         managed! { "accounts", [];
+            password_reset::request => password_reset::request_examples();
+            password_reset::inspect => password_reset::inspect_examples();
+            password_reset::complete => password_reset::complete_examples();
             invitations::inspect => invitations::inspect_examples();
             invitations::accept => invitations::accept_examples();
         },

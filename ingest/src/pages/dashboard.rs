@@ -12,10 +12,11 @@ use memory_serve::CacheControl;
 
 const DOCUMENT: &str = "/app/index.html";
 /// Its pages: `ROUTES` in `web/dashboard/src/router/routes.ts` has them one by one. Invitations are named by the API.
-const PAGES: [&str; 14] = [
+const PAGES: [&str; 16] = [
     "/app",
     "/app/",
     "/app/sign-in",
+    "/app/password-forgotten",
     "/app/programs",
     "/app/programs/{*page}",
     "/app/keys",
@@ -26,6 +27,7 @@ const PAGES: [&str; 14] = [
     "/app/partner",
     "/app/partner/{*page}",
     "/invitation",
+    "/password-reset",
     // The path in links of an earlier version; the last of them expires a week after the upgrade.
     "/invitations/{token}",
 ];

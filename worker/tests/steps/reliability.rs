@@ -2,6 +2,7 @@ mod concurrency;
 mod crashes;
 mod dead_letters;
 mod delivery;
+mod emails;
 mod held_rows;
 mod stream_trim;
 mod taken_ids;

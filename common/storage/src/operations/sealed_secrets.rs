@@ -1,4 +1,5 @@
-//! The sealed secrets of an installation, wherever they are: authenticator apps, processors' webhook secrets, and the secrets that sign webhooks of ours.
+//! The sealed secrets of an installation, wherever they are: authenticator apps, processors' webhook secrets, the secrets that sign webhooks of
+//! ours, and links of e-mails that wait.
 //!
 //! Each transaction reseals [`AT_ONCE`] rows, in the order of their ids. Who changes one of these secrets waits until it ends. An interrupted
 //! run may be repeated.
@@ -7,6 +8,7 @@ use sqlx::{PgConnection, PgPool};
 
 use crate::batch::unnest;
 use crate::error::StorageResult;
+use domain::email_content::token_purpose;
 use domain::ids::{ProgramId, UserId, WebhookEndpointId};
 use domain::processor::WebhookSecret;
 use domain::sealed::{NONCE_BYTES, SealingKeys};
@@ -46,6 +48,10 @@ pub async fn reseal(
     }
     let mut after = i64::MIN;
     while let Some(last) = run.signing_secrets(pool, after).await? {
+        after = last;
+    }
+    let mut after = i64::MIN;
+    while let Some(last) = run.email_tokens(pool, after).await? {
         after = last;
     }
     Ok(run.found)
@@ -105,6 +111,38 @@ impl Run<'_> {
         .await?;
         transaction.commit().await?;
         Ok(rows.last().map(|row| row.user_id))
+    }
+
+    /// Those after this e-mail; the last e-mail, if there are any.
+    async fn email_tokens(&mut self, pool: &PgPool, after: i64) -> StorageResult<Option<i64>> {
+        let mut transaction = pool.begin().await?;
+        let rows = sqlx::query!(
+            r#"SELECT id, message_id, token_sealed AS "token_sealed!" FROM emails
+               WHERE id > $1 AND token_sealed IS NOT NULL ORDER BY id LIMIT $2 FOR UPDATE"#,
+            after,
+            AT_ONCE,
+        )
+        .fetch_all(&mut *transaction)
+        .await?;
+        let resealed: Vec<(i64, Vec<u8>)> = rows
+            .iter()
+            .filter_map(|row| {
+                let purpose = token_purpose(row.message_id);
+                Some((row.id, self.reseal(&row.token_sealed, &purpose)?))
+            })
+            .collect();
+        unnest!(
+            query,
+            "UPDATE emails e SET token_sealed = r.sealed
+             FROM UNNEST($1::bigint[], $2::bytea[]) AS r (id, sealed) WHERE e.id = r.id",
+            (id, sealed) in resealed =>
+                ids: i64 = *id,
+                tokens: &[u8] = sealed.as_slice()
+        )
+        .execute(&mut *transaction)
+        .await?;
+        transaction.commit().await?;
+        Ok(rows.last().map(|row| row.id))
     }
 
     /// Those after this program; the last program, if there are any.

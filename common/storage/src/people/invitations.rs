@@ -106,6 +106,22 @@ pub async fn create(connection: &mut PgConnection, new: &NewInvitation<'_>) -> S
     Ok(InvitationId::new(id))
 }
 
+/// Name of the workspace it is into or, for a partner, of the program.
+pub async fn target_name(
+    connection: &mut PgConnection,
+    invitation_id: InvitationId,
+) -> StorageResult<String> {
+    let name = sqlx::query_scalar!(
+        r#"SELECT coalesce(p.name, w.name) AS "name!"
+           FROM invitations i JOIN workspaces w ON w.id = i.workspace_id LEFT JOIN programs p ON p.id = i.program_id
+           WHERE i.id = $1"#,
+        invitation_id.get(),
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(name)
+}
+
 /// An invitation that can be accepted.
 #[derive(Debug, Clone)]
 pub struct OpenInvitation {

@@ -138,6 +138,26 @@ pub async fn open(connection: &mut PgConnection, new: &NewSession<'_>) -> Storag
     Ok(SessionId::new(id))
 }
 
+/// Whether the account was used from here before, as far as its sessions are kept: from the same address, or with the same browser in
+/// the same country.
+pub async fn knows_place(
+    connection: &mut PgConnection,
+    user_id: UserId,
+    whereabouts: &Whereabouts,
+) -> StorageResult<bool> {
+    let known = sqlx::query_scalar!(
+        r#"SELECT EXISTS (SELECT FROM sessions WHERE user_id = $1
+                          AND (address = $2 OR country = $3 AND user_agent = $4)) AS "known!""#,
+        user_id.get(),
+        whereabouts.address(),
+        whereabouts.country(),
+        whereabouts.user_agent.as_deref(),
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(known)
+}
+
 /// An active session. `None` for an unknown token, or an ended session.
 pub async fn find_used(
     connection: &mut PgConnection,

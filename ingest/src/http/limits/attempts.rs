@@ -30,12 +30,31 @@ impl Limits {
 
     /// Counts an attempt to sign in, or to use a one-time secret, by address and by the account it is aimed at.
     pub async fn spend_sign_in(&self, client: Option<ClientAddress>, account: &str) -> Result<(), ApiError> {
-        let key = format!("sign_in:{}", client_key(client));
+        self.spend_on_account("sign_in", client, account).await
+    }
+
+    /// Counts a request for a link that replaces a password, by address and by account. Apart from sign-ins: whoever asks for links locks
+    /// nobody out.
+    pub async fn spend_password_reset(
+        &self,
+        client: Option<ClientAddress>,
+        account: &str,
+    ) -> Result<(), ApiError> {
+        self.spend_on_account("password_reset", client, account).await
+    }
+
+    async fn spend_on_account(
+        &self,
+        what: &str,
+        client: Option<ClientAddress>,
+        account: &str,
+    ) -> Result<(), ApiError> {
+        let key = format!("{what}:{}", client_key(client));
         self.spend(key, &self.rules.sign_ins).await?;
         // The name has any length and is personal: only its hash is kept.
         let account = Sha256::digest(account.trim().to_lowercase());
         let start = u64::from_be_bytes(account.first_chunk().copied().unwrap_or_default());
-        let key = format!("sign_in:account:{start:016x}");
+        let key = format!("{what}:account:{start:016x}");
         self.spend(key, &self.rules.account_sign_ins).await
     }
 

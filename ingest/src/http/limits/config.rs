@@ -25,7 +25,7 @@ pub struct LimitsConfig {
     /// The CLI's routes together, for each program key.
     #[arg(long, env = "CLI_LIMIT", default_value_t = 60)]
     pub cli_limit: u32,
-    /// Attempts to sign in, for each client address. For each account it is a quarter of them.
+    /// Attempts to sign in, and beside them requests to replace a password, for each client address. For each account it is a quarter of them.
     #[arg(long, env = "SIGN_IN_LIMIT", default_value_t = 20)]
     pub sign_in_limit: u32,
     /// Codes of a second factor an hour, for each account.

@@ -6,6 +6,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::account::{Password, PasswordHash, PersonName, UserKind};
+use domain::email_content::EmailContent;
 use domain::ids::UserId;
 use domain::token::InvitationToken;
 use sqlx::PgConnection;
@@ -17,6 +18,7 @@ use storage::{members, partners, workspaces};
 use super::open_session::{SignInMethod, SignedInAnswer, sign_in_by};
 use crate::http::client_address::ClientAddress;
 use crate::management::advertiser::workspace::invitations::MEMBER_ALREADY;
+use crate::management::emails;
 use crate::management::prelude::*;
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -121,7 +123,7 @@ pub async fn accept(State(app): State<App>, source: Source, body: RequestBody) -
     let account = users::find_by_email(&mut *app.management.acquire().await?, &invitation.email).await?;
     let guest = if let Some(user) = account {
         let proof = Proof::of(password, request.code)?;
-        let user = known(&app, &source, user, &proof, invitation.purpose.user_kind()).await?;
+        let user = known(&app, &source, user, &proof, &invitation).await?;
         Guest::Known(user, proof)
     } else {
         let name = request.name.required_name("name", "name is required")?;
@@ -140,10 +142,11 @@ pub async fn accept(State(app): State<App>, source: Source, body: RequestBody) -
     if !invitations::accept(&mut transaction, invitation.invitation_id, app.clock.now()).await? {
         return Err(JUST_ENDED);
     }
-    let user = match guest {
-        Guest::Known(user, _) => user,
+    let (user, method) = match guest {
+        Guest::Known(user, _) => (user, SignInMethod::Password),
         Guest::New { name, password_hash } => {
-            register(&mut transaction, &invitation, &name, &password_hash).await?
+            let user = register(&mut transaction, &invitation, &name, &password_hash).await?;
+            (user, SignInMethod::NewAccount)
         }
     };
     take_place(&mut transaction, &invitation, user.user_id).await?;
@@ -156,7 +159,7 @@ pub async fn accept(State(app): State<App>, source: Source, body: RequestBody) -
         .with(json!({ "kind": user.kind.as_str() }));
     let actor = AuditActor::User(user.user_id);
     source.audit(&app, &mut transaction, actor, audited).await?;
-    let mut answer = sign_in_by(SignInMethod::Password, &app, &mut transaction, &source, &user).await?;
+    let mut answer = sign_in_by(method, &app, &mut transaction, &source, &user).await?;
     transaction.commit().await?;
     *answer.status_mut() = StatusCode::CREATED;
     Ok(answer)
@@ -184,18 +187,37 @@ async fn known(
     source: &Source,
     user: User,
     proof: &Proof,
-    kind: UserKind,
+    invitation: &OpenInvitation,
 ) -> Result<User, ApiError> {
     if !proof.has_password_of(app, source, Some(&user)).await? {
+        alarm(app, user, invitation.name.clone())?;
         return Err(WRONG_PASSWORD);
     }
     if user.suspended {
         return Err(ApiError::AccountBlocked);
     }
-    if user.kind != kind {
+    if user.kind != invitation.purpose.user_kind() {
         return Err(OTHER_KIND);
     }
     Ok(user)
+}
+
+/// An e-mail tells the owner of an account that somebody else has an invitation for its address.
+fn alarm(app: &App, user: User, invited_to: String) -> Result<(), ApiError> {
+    if !app.emails.are_on() || user.suspended {
+        return Ok(());
+    }
+    let behind = app.clone();
+    app.emails.behind_the_answer(async move {
+        let app = &behind;
+        let content = EmailContent::SecondClaim {
+            at: app.clock.now(),
+            invited_to,
+            account_link: emails::account_link(app),
+        };
+        let mut connection = app.management.acquire().await?;
+        emails::write_to_owner(app, &mut connection, &user, &content).await
+    })
 }
 
 async fn chosen(app: &App, password: String, personal: &[&str]) -> Result<PasswordHash, ApiError> {

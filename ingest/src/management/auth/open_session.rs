@@ -5,12 +5,14 @@ use axum::response::{IntoResponse, Response};
 use axum::{Json, http::header};
 use chrono::TimeDelta;
 use domain::account::UserKind;
+use domain::email_content::EmailContent;
 use domain::token::SessionToken;
 use sqlx::PgConnection;
-use storage::sessions::{NewSession, SessionKind, open};
+use storage::sessions::{NewSession, SessionKind, knows_place, open};
 use storage::users::{self, User};
 
 use crate::management::access::SessionCookie;
+use crate::management::emails;
 use crate::management::prelude::*;
 
 /// After that one signs in again.
@@ -74,6 +76,8 @@ pub enum SignInMethod {
     /// With the code of a second factor, where the account has one.
     Password,
     Passkey,
+    /// With the password of an account that an invitation has just made: no place is known yet.
+    NewAccount,
 }
 
 /// Opens a dashboard session, and writes to the audit log how it was opened and how many attempts failed before.
@@ -86,13 +90,42 @@ pub async fn sign_in_by(
 ) -> Result<Response, ApiError> {
     let failed = users::take_failed_sign_ins(connection, user.user_id).await?;
     let details = match method {
-        SignInMethod::Password => json!({ "failed_before": failed }),
+        SignInMethod::Password | SignInMethod::NewAccount => json!({ "failed_before": failed }),
         SignInMethod::Passkey => json!({ "failed_before": failed, "by": "passkey" }),
     };
     source
         .audit_account(app, connection, user.user_id, "user.signed_in", details)
         .await?;
+    if method != SignInMethod::NewAccount {
+        tell_of_new_place(app, connection, source, user).await?;
+    }
     open_session(method, app, connection, source, user).await
+}
+
+/// An e-mail tells the owner of a sign-in from where the account was not used before.
+async fn tell_of_new_place(
+    app: &App,
+    connection: &mut PgConnection,
+    source: &Source,
+    user: &User,
+) -> Result<(), ApiError> {
+    let whereabouts = &source.whereabouts;
+    if !app.emails.are_on() || knows_place(connection, user.user_id, whereabouts).await? {
+        return Ok(());
+    }
+    let content = EmailContent::NewSignIn {
+        at: app.clock.now(),
+        address: whereabouts
+            .address
+            .map(|address| address.to_canonical().to_string()),
+        country: whereabouts
+            .country
+            .as_ref()
+            .map(|country| country.as_str().to_owned()),
+        user_agent: whereabouts.user_agent.clone(),
+        account_link: emails::account_link(app),
+    };
+    emails::write_to_owner(app, connection, user, &content).await
 }
 
 /// Opens a dashboard session; the answer is the only place that shows its token.

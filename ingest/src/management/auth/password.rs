@@ -2,9 +2,11 @@
 
 use axum::response::Response;
 use domain::account::Password;
-use storage::{sessions, users};
+use domain::email_content::EmailContent;
+use storage::{password_resets, sessions, users};
 
 use super::open_session::{SignInMethod, SignedInAnswer, open_session};
+use crate::management::emails;
 use crate::management::prelude::*;
 
 const WRONG: &str = "The current password is wrong";
@@ -84,6 +86,13 @@ pub async fn change(
     signed_in
         .audit(&app, &mut transaction, "user.password_changed", json!({}))
         .await?;
+    password_resets::end_all(&mut transaction, user_id, app.clock.now()).await?;
+    let content = EmailContent::PasswordChanged {
+        at: app.clock.now(),
+        by_link: false,
+        account_link: emails::account_link(&app),
+    };
+    emails::write_to_owner(&app, &mut transaction, &user, &content).await?;
     let answer = open_session(SignInMethod::Password, &app, &mut transaction, source, &user).await?;
     transaction.commit().await?;
     Ok(answer)

@@ -4,6 +4,7 @@
 export const ROUTES = {
   home: '/app',
   signIn: '/app/sign-in',
+  passwordForgotten: '/app/password-forgotten',
   programs: '/app/programs',
   overview: '/app/programs/:program',
   events: '/app/programs/:program/events',
@@ -33,6 +34,8 @@ export const ROUTES = {
   partnerNotifications: '/app/partner/notifications',
   /** Its token is behind the `#`. */
   invitation: '/invitation',
+  /** From an e-mail. Its token is behind the `#`. */
+  passwordReset: '/password-reset',
   /** The path in older links. */
   olderInvitation: '/invitations/:token',
 } as const;

@@ -16,6 +16,8 @@ export const OWNER = 'DEMO_EMAIL';
 export const PARTNER = 'DEMO_PARTNER_EMAIL';
 export const program = () => given('DEMO_PROGRAM_ID');
 export const code = () => given('DEMO_AFF_A');
+/** The page that shows every e-mail. */
+export const mailUrl = () => given('MAIL_URL');
 export const pictures = process.env.PICTURES ?? '../../target/web';
 
 /** Must be called before the first page: axe cannot come later, the content security policy lets no script in. */

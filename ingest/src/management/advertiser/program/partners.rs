@@ -78,6 +78,8 @@ pub struct InvitedPartner {
     invitation_url: Option<String>,
     #[serde(serialize_with = "as_instant_if_any")]
     invitation_expires_at: Option<DateTime<Utc>>,
+    /// The link is sent to the address, too.
+    invitation_emailed: bool,
 }
 
 impl From<ProgramPartner> for PartnerView {
@@ -124,6 +126,7 @@ impl InvitedPartner {
         Self {
             partner: partner.into(),
             invitation_expires_at: link.as_ref().map(|link| link.expires_at),
+            invitation_emailed: link.as_ref().is_some_and(|link| link.emailed),
             invitation_url: link.map(|link| link.invitation_url),
         }
     }
@@ -334,6 +337,7 @@ pub fn list_examples() -> Examples {
         partner: PartnerView::example(),
         invitation_url: Some(link.invitation_url),
         invitation_expires_at: Some(link.expires_at),
+        invitation_emailed: link.emailed,
     };
     Examples::of_refusals([refused("status", NO_STATUS), IN_ALREADY, archived()])
         .request(

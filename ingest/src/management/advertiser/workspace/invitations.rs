@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::account::EmailAddress;
+use domain::email_content::EmailContent;
 use domain::ids::{InvitationId, PartnerId, WorkspaceId};
 use domain::permission::Role;
 use domain::token::InvitationToken;
@@ -13,10 +14,12 @@ use storage::invitations::{self, MemberInvitation, NewInvitation, Purpose};
 use storage::members;
 
 use super::members::{read_permissions, read_role, shown};
+use crate::management::emails;
 use crate::management::prelude::*;
 
 /// How long the link works.
 const INVITATION_LASTS: TimeDelta = TimeDelta::days(7);
+const PAGE: &str = "/invitation";
 
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct NewInvitationRequest {
@@ -56,6 +59,8 @@ pub struct CreatedInvitation {
     invitation: InvitationView,
     /// Shown here only.
     invitation_url: String,
+    /// It is sent to the address, too.
+    emailed: bool,
 }
 
 /// A one-time link to an account.
@@ -64,6 +69,8 @@ pub struct InvitationLink {
     pub invitation_url: String,
     #[serde(serialize_with = "as_instant")]
     pub expires_at: DateTime<Utc>,
+    /// It is sent to the address, too.
+    pub emailed: bool,
 }
 
 impl InvitationView {
@@ -103,11 +110,11 @@ impl InvitationView {
 
 impl InvitationLink {
     fn new(app: &App, token: &InvitationToken, expires_at: DateTime<Utc>) -> Self {
-        let base = app.public_url.as_str().trim_end_matches('/');
         Self {
             // Behind the `#`, which browsers do not send: no proxy logs the token.
-            invitation_url: format!("{base}/invitation#{}", token.expose()),
+            invitation_url: format!("{}#{}", emails::link(app, PAGE), token.expose()),
             expires_at,
+            emailed: false,
         }
     }
 
@@ -117,11 +124,12 @@ impl InvitationLink {
         Self {
             invitation_url: format!("https://referrals.example/invitation#{}", token.expose()),
             expires_at: DateTime::UNIX_EPOCH + TimeDelta::days(20_000) + INVITATION_LASTS,
+            emailed: true,
         }
     }
 }
 
-/// Makes an invitation, and the link that is shown once. One for the same thing before it ends.
+/// Makes an invitation, the link that is shown once, and, where e-mail is on, the e-mail with it. One for the same thing before it ends.
 async fn invite<C: Caller, On: Send>(
     write: &mut Write<C, On>,
     workspace_id: WorkspaceId,
@@ -140,10 +148,30 @@ async fn invite<C: Caller, On: Send>(
         expires_at: now + INVITATION_LASTS,
     };
     let invitation_id = invitations::create(&mut write.db, &new).await?;
-    Ok((
-        invitation_id,
-        InvitationLink::new(&write.app, &token, new.expires_at),
-    ))
+    let mut link = InvitationLink::new(&write.app, &token, new.expires_at);
+    if write.app.emails.are_on() {
+        let name = invitations::target_name(&mut write.db, invitation_id).await?;
+        let content = content(&write.app, purpose, name, new.expires_at);
+        let token = Some(token.expose());
+        link.emailed = emails::write(&write.app, &mut write.db, email, &content, token).await?;
+    }
+    Ok((invitation_id, link))
+}
+
+fn content(app: &App, purpose: &Purpose, name: String, expires_at: DateTime<Utc>) -> EmailContent {
+    let link = emails::link(app, PAGE);
+    match purpose {
+        Purpose::Member { .. } => EmailContent::MemberInvitation {
+            workspace: name,
+            link,
+            expires_at,
+        },
+        Purpose::Partner { .. } => EmailContent::PartnerInvitation {
+            program: name,
+            link,
+            expires_at,
+        },
+    }
 }
 
 /// Makes an invitation of a partner to an account of their own.
@@ -212,6 +240,7 @@ pub async fn create(mut write: Write<AdvertiserUser>) -> Created<CreatedInvitati
     Ok(created(CreatedInvitation {
         invitation: InvitationView::new(&invitation, now),
         invitation_url: link.invitation_url,
+        emailed: link.emailed,
     }))
 }
 
@@ -294,6 +323,7 @@ pub fn list_examples() -> Examples {
     let made = CreatedInvitation {
         invitation: InvitationView::example(),
         invitation_url: InvitationLink::example().invitation_url,
+        emailed: true,
     };
     Examples::of_refusals([refused("workspace_id", "must be an integer"), MEMBER_ALREADY])
         .request(

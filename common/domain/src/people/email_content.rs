@@ -1,0 +1,100 @@
+//! What e-mails tell: facts, without wording. `common/mail` has the wording.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+crate::text_enum! {
+    /// The kind of an e-mail.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum EmailKind {
+        MemberInvitation = "member_invitation",
+        PartnerInvitation = "partner_invitation",
+        PasswordReset = "password_reset",
+        NewSignIn = "new_sign_in",
+        PasswordChanged = "password_changed",
+        SecondClaim = "second_claim",
+    }
+}
+
+/// Of the kinds that have one, `link` is an address without its token, which is stored apart and sealed.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum EmailContent {
+    /// Into a workspace.
+    MemberInvitation {
+        workspace: String,
+        link: String,
+        expires_at: DateTime<Utc>,
+    },
+    /// To an account of their own, for a partner of a program.
+    PartnerInvitation {
+        program: String,
+        link: String,
+        expires_at: DateTime<Utc>,
+    },
+    PasswordReset {
+        link: String,
+        expires_at: DateTime<Utc>,
+    },
+    /// Somebody signed in from where the account was not used before.
+    NewSignIn {
+        at: DateTime<Utc>,
+        address: Option<String>,
+        /// Two letters (ISO 3166-1).
+        country: Option<String>,
+        /// As the browser called itself.
+        user_agent: Option<String>,
+        account_link: String,
+    },
+    PasswordChanged {
+        at: DateTime<Utc>,
+        /// By a link that was sent to the address, not with the password before.
+        by_link: bool,
+        account_link: String,
+    },
+    /// Somebody had an invitation for an address that has an account, and could not show that the account is theirs.
+    SecondClaim {
+        at: DateTime<Utc>,
+        /// Of the workspace or program of the invitation.
+        invited_to: String,
+        account_link: String,
+    },
+}
+
+crate::redacted!(EmailContent);
+
+impl EmailContent {
+    pub const fn kind(&self) -> EmailKind {
+        match self {
+            Self::MemberInvitation { .. } => EmailKind::MemberInvitation,
+            Self::PartnerInvitation { .. } => EmailKind::PartnerInvitation,
+            Self::PasswordReset { .. } => EmailKind::PasswordReset,
+            Self::NewSignIn { .. } => EmailKind::NewSignIn,
+            Self::PasswordChanged { .. } => EmailKind::PasswordChanged,
+            Self::SecondClaim { .. } => EmailKind::SecondClaim,
+        }
+    }
+}
+
+/// Context under which the token of an e-mail's link is [sealed](crate::sealed).
+pub fn token_purpose(message_id: Uuid) -> Vec<u8> {
+    format!("token of e-mail {message_id}").into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stored_content_names_its_kind() {
+        let content = EmailContent::PasswordReset {
+            link: "https://referrals.example/password-reset".to_owned(),
+            expires_at: DateTime::UNIX_EPOCH,
+        };
+        let stored = serde_json::to_value(&content).unwrap();
+        assert_eq!(stored["kind"], content.kind().as_str());
+        assert_eq!(serde_json::from_value::<EmailContent>(stored).unwrap(), content);
+        assert_eq!(format!("{content:?}"), "EmailContent");
+    }
+}

@@ -1,0 +1,115 @@
+//! The wording of each kind of e-mail: a subject, a text, and the same as HTML. HTML has no images and loads nothing.
+
+mod page;
+#[cfg(test)]
+mod tests;
+
+use chrono::{DateTime, Utc};
+use domain::email_content::EmailContent;
+
+use self::page::Page;
+
+/// An e-mail as it is read. It may hold the token of a link: it must not reach a log.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Wording {
+    pub subject: String,
+    pub text: String,
+    pub html: String,
+}
+
+domain::redacted!(Wording);
+
+/// `token` is that of the content's link, where it has one.
+pub fn wording(content: &EmailContent, token: Option<&str>) -> Wording {
+    page(content, token).wording()
+}
+
+fn page(content: &EmailContent, token: Option<&str>) -> Page {
+    // Behind the `#`, which browsers do not send: no proxy logs the token.
+    let with_token = |link: &str| token.map_or_else(|| link.to_owned(), |token| format!("{link}#{token}"));
+    match content {
+        EmailContent::MemberInvitation {
+            workspace,
+            link,
+            expires_at,
+        } => Page::new(format!("You are invited to work in {workspace}"))
+            .paragraph(format!("You are invited to work in the workspace “{workspace}”."))
+            .button("Accept the invitation", with_token(link))
+            .paragraph(works_once(*expires_at))
+            .footnote("If you expected no invitation, ignore this e-mail."),
+        EmailContent::PartnerInvitation {
+            program,
+            link,
+            expires_at,
+        } => Page::new(format!("You are invited to be a partner of {program}"))
+            .paragraph(format!(
+                "You are invited to be a partner of “{program}”: get your referral links, and see what they earn."
+            ))
+            .button("Accept the invitation", with_token(link))
+            .paragraph(works_once(*expires_at))
+            .footnote("If you expected no invitation, ignore this e-mail."),
+        EmailContent::PasswordReset { link, expires_at } => Page::new("Choose a new password")
+            .paragraph("Somebody asked for a new password for your account.")
+            .button("Choose a new password", with_token(link))
+            .paragraph(works_once(*expires_at))
+            .paragraph("A new password signs the account out everywhere.")
+            .footnote("If it was not you, ignore this e-mail: your password stays as it is."),
+        EmailContent::NewSignIn {
+            at,
+            address,
+            country,
+            user_agent,
+            account_link,
+        } => Page::new("New sign-in to your account")
+            .paragraph("Your account was signed in to from where it was not used before.")
+            .fact("When", moment(*at))
+            .fact_if_any("Address", address.as_deref())
+            .fact_if_any("Country", country.as_deref())
+            .fact_if_any("Browser", user_agent.as_deref())
+            .paragraph("If it was you, there is nothing to do. If not, end that session and change your password.")
+            .button("See where you are signed in", account_link.clone()),
+        EmailContent::PasswordChanged {
+            at,
+            by_link,
+            account_link,
+        } => password_changed(*at, *by_link, account_link),
+        EmailContent::SecondClaim {
+            at,
+            invited_to,
+            account_link,
+        } => Page::new("Somebody tried to use your address")
+            .paragraph(format!(
+                "Somebody opened an invitation to “{invited_to}” for your address, and did not give the password of your account."
+            ))
+            .fact("When", moment(*at))
+            .paragraph("Nothing was changed. If it was you, try again with the password of your account.")
+            .paragraph("If it was not you, somebody else has that invitation: tell whoever invited you.")
+            .button("Go to your account", account_link.clone()),
+    }
+}
+
+fn password_changed(at: DateTime<Utc>, by_link: bool, account_link: &str) -> Page {
+    let how = if by_link {
+        "The password of your account was replaced with a link that was sent to this address."
+    } else {
+        "The password of your account was changed."
+    };
+    Page::new("Your password was changed")
+        .paragraph(how)
+        .fact("When", moment(at))
+        .paragraph(
+            "Everybody else was signed out. Passkeys, the second factor and management keys stay as they were: look at those of your \
+             account.",
+        )
+        .button("Go to your account", account_link.to_owned())
+        .footnote("If it was not you, choose a new password at once, and tell whoever runs this installation.")
+}
+
+fn works_once(until: DateTime<Utc>) -> String {
+    format!("The link works once, until {}.", moment(until))
+}
+
+/// `4 March 2026, 15:04 UTC`
+fn moment(at: DateTime<Utc>) -> String {
+    at.format("%-d %B %Y, %H:%M UTC").to_string()
+}

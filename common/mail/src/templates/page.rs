@@ -1,0 +1,167 @@
+//! A page of an e-mail: the same parts as text and as HTML.
+
+use std::fmt::Write;
+
+use super::Wording;
+
+/// Colours of the dashboard (`web/dashboard/src/styles/tokens.css`), written out: mail programs know neither variables nor style sheets.
+const INK: &str = "#17211d";
+const SOFT: &str = "#55625c";
+const LINE: &str = "#e2e6e0";
+const GROUND: &str = "#f6f7f5";
+const ACCENT: &str = "#0f6259";
+const FONT: &str = "-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif";
+const PRODUCT: &str = "Referral tracker";
+
+enum Part {
+    Paragraph(String),
+    Fact { name: &'static str, value: String },
+    Button { label: &'static str, link: String },
+    Footnote(&'static str),
+}
+
+pub struct Page {
+    subject: String,
+    parts: Vec<Part>,
+}
+
+impl Page {
+    /// The subject is also the heading.
+    pub fn new(subject: impl Into<String>) -> Self {
+        Self {
+            subject: one_line(&subject.into()),
+            parts: Vec::new(),
+        }
+    }
+
+    pub fn paragraph(self, text: impl Into<String>) -> Self {
+        self.with(Part::Paragraph(one_line(&text.into())))
+    }
+
+    pub fn fact(self, name: &'static str, value: impl Into<String>) -> Self {
+        let value = one_line(&value.into());
+        self.with(Part::Fact { name, value })
+    }
+
+    pub fn fact_if_any(self, name: &'static str, value: Option<&str>) -> Self {
+        match value {
+            Some(value) => self.fact(name, value),
+            None => self,
+        }
+    }
+
+    pub fn button(self, label: &'static str, link: String) -> Self {
+        self.with(Part::Button { label, link })
+    }
+
+    pub fn footnote(self, text: &'static str) -> Self {
+        self.with(Part::Footnote(text))
+    }
+
+    fn with(mut self, part: Part) -> Self {
+        self.parts.push(part);
+        self
+    }
+
+    pub fn wording(self) -> Wording {
+        Wording {
+            text: self.text(),
+            html: self.html(),
+            subject: self.subject,
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut text = format!("{}\n", self.subject);
+        let mut after_fact = false;
+        for part in &self.parts {
+            let is_fact = matches!(part, Part::Fact { .. });
+            if !(is_fact && after_fact) {
+                text.push('\n');
+            }
+            after_fact = is_fact;
+            // Writing to a string cannot fail.
+            let _ = match part {
+                Part::Paragraph(paragraph) => writeln!(text, "{paragraph}"),
+                Part::Fact { name, value } => writeln!(text, "{name}: {value}"),
+                Part::Button { label, link } => writeln!(text, "{label}:\n{link}"),
+                Part::Footnote(note) => writeln!(text, "{note}"),
+            };
+        }
+        let _ = write!(text, "\n-- \n{PRODUCT}\n");
+        text
+    }
+
+    fn html(&self) -> String {
+        let subject = escaped(&self.subject);
+        let mut html = format!(
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta name=\"viewport\" content=\"width=device-width\">\n<title>{subject}</title>\n</head>\n\
+             <body style=\"margin:0;padding:24px 12px;background:{GROUND};color:{INK};font-family:{FONT};font-size:15px;line-height:1.5\">\n\
+             <table role=\"presentation\" width=\"100%\" cellpadding=\"0\" cellspacing=\"0\"><tr><td align=\"center\">\n\
+             <p style=\"margin:0 0 16px;font-size:17px;font-weight:650;color:{ACCENT}\">{PRODUCT}</p>\n\
+             <table role=\"presentation\" width=\"100%\" cellpadding=\"0\" cellspacing=\"0\" style=\"max-width:480px;background:#ffffff;\
+             border:1px solid {LINE};border-radius:12px\"><tr><td style=\"padding:24px\">\n\
+             <h1 style=\"margin:0 0 16px;font-size:20px;line-height:1.3;overflow-wrap:anywhere\">{subject}</h1>\n"
+        );
+        for part in &self.parts {
+            part.write_html(&mut html);
+        }
+        html.push_str("</td></tr></table>\n</td></tr></table>\n</body>\n</html>\n");
+        html
+    }
+}
+
+impl Part {
+    fn write_html(&self, html: &mut String) {
+        // Writing to a string cannot fail.
+        let _ = match self {
+            Self::Paragraph(text) => writeln!(
+                html,
+                "<p style=\"margin:0 0 16px;overflow-wrap:anywhere\">{}</p>",
+                escaped(text)
+            ),
+            Self::Fact { name, value } => writeln!(
+                html,
+                "<p style=\"margin:0 0 16px;overflow-wrap:anywhere\"><span style=\"color:{SOFT}\">{name}:</span> {}</p>",
+                escaped(value)
+            ),
+            Self::Button { label, link } => {
+                let link = escaped(link);
+                writeln!(
+                    html,
+                    "<p style=\"margin:0 0 8px\"><a href=\"{link}\" style=\"display:inline-block;padding:10px 18px;background:{ACCENT};\
+                     color:#ffffff;border-radius:8px;text-decoration:none;font-weight:600\">{label}</a></p>\n\
+                     <p style=\"margin:0 0 16px;font-size:13px;color:{SOFT};overflow-wrap:anywhere\">Or open this address: {link}</p>"
+                )
+            }
+            Self::Footnote(text) => writeln!(
+                html,
+                "<p style=\"margin:0;font-size:13px;color:{SOFT}\">{}</p>",
+                escaped(text)
+            ),
+        };
+    }
+}
+
+/// Names come from people: none of them begins a line of its own.
+fn one_line(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect()
+}
+
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}

@@ -1,0 +1,289 @@
+//! `emails`: one row an e-mail, written in the transaction of what it tells, and sent by a worker; `stopped_addresses`: who gets none.
+
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use sqlx::types::Json;
+use sqlx::{PgConnection, PgPool};
+use uuid::Uuid;
+
+use crate::error::{StorageError, StorageResult};
+use domain::account::EmailAddress;
+use domain::email_content::EmailContent;
+use domain::lead::EmailHash;
+
+/// One address gets no more e-mails of one kind within an hour: strangers cause some of them.
+const AN_HOUR: i64 = 5;
+
+#[derive(Debug)]
+pub struct NewEmail<'a> {
+    /// Minted with the e-mail.
+    pub message_id: Uuid,
+    pub recipient: &'a EmailAddress,
+    /// By each key, the current one first.
+    pub recipient_hashes: &'a [EmailHash],
+    pub content: &'a EmailContent,
+    /// The token of its link.
+    pub token_sealed: Option<&'a [u8]>,
+    pub created_at: DateTime<Utc>,
+    /// From then on it is not worth sending.
+    pub expires_at: DateTime<Utc>,
+}
+
+/// Writes an e-mail that will be sent; `false` when the address is stopped, or has got as many of this kind as it may within an hour.
+pub async fn add(connection: &mut PgConnection, new: &NewEmail<'_>) -> StorageResult<bool> {
+    let hashes = texts(new.recipient_hashes);
+    let added = sqlx::query!(
+        "INSERT INTO emails (message_id, kind, recipient, recipient_hash, content, token_sealed, created_at, expires_at, due_at)
+         SELECT $1, $2, $3, $4, $5, $6, $7, $8, $7
+         WHERE NOT EXISTS (SELECT FROM stopped_addresses WHERE recipient_hash = ANY($9))
+           AND (SELECT count(*) FROM emails WHERE recipient_hash = ANY($9) AND kind = $2 AND created_at > $10) < $11",
+        new.message_id,
+        new.content.kind().as_str(),
+        new.recipient.as_str(),
+        hashes.first(),
+        Json(new.content) as _,
+        new.token_sealed,
+        new.created_at,
+        new.expires_at,
+        &hashes,
+        new.created_at - TimeDelta::hours(1),
+        AN_HOUR,
+    )
+    .execute(connection)
+    .await?;
+    Ok(added.rows_affected() == 1)
+}
+
+/// An e-mail to be sent.
+#[derive(Debug)]
+pub struct DueEmail {
+    pub id: i64,
+    pub message_id: Uuid,
+    pub recipient: EmailAddress,
+    pub recipient_hash: EmailHash,
+    pub content: EmailContent,
+    pub token_sealed: Option<Vec<u8>>,
+    pub created_at: DateTime<Utc>,
+    pub expires_at: DateTime<Utc>,
+    /// This one included.
+    pub attempts: i16,
+    /// Its address was stopped meanwhile.
+    pub stopped: bool,
+}
+
+/// Takes e-mails that are due, oldest first, for as long as `lease`: after it they are due again, whatever became of the sender.
+pub async fn take_due(
+    pool: &PgPool,
+    now: DateTime<Utc>,
+    lease: Duration,
+    limit: i64,
+) -> StorageResult<Vec<StorageResult<DueEmail>>> {
+    let rows = sqlx::query!(
+        r#"UPDATE emails e SET due_at = $1 + make_interval(secs => $2), attempts = attempts + 1
+           WHERE id IN (SELECT id FROM emails WHERE state = 'waiting' AND due_at <= $1 ORDER BY due_at, id LIMIT $3
+                        FOR UPDATE SKIP LOCKED)
+           RETURNING id, message_id, recipient AS "recipient!", recipient_hash, content AS "content!", token_sealed, created_at,
+                     expires_at, attempts,
+                     EXISTS (SELECT FROM stopped_addresses s WHERE s.recipient_hash = e.recipient_hash) AS "stopped!""#,
+        now,
+        lease.as_secs_f64(),
+        limit,
+    )
+    .fetch_all(pool)
+    .await?;
+    let emails = rows.into_iter().map(|row| {
+        let corrupt = |column| StorageError::corrupt("emails", column, row.id);
+        Ok(DueEmail {
+            id: row.id,
+            message_id: row.message_id,
+            recipient: EmailAddress::parse(&row.recipient).map_err(|_| corrupt("recipient"))?,
+            recipient_hash: EmailHash::try_from(row.recipient_hash).map_err(|_| corrupt("recipient_hash"))?,
+            content: serde_json::from_value(row.content).map_err(|_| corrupt("content"))?,
+            token_sealed: row.token_sealed,
+            created_at: row.created_at,
+            expires_at: row.expires_at,
+            attempts: row.attempts,
+            stopped: row.stopped,
+        })
+    });
+    Ok(emails.collect())
+}
+
+/// How an e-mail ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EmailEnd {
+    Sent,
+    /// No attempt succeeded in time, or the mail server refused what it says.
+    GivenUp,
+    /// Its address is stopped.
+    Stopped,
+}
+
+impl EmailEnd {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Sent => "sent",
+            Self::GivenUp => "given_up",
+            Self::Stopped => "stopped",
+        }
+    }
+}
+
+/// Forgets whom it was to and what it said.
+pub async fn finish(
+    pool: &PgPool,
+    id: i64,
+    end: EmailEnd,
+    reply_code: Option<i16>,
+    now: DateTime<Utc>,
+) -> StorageResult<()> {
+    sqlx::query!(
+        "UPDATE emails SET state = $2, reply_code = $3, finished_at = $4, recipient = NULL, content = NULL, token_sealed = NULL
+         WHERE id = $1 AND state = 'waiting'",
+        id,
+        end.as_str(),
+        reply_code,
+        now,
+    )
+    .execute(pool)
+    .await?;
+    Ok(())
+}
+
+/// Sets when the next attempt is due.
+pub async fn postpone(
+    pool: &PgPool,
+    id: i64,
+    due_at: DateTime<Utc>,
+    reply_code: Option<i16>,
+) -> StorageResult<()> {
+    sqlx::query!(
+        "UPDATE emails SET due_at = $2, reply_code = coalesce($3, reply_code) WHERE id = $1 AND state = 'waiting'",
+        id,
+        due_at,
+        reply_code,
+    )
+    .execute(pool)
+    .await?;
+    Ok(())
+}
+
+/// Ends an e-mail whose address its mail server refused, and sends nothing more to that address.
+pub async fn stop(
+    pool: &PgPool,
+    id: i64,
+    recipient_hash: &EmailHash,
+    reply_code: i16,
+    now: DateTime<Utc>,
+) -> StorageResult<()> {
+    let mut transaction = pool.begin().await?;
+    sqlx::query!(
+        "INSERT INTO stopped_addresses (recipient_hash, stopped_at, reply_code) VALUES ($1, $2, $3)
+         ON CONFLICT (recipient_hash) DO UPDATE SET stopped_at = excluded.stopped_at, reply_code = excluded.reply_code",
+        recipient_hash.as_str(),
+        now,
+        reply_code,
+    )
+    .execute(&mut *transaction)
+    .await?;
+    sqlx::query!(
+        "UPDATE emails SET state = 'stopped', reply_code = $2, finished_at = $3, recipient = NULL, content = NULL, token_sealed = NULL
+         WHERE id = $1 AND state = 'waiting'",
+        id,
+        reply_code,
+        now,
+    )
+    .execute(&mut *transaction)
+    .await?;
+    Ok(transaction.commit().await?)
+}
+
+/// Sends to an address again; `false` when it was not stopped.
+pub async fn lift(connection: &mut PgConnection, recipient_hashes: &[EmailHash]) -> StorageResult<bool> {
+    let lifted = sqlx::query!(
+        "DELETE FROM stopped_addresses WHERE recipient_hash = ANY($1)",
+        &texts(recipient_hashes)
+    )
+    .execute(connection)
+    .await?;
+    Ok(lifted.rows_affected() > 0)
+}
+
+/// What waits, and what became of the e-mails that are still known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EmailStatus {
+    pub waiting: i64,
+    pub oldest_waiting: Option<DateTime<Utc>>,
+    /// Attempts of those that wait which failed.
+    pub failed_attempts: i64,
+    pub sent: i64,
+    pub given_up: i64,
+    pub stopped: i64,
+    pub stopped_addresses: i64,
+}
+
+pub async fn status(connection: &mut PgConnection) -> StorageResult<EmailStatus> {
+    let status = sqlx::query_as!(
+        EmailStatus,
+        r#"SELECT count(*) FILTER (WHERE state = 'waiting') AS "waiting!",
+                  min(created_at) FILTER (WHERE state = 'waiting') AS oldest_waiting,
+                  coalesce(sum(attempts) FILTER (WHERE state = 'waiting'), 0) AS "failed_attempts!",
+                  count(*) FILTER (WHERE state = 'sent') AS "sent!",
+                  count(*) FILTER (WHERE state = 'given_up') AS "given_up!",
+                  count(*) FILTER (WHERE state = 'stopped') AS "stopped!",
+                  (SELECT count(*) FROM stopped_addresses) AS "stopped_addresses!"
+           FROM emails"#
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(status)
+}
+
+/// How many wait, and since when the oldest: for metrics.
+#[derive(Debug, Clone, Copy)]
+pub struct WaitingEmails {
+    pub waiting: i64,
+    pub oldest: Option<DateTime<Utc>>,
+}
+
+pub async fn waiting(connection: &mut PgConnection) -> StorageResult<WaitingEmails> {
+    let waiting = sqlx::query_as!(
+        WaitingEmails,
+        r#"SELECT count(*) AS "waiting!", min(created_at) AS oldest FROM emails WHERE state = 'waiting'"#
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(waiting)
+}
+
+/// Gives up e-mails that nobody sends and that expired, so that nothing of them is kept. Bounded.
+pub async fn give_up_expired(pool: &PgPool, now: DateTime<Utc>, limit: i64) -> StorageResult<u64> {
+    let expired = sqlx::query!(
+        "UPDATE emails SET state = 'given_up', finished_at = $1, recipient = NULL, content = NULL, token_sealed = NULL
+         WHERE id IN (SELECT id FROM emails WHERE state = 'waiting' AND expires_at <= $1 AND due_at <= $1 ORDER BY id LIMIT $2
+                      FOR UPDATE SKIP LOCKED)",
+        now,
+        limit,
+    )
+    .execute(pool)
+    .await?;
+    Ok(expired.rows_affected())
+}
+
+/// Forgets e-mails that ended before `before`. Bounded.
+pub async fn forget(pool: &PgPool, before: DateTime<Utc>, limit: i64) -> StorageResult<u64> {
+    let forgotten = sqlx::query!(
+        "DELETE FROM emails WHERE id IN (
+             SELECT id FROM emails WHERE state <> 'waiting' AND finished_at < $1 ORDER BY finished_at LIMIT $2)",
+        before,
+        limit,
+    )
+    .execute(pool)
+    .await?;
+    Ok(forgotten.rows_affected())
+}
+
+fn texts(hashes: &[EmailHash]) -> Vec<String> {
+    hashes.iter().map(|hash| hash.as_str().to_owned()).collect()
+}

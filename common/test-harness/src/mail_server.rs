@@ -1,0 +1,255 @@
+//! A mail server of the test's own, at loopback: it keeps what it takes, and refuses, hangs or closes where it is told to.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::stack::Stack;
+
+/// The password in [`MailServer::url`].
+pub const MAIL_PASSWORD: &str = "of the mail server 4711";
+
+/// What a mail server does with a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Manner {
+    Takes,
+    /// Answers this command (`AUTH`, `MAIL`, `RCPT`, `DATA`) so; `.` is the end of a message.
+    Answers(&'static str, &'static str),
+    /// Never answers this command.
+    Hangs(&'static str),
+    /// Closes the connection at this command.
+    Closes(&'static str),
+}
+
+#[derive(Debug, Clone)]
+pub struct MailServer {
+    pub address: SocketAddr,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug)]
+struct State {
+    manner: Manner,
+    taken: Vec<ReceivedEmail>,
+    sessions: usize,
+}
+
+/// An e-mail as it came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReceivedEmail {
+    pub to: String,
+    pub message: String,
+}
+
+impl MailServer {
+    pub async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let server = Self {
+            address: listener.local_addr().unwrap(),
+            state: Arc::new(Mutex::new(State {
+                manner: Manner::Takes,
+                taken: Vec::new(),
+                sessions: 0,
+            })),
+        };
+        let state = Arc::clone(&server.state);
+        tokio::spawn(async move {
+            loop {
+                let (connection, _) = listener.accept().await.unwrap();
+                state.lock().unwrap().sessions += 1;
+                let state = Arc::clone(&state);
+                // A client that breaks off is no failure.
+                tokio::spawn(async move { serve(connection, &state).await.ok() });
+            }
+        });
+        server
+    }
+
+    /// With user and password.
+    pub fn url(&self) -> String {
+        let password = MAIL_PASSWORD.replace(' ', "%20");
+        format!("smtp://mailer:{password}@{}", self.address)
+    }
+
+    /// Turns e-mail on, through this server. Before the services start.
+    pub fn set_in(&self, stack: &mut Stack) {
+        stack.set("SMTP_URL", &self.url());
+        stack.set("EMAIL_FROM", "Acme <mail@referrals.example>");
+    }
+
+    pub fn set_manner(&self, manner: Manner) {
+        self.state.lock().unwrap().manner = manner;
+    }
+
+    pub fn taken(&self) -> Vec<ReceivedEmail> {
+        self.state.lock().unwrap().taken.clone()
+    }
+
+    /// How many sessions were begun.
+    pub fn sessions(&self) -> usize {
+        self.state.lock().unwrap().sessions
+    }
+
+    /// Those to this address with this in their subject, in the order in which they came.
+    pub fn about(&self, to: &str, subject: &str) -> Vec<ReceivedEmail> {
+        let taken = self.taken().into_iter();
+        taken
+            .filter(|email| email.to == to && email.header("Subject").contains(subject))
+            .collect()
+    }
+
+    /// Waits for an e-mail to this address with this in its subject.
+    pub async fn received(&self, stack: &Stack, to: &str, subject: &str) -> ReceivedEmail {
+        self.received_after(stack, to, subject, 0).await
+    }
+
+    /// The one that comes after so many.
+    pub async fn received_after(
+        &self,
+        stack: &Stack,
+        to: &str,
+        subject: &str,
+        before: usize,
+    ) -> ReceivedEmail {
+        let what = format!("an e-mail to {to} about {subject}");
+        stack
+            .eventually(&what, async || self.about(to, subject).len() > before)
+            .await;
+        self.about(to, subject)[before].clone()
+    }
+}
+
+impl ReceivedEmail {
+    /// A header's value; empty when it is not there. Long ones are unfolded.
+    pub fn header(&self, name: &str) -> String {
+        let (head, _) = self.message.split_once("\r\n\r\n").unwrap();
+        let head = head.replace("\r\n ", " ");
+        let line = head
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+        line.unwrap_or_default().to_owned()
+    }
+
+    /// Its text part.
+    pub fn text(&self) -> String {
+        self.part("text/plain")
+    }
+
+    pub fn html(&self) -> String {
+        self.part("text/html")
+    }
+
+    /// The address in the text that begins so, to the end of its line.
+    pub fn link(&self, start: &str) -> String {
+        let text = self.text();
+        let link = text.lines().find(|line| line.starts_with(start));
+        link.unwrap_or_else(|| panic!("no {start} in {text}")).to_owned()
+    }
+
+    /// The token behind the `#` of its link.
+    pub fn token(&self) -> String {
+        let link = self.link("http");
+        link.split_once('#').unwrap().1.to_owned()
+    }
+
+    fn part(&self, kind: &str) -> String {
+        let (_, part) = self.message.split_once(&format!("Content-Type: {kind}")).unwrap();
+        let (head, rest) = part.split_once("\r\n\r\n").unwrap();
+        let body = rest.split("\r\n--").next().unwrap();
+        if head.contains("quoted-printable") {
+            decoded(body)
+        } else {
+            body.replace("\r\n", "\n")
+        }
+    }
+}
+
+/// Out of quoted-printable.
+fn decoded(text: &str) -> String {
+    let text = text.replace("=\r\n", "").replace("\r\n", "\n");
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let Some((&byte, more)) = rest.split_first() {
+        rest = more;
+        if byte == b'=' {
+            let (digits, more) = rest.split_at(2);
+            bytes.push(u8::from_str_radix(std::str::from_utf8(digits).unwrap(), 16).unwrap());
+            rest = more;
+        } else {
+            bytes.push(byte);
+        }
+    }
+    String::from_utf8(bytes).unwrap()
+}
+
+async fn serve(connection: TcpStream, state: &Mutex<State>) -> std::io::Result<()> {
+    let mut connection = BufReader::new(connection);
+    connection.write_all(b"220 test\r\n").await?;
+    let mut to = String::new();
+    loop {
+        let mut line = String::new();
+        if connection.read_line(&mut line).await? == 0 {
+            return Ok(());
+        }
+        let verb = line.get(..4).unwrap_or_default().to_uppercase();
+        let verb = verb.trim();
+        let Some(answer) = answer(&mut connection, state, verb).await else {
+            return Ok(());
+        };
+        if verb == "RCPT" {
+            to = line.split(['<', '>']).nth(1).unwrap_or_default().to_owned();
+        }
+        connection.write_all(answer.as_bytes()).await?;
+        if verb == "QUIT" {
+            return Ok(());
+        }
+        if answer.starts_with("354") {
+            let message = message(&mut connection).await?;
+            let Some(answer) = self::answer(&mut connection, state, ".").await else {
+                return Ok(());
+            };
+            if answer.starts_with('2') {
+                let to = to.clone();
+                state.lock().unwrap().taken.push(ReceivedEmail { to, message });
+            }
+            connection.write_all(answer.as_bytes()).await?;
+        }
+    }
+}
+
+/// `None`: the connection is closed.
+async fn answer(connection: &mut BufReader<TcpStream>, state: &Mutex<State>, verb: &str) -> Option<String> {
+    let manner = state.lock().unwrap().manner;
+    match manner {
+        Manner::Answers(at, answer) if at == verb => return Some(format!("{answer}\r\n")),
+        Manner::Closes(at) if at == verb => return None,
+        Manner::Hangs(at) if at == verb => {
+            // Until the client leaves.
+            let mut rest = String::new();
+            while connection.read_line(&mut rest).await.is_ok_and(|read| read > 0) {}
+            return None;
+        }
+        _ => {}
+    }
+    let answer = match verb {
+        "EHLO" => "250-test\r\n250-8BITMIME\r\n250-SMTPUTF8\r\n250 AUTH PLAIN LOGIN",
+        "AUTH" => "235 2.7.0 welcome",
+        "DATA" => "354 go on",
+        "QUIT" => "221 bye",
+        _ => "250 2.0.0 fine",
+    };
+    Some(format!("{answer}\r\n"))
+}
+
+async fn message(connection: &mut BufReader<TcpStream>) -> std::io::Result<String> {
+    let mut message = String::new();
+    loop {
+        let mut line = String::new();
+        if connection.read_line(&mut line).await? == 0 || line == ".\r\n" {
+            return Ok(message);
+        }
+        message.push_str(line.strip_prefix('.').unwrap_or(&line));
+    }
+}

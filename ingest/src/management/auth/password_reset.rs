@@ -1,0 +1,264 @@
+//! `POST /api/auth/password-reset`, `…/inspect` and `…/complete`: a forgotten password is replaced with a link that is sent to the account's
+//! address. The token comes in the body: paths and queries end in logs.
+//!
+//! A request is answered before the account is looked up: neither what is answered nor how long it takes shows whether there is one.
+
+use axum::http::StatusCode;
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::account::{EmailAddress, Password};
+use domain::email_content::EmailContent;
+use domain::token::PasswordResetToken;
+use storage::password_resets::{self, OpenReset};
+use storage::sessions;
+use storage::users::{self, User};
+
+use crate::http::client_address::ClientAddress;
+use crate::management::emails;
+use crate::management::prelude::*;
+
+/// How long the link works.
+const RESET_LASTS: TimeDelta = TimeDelta::hours(1);
+
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct ResetRequest {
+    #[schema(value_type = String, max_length = 254)]
+    email: Field<String>,
+}
+
+/// The same for every address.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ResetRequested {
+    /// If the address has an account, it gets a link.
+    requested: bool,
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct ResetToken {
+    /// The last part of the link.
+    #[schema(value_type = String)]
+    token: Field<String>,
+}
+
+/// What a link is for.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ResetInspected {
+    /// The account's address.
+    email: String,
+    /// The account has a second factor: its code is asked for.
+    second_factor: bool,
+    #[serde(serialize_with = "as_instant")]
+    expires_at: DateTime<Utc>,
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct CompleteRequest {
+    /// The last part of the link.
+    #[schema(value_type = String)]
+    token: Field<String>,
+    /// The new one.
+    #[schema(value_type = String, min_length = 10, max_length = 128)]
+    password: Field<String>,
+    /// Where the account has a second factor: what its authenticator app shows, or a recovery code.
+    #[schema(value_type = Option<String>)]
+    code: Field<String>,
+}
+
+/// Ask for a link that replaces a forgotten password
+///
+/// It is sent to the address if that has an account, and works once, for an hour. The answer is the same for every address.
+#[utoipa::path(
+    post,
+    path = "/api/auth/password-reset",
+    operation_id = "request_password_reset",
+    request_body = ResetRequest,
+    responses(
+        (status = 200, description = "Whether the address has an account or not.", body = Data<ResetRequested>),
+        (status = 404, description = "E-mail is not set up here.", body = PlatformError),
+        (status = 429, description = "Too many attempts from this address, or for this account.", body = RateLimited),
+    )
+)]
+pub async fn request(State(app): State<App>, source: Source, body: RequestBody) -> Answer<ResetRequested> {
+    offered(&app)?;
+    let request: ResetRequest = body.json()?;
+    let email = request
+        .email
+        .parsed("email", EmailAddress::parse)?
+        .ok_or_else(|| ApiError::bad_request("email is required"))?;
+    app.limits
+        .spend_password_reset(source.client, email.as_str())
+        .await?;
+    let behind = app.clone();
+    app.emails
+        .behind_the_answer(async move { send_link(&behind, &email).await })?;
+    Ok(data(ResetRequested { requested: true }))
+}
+
+async fn send_link(app: &App, email: &EmailAddress) -> Result<(), ApiError> {
+    let mut transaction = app.management.begin().await?;
+    let account = users::find_by_email(&mut transaction, email).await?;
+    let Some(user) = account.filter(|user| !user.suspended) else {
+        return Ok(());
+    };
+    let token = PasswordResetToken::generate(App::random());
+    let now = app.clock.now();
+    let expires_at = now + RESET_LASTS;
+    let content = EmailContent::PasswordReset {
+        link: emails::link(app, "/password-reset"),
+        expires_at,
+    };
+    if emails::write(app, &mut transaction, email, &content, Some(token.expose())).await? {
+        password_resets::create(&mut transaction, user.user_id, token.hash(), now, expires_at).await?;
+        transaction.commit().await?;
+    }
+    Ok(())
+}
+
+/// What a link that replaces a password is for
+#[utoipa::path(
+    post,
+    path = "/api/auth/password-reset/inspect",
+    operation_id = "inspect_password_reset",
+    request_body = ResetToken,
+    responses(
+        (status = 200, description = "It works.", body = Data<ResetInspected>),
+        (status = 404, description = "There is none, or it has ended.", body = PlatformError),
+        (status = 429, description = "Too many unknown tokens from this address.", body = RateLimited),
+    )
+)]
+pub async fn inspect(State(app): State<App>, source: Source, body: RequestBody) -> Answer<ResetInspected> {
+    offered(&app)?;
+    let request: ResetToken = body.json()?;
+    let (reset, user, _) = open(&app, source.client, request.token).await?;
+    Ok(data(ResetInspected {
+        email: user.email,
+        second_factor: reset.second_factor,
+        expires_at: reset.expires_at,
+    }))
+}
+
+/// Replace a forgotten password
+///
+/// Every session of the account ends, at dashboards and command lines, and so do its other links. Its passkeys, second factor and management
+/// keys stay. It does not sign in.
+#[utoipa::path(
+    post,
+    path = "/api/auth/password-reset/complete",
+    operation_id = "complete_password_reset",
+    request_body = CompleteRequest,
+    responses(
+        (status = 204, description = "Replaced: sign in with it."),
+        (status = 400, description = "The password will not do, or the code is wrong.", body = PlatformError),
+        (status = 403, description = "The account has a second factor, whose code is missing.", body = PlatformError),
+        (status = 404, description = "There is no such link, or it has ended.", body = PlatformError),
+        (status = 429, description = "Too many attempts.", body = RateLimited),
+    )
+)]
+pub async fn complete(
+    State(app): State<App>,
+    source: Source,
+    body: RequestBody,
+) -> Result<StatusCode, ApiError> {
+    offered(&app)?;
+    let request: CompleteRequest = body.json()?;
+    let password = request.password.required("password is required")?;
+    // A password is no part of the proof: the link is, and the code.
+    let proof = Proof::of(String::new(), request.code)?;
+    let (_, user, token) = open(&app, source.client, request.token).await?;
+    // Hashing costs, and codes can be guessed.
+    app.limits
+        .spend_sign_in(source.client, &format!("user:{}", user.user_id))
+        .await?;
+    let password = Password::choose(password, &[&user.name, &user.email])
+        .map_err(|error| refused("password", &error.to_string()))?;
+    let hash = app.passwords.hash(password, App::random()).await?;
+    let now = app.clock.now();
+    let mut transaction = app.management.begin().await?;
+    if !password_resets::take(&mut transaction, token.hash(), now).await? {
+        return Err(NONE);
+    }
+    // Where it is missing or wrong, the link is not used up.
+    proof
+        .take_second_factor(&app, &mut transaction, &source, user.user_id)
+        .await?;
+    users::set_password(&mut transaction, user.user_id, &hash).await?;
+    password_resets::end_all(&mut transaction, user.user_id, now).await?;
+    let ended = sessions::revoke_all(&mut transaction, user.user_id, now).await?;
+    // Nobody but the reader of that mailbox has seen the link.
+    users::verify(&mut transaction, user.user_id, now).await?;
+    source
+        .audit_account(
+            &app,
+            &mut transaction,
+            user.user_id,
+            "user.password_reset",
+            json!({ "by": "email", "sessions_ended": ended }),
+        )
+        .await?;
+    let content = EmailContent::PasswordChanged {
+        at: now,
+        by_link: true,
+        account_link: emails::account_link(&app),
+    };
+    emails::write_to_owner(&app, &mut transaction, &user, &content).await?;
+    transaction.commit().await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+fn offered(app: &App) -> Result<(), ApiError> {
+    if app.emails.are_on() {
+        Ok(())
+    } else {
+        Err(NOT_OFFERED)
+    }
+}
+
+async fn open(
+    app: &App,
+    client: Option<ClientAddress>,
+    token: Field<String>,
+) -> Result<(OpenReset, User, PasswordResetToken), ApiError> {
+    let text = token.required("token is required")?;
+    let token = PasswordResetToken::parse(&text).ok_or(NONE)?;
+    app.limits.admit_token(client)?;
+    let mut connection = app.management.acquire().await?;
+    let found = password_resets::find_open(&mut connection, token.hash(), app.clock.now()).await?;
+    let Some(reset) = found else {
+        app.limits.count_unknown_token(client);
+        return Err(NONE);
+    };
+    let user = users::find(&mut connection, reset.user_id).await?.ok_or(NONE)?;
+    Ok((reset, user, token))
+}
+
+const NOT_OFFERED: ApiError =
+    ApiError::NotFound("E-mail is not set up here: whoever runs this installation can replace a password");
+/// The same for every token that opens nothing.
+const NONE: ApiError = ApiError::NotFound("Link not found, or no longer valid");
+
+pub fn request_examples() -> Examples {
+    Examples::of_refusals([NOT_OFFERED, ApiError::LIMITED])
+        .request("An address", json!({ "email": "olive@shop.example" }))
+        .data("For every address", ResetRequested { requested: true })
+}
+
+pub fn inspect_examples() -> Examples {
+    let inspected = ResetInspected {
+        email: "olive@shop.example".to_owned(),
+        second_factor: false,
+        expires_at: DateTime::UNIX_EPOCH + TimeDelta::days(20_000),
+    };
+    Examples::of_refusals([NONE, ApiError::LIMITED])
+        .request("A link's", json!({ "token": example_token() }))
+        .data("An account's", inspected)
+}
+
+pub fn complete_examples() -> Examples {
+    Examples::of_refusals([NONE, ApiError::SecondFactorRequired, ApiError::LIMITED]).request(
+        "A new password",
+        json!({ "token": example_token(), "password": "a better one entirely" }),
+    )
+}
+
+fn example_token() -> String {
+    PasswordResetToken::generate([7; 32]).expose().to_owned()
+}

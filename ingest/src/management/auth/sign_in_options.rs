@@ -1,0 +1,27 @@
+//! `GET /api/auth/sign-in-options`: what the page for signing in may offer.
+
+use crate::management::prelude::*;
+
+/// Of this installation.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct SignInOptions {
+    /// A forgotten password can be replaced with a link that is sent by e-mail.
+    password_reset: bool,
+}
+
+/// What can be offered at the sign-in
+#[utoipa::path(
+    get,
+    path = "/api/auth/sign-in-options",
+    operation_id = "read_sign_in_options",
+    responses((status = 200, description = "As this installation is set up.", body = Data<SignInOptions>))
+)]
+pub async fn read(State(app): State<App>) -> Answer<SignInOptions> {
+    Ok(data(SignInOptions {
+        password_reset: app.emails.are_on(),
+    }))
+}
+
+pub fn examples() -> Examples {
+    Examples::default().data("With e-mail", SignInOptions { password_reset: true })
+}

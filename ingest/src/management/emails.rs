@@ -1,0 +1,119 @@
+//! Writes e-mails to people, in the transaction of what they tell. A worker sends them.
+
+use std::sync::Arc;
+
+use chrono::TimeDelta;
+use domain::account::EmailAddress;
+use domain::email_content::{EmailContent, token_purpose};
+use sqlx::PgConnection;
+use storage::emails::{self, NewEmail};
+use storage::users::User;
+use tokio::sync::Semaphore;
+use tokio_util::task::TaskTracker;
+
+use crate::management::prelude::*;
+
+/// An e-mail that could not be sent for a day is not worth sending any more.
+const WORTH_SENDING: TimeDelta = TimeDelta::days(1);
+/// Work behind answers that waits or runs at once.
+const BEHIND_ANSWERS: usize = 256;
+
+/// Whether e-mails are sent, and the work that must not show in the time of an answer.
+#[derive(Debug, Clone)]
+pub struct Emails {
+    on: bool,
+    tasks: TaskTracker,
+    places: Arc<Semaphore>,
+}
+
+impl Emails {
+    pub fn new(on: bool, tasks: TaskTracker) -> Self {
+        let places = Arc::new(Semaphore::new(BEHIND_ANSWERS));
+        Self { on, tasks, places }
+    }
+
+    pub const fn are_on(&self) -> bool {
+        self.on
+    }
+
+    /// Work that goes on behind the answer, which tells nothing of it. No client that disconnects cancels it, and a shutdown waits for it. 503
+    /// while there is too much of it.
+    pub fn behind_the_answer(
+        &self,
+        work: impl Future<Output = Result<(), ApiError>> + Send + 'static,
+    ) -> Result<(), ApiError> {
+        let place = Arc::clone(&self.places)
+            .try_acquire_owned()
+            .map_err(|_| ApiError::Overloaded)?;
+        self.tasks.spawn(async move {
+            if let Err(error) = work.await {
+                error.log();
+            }
+            drop(place);
+        });
+        Ok(())
+    }
+}
+
+/// Writes an e-mail; `token` is that of its link. `false` when e-mail is off, or this address gets none.
+pub async fn write(
+    app: &App,
+    connection: &mut PgConnection,
+    recipient: &EmailAddress,
+    content: &EmailContent,
+    token: Option<&str>,
+) -> Result<bool, ApiError> {
+    if !app.emails.are_on() {
+        return Ok(false);
+    }
+    let (now, message_id) = (app.clock.now(), app.clock.mint());
+    let token_sealed = token
+        .map(|token| {
+            app.sealing_keys
+                .seal(token.as_bytes(), &token_purpose(message_id), App::random())
+        })
+        .transpose()
+        .map_err(ApiError::unexpected)?;
+    let worth_until = match content {
+        EmailContent::MemberInvitation { expires_at, .. }
+        | EmailContent::PartnerInvitation { expires_at, .. }
+        | EmailContent::PasswordReset { expires_at, .. } => *expires_at,
+        EmailContent::NewSignIn { .. }
+        | EmailContent::PasswordChanged { .. }
+        | EmailContent::SecondClaim { .. } => now + WORTH_SENDING,
+    };
+    let new = NewEmail {
+        message_id,
+        recipient,
+        recipient_hashes: &app.email_hasher.hashes(recipient.as_str()),
+        content,
+        token_sealed: token_sealed.as_deref(),
+        created_at: now,
+        expires_at: worth_until.min(now + WORTH_SENDING),
+    };
+    Ok(emails::add(connection, &new).await?)
+}
+
+/// Tells the owner of an account something about it.
+pub async fn write_to_owner(
+    app: &App,
+    connection: &mut PgConnection,
+    user: &User,
+    content: &EmailContent,
+) -> Result<(), ApiError> {
+    // An address of an earlier version's rules gets none.
+    if let Ok(address) = EmailAddress::parse(&user.email) {
+        write(app, connection, &address, content, None).await?;
+    }
+    Ok(())
+}
+
+/// An address of ours, for people: `at` begins with a slash.
+pub fn link(app: &App, at: &str) -> String {
+    format!("{}{at}", app.public_url.as_str().trim_end_matches('/'))
+}
+
+/// Where people look after their account.
+pub fn account_link(app: &App) -> String {
+    link(app, "/app/account")
+}

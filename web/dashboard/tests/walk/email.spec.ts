@@ -1,0 +1,88 @@
+/** A partner is invited by e-mail, accepts, forgets the password and replaces it. The e-mails are those that the catcher shows. */
+import { expect, test, type Page } from '@playwright/test';
+import { OWNER, complaints, fits, judge, mailUrl, pictures, prepare, program, settled, signIn } from './stage';
+
+const PASSWORD = 'kettle ambush violin';
+const NEW_PASSWORD = 'lantern oblique tractor';
+
+/** The link of the newest e-mail to somebody about something; its picture is kept. */
+async function emailed(page: Page, to: string, subject: string, picture: string): Promise<string> {
+  const row = page.getByRole('row', { name: to }).filter({ hasText: subject }).first();
+  await expect(async () => {
+    await page.goto(mailUrl());
+    await expect(row).toBeVisible({ timeout: 1_000 });
+  }).toPass();
+  await row.getByRole('link').click();
+  const html = page.frameLocator('iframe');
+  await expect(html.getByRole('heading', { level: 1 })).toContainText(subject);
+  await page.locator('iframe').screenshot({ path: `${pictures}/${picture}.png` });
+  const link = await page.getByRole('listitem').getByRole('link').first().getAttribute('href');
+  const { pathname, hash } = new URL(link ?? '');
+  return pathname + hash;
+}
+
+async function signsInWith(page: Page, email: string, password: string) {
+  await page.getByLabel('E-mail address').fill(email);
+  await page.getByLabel('Password').fill(password);
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+}
+
+test('a partner is invited by e-mail, accepts, and replaces a forgotten password', async ({ browser }) => {
+  const context = await browser.newContext();
+  await prepare(context);
+  const page = await context.newPage();
+  const mail = await context.newPage();
+  const heard = complaints(page);
+  const email = `ines-${Date.now()}@letters.example`;
+
+  await signIn(page, OWNER);
+  await page.goto(`/app/programs/${program()}/partners`);
+  await settled(page);
+  await page.getByRole('button', { name: 'Add a partner' }).first().click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Partner’s name').fill('Ines');
+  await dialog.getByLabel('E-mail address').fill(email);
+  await dialog.getByRole('button', { name: 'Add partner' }).click();
+  await expect(page.getByRole('dialog')).toContainText('on its way to the partner’s e-mail address');
+  await page.getByRole('button', { name: 'I have stored it' }).click();
+  await page.getByRole('button', { name: 'Sign out' }).click();
+
+  await page.goto(await emailed(mail, email, 'You are invited', 'email-invitation'));
+  await page.getByLabel('Your name').fill('Ines');
+  await page.getByLabel('Password').fill(PASSWORD);
+  await page.getByRole('button', { name: 'Accept' }).click();
+  await page.getByRole('button', { name: 'Sign out' }).click();
+
+  await page.getByRole('link', { name: 'Forgotten your password?' }).click();
+  await page.getByLabel('E-mail address').fill(email);
+  await judge(page, 'a forgotten password');
+  await fits(page, 'a forgotten password');
+  await page.screenshot({ path: `${pictures}/password-forgotten.png` });
+  await page.getByRole('button', { name: 'Send a link' }).click();
+  await expect(page.getByRole('status')).toContainText('a link is on its way');
+
+  const link = await emailed(mail, email, 'Choose a new password', 'email-password-reset');
+  await page.goto(link);
+  await expect(page.getByLabel('E-mail address')).toHaveValue(email);
+  await judge(page, 'a new password');
+  await page.screenshot({ path: `${pictures}/password-reset.png` });
+  await page.getByLabel('New password', { exact: true }).fill(NEW_PASSWORD);
+  await page.getByLabel('New password again').fill('something else entirely');
+  await page.getByRole('button', { name: 'Replace the password' }).click();
+  await expect(page.getByRole('alert')).toHaveText('The passwords are not the same.');
+  await page.getByLabel('New password again').fill(NEW_PASSWORD);
+  await page.getByRole('button', { name: 'Replace the password' }).click();
+  await expect(page.getByRole('status')).toContainText('Your password is replaced');
+  await judge(page, 'a replaced password');
+
+  await page.getByRole('link', { name: 'Sign in' }).click();
+  await signsInWith(page, email, PASSWORD);
+  await expect(page.getByRole('alert')).toContainText('Invalid identifier or password');
+  await signsInWith(page, email, NEW_PASSWORD);
+  await expect(page.getByRole('button', { name: 'Sign out' })).toBeVisible();
+  await page.goto(link);
+  await expect(page.getByRole('alert')).toContainText('Link not found');
+  await emailed(mail, email, 'Your password was changed', 'email-password-changed');
+  expect(heard).toEqual([]);
+  await context.close();
+});
