@@ -4,7 +4,8 @@ use clap::builder::RangedU64ValueParser;
 use clap::{Args, Parser, value_parser};
 use ipnet::IpNet;
 use runtime::config::{
-    EmailConfig, KeysConfig, RedisConfig, SecretText, SecretUrl, SecretsConfig, ServiceConfig, WebhookTargetsConfig,
+    EmailConfig, KeysConfig, RedisConfig, SecretText, SecretUrl, SecretsConfig, ServiceConfig,
+    WebhookTargetsConfig,
 };
 use url::Url;
 

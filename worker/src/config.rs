@@ -6,7 +6,9 @@ use chrono::{Days, Months};
 use clap::{Args, Parser, ValueEnum};
 use domain::sealed::SealingKeys;
 use mail::smtp::{SettingsError, SmtpSender, SmtpSettings};
-use runtime::config::{EmailConfig, KeysConfig, SecretKey, SecretParser, SecretText, SecretUrl, ServiceConfig};
+use runtime::config::{
+    EmailConfig, KeysConfig, SecretKey, SecretParser, SecretText, SecretUrl, ServiceConfig,
+};
 
 use crate::upkeep::Retention;
 

@@ -8,8 +8,8 @@ use runtime::clock::Clock;
 use runtime::lifecycle::Lifecycle;
 use sqlx::PgPool;
 use storage::{
-    StorageResult, cli_logins, commissions, emails, event_streams, partitions, password_resets, processor_events, refused_events,
-    sessions, visitor_retention,
+    StorageResult, cli_logins, commissions, emails, event_streams, partitions, password_resets,
+    processor_events, refused_events, sessions, visitor_retention,
 };
 
 const EVERY: Duration = Duration::from_mins(1);

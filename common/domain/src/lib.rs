@@ -56,7 +56,8 @@ pub use self::earnings::{adjustment, commission, ledger, payout, refund};
 pub use self::people::{account, email_content, management_key, permission, second_factor, user_code};
 pub use self::processors::{payer, payment, processor};
 pub use self::programs::{
-    event_stream, key_rotation, outbound_event, partner, program, readiness, tracking_token, webhook, webhook_address, webhook_attempt, webhook_endpoint,
+    event_stream, key_rotation, outbound_event, partner, program, readiness, tracking_token, webhook,
+    webhook_address, webhook_attempt, webhook_endpoint,
 };
 pub use self::reports::{days, performance};
 pub use self::tracking::{

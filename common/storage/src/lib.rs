@@ -22,7 +22,10 @@ pub use self::operations::{
     audit_log, dead_letters, notifications, outbox, partitions, pipeline_status, sealed_secrets,
     server_status, verify,
 };
-pub use self::outbound::{emails, event_streams, outbound_commissions, outbound_events, outbound_partners, outbound_sales, stream_events, webhook_deliveries, webhook_endpoints, webhook_health, webhook_queue};
+pub use self::outbound::{
+    emails, event_streams, outbound_commissions, outbound_events, outbound_partners, outbound_sales,
+    stream_events, webhook_deliveries, webhook_endpoints, webhook_health, webhook_queue,
+};
 pub use self::people::{
     cli_logins, invitations, management_keys, members, passkeys, password_resets, personal_data,
     second_factors, sessions, users, workspaces,
