@@ -118,7 +118,7 @@ pub async fn drained(stack: &Stack) {
 /// One column of the only endpoint's row, or of the only row that fits the condition, as text.
 pub async fn of_endpoint(stack: &Stack, id: WebhookEndpointId, column: &str) -> Option<String> {
     let query = AssertSqlSafe(format!(
-        "SELECT {column}::text FROM webhook_endpoints WHERE id = $1"
+        "SELECT ({column})::text FROM webhook_endpoints WHERE id = $1"
     ));
     sqlx::query_scalar(query)
         .bind(id.get())

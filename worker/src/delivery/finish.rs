@@ -32,6 +32,7 @@ pub(super) struct Attempted {
     /// `None` without an attempt.
     pub(super) outcome: Option<Outcome>,
     pub(super) finished: FinishedDelivery,
+    #[expect(dead_code, reason = "its place is free when it is dropped")]
     pub(super) slot: Slot,
 }
 
