@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use sqlx::{PgConnection, PgPool};
 use storage::program_settings;
 use storage::webhook_deliveries::{self, DeliveryFilter, ReplayOfMany, StoredDelivery};
-use storage::webhook_endpoints::{self, StoredEndpoint};
+use storage::webhook_endpoints::{self, EndpointFilter, StoredEndpoint};
 
 use crate::audit::{self, Done};
 use crate::{output, program};
@@ -112,9 +112,12 @@ impl Webhooks {
 impl List {
     async fn run(self, pool: &PgPool) -> anyhow::Result<()> {
         let mut connection = pool.acquire().await?;
-        let program_id = self.program.map(ProgramId::new);
-        let found =
-            webhook_endpoints::overview(&mut connection, program_id, self.troubled, self.limit).await?;
+        let filter = EndpointFilter {
+            program_id: self.program.map(ProgramId::new),
+            endpoint_id: None,
+            is_troubled: self.troubled,
+        };
+        let found = webhook_endpoints::overview(&mut connection, filter, self.limit).await?;
         if found.is_empty() {
             output::lines(["no webhook endpoints"]);
         }

@@ -125,12 +125,25 @@ pub async fn create(connection: &mut PgConnection, new: &NewEndpoint<'_>) -> Sto
     refresh_wanted_events(connection, new.program_id).await
 }
 
+/// Which endpoints: all of them unless said otherwise.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct EndpointFilter {
+    pub program_id: Option<ProgramId>,
+    pub endpoint_id: Option<WebhookEndpointId>,
+    /// Those only that are failing or disabled.
+    pub is_troubled: bool,
+}
+
 /// A program's endpoints, as they were made.
 pub async fn list(
     connection: &mut PgConnection,
     program_id: ProgramId,
 ) -> StorageResult<Vec<StoredEndpoint>> {
-    read(connection, Some(program_id), None, false, i64::MAX).await
+    let filter = EndpointFilter {
+        program_id: Some(program_id),
+        ..EndpointFilter::default()
+    };
+    overview(connection, filter, i64::MAX).await
 }
 
 /// The endpoint, if it is this program's.
@@ -139,8 +152,8 @@ pub async fn find(
     program_id: ProgramId,
     endpoint_id: WebhookEndpointId,
 ) -> StorageResult<Option<StoredEndpoint>> {
-    let mut found = read(connection, Some(program_id), Some(endpoint_id), false, 1).await?;
-    Ok(found.pop())
+    let found = find_of_any(connection, endpoint_id).await?;
+    Ok(found.filter(|endpoint| endpoint.program_id == program_id))
 }
 
 /// The endpoint of whichever program.
@@ -148,25 +161,17 @@ pub async fn find_of_any(
     connection: &mut PgConnection,
     endpoint_id: WebhookEndpointId,
 ) -> StorageResult<Option<StoredEndpoint>> {
-    let mut found = read(connection, None, Some(endpoint_id), false, 1).await?;
-    Ok(found.pop())
+    let filter = EndpointFilter {
+        endpoint_id: Some(endpoint_id),
+        ..EndpointFilter::default()
+    };
+    Ok(overview(connection, filter, 1).await?.pop())
 }
 
-/// For operators: the endpoints of one program or of all, as they were made; with `troubled` those only that are failing or disabled.
+/// As they were made, `limit` of them at most.
 pub async fn overview(
     connection: &mut PgConnection,
-    program_id: Option<ProgramId>,
-    troubled: bool,
-    limit: i64,
-) -> StorageResult<Vec<StoredEndpoint>> {
-    read(connection, program_id, None, troubled, limit).await
-}
-
-async fn read(
-    connection: &mut PgConnection,
-    program_id: Option<ProgramId>,
-    endpoint_id: Option<WebhookEndpointId>,
-    troubled: bool,
+    filter: EndpointFilter,
     limit: i64,
 ) -> StorageResult<Vec<StoredEndpoint>> {
     let rows = sqlx::query_as!(
@@ -177,9 +182,9 @@ async fn read(
          WHERE ($1::bigint IS NULL OR program_id = $1) AND ($2::bigint IS NULL OR id = $2)
            AND (NOT $3 OR failing_since IS NOT NULL OR disabled_at IS NOT NULL)
          ORDER BY id LIMIT $4",
-        program_id.map(ProgramId::get),
-        endpoint_id.map(WebhookEndpointId::get),
-        troubled,
+        filter.program_id.map(ProgramId::get),
+        filter.endpoint_id.map(WebhookEndpointId::get),
+        filter.is_troubled,
         limit,
     )
     .fetch_all(connection)
