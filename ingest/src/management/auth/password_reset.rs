@@ -5,7 +5,7 @@
 
 use axum::http::StatusCode;
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::account::{EmailAddress, Password};
+use domain::account::{EmailAddress, Password, PasswordError};
 use domain::email_content::EmailContent;
 use domain::token::PasswordResetToken;
 use storage::password_resets::{self, OpenReset};
@@ -253,7 +253,8 @@ pub fn inspect_examples() -> Examples {
 }
 
 pub fn complete_examples() -> Examples {
-    Examples::of_refusals([NONE, ApiError::SecondFactorRequired, ApiError::LIMITED]).request(
+    let guessable = refused("password", &PasswordError::Guessable.to_string());
+    Examples::of_refusals([guessable, NONE, ApiError::SecondFactorRequired, ApiError::LIMITED]).request(
         "A new password",
         json!({ "token": example_token(), "password": "a better one entirely" }),
     )
