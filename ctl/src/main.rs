@@ -9,11 +9,10 @@ mod counters;
 mod customer;
 mod customer_ids;
 mod dead_letters;
-mod emails;
 mod key;
 mod link;
 mod migrate;
-mod outbox;
+mod outbound;
 mod output;
 mod processor_connection;
 mod processor_events;
@@ -24,7 +23,6 @@ mod secrets;
 mod seed_demo;
 mod user;
 mod verify;
-mod webhooks;
 
 use std::process::ExitCode;
 
@@ -105,13 +103,13 @@ enum Command {
     Verify(verify::Verify),
     /// Work in flight: claims, outbox, parked refunds, dead letters
     #[command(subcommand)]
-    Outbox(outbox::Outbox),
+    Outbox(outbound::outbox::Outbox),
     /// Records that no retry could settle: list, show, replay
     #[command(subcommand)]
     DeadLetters(dead_letters::DeadLetters),
     /// E-mails to people, and the addresses that refuse them: status, allow
     #[command(subcommand)]
-    Emails(emails::Emails),
+    Emails(outbound::emails::Emails),
     /// Accounts of payment processors, and the programs that own them: list, confirm, refuse
     #[command(subcommand)]
     ProcessorConnection(processor_connection::ProcessorConnection),
@@ -120,7 +118,7 @@ enum Command {
     ProcessorEvents(processor_events::ProcessorEvents),
     /// Endpoints of webhooks, and what was sent to them: list, deliveries, replay, disable, enable
     #[command(subcommand)]
-    Webhooks(webhooks::Webhooks),
+    Webhooks(outbound::webhooks::Webhooks),
     /// Sums by day, which the dashboard reads: rebuild
     #[command(subcommand)]
     Rollups(rollups::Rollups),

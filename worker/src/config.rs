@@ -4,11 +4,7 @@ use std::path::PathBuf;
 
 use chrono::{Days, Months};
 use clap::{Args, Parser, ValueEnum};
-use domain::sealed::SealingKeys;
-use mail::smtp::{SettingsError, SmtpSender, SmtpSettings};
-use runtime::config::{
-    EmailConfig, KeysConfig, SecretKey, SecretParser, SecretText, SecretUrl, ServiceConfig,
-};
+use runtime::config::{KeysConfig, ServiceConfig};
 
 use crate::upkeep::Retention;
 
@@ -17,14 +13,14 @@ use crate::upkeep::Retention;
 pub enum Role {
     /// The steps of the pipeline, and periodic tasks.
     Pipeline,
-    /// Sends webhooks. It has settings of its own.
+    /// Sends webhooks and e-mails. It has settings of its own.
     Delivery,
 }
 
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Role")]
 pub struct RoleConfig {
-    /// What this worker does: `pipeline`, the steps and periodic tasks, or `delivery`, which sends webhooks and needs neither NATS nor the keys of
+    /// What this worker does: `pipeline`, the steps and periodic tasks, or `delivery`, which sends webhooks and e-mails and needs neither NATS nor the keys of
     /// click ids and emails.
     #[arg(long, env = "WORKER_ROLE", value_enum, default_value_t = Role::Pipeline)]
     pub role: Role,
@@ -80,61 +76,6 @@ pub struct Config {
     #[arg(long, env = "EVENT_RETENTION_DAYS", help_heading = "Retention", conflicts_with = "event_retention_months",
         value_parser = clap::value_parser!(u32).range(8..=92))]
     pub event_retention_days: Option<u32>,
-    #[command(flatten)]
-    pub smtp: SmtpConfig,
-}
-
-/// Sending e-mail.
-#[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "E-mail")]
-pub struct SmtpConfig {
-    #[command(flatten)]
-    pub email: EmailConfig,
-    /// Mail server that e-mails are handed to: `smtps://user:password@host:465`, or `smtp:`, which is encrypted with STARTTLS unless the server
-    /// is on loopback. Workers that have it send.
-    #[arg(
-        long,
-        env = "SMTP_URL",
-        hide_env_values = true,
-        value_parser = SecretUrl::of(&["smtp", "smtps"]),
-        requires_all = ["email_from", "worker_secrets_keys"]
-    )]
-    pub smtp_url: Option<SecretText>,
-    /// File with the CA certificate (PEM) that verifies the mail server. When not set, the system's CA certificates are used.
-    #[arg(long, env = "SMTP_CA_FILE")]
-    pub smtp_ca_file: Option<PathBuf>,
-    /// Address that answers to e-mails go to, if it is not the sender's.
-    #[arg(long, env = "EMAIL_REPLY_TO")]
-    pub email_reply_to: Option<String>,
-    /// Keys of 64 hex digits, separated by commas, as ingests have them: they open the links of e-mails.
-    #[arg(
-        id = "worker_secrets_keys",
-        long = "secrets-keys",
-        env = "SECRETS_KEYS",
-        hide_env_values = true,
-        value_delimiter = ',',
-        value_parser = SecretParser::<SecretKey>::new()
-    )]
-    pub secrets_keys: Vec<SecretKey>,
-}
-
-impl SmtpConfig {
-    /// `None` for a worker that sends no e-mails.
-    pub(crate) fn sender(&self) -> Option<Result<SmtpSender, SettingsError>> {
-        let (url, from) = (self.smtp_url.as_ref()?, self.email.email_from.as_ref()?);
-        Some(SmtpSender::new(&SmtpSettings {
-            url: url.expose(),
-            ca_file: self.smtp_ca_file.clone(),
-            from,
-            reply_to: self.email_reply_to.as_deref(),
-        }))
-    }
-
-    pub(crate) fn sealing_keys(&self) -> SealingKeys {
-        let mut keys = self.secrets_keys.iter().map(|key| *key.expose());
-        let current = keys.next().unwrap_or_default();
-        SealingKeys::from((current, keys.collect()))
-    }
 }
 
 impl Config {

@@ -1,13 +1,14 @@
-//! The delivery role (`worker --role delivery`): events get their positions, and webhook endpoints are told of them.
+//! The delivery role (`worker --role delivery`): events get their positions, webhook endpoints are told of them, and e-mails are sent.
 //!
 //! Four loops share a pool of connections: [`place`] gives positions and fills the queue; [`take`] takes what is due, as much as there is room
 //! for, and starts an [`attempt`] each; [`finish`] writes what the attempts came to, in batches; [`disable`] disables endpoints that fail for
-//! good. Everything is in PostgreSQL before and after an attempt: a process that dies leaves leased deliveries, which are due again when the
+//! good. [`emails`] hands e-mails to a mail server, if one is set. Everything is in PostgreSQL before and after an attempt: a process that dies leaves leased deliveries, which are due again when the
 //! lease ends. Nothing here needs NATS.
 
 mod attempt;
 pub mod config;
 mod disable;
+mod emails;
 mod finish;
 mod in_flight;
 mod place;
@@ -30,6 +31,7 @@ use storage::webhook_queue::LONGEST_LEASE;
 use tokio::sync::{Notify, mpsc};
 
 use self::config::DeliveryConfig;
+use self::emails::Emails;
 use self::finish::Finisher;
 use self::in_flight::InFlight;
 use self::take::Taker;
@@ -41,6 +43,7 @@ pub async fn run(config: DeliveryConfig, clock: Clock, lifecycle: Lifecycle) -> 
     let pool = postgres::connect_for_batches(&config.postgres, "delivery").await?;
     let in_flight = InFlight::new(&config.limits);
     start(&config, client, &pool, &clock, &in_flight, &lifecycle);
+    start_emails(&config, &pool, &clock, &lifecycle)?;
     let sources = watch::sources(pool.clone(), clock.clone(), in_flight);
     metrics::serve::serve(
         "delivery",
@@ -97,6 +100,26 @@ fn start(
     tasks.spawn(taker.run(lifecycle.clone()));
     tasks.spawn(finisher.run(to_finish, lifecycle.clone()));
     tasks.spawn(disable::run(pool.clone(), clock.clone(), lifecycle.clone()));
+}
+
+/// Sends e-mails, where a mail server is set.
+fn start_emails(
+    config: &DeliveryConfig,
+    pool: &PgPool,
+    clock: &Clock,
+    lifecycle: &Lifecycle,
+) -> anyhow::Result<()> {
+    let Some(sender) = config.smtp.sender() else {
+        return Ok(());
+    };
+    let emails = Emails {
+        pool: pool.clone(),
+        clock: clock.clone(),
+        sender: sender?,
+        sealing_keys: SealingKeys::from(config.secrets.secrets_keys()),
+    };
+    lifecycle.tasks().spawn(emails.run(lifecycle.clone()));
+    Ok(())
 }
 
 /// The longest attempt, and as long again to write what it came to.

@@ -7,7 +7,6 @@
 pub mod config;
 mod customer_lookup;
 pub mod delivery;
-mod emails;
 mod late_leads;
 mod lead_rates;
 mod outbound;
@@ -46,7 +45,6 @@ use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
 use crate::config::Config;
-use crate::emails::Emails;
 use crate::late_leads::LateLeads;
 use crate::lead_rates::LeadRates;
 use crate::relay::Relay;
@@ -82,7 +80,6 @@ pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::
     let context = worker.step_context(&config);
     let notifications = worker.publisher(Subject::Notifications);
     worker.start_background_tasks(&config, &context, notifications.clone());
-    worker.start_emails(&config)?;
     worker.start_steps(&context, &visitors);
     worker.serve(listener, &config, notifications).await
 }
@@ -144,21 +141,6 @@ impl Worker {
             self.topology.clone(),
             self.lifecycle.clone(),
         ));
-    }
-
-    /// Sends e-mails, where a mail server is set.
-    fn start_emails(&self, config: &Config) -> anyhow::Result<()> {
-        let Some(sender) = config.smtp.sender() else {
-            return Ok(());
-        };
-        let emails = Emails {
-            pool: self.pool.clone(),
-            clock: self.clock.clone(),
-            sender: sender?,
-            sealing_keys: config.smtp.sealing_keys(),
-        };
-        self.lifecycle.tasks().spawn(emails.run(self.lifecycle.clone()));
-        Ok(())
     }
 
     fn start_steps(&self, context: &StepContext, visitors: &Arc<Visitors>) {

@@ -102,7 +102,7 @@ pub(crate) fn run(options: &Options, interrupt: &Interrupt) -> Result<()> {
 }
 
 /// One thread a connection: it is for one developer.
-fn listen(port: u16, caught: &Shared, serve: fn(TcpStream, &Shared) -> Result<()>) -> Result<()> {
+fn listen(port: u16, caught: &Shared, serve: fn(&TcpStream, &Shared) -> Result<()>) -> Result<()> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).context("the mail catcher's port")?;
     let caught = Arc::clone(caught);
     thread::spawn(move || {
@@ -111,7 +111,7 @@ fn listen(port: u16, caught: &Shared, serve: fn(TcpStream, &Shared) -> Result<()
             thread::spawn(move || {
                 let _ = connection.set_read_timeout(Some(SILENCE));
                 // A client that breaks off is no failure.
-                let _ = serve(connection, &caught);
+                let _ = serve(&connection, &caught);
             });
         }
     });
@@ -119,8 +119,8 @@ fn listen(port: u16, caught: &Shared, serve: fn(TcpStream, &Shared) -> Result<()
 }
 
 /// Answers one HTTP request.
-fn answer(connection: TcpStream, caught: &Shared) -> Result<()> {
-    let mut reader = BufReader::new((&connection).take(LONGEST_LINE));
+fn answer(mut connection: &TcpStream, caught: &Shared) -> Result<()> {
+    let mut reader = BufReader::new(connection.take(LONGEST_LINE));
     let mut request = String::new();
     reader.read_line(&mut request)?;
     // The rest of the head is read, so that closing resets no connection.
@@ -143,7 +143,7 @@ fn answer(connection: TcpStream, caught: &Shared) -> Result<()> {
     };
     let (status, page) = page.map_or(("404 Not Found", pages::nothing()), |page| ("200 OK", page));
     write!(
-        &connection,
+        connection,
         "HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {}\r\nConnection: close\r\n\
          Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'\r\nX-Content-Type-Options: nosniff\r\n\
          Referrer-Policy: no-referrer\r\n\r\n{page}",

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::connect::{Connection, Origin};
 
 /// Since it was opened: the time for which a check of the address counts.
-const MAX_AGE: Duration = Duration::from_secs(60);
+const MAX_AGE: Duration = Duration::from_mins(1);
 const MAX_PER_ORIGIN: usize = 8;
 const MAX_ALL: usize = 1_024;
 /// Old connections to origins that get no more are closed so often.

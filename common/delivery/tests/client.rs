@@ -1,11 +1,6 @@
 //! Where webhooks go and where they do not, against receivers on loopback.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test stops at the first surprise"
-)]
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use std::collections::VecDeque;
 use std::io;

@@ -25,7 +25,7 @@ pub use self::server::SettingsError;
 use crate::templates::Wording;
 
 /// For the whole attempt.
-pub const ATTEMPT_TAKES_AT_MOST: Duration = Duration::from_secs(60);
+pub const ATTEMPT_TAKES_AT_MOST: Duration = Duration::from_mins(1);
 
 /// As they are set.
 #[derive(Debug)]

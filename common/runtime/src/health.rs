@@ -106,9 +106,10 @@ pub fn router(probe: Probe) -> Router {
 async fn readyz(State(probe): State<Probe>) -> (StatusCode, Json<Value>) {
     let health = probe.check().await;
     let DependencyHealth { postgres, jetstream } = health;
-    let mut body = json!({ "ready": health.all(), "postgres": postgres });
-    if let Some(jetstream) = jetstream {
-        body["jetstream"] = jetstream.into();
-    }
+    let ready = health.all();
+    let body = match jetstream {
+        Some(jetstream) => json!({ "ready": ready, "postgres": postgres, "jetstream": jetstream }),
+        None => json!({ "ready": ready, "postgres": postgres }),
+    };
     (health.status(), Json(body))
 }

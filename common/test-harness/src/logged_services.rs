@@ -19,14 +19,19 @@ pub struct LoggedServices {
 }
 
 impl LoggedServices {
-    /// A worker, an ingest and a webhook consumer; requests of the stack go to this ingest.
+    /// Workers of both roles, an ingest and a webhook consumer; requests of the stack go to this ingest.
     pub async fn start(stack: &mut Stack) -> Self {
         let mut services = Self {
             webhooks: free_address(),
             logs: Vec::new(),
             processes: Vec::new(),
         };
-        for name in ["worker", "webhook-consumer", "ingest"] {
+        for (name, role) in [
+            ("worker", "pipeline"),
+            ("worker", "delivery"),
+            ("webhook-consumer", ""),
+            ("ingest", ""),
+        ] {
             let address = if name == "webhook-consumer" {
                 services.webhooks
             } else {
@@ -34,7 +39,10 @@ impl LoggedServices {
             };
             let mut settings = stack.environment(address);
             settings.push(("LOG", "trace".to_owned()));
-            let log = std::env::temp_dir().join(format!("{}-{name}.log", unique_name()));
+            if !role.is_empty() {
+                settings.push(("WORKER_ROLE", role.to_owned()));
+            }
+            let log = std::env::temp_dir().join(format!("{}-{name}-{role}.log", unique_name()));
             let file = File::create(&log).unwrap();
             services
                 .processes

@@ -181,6 +181,15 @@ impl Stack {
         format!("{:#}", ended.unwrap().unwrap_err())
     }
 
+    /// Starts a worker in the delivery role that cannot start; why.
+    pub async fn delivery_that_ends(&self) -> String {
+        use worker::delivery::config::DeliveryConfig;
+        let config = DeliveryConfig::parse_from(self.flags::<DeliveryConfig>(free_address()));
+        let run = worker::delivery::run(config, self.clock.clone(), Lifecycle::new());
+        let ended = tokio::time::timeout(PATIENCE, run).await;
+        format!("{:#}", ended.unwrap().unwrap_err())
+    }
+
     /// Ends the workers in this process, as a signal would.
     pub async fn stop_workers(&mut self) {
         for worker in mem::take(&mut self.workers) {

@@ -5,11 +5,15 @@ use std::time::Duration;
 
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, Parser};
-use runtime::config::{HttpConfig, PostgresConfig, SecretsConfig, TelemetryConfig, WebhookTargetsConfig};
+use mail::smtp::{SettingsError, SmtpSender, SmtpSettings};
+use runtime::config::{
+    EmailConfig, HttpConfig, PostgresConfig, SecretText, SecretUrl, SecretsConfig, TelemetryConfig,
+    WebhookTargetsConfig,
+};
 
 use crate::config::RoleConfig;
 
-/// Sends events to webhook endpoints.
+/// Sends events to webhook endpoints, and e-mails.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "worker", version)]
 pub struct DeliveryConfig {
@@ -28,6 +32,8 @@ pub struct DeliveryConfig {
     pub targets: WebhookTargetsConfig,
     #[command(flatten)]
     pub limits: WebhookLimitsConfig,
+    #[command(flatten)]
+    pub smtp: SmtpConfig,
 }
 
 /// How much is sent at once.
@@ -51,5 +57,42 @@ pub struct WebhookLimitsConfig {
 impl WebhookLimitsConfig {
     pub const fn within(&self) -> Duration {
         Duration::from_millis(self.webhook_timeout_ms)
+    }
+}
+
+/// Sending e-mail.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "E-mail")]
+pub struct SmtpConfig {
+    #[command(flatten)]
+    pub email: EmailConfig,
+    /// Mail server that e-mails are handed to: `smtps://user:password@host:465`, or `smtp:`, which is encrypted with STARTTLS unless the server
+    /// is on loopback. Without it no e-mail is sent.
+    #[arg(
+        long,
+        env = "SMTP_URL",
+        hide_env_values = true,
+        value_parser = SecretUrl::of(&["smtp", "smtps"]),
+        requires = "email_from"
+    )]
+    pub smtp_url: Option<SecretText>,
+    /// File with the CA certificate (PEM) that verifies the mail server. When not set, the system's CA certificates are used.
+    #[arg(long, env = "SMTP_CA_FILE")]
+    pub smtp_ca_file: Option<PathBuf>,
+    /// Address that answers to e-mails go to, if it is not the sender's.
+    #[arg(long, env = "EMAIL_REPLY_TO")]
+    pub email_reply_to: Option<String>,
+}
+
+impl SmtpConfig {
+    /// `None` where no e-mails are sent.
+    pub(crate) fn sender(&self) -> Option<Result<SmtpSender, SettingsError>> {
+        let (url, from) = (self.smtp_url.as_ref()?, self.email.email_from.as_ref()?);
+        Some(SmtpSender::new(&SmtpSettings {
+            url: url.expose(),
+            ca_file: self.smtp_ca_file.clone(),
+            from,
+            reply_to: self.email_reply_to.as_deref(),
+        }))
     }
 }

@@ -3,8 +3,11 @@
 use std::time::Duration;
 
 use chrono::{DateTime, SecondsFormat, Utc};
+use domain::ids::EventId;
 use domain::outbound_event::OutboundEventType;
-use domain::webhook_attempt::DisabledReason;
+use domain::webhook_endpoint::DisabledReason;
+use messages::outbound_event::OutboundEvent;
+use messages::outbound_event::webhook_endpoint::EndpointDisabled;
 use runtime::clock::Clock;
 use runtime::lifecycle::Lifecycle;
 use serde_json::json;
@@ -12,7 +15,7 @@ use sqlx::{PgConnection, PgPool};
 use storage::notifications::{self, NewNotification};
 use storage::outbound_events::{self, NewOutboundEvent};
 use storage::webhook_health::{self, DisabledEndpoint};
-use storage::{StorageError, StorageResult, programs, webhook_queue};
+use storage::{StorageError, StorageResult, program_settings, programs, webhook_endpoints, webhook_queue};
 use tokio::time::MissedTickBehavior;
 use url::Url;
 
@@ -42,7 +45,20 @@ async fn disable_failing(pool: &PgPool, clock: &Clock) -> StorageResult<()> {
     let mut transaction = pool.begin().await?;
     let disabled = webhook_health::disable_failing(&mut transaction, clock.now()).await?;
     announce(&mut transaction, clock, &disabled).await?;
-    transaction.commit().await.map_err(StorageError::from)
+    transaction.commit().await.map_err(StorageError::from)?;
+    want_less(pool, &disabled).await
+}
+
+/// What nobody wants any more is not written any more. In transactions of its own: whoever changes a program's endpoints locks the program
+/// first. Left undone by a crash, it costs rows that nobody reads, until the endpoints are changed.
+pub(super) async fn want_less(pool: &PgPool, disabled: &[DisabledEndpoint]) -> StorageResult<()> {
+    for endpoint in disabled {
+        let mut transaction = pool.begin().await?;
+        program_settings::lock(&mut transaction, endpoint.program_id).await?;
+        webhook_endpoints::refresh_wanted_events(&mut transaction, endpoint.program_id).await?;
+        transaction.commit().await?;
+    }
+    Ok(())
 }
 
 async fn cancel(pool: &PgPool, clock: &Clock, lifecycle: &Lifecycle) -> StorageResult<()> {
@@ -90,7 +106,9 @@ pub(super) async fn announce(
                 .contains(OutboundEventType::EndpointDisabled)
         })
     });
-    let events: Vec<NewOutboundEvent> = told.map(|one| event(clock, one)).collect();
+    let events = told
+        .map(|one| event(clock, one))
+        .collect::<StorageResult<Vec<_>>>()?;
     outbound_events::add(connection, &events).await
 }
 
@@ -129,27 +147,15 @@ fn host(url: &str) -> String {
     host.unwrap_or("an unknown host").to_owned()
 }
 
-fn event(clock: &Clock, endpoint: &DisabledEndpoint) -> NewOutboundEvent {
-    let event_type = OutboundEventType::EndpointDisabled;
-    let body = json!({
-        "type": event_type.as_str(),
-        "timestamp": instant(endpoint.disabled_at),
-        "data": {
-            "program_id": endpoint.program_id,
-            "endpoint_id": endpoint.endpoint_id,
-            "url": endpoint.url,
-            "reason": endpoint.reason.as_str(),
-            "failing_since": endpoint.failing_since.map(instant),
-        },
+fn event(clock: &Clock, endpoint: &DisabledEndpoint) -> StorageResult<NewOutboundEvent> {
+    let event = OutboundEvent::EndpointDisabled(EndpointDisabled {
+        program_id: endpoint.program_id.get(),
+        endpoint_id: endpoint.endpoint_id.get(),
+        url: endpoint.url.clone(),
+        reason: endpoint.reason.as_str().to_owned(),
+        failing_since: endpoint.failing_since,
     });
-    NewOutboundEvent {
-        event_id: clock.mint(),
-        program_id: endpoint.program_id,
-        event_type,
-        customer_id: None,
-        occurred_at: endpoint.disabled_at,
-        body: body.to_string(),
-    }
+    NewOutboundEvent::new(EventId::new(clock.mint()), None, endpoint.disabled_at, &event)
 }
 
 /// ISO 8601 in UTC, with milliseconds.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use domain::webhook_attempt::DisabledReason;
+use domain::webhook_endpoint::DisabledReason;
 use runtime::clock::Clock;
 use runtime::metrics::serve::Sources;
 use runtime::metrics::{

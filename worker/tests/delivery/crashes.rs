@@ -24,15 +24,15 @@ async fn survives(crash_point: &str, most: usize) {
     assert!(!ended(process).await.success());
     stack.start_delivery();
     webhooks::drained(&stack).await;
-    let received = receiver.ids();
-    let distinct: BTreeSet<&String> = received.iter().collect();
+    let arrived = receiver.ids();
+    let distinct: BTreeSet<&String> = arrived.iter().collect();
     assert_eq!(distinct, ids.iter().collect(), "{crash_point}");
-    assert!(received.len() <= ids.len() + most, "{crash_point}: {received:?}");
+    assert!(arrived.len() <= ids.len() + most, "{crash_point}: {arrived:?}");
     // Of each customer, the first time that each came.
     for customer in 0..4 {
         let expected: Vec<&String> = ids.iter().skip(customer).step_by(4).collect();
         let mut came: Vec<&String> = Vec::new();
-        for id in received.iter().filter(|id| expected.contains(id)) {
+        for id in arrived.iter().filter(|id| expected.contains(id)) {
             if !came.contains(&id) {
                 came.push(id);
             }

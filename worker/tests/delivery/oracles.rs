@@ -97,10 +97,10 @@ async fn the_libraries_of_receivers_verify_every_event_with_rotation_half_way() 
     webhooks::rotate(&stack, endpoint_id, &new, TimeDelta::hours(24)).await;
     webhooks::leads(&stack, &program, 21..=40).await;
     webhooks::drained(&stack).await;
-    let received = receiver.received();
-    assert_eq!(received.len(), 40);
-    let (before, after) = received.split_at(20);
-    let altered: Vec<Webhook> = received.iter().flat_map(altered).collect();
+    let arrived = receiver.received();
+    assert_eq!(arrived.len(), 40);
+    let (before, after) = arrived.split_at(20);
+    let altered: Vec<Webhook> = arrived.iter().flat_map(altered).collect();
     let other = SigningSecret::generate(rand::random());
     for oracle in [javascript, python] {
         let all = |secret: &SigningSecret, webhooks: &[Webhook]| {
@@ -109,10 +109,10 @@ async fn the_libraries_of_receivers_verify_every_event_with_rotation_half_way() 
             assert_eq!(verdicts.len(), webhooks.len());
             verdicts
         };
-        assert!(all(&old, &received).into_iter().all(|believed| believed));
+        assert!(all(&old, &arrived).into_iter().all(|believed| believed));
         assert!(all(&new, after).into_iter().all(|believed| believed));
         assert!(all(&new, before).into_iter().all(|believed| !believed));
-        assert!(all(&other, &received).into_iter().all(|believed| !believed));
+        assert!(all(&other, &arrived).into_iter().all(|believed| !believed));
         assert!(all(&old, &altered).into_iter().all(|believed| !believed));
     }
 }

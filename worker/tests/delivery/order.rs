@@ -8,9 +8,9 @@ use runtime::clock::Clock;
 use test_harness::{Receiver, Reply, Stack, Webhook, noon, webhooks};
 
 /// The ids that came, by customer, in their order.
-fn by_customer(received: &[Webhook]) -> BTreeMap<i64, Vec<String>> {
+fn by_customer(arrived: &[Webhook]) -> BTreeMap<i64, Vec<String>> {
     let mut ids: BTreeMap<i64, Vec<String>> = BTreeMap::new();
-    for webhook in received {
+    for webhook in arrived {
         let customer = webhook.json()["data"]["customer"].as_i64().unwrap();
         ids.entry(customer).or_default().push(webhook.id.clone());
     }
@@ -122,14 +122,14 @@ async fn two_processes_send_each_event_once() {
     stack.start_delivery();
     stack.start_delivery();
     webhooks::drained(&stack).await;
-    let mut received = receiver.ids();
-    received.sort();
+    let mut arrived = receiver.ids();
+    arrived.sort();
     let mut thrice: Vec<String> = ids
         .iter()
         .flat_map(|id| [id.clone(), id.clone(), id.clone()])
         .collect();
     thrice.sort();
-    assert_eq!(received, thrice);
+    assert_eq!(arrived, thrice);
     assert_eq!(
         webhooks::finished(&stack, "state = 'delivered' AND attempts = 1").await,
         900

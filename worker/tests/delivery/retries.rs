@@ -68,8 +68,8 @@ async fn ten_attempts_are_made_over_three_days_and_the_last_failure_gives_up() {
 
 /// The times of the attempts of one event.
 fn of(receiver: &Receiver, id: &str) -> Vec<i64> {
-    let received = receiver.received();
-    let attempts = received.iter().filter(|webhook| webhook.id == id);
+    let arrived = receiver.received();
+    let attempts = arrived.iter().filter(|webhook| webhook.id == id);
     attempts
         .map(|webhook| webhook.timestamp.parse().unwrap())
         .collect()

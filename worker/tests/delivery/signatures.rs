@@ -19,9 +19,9 @@ async fn each_event_arrives_once_signed_and_as_it_was_written() {
     let ids = webhooks::leads(&stack, &program, 1..=40).await;
     stack.start_delivery();
     webhooks::drained(&stack).await;
-    let mut received = receiver.ids();
-    received.sort();
-    assert_eq!(received, ids);
+    let mut arrived = receiver.ids();
+    arrived.sort();
+    assert_eq!(arrived, ids);
     for webhook in receiver.received() {
         assert!(
             signed_with(&webhook, std::slice::from_ref(&secret)),
@@ -60,9 +60,9 @@ async fn both_secrets_sign_while_one_is_replaced_and_then_the_new_one_alone() {
     stack.clock.advance(TimeDelta::hours(24));
     webhooks::leads(&stack, &program, [2]).await;
     webhooks::drained(&stack).await;
-    let received = receiver.received();
-    assert!(signed_with(&received[0], &[new.clone(), old]), "{received:?}");
-    assert!(signed_with(&received[1], &[new]), "{received:?}");
+    let arrived = receiver.received();
+    assert!(signed_with(&arrived[0], &[new.clone(), old]), "{arrived:?}");
+    assert!(signed_with(&arrived[1], &[new]), "{arrived:?}");
 }
 
 #[tokio::test]

@@ -9,9 +9,9 @@ use anyhow::Result;
 use super::message::Email;
 use super::{LONGEST_LINE, Shared};
 
-pub(super) fn serve(connection: TcpStream, caught: &Shared) -> Result<()> {
-    let mut reader = BufReader::new(&connection);
-    let say = |answer: &str| write!(&connection, "{answer}\r\n");
+pub(super) fn serve(mut connection: &TcpStream, caught: &Shared) -> Result<()> {
+    let mut reader = BufReader::new(connection);
+    let mut say = |answer: &str| write!(connection, "{answer}\r\n");
     say("220 mail catcher")?;
     let mut to = String::new();
     loop {
@@ -22,7 +22,10 @@ pub(super) fn serve(connection: TcpStream, caught: &Shared) -> Result<()> {
             "EHLO" => say("250-mail catcher\r\n250-8BITMIME\r\n250-SMTPUTF8\r\n250 AUTH PLAIN LOGIN")?,
             "AUTH" => say("235 2.7.0 welcome")?,
             "RCPT" => {
-                to = line.split(['<', '>']).nth(1).unwrap_or_default().to_owned();
+                line.split(['<', '>'])
+                    .nth(1)
+                    .unwrap_or_default()
+                    .clone_into(&mut to);
                 say("250 2.1.5 fine")?;
             }
             "DATA" => {

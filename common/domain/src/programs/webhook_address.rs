@@ -51,8 +51,13 @@ const fn v4(octets: [u8; 4], length: u8) -> Ipv4Net {
 }
 
 const fn v6(segments: [u16; 8], length: u8) -> Ipv6Net {
-    let [a, b, c, d, e, f, g, h] = segments;
-    Ipv6Net::new_assert(Ipv6Addr::new(a, b, c, d, e, f, g, h), length)
+    let mut bits = 0;
+    let mut rest: &[u16] = &segments;
+    while let [segment, others @ ..] = rest {
+        bits = bits << 16 | *segment as u128;
+        rest = others;
+    }
+    Ipv6Net::new_assert(Ipv6Addr::from_bits(bits), length)
 }
 
 /// Which addresses an installation sends webhooks to.

@@ -109,16 +109,6 @@ pub fn fails_for_good(
     now - failing_since >= FAILS_FOR && last_failure_at - failing_since >= FAILURES_APART
 }
 
-crate::text_enum! {
-    /// Why an endpoint gets nothing any more.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-    pub enum DisabledReason {
-        ByHand = "by_hand",
-        Gone = "gone",
-        Failing = "failing",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -11,7 +11,7 @@ pub type EndpointDescription = Text<200>;
 
 crate::text_enum! {
     /// Why an endpoint is sent nothing.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum DisabledReason {
         /// A person or a key turned it off.
         ByHand = "by_hand",

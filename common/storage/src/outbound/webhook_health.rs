@@ -10,7 +10,8 @@ use crate::error::{StorageError, StorageResult};
 use domain::ids::{ProgramId, WebhookEndpointId};
 use domain::sealed::SealingKeys;
 use domain::webhook::SigningSecret;
-use domain::webhook_attempt::{DisabledReason, FAILS_FOR, FAILURES_APART};
+use domain::webhook_attempt::{FAILS_FOR, FAILURES_APART};
+use domain::webhook_endpoint::DisabledReason;
 
 /// So exactly are the times of the last success and the last failure known: not every delivery writes them.
 const EXACT_TO: TimeDelta = TimeDelta::minutes(1);

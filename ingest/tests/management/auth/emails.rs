@@ -18,6 +18,7 @@ async fn with_mail() -> (Stack, MailServer) {
     let mut stack = Stack::without_services(Clock::system()).await;
     mail.set_in(&mut stack);
     stack.start_services().await;
+    stack.start_delivery();
     (stack, mail)
 }
 
@@ -87,6 +88,7 @@ async fn one_address_gets_five_emails_of_a_kind_within_an_hour() {
     let mut stack = Stack::without_services(clock.clone()).await;
     mail.set_in(&mut stack);
     stack.start_services().await;
+    stack.start_delivery();
     let acme = stack.workspace("acme").await;
     let mut emailed = Vec::new();
     let invite = async || {

@@ -25,6 +25,7 @@ async fn with_mail(clock: Clock) -> (Stack, MailServer) {
     let mut stack = Stack::without_services(clock).await;
     mail.set_in(&mut stack);
     stack.start_services().await;
+    stack.start_delivery();
     (stack, mail)
 }
 

@@ -5,6 +5,7 @@ mod cursors;
 mod order;
 mod waits;
 
+use runtime::clock::Clock;
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -97,9 +98,9 @@ impl Reader {
 
     /// Clicks of a batch, a second apart, and its mark. Their public ids.
     async fn clicks(&self, count: i64) -> Vec<String> {
-        let now = Utc::now();
+        let now = Clock::system().now();
         let clicks: Vec<(Uuid, DateTime<Utc>)> = (0..count)
-            .map(|n| (Uuid::now_v7(), now - TimeDelta::seconds(count - n)))
+            .map(|n| (Clock::system().mint(), now - TimeDelta::seconds(count - n)))
             .collect();
         let mut transaction = self.stack.pool().begin().await.unwrap();
         for (event_id, clicked_at) in &clicks {
@@ -174,7 +175,7 @@ async fn add(
     event_type: OutboundEventType,
     customer_id: Option<CustomerId>,
 ) -> String {
-    let event_id = Uuid::now_v7();
+    let event_id = Clock::system().mint();
     let body = json!({ "type": event_type.as_str(), "timestamp": "2026-11-26T00:00:00.000Z",
                        "data": { "program_id": program.program_id } });
     let event = NewOutboundEvent {
@@ -182,7 +183,7 @@ async fn add(
         program_id: program.program_id,
         event_type,
         customer_id,
-        occurred_at: Utc::now(),
+        occurred_at: Clock::system().now(),
         body: body.to_string(),
     };
     outbound_events::add(connection, &[event]).await.unwrap();
@@ -192,7 +193,7 @@ async fn add(
 async fn place(stack: &Stack) {
     loop {
         let mut transaction = stack.pool().begin().await.unwrap();
-        let placed = outbound_events::place(&mut transaction, Utc::now(), 1_000)
+        let placed = outbound_events::place(&mut transaction, Clock::system().now(), 1_000)
             .await
             .unwrap();
         transaction.commit().await.unwrap();

@@ -1,7 +1,8 @@
 //! Events are sent once more: one delivery, or what happened since some time.
 
-use chrono::{SecondsFormat, TimeDelta, Utc};
+use chrono::{SecondsFormat, TimeDelta};
 use reqwest::StatusCode;
+use runtime::clock::Clock;
 use serde_json::{Value, json};
 use test_harness::{Stack, managed::audited};
 
@@ -85,7 +86,7 @@ async fn what_happened_since_then_is_queued_once_in_its_order() {
     let test = json!({ "type": "sale.recorded" });
     program.submit(&stack, &below(other, "test"), test).await;
     let replay = async |body: Value| program.submit(&stack, &below(id, "replay"), body).await;
-    let since = (Utc::now() - TimeDelta::days(1)).to_rfc3339_opts(SecondsFormat::Millis, true);
+    let since = (Clock::system().now() - TimeDelta::days(1)).to_rfc3339_opts(SecondsFormat::Millis, true);
     let replayed = replay(json!({ "since": since }))
         .await
         .expect_status(StatusCode::OK);
@@ -134,7 +135,7 @@ async fn many_events_are_replayed_a_part_at_a_time() {
 async fn a_replay_says_since_when_and_of_which_types() {
     let stack = Stack::start().await;
     let (program, id) = with_endpoint(&stack).await;
-    let tomorrow = (Utc::now() + TimeDelta::days(1)).to_rfc3339_opts(SecondsFormat::Millis, true);
+    let tomorrow = (Clock::system().now() + TimeDelta::days(1)).to_rfc3339_opts(SecondsFormat::Millis, true);
     let instant = "since must be an ISO 8601 instant such as 2027-01-31T12:00:00Z";
     for (body, message) in [
         (json!({}), "since is required"),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use domain::ids::{CustomerId, ProgramId, ReferralLinkId};
+use domain::ids::{CustomerId, PartnerId, ProgramId, ReferralLinkId};
 use domain::outbound_event::OutboundEventType;
 use messages::outbound_event::OutboundEvent;
 use messages::outbound_event::lead::LeadCreated;
@@ -50,7 +50,7 @@ pub async fn tell(
             click_id: lead.click_id.clone(),
             event_name: lead.event_name.map(str::to_owned),
             provisional: lead.provisional,
-            partner_id: link.and_then(|link| link.partner_id).map(|id| id.get()),
+            partner_id: link.and_then(|link| link.partner_id).map(PartnerId::get),
             referral_link_code: link.map(|link| link.short_code.clone()),
         });
         events.add(Some(lead.customer_id), lead.led_at, &event)?;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use domain::commission::CommissionStatus;
-use domain::ids::{CommissionId, EventId, ReferralLinkId, SaleId};
+use domain::ids::{CommissionId, EventId, PartnerId, ReferralLinkId, SaleId};
 use domain::outbound_event::OutboundEventType;
 use domain::sale::{Credit, Earning, Recording};
 use domain::text::{ProductId, SubscriptionId};
@@ -143,7 +143,7 @@ impl<'a> ToldSale<'a> {
             is_recurring: sale.is_recurring,
             subscription_id: sale.subscription_id.as_ref().map(SubscriptionId::to_string),
             product_id: sale.product_id.as_ref().map(ProductId::to_string),
-            partner_id: link.and_then(|link| link.partner_id).map(|id| id.get()),
+            partner_id: link.and_then(|link| link.partner_id).map(PartnerId::get),
             referral_link_code: link.map(|link| link.short_code.clone()),
             commission_ids: self.commission_ids.iter().map(|id| id.get()).collect(),
             no_commission_reason: NoCommission::of(&self.recording.earning)

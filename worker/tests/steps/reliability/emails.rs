@@ -51,7 +51,7 @@ async fn what_a_server_does_not_take_now_is_sent_later() {
     let clock = Clock::manual(noon());
     let (mut stack, mail) = with_mail(clock.clone()).await;
     mail.set_manner(Manner::Answers("RCPT", "450 4.2.1 later"));
-    stack.start_worker();
+    stack.start_delivery();
     assert!(write(&stack, ADA).await);
     stack.reaches("emails WHERE reply_code = 450", 1).await;
     for manner in [
@@ -99,7 +99,7 @@ async fn after_a_day_it_is_given_up() {
     let (mut stack, mail) = with_mail(clock.clone()).await;
     mail.set_manner(Manner::Answers("EHLO", "421 4.3.2 closing"));
     assert!(write(&stack, ADA).await);
-    stack.start_worker();
+    stack.start_delivery();
     stack.reaches("emails WHERE reply_code = 421", 1).await;
     clock.advance(TimeDelta::hours(25));
     stack
@@ -114,7 +114,7 @@ async fn a_refused_address_gets_nothing_more_until_it_is_allowed_again() {
     mail.set_manner(Manner::Answers("RCPT", "550 5.1.1 no such mailbox"));
     // The second is written before the first is refused.
     assert!(write(&stack, ADA).await && write(&stack, ADA).await);
-    stack.start_worker();
+    stack.start_delivery();
     stack.reaches("emails WHERE state = 'stopped'", 2).await;
     assert_eq!(stack.count("stopped_addresses WHERE reply_code = 550").await, 1);
     mail.set_manner(Manner::Takes);
@@ -149,7 +149,7 @@ async fn a_refused_message_is_given_up_and_its_address_stays() {
     let (mut stack, mail) = with_mail(Clock::system()).await;
     mail.set_manner(Manner::Answers(".", "554 5.6.0 spam"));
     assert!(write(&stack, ADA).await);
-    stack.start_worker();
+    stack.start_delivery();
     stack
         .reaches("emails WHERE state = 'given_up' AND reply_code = 554", 1)
         .await;
@@ -157,7 +157,7 @@ async fn a_refused_message_is_given_up_and_its_address_stays() {
     assert!(write(&stack, ADA).await);
 }
 
-/// Sessions with a server that hangs are few, and end with the worker.
+/// Sessions with a server that hangs are few, and end with the process.
 #[tokio::test]
 async fn a_server_that_hangs_gets_few_sessions_and_a_shutdown_goes_on() {
     let (mut stack, mail) = with_mail(Clock::system()).await;
@@ -165,14 +165,14 @@ async fn a_server_that_hangs_gets_few_sessions_and_a_shutdown_goes_on() {
     for n in 0..6 {
         assert!(write(&stack, &format!("ada{n}@letters.example")).await);
     }
-    stack.start_worker();
+    stack.start_delivery();
     stack.eventually("sessions", async || mail.sessions() == 4).await;
     assert_eq!(stack.count("emails WHERE attempts = 1").await, 4);
     assert_eq!(stack.count("emails WHERE attempts = 0").await, 2);
-    // Their leases end, and another worker sends them.
+    // Their leases end, and another process sends them.
     stack.execute("UPDATE emails SET due_at = now()").await;
     mail.set_manner(Manner::Takes);
-    stack.start_worker();
+    stack.start_delivery();
     stack.reaches("emails WHERE state = 'sent'", 6).await;
 }
 
@@ -181,13 +181,14 @@ async fn a_crash_between_sending_and_storing_it_repeats_the_same_message() {
     let (mut stack, mail) = with_mail(Clock::system()).await;
     assert!(write(&stack, ADA).await);
     let mut settings = stack.environment(free_address());
-    settings.push(("CRASH_AT", "worker.after_email_sent".to_owned()));
+    settings.push(("WORKER_ROLE", "delivery".to_owned()));
+    settings.push(("CRASH_AT", "delivery.after_email_sent".to_owned()));
     let worker = Process::start("worker", &settings);
     assert!(!ended(worker).await.success());
     assert_eq!((mail.taken().len(), state(&stack).await.as_str()), (1, "waiting"));
-    // The dead worker's lease ends.
+    // The dead process's lease ends.
     stack.execute("UPDATE emails SET due_at = now()").await;
-    stack.start_worker();
+    stack.start_delivery();
     stack
         .reaches("emails WHERE state = 'sent' AND attempts = 2", 1)
         .await;
@@ -198,13 +199,13 @@ async fn a_crash_between_sending_and_storing_it_repeats_the_same_message() {
 }
 
 #[tokio::test]
-async fn two_workers_send_each_email_once() {
+async fn two_processes_send_each_email_once() {
     let (mut stack, mail) = with_mail(Clock::system()).await;
     for n in 0..40 {
         assert!(write(&stack, &format!("ada{n}@letters.example")).await);
     }
-    stack.start_worker();
-    stack.start_worker();
+    stack.start_delivery();
+    stack.start_delivery();
     stack.reaches("emails WHERE state = 'sent'", 40).await;
     let mut to: Vec<String> = mail.taken().into_iter().map(|email| email.to).collect();
     to.sort();
@@ -213,9 +214,9 @@ async fn two_workers_send_each_email_once() {
 }
 
 #[tokio::test]
-async fn a_worker_with_settings_that_cannot_send_does_not_start() {
+async fn settings_that_cannot_send_do_not_start() {
     let (mut stack, _) = with_mail(Clock::system()).await;
     stack.set("EMAIL_REPLY_TO", "nobody");
-    let why = stack.worker_that_ends().await;
+    let why = stack.delivery_that_ends().await;
     assert!(why.contains("EMAIL_REPLY_TO"), "{why}");
 }

@@ -70,8 +70,7 @@ impl Subscriber {
             seen: Arc::clone(&seen),
         };
         tokio::spawn(receiver.accept(listener));
-        let seed = rng.next();
-        tokio::spawn(announce(pool.clone(), program_id, seed, phase));
+        tokio::spawn(announce(pool.clone(), program_id, rng.next(), phase));
         Ok(Self { program_id, seen })
     }
 

@@ -1,9 +1,7 @@
 //! `…/{endpoint_id}/test`: an example of an event, sent to this endpoint alone.
 
-use chrono::{DateTime, Utc};
 use domain::ids::{ProgramId, WebhookEndpointId};
-use domain::outbound_event::OutboundEventType;
-use serde_json::Value;
+use messages::outbound_event::OutboundEvent;
 use storage::webhook_deliveries::{self, TestEvent};
 
 use super::endpoint_settings::event_type;
@@ -17,17 +15,6 @@ pub struct TestRequest {
     #[serde(rename = "type")]
     #[schema(value_type = String)]
     event_type: Field<String>,
-}
-
-/// As it is sent.
-#[derive(Serialize)]
-struct ExampleEvent {
-    #[serde(rename = "type")]
-    event_type: &'static str,
-    #[serde(serialize_with = "as_instant")]
-    timestamp: DateTime<Utc>,
-    data: Value,
-    is_test: bool,
 }
 
 /// Send a test event
@@ -55,7 +42,9 @@ pub async fn send(mut write: WriteProgram<Update, (ProgramId, WebhookEndpointId)
         program_id,
         endpoint_id,
         event_type,
-        body: body(event_type, program_id, now)?,
+        body: OutboundEvent::example(event_type, program_id)
+            .test_body(now)
+            .map_err(ApiError::unexpected)?,
         now,
     };
     let delivery_id = webhook_deliveries::send_test(&mut write.db, &test).await?;
@@ -66,20 +55,6 @@ pub async fn send(mut write: WriteProgram<Update, (ProgramId, WebhookEndpointId)
         .await?;
     write.commit().await?;
     Ok(created(delivery.ok_or(UNKNOWN_DELIVERY)?.into()))
-}
-
-fn body(
-    event_type: OutboundEventType,
-    program_id: ProgramId,
-    timestamp: DateTime<Utc>,
-) -> Result<String, ApiError> {
-    let event = ExampleEvent {
-        event_type: event_type.as_str(),
-        timestamp,
-        data: json!({ "program_id": program_id }),
-        is_test: true,
-    };
-    serde_json::to_string(&event).map_err(ApiError::unexpected)
 }
 
 pub fn examples() -> Examples {

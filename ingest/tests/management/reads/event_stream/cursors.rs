@@ -1,6 +1,7 @@
-use chrono::{TimeDelta, Utc};
+use chrono::TimeDelta;
 use domain::outbound_event::{OutboundEventType, WantedEvents};
 use reqwest::StatusCode;
+use runtime::clock::Clock;
 use serde_json::json;
 use storage::event_streams;
 
@@ -30,7 +31,7 @@ async fn a_cursor_is_of_one_program_and_whole() {
 #[tokio::test]
 async fn a_cursor_that_is_too_old_is_told_so() {
     let reader = Reader::begun().await;
-    let now = Utc::now();
+    let now = Clock::system().now();
     // The stream has been on for long.
     reader
         .stack
@@ -61,9 +62,13 @@ async fn a_stream_that_nobody_reads_is_turned_off_and_who_comes_back_is_told_of_
         ))
         .await;
     let turn_off = async || {
-        event_streams::turn_off_unread(reader.stack.pool(), Utc::now() - TimeDelta::days(30), 10)
-            .await
-            .unwrap()
+        event_streams::turn_off_unread(
+            reader.stack.pool(),
+            Clock::system().now() - TimeDelta::days(30),
+            10,
+        )
+        .await
+        .unwrap()
     };
     assert_eq!(turn_off().await, 0);
     reader
@@ -82,7 +87,7 @@ async fn a_stream_that_nobody_reads_is_turned_off_and_who_comes_back_is_told_of_
     test_harness::rows::counted(&reader.stack, reader.program.ada.link, 1).await;
     assert_eq!(reader.stack.count("outbound_events").await, 0);
 
-    let before = reader.cursor(0, Utc::now() - TimeDelta::days(28));
+    let before = reader.cursor(0, Clock::system().now() - TimeDelta::days(28));
     let answer = reader
         .stack
         .get(&reader.path(&format!("after={before}")), &reader.key)

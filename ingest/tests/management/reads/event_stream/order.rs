@@ -40,7 +40,7 @@ async fn a_reader_who_follows_misses_nothing_and_is_told_nothing_twice() {
             for event in 0..EACH {
                 let mut transaction = pool.begin().await.unwrap();
                 written.push(add(&mut transaction, &reader.program, TYPE, None).await);
-                if (event + n) % 3 == 0 {
+                if (event + n).is_multiple_of(3) {
                     // Committed after the next one.
                     if let Some(before) = held.replace(transaction) {
                         sqlx::Transaction::commit(before).await.unwrap();

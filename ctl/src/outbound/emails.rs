@@ -69,8 +69,7 @@ async fn status(pool: &PgPool) -> anyhow::Result<ExitCode> {
 
 impl Allow {
     async fn run(self, pool: &PgPool) -> anyhow::Result<ExitCode> {
-        let hasher = EmailHasher::from(self.keys.email_hash_keys());
-        let hashes = hasher.hashes(self.email.as_str());
+        let hashes = EmailHasher::from(self.keys.email_hash_keys()).hashes(self.email.as_str());
         let lifted = emails::lift(&mut *pool.acquire().await?, &hashes).await?;
         output::lines([if lifted {
             "the address gets e-mails again"

@@ -29,7 +29,7 @@ const LAST_ATTEMPTS: Duration = Duration::from_secs(5);
 /// Minutes after each failed attempt; the last again and again, until the e-mail expires.
 const PAUSES: [u32; 6] = [1, 5, 15, 30, 60, 120];
 
-/// The sending loop of a worker.
+/// The sending loop.
 #[derive(Debug)]
 pub struct Emails {
     pub pool: PgPool,
@@ -109,7 +109,7 @@ impl Emails {
         };
         match self.sender.send(&outgoing).await {
             Ok(()) => {
-                crash_point("worker.after_email_sent");
+                crash_point("delivery.after_email_sent");
                 self.end(&email, EmailEnd::Sent, None).await
             }
             Err(error) => self.failed(&email, error).await,
