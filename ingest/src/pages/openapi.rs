@@ -40,6 +40,7 @@ use crate::routes::endpoints;
         (name = "payouts", description = "What commissions came to: approving them, paying them, and what was paid."),
         (name = "webhooks", description = "What is sent to an advertiser's endpoints, signed by the Standard Webhooks specification. At least \
                                            once, and in the order of each customer's events."),
+        (name = "events", description = "Everything that happens in a program, clicks included, read in an order that misses nothing."),
         (name = "privacy", description = "What is stored about one customer, for when they ask."),
         (name = "partner accounts", description = "A partner's own view, over all programs they take part in."),
         (name = "older paths", description = "For scripts that were installed long ago. New ones use `/api/v1`."),
