@@ -192,7 +192,7 @@ fn kubernetes(checkout: &Checkout, linters: &Linters, work: &Path) -> Result<Out
         )?;
         let manifests = lint(Command::new(&kubectl).arg("kustomize").arg(&dir))?;
         let mounted = manifests.matches("path: postgres-ca.crt").count();
-        ensure!(mounted == 5, "{overlay}: {mounted} of 5 pods have {POSTGRES_CA}");
+        ensure!(mounted == 6, "{overlay}: {mounted} of 6 pods have {POSTGRES_CA}");
         ensure!(
             manifests.contains("hostnossl all all all reject"),
             "{overlay}: PostgreSQL accepts connections without TLS"

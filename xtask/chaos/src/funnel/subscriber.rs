@@ -291,7 +291,8 @@ fn treatment(salt: u64, id: &str) -> Treatment {
     let hash = id.bytes().fold(salt, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
-    match (hash >> 32) % 64 {
+    // The last characters reach the highest bits only by another multiplication.
+    match hash.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58 {
         0 => Treatment::Error,
         1 => Treatment::Redirect,
         2 => Treatment::Close,
