@@ -1,3 +1,5 @@
+-- contract: nothing is dropped here; a function drops days of the new tables when they are old. Processes of the release before read none of this.
+--
 -- What happens in a program, for those who asked to be told: webhook endpoints, and readers of the event stream.
 SET LOCAL lock_timeout = '2s';
 

@@ -174,8 +174,7 @@ async fn insert(
         Inserted,
         r#"WITH new AS (
              INSERT INTO processor_events (event_id, program_id, processor_event_id, kind, account_id, occurred_at,
-                 received_at, state, reason, sale_pending, payment_pending, relay_after, payload, by_platform,
-                 waits_for)
+                 received_at, state, reason, sale_pending, payment_pending, relay_after, payload, by_platform, waits_for)
              SELECT event_id, program_id, processor_event_id, kind, account_id, occurred_at, received_at, state, reason,
                     sale_pending, payment_pending,
                     -- What is waited for may be there already.
