@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::env;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -49,8 +50,7 @@ impl MailCatcher {
         let mut ports = Ports::of(area)?;
         let smtp = ports.choose("mail-catcher-smtp", None)?;
         let http = ports.choose(NAME, Some(8025))?;
-        let this = env::current_exe().context("where this program is")?;
-        let mut command = in_own_session(this);
+        let mut command = in_own_session(this_program()?);
         command.args([
             NAME,
             "--smtp-port",
@@ -72,6 +72,16 @@ impl MailCatcher {
             ("EMAIL_FROM", "Referral tracker <mail@referrals.example>"),
         ]
     }
+}
+
+/// Where this program is. A build puts another one in its place, also while it runs.
+fn this_program() -> Result<PathBuf> {
+    let running = env::current_exe().context("where this program is")?;
+    let replaced = running
+        .to_str()
+        .and_then(|path| path.strip_suffix(" (deleted)"))
+        .map(PathBuf::from);
+    Ok(replaced.unwrap_or(running))
 }
 
 /// The e-mails, newest first, each with its number.
