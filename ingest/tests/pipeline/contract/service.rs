@@ -14,7 +14,7 @@ use super::{always, given, matching};
 use test_harness::{Answer, Edge, Program, Stack, Streams};
 
 /// How long rows may take to follow an answer.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The binaries under test, and beside them an ingest in this process through which starting points are made.
 pub struct Service {

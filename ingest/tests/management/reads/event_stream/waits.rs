@@ -109,7 +109,7 @@ async fn those_who_wait_hold_no_connection_have_a_limit_and_are_answered_at_a_sh
         }
         bodies
     };
-    let bodies = tokio::time::timeout(Duration::from_secs(20), shut_down)
+    let bodies = tokio::time::timeout(Duration::from_mins(1), shut_down)
         .await
         .unwrap();
     for body in bodies {

@@ -7,7 +7,7 @@ use super::owner;
 use test_harness::{Person, Program, Stack};
 
 /// For what happens within a second.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A stream of server-sent events, read one by one.
 struct Live {
