@@ -64,6 +64,7 @@ impl Dashboard {
         walk.envs(service.demo_env.iter())
             .env("BASE_URL", service.ingest.url())
             .env("MAIL_URL", &service.mail_url)
+            .env("WEBHOOK_RECEIVER_URL", &service.receiver_url)
             .env("CHROMIUM", &self.chromium)
             .env("PICTURES", &self.out);
         process::run(&mut walk, interrupt)?;

@@ -5,6 +5,7 @@
 //! started is stopped.
 
 use std::env;
+use std::fmt::Display;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -23,12 +24,20 @@ use harness::servers::{External, Servers, postgres, provide};
 use harness::services::{self, DEMO_PREFIX, INGEST, PROGRAMS, SERVICES, Service, WEBHOOK_CONSUMER, ctl};
 use harness::stop::stop_area;
 
-use crate::mail_catcher::MailCatcher;
+use crate::catchers::mail::MailCatcher;
+use crate::catchers::webhooks::{WebhookReceiver, secrets_file};
 use crate::{demo, walk};
 
 /// Bytes a stream, unless set in the environment. NATS reserves them on the disk: eight times the services' default may be more
 /// than a laptop has free.
 const STREAM_MAX_BYTES: u64 = 256 << 20;
+
+const TRY: &str = "
+To try:
+- E-mails: every one ends on that page. The demo has invited a colleague; the sign-in page sends you a link for a new password.
+- Webhooks: that page shows what the demo's endpoint is sent, with its signature. Tell it to answer 500 or nothing, and see attempts, retries
+  and replays in the dashboard, under Webhooks.
+";
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
@@ -61,29 +70,31 @@ pub(crate) fn dev(checkout: &Checkout, options: &Options, interrupt: &Interrupt)
     build(checkout, interrupt)?;
     let before = EnvFile::read(&area.env())?;
     let mail = MailCatcher::start(&area, &mut running)?;
+    let receiver = WebhookReceiver::start(&area, &mut running)?;
     let mut env = service_env(&area, &servers, &mail)?;
     let demo = prepare_database(checkout, &env, &before, options.demo, interrupt)?;
     let services = services::start(checkout, &area, &env, &mut running)?;
     services::wait_until_ready(&services, &area, &mut running, interrupt)?;
 
+    let ingest = services
+        .iter()
+        .find(|service| service.name == INGEST)
+        .context("the ingest is missing")?;
+    demo::connect(ingest, &demo, &receiver)?;
     if options.demo {
-        let ingest = services
-            .iter()
-            .find(|service| service.name == INGEST)
-            .context("the ingest is missing")?;
         demo::create_history(&mut ctl_with(checkout, &env, &demo), ingest, &demo)?;
     }
-    env = shell_env(&servers, &services, &mail, &demo)?;
+    env = shell_env(&servers, &services, &demo)?;
+    env.set("MAIL_URL", &mail.url);
+    env.set("WEBHOOK_RECEIVER_URL", &receiver.url);
     env.write(&area.env())?;
+    print_where(&area, &env);
+    print_walk(&area, &servers);
     if options.detach {
         running.leave()?;
-        print_where(&area, &env);
-        print_walk(&area, &servers);
         println!("\nRunning in the background; `cargo xtask stop` ends it.");
         return Ok(());
     }
-    print_where(&area, &env);
-    print_walk(&area, &servers);
     println!("\nRunning; Ctrl-C stops it.");
     while !interrupt.came() {
         running.check()?;
@@ -119,6 +130,7 @@ fn delete_data(checkout: &Checkout, area: &Area) -> Result<()> {
         note("the database is external: its data and keys are kept");
     } else {
         remove(&area.keys())?;
+        remove(&secrets_file(area))?;
     }
     step.done("deleted");
     Ok(())
@@ -185,7 +197,7 @@ fn ctl_with(checkout: &Checkout, env: &EnvFile, before: &EnvFile) -> Command {
 }
 
 /// The content of `.dev/env`, for shells and tools.
-fn shell_env(servers: &Servers, services: &[Service], mail: &MailCatcher, demo: &EnvFile) -> Result<EnvFile> {
+fn shell_env(servers: &Servers, services: &[Service], demo: &EnvFile) -> Result<EnvFile> {
     let url = |name: &str| {
         services
             .iter()
@@ -196,17 +208,24 @@ fn shell_env(servers: &Servers, services: &[Service], mail: &MailCatcher, demo: 
     let mut env = EnvFile::default();
     env.set("BASE_URL", url(INGEST)?);
     env.set("WEBHOOK_URL", url(WEBHOOK_CONSUMER)?);
-    env.set("MAIL_URL", &mail.url);
     env.set_all(servers.urls());
     env.set_all(demo.iter());
     Ok(env)
 }
 
 fn print_where(area: &Area, env: &EnvFile) {
+    let print = |name: &str, what: &dyn Display| println!("{name:<13} {what}");
     println!();
-    for (name, value) in env.iter().filter(|(name, _)| name.ends_with("_URL")) {
-        println!("{name:<13} {value}");
+    let is_page = |name: &str| ["MAIL_URL", "WEBHOOK_RECEIVER_URL"].contains(&name);
+    for (name, value) in env
+        .iter()
+        .filter(|(name, _)| name.ends_with("_URL") && !is_page(name))
+    {
+        print(name, &value);
     }
+    print("variables", &area.env().display());
+    print("logs", &area.logs().display());
+    println!();
     if let (Some(base), Some(email), Some(password)) = (
         env.get("BASE_URL"),
         env.get("DEMO_EMAIL"),
@@ -214,10 +233,13 @@ fn print_where(area: &Area, env: &EnvFile) {
     ) {
         // Browsers offer passkeys for host names only.
         let base = base.replace("127.0.0.1", "localhost");
-        println!("{:<13} {base}/app  ({email}, {password})", "dashboard");
+        print("dashboard", &format_args!("{base}/app  ({email}, {password})"));
     }
-    println!("{:<13} {}", "variables", area.env().display());
-    println!("{:<13} {}", "logs", area.logs().display());
+    if let (Some(mail), Some(webhooks)) = (env.get("MAIL_URL"), env.get("WEBHOOK_RECEIVER_URL")) {
+        print("e-mails", &mail);
+        print("webhooks", &webhooks);
+        print!("{TRY}");
+    }
 }
 
 fn print_walk(area: &Area, servers: &Servers) {
@@ -225,6 +247,8 @@ fn print_walk(area: &Area, servers: &Servers) {
         .postgres
         .as_ref()
         .map_or_else(|| PathBuf::from("psql"), |postgres| postgres.bin_dir.join("psql"));
-    println!("\nClick, lead, sale, refund, and what they left in the tables:");
+    println!(
+        "\nClick, lead, sale, refund, and what they left in the tables; the webhooks of all but the click arrive on their page:"
+    );
     print!("{}", walk::commands(&area.env(), Path::new(&psql)));
 }

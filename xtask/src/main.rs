@@ -7,6 +7,7 @@
     reason = "a command line: what it prints is its interface"
 )]
 
+mod catchers;
 mod ci;
 mod conformance;
 mod dashboard;
@@ -18,7 +19,6 @@ mod documents;
 mod fuzz;
 #[cfg(test)]
 mod limits;
-mod mail_catcher;
 #[cfg(test)]
 mod migrations;
 mod node;
@@ -69,7 +69,10 @@ enum Command {
     Ci,
     /// Take e-mails on loopback and show them on a page; `dev` starts it.
     #[command(hide = true)]
-    MailCatcher(mail_catcher::Options),
+    MailCatcher(catchers::mail::Options),
+    /// Take webhooks on loopback and show them on a page; `dev` starts it.
+    #[command(hide = true)]
+    WebhookReceiver(catchers::webhooks::Options),
     /// Fuzz parsers, decoders and refund arithmetic. Needs a nightly toolchain.
     Fuzz(fuzz::Options),
     /// Measure the release build on this machine.
@@ -94,7 +97,8 @@ fn run(command: Command, checkout: &Checkout, interrupt: &Interrupt) -> Result<E
         Command::TestWeb => test::test_web(checkout, interrupt),
         Command::Sqlx { check } => sqlx::sqlx(checkout, check, interrupt),
         Command::DeployCheck => deploy_check::check(checkout, interrupt),
-        Command::MailCatcher(options) => mail_catcher::run(&options, interrupt),
+        Command::MailCatcher(options) => catchers::mail::run(&options, interrupt),
+        Command::WebhookReceiver(options) => catchers::webhooks::run(&options, interrupt),
         Command::Fuzz(options) => fuzz::fuzz(checkout, &options, interrupt),
     };
     done.map(|()| ExitCode::SUCCESS)

@@ -1,7 +1,7 @@
 //! A fresh service on the tests' servers, with a demo program and its history, for checks that call it from outside.
 
 use anyhow::{Context, Result};
-use harness::area::{Area, Checkout};
+use harness::area::{Area, Checkout, remove};
 use harness::env_file::EnvFile;
 use harness::environment::Environment;
 use harness::interrupt::Interrupt;
@@ -11,13 +11,16 @@ use harness::servers::Servers;
 use harness::servers::postgres::{Postgres, with_database};
 use harness::services::{self, INGEST, Service, ctl};
 
+use crate::catchers::mail::MailCatcher;
+use crate::catchers::webhooks::{WebhookReceiver, secrets_file};
 use crate::demo;
-use crate::mail_catcher::MailCatcher;
 
 pub(crate) struct WholeService<'a> {
     pub(crate) ingest: Service,
     /// The page of what is sent by e-mail.
     pub(crate) mail_url: String,
+    /// The page of what is sent to the demo's webhook endpoint.
+    pub(crate) receiver_url: String,
     /// Variables that `ctl seed-demo` printed, such as `DEMO_API_KEY`.
     pub(crate) demo_env: EnvFile,
     pub(crate) postgres: &'a Postgres,
@@ -72,12 +75,15 @@ pub(crate) fn with_whole_service(
     postgres.create_database(&servers.database_url, &database)?;
     let database_url = with_database(&servers.database_url, &database)?;
     let mail = MailCatcher::start(area, running)?;
+    remove(&secrets_file(area))?;
+    let receiver = WebhookReceiver::start(area, running)?;
     let mut env = service_env(area, servers, &database_url, &database)?;
     env.set_all(mail.settings());
-    let checked = start(checkout, area, &env, running, interrupt).and_then(|(ingest, demo)| {
+    let checked = start(checkout, area, &env, &receiver, running, interrupt).and_then(|(ingest, demo)| {
         checks(&WholeService {
             ingest,
             mail_url: mail.url,
+            receiver_url: receiver.url,
             demo_env: demo,
             postgres,
             database_url,
@@ -127,6 +133,7 @@ fn start(
     checkout: &Checkout,
     area: &Area,
     env: &EnvFile,
+    receiver: &WebhookReceiver,
     running: &mut Running,
     interrupt: &Interrupt,
 ) -> Result<(Service, EnvFile)> {
@@ -145,6 +152,7 @@ fn start(
         .into_iter()
         .find(|service| service.name == INGEST)
         .context("the ingest is missing")?;
+    demo::connect(&ingest, &demo, receiver)?;
     demo::create_history(&mut ctl(), &ingest, &demo)?;
     process::output(ctl().arg("verify")).context("the demo violates invariants")?;
     Ok((ingest, demo))

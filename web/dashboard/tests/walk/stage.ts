@@ -18,6 +18,9 @@ export const program = () => given('DEMO_PROGRAM_ID');
 export const code = () => given('DEMO_AFF_A');
 /** The page that shows every e-mail. */
 export const mailUrl = () => given('MAIL_URL');
+/** The page that shows what the demo's webhook endpoint is sent. */
+export const receiverUrl = () => given('WEBHOOK_RECEIVER_URL');
+export const apiKey = () => given('DEMO_API_KEY');
 export const pictures = process.env.PICTURES ?? '../../target/web';
 
 /** Must be called before the first page: axe cannot come later, the content security policy lets no script in. */

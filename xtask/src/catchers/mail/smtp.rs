@@ -2,14 +2,15 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::sync::PoisonError;
 
 use anyhow::Result;
 
 use super::message::Email;
-use super::{LONGEST_LINE, Shared};
+use super::{Caught, locked};
 
-pub(super) fn serve(mut connection: &TcpStream, caught: &Shared) -> Result<()> {
+const LONGEST_LINE: u64 = 64 << 10;
+
+pub(super) fn serve(mut connection: &TcpStream, caught: &Caught) -> Result<()> {
     let mut reader = BufReader::new(connection);
     let mut say = |answer: &str| write!(connection, "{answer}\r\n");
     say("220 mail catcher")?;
@@ -31,8 +32,7 @@ pub(super) fn serve(mut connection: &TcpStream, caught: &Shared) -> Result<()> {
             "DATA" => {
                 say("354 go on")?;
                 let message = message(&mut reader)?;
-                let email = Email::of(&to, &message);
-                caught.lock().unwrap_or_else(PoisonError::into_inner).take(email);
+                locked(caught, |kept| kept.take(Email::of(&to, &message)));
                 say("250 2.0.0 caught")?;
             }
             "QUIT" => return Ok(say("221 bye")?),

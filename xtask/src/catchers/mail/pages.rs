@@ -1,16 +1,12 @@
 //! The pages of the catcher. Everything in a message is shown as text; its HTML is in a frame that runs and loads nothing.
 
-use std::collections::VecDeque;
 use std::fmt::Write;
+use std::sync::Arc;
 
 use super::message::Email;
+use crate::catchers::page::{LIVE, escaped, page};
 
-const STYLE: &str = "body{margin:2rem auto;max-width:60rem;padding:0 1rem;font:15px/1.5 system-ui,sans-serif;color:#17211d;background:#f6f7f5}\
-    table{border-collapse:collapse;width:100%;background:#fff}td,th{padding:.5rem;border:1px solid #e2e6e0;text-align:left}\
-    a{color:#0f6259}pre{white-space:pre-wrap;overflow-wrap:anywhere;padding:1rem;background:#fff;border:1px solid #e2e6e0}\
-    iframe{width:100%;height:36rem;border:1px solid #e2e6e0;background:#fff}";
-
-pub(super) fn list(emails: &VecDeque<(u64, Email)>) -> String {
+pub(super) fn list(emails: &[(u64, Arc<Email>)]) -> String {
     let mut rows = String::new();
     for (number, email) in emails {
         // Writing to a string cannot fail.
@@ -27,7 +23,7 @@ pub(super) fn list(emails: &VecDeque<(u64, Email)>) -> String {
     }
     page(
         "E-mails",
-        "<meta http-equiv=\"refresh\" content=\"3\">",
+        LIVE,
         &format!("<table><tr><th>To</th><th>Subject</th><th>Date</th></tr>{rows}</table>"),
     )
 }
@@ -61,21 +57,6 @@ pub(super) fn nothing() -> String {
     )
 }
 
-fn page(title: &str, head: &str, body: &str) -> String {
-    let title = escaped(title);
-    format!(
-        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>{head}<style>{STYLE}</style></head>\
-         <body><h1>{title}</h1>{body}</body></html>"
-    )
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,8 +64,8 @@ mod tests {
     #[test]
     fn what_a_message_says_is_text() {
         let message = "Subject: <script>alert(1)</script>\r\n\r\n\"><script>alert(2)</script>";
-        let caught = Email::of("<script>@b", message);
-        let shown = email(&caught) + &list(&VecDeque::from([(1, caught)]));
+        let caught = Arc::new(Email::of("<script>@b", message));
+        let shown = email(&caught) + &list(&[(1, caught)]);
         assert!(!shown.contains("<script"), "{shown}");
         assert!(shown.contains("sandbox=\"\""));
     }

@@ -1,5 +1,8 @@
 //! What a message says: subject, text, HTML, links. As much of MIME as our own messages use.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
 /// An e-mail as people read it.
 pub(super) struct Email {
     pub(super) to: String,
@@ -132,26 +135,10 @@ fn of_quoted_printable(body: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
+/// In lines; empty if it is none.
 fn of_base64(text: &str) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let (mut bits, mut held) = (0_u32, 0);
-    for byte in text.bytes() {
-        let digit = match byte {
-            b'A'..=b'Z' => byte - b'A',
-            b'a'..=b'z' => byte - b'a' + 26,
-            b'0'..=b'9' => byte - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            _ => continue,
-        };
-        bits = (bits << 6 | u32::from(digit)) & 0xFFFF;
-        held += 6;
-        if held >= 8 {
-            held -= 8;
-            bytes.push(u8::try_from(bits >> held & 0xFF).unwrap_or_default());
-        }
-    }
-    bytes
+    let text: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
+    STANDARD.decode(text).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -1,0 +1,212 @@
+//! The pages of the receiver. Everything that came is shown as text.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use chrono::DateTime;
+
+use super::behaviour::Behaviour;
+use super::received::{Received, Verdict};
+use super::secrets::Secret;
+use crate::catchers::page::{LIVE, escaped, page};
+
+type Numbered = (u64, Arc<Received>);
+
+pub(super) fn list(behaviour: Behaviour, newest_first: &[Numbered], secrets: &[Secret]) -> String {
+    let mut rows = String::new();
+    for (at, (number, received)) in newest_first.iter().enumerate() {
+        let older = newest_first.get(at + 1..).unwrap_or_default();
+        let id = received.id();
+        let before = older.iter().filter(|(_, one)| !id.is_empty() && one.id() == id);
+        // Writing to a string cannot fail.
+        let _ = write!(
+            rows,
+            "<tr><td>{}</td><td><a href=\"/received/{number}\">{}</a>{}{}</td><td><code>{}</code></td><td>{}</td><td>{}</td></tr>",
+            time(received.at),
+            escaped(received.event_type()),
+            if received.is_test() { " (test)" } else { "" },
+            match before.count() {
+                0 => String::new(),
+                count => format!(" <b>again, time {}</b>", count + 1),
+            },
+            escaped(id),
+            verdict(received, secrets),
+            received.behaviour.name(),
+        );
+    }
+    if rows.is_empty() {
+        rows.push_str("<tr><td colspan=\"5\">None yet.</td></tr>");
+    }
+    page(
+        "Webhooks",
+        LIVE,
+        &format!(
+            "{}<p>The newest first, times in UTC. <a href=\"/secrets\">Endpoints and secrets</a></p>\
+             <table><tr><th>Time</th><th>Type</th><th>webhook-id</th><th>Signature</th><th>Answered</th></tr>{rows}</table>",
+            switch(behaviour)
+        ),
+    )
+}
+
+/// A button for each behaviour.
+fn switch(behaviour: Behaviour) -> String {
+    let mut buttons = String::new();
+    for one in Behaviour::ALL {
+        let _ = write!(
+            buttons,
+            "<button name=\"answer\" value=\"{0}\" aria-pressed=\"{1}\">{0}</button> ",
+            one.name(),
+            one == behaviour
+        );
+    }
+    format!(
+        "<form method=\"post\" action=\"/behaviour\" aria-label=\"Answer\">Answer from now on: {buttons}</form>\
+         <p class=\"soft\">{}</p>",
+        behaviour.effect()
+    )
+}
+
+fn verdict(received: &Received, secrets: &[Secret]) -> String {
+    let verdict = received.verdict(secrets);
+    let (class, word) = (
+        if verdict == Verdict::Good { "good" } else { "bad" },
+        verdict.word(),
+    );
+    match verdict {
+        Verdict::UnknownSecret => {
+            let path = escaped(&received.request.path);
+            format!("<a class=\"{class}\" href=\"/secrets{path}\">{word}</a>")
+        }
+        Verdict::Good | Verdict::Bad(_) => format!("<span class=\"{class}\">{word}</span>"),
+    }
+}
+
+pub(super) fn one(received: &Received, newest_first: &[Numbered], secrets: &[Secret]) -> String {
+    let mut headers = String::new();
+    for (name, value) in &received.request.headers {
+        let _ = write!(
+            headers,
+            "<tr><th>{}</th><td><code>{}</code></td></tr>",
+            escaped(name),
+            escaped(value)
+        );
+    }
+    let mut same = String::new();
+    let id = received.id();
+    for (number, other) in newest_first.iter().filter(|(_, other)| other.id() == id) {
+        let _ = write!(
+            same,
+            "<li><a href=\"/received/{number}\">{}</a>, answered {}</li>",
+            time(other.at),
+            other.behaviour.name()
+        );
+    }
+    page(
+        received.event_type(),
+        "",
+        &format!(
+            "<p><a href=\"/\">All webhooks</a></p><p>To <code>{}</code>, {}. Answered: {}.</p><h2>Body</h2><pre>{}</pre>\
+             <h2>Headers</h2><table>{headers}</table><h2>Every time this event came</h2><ul>{same}</ul>",
+            escaped(&received.request.path),
+            escaped(&received.verdict(secrets).text()),
+            received.behaviour.name(),
+            escaped(&received.pretty_body()),
+        ),
+    )
+}
+
+/// `host`: of this page, as the browser asked for it. `path`: of the endpoint whose secret is asked for, or empty.
+pub(super) fn secrets(host: &str, path: &str, known: &[Secret]) -> String {
+    let mut paths: Vec<&str> = known.iter().map(|secret| secret.path.as_str()).collect();
+    paths.dedup();
+    let mut items = String::new();
+    for path in paths {
+        let _ = write!(
+            items,
+            "<li><code>http://{}{}</code></li>",
+            escaped(host),
+            escaped(path)
+        );
+    }
+    let path = if path.is_empty() { "/webhooks/mine" } else { path };
+    page(
+        "Endpoints and secrets",
+        "",
+        &format!(
+            "<p><a href=\"/\">All webhooks</a></p><p>Endpoints may have any address here that begins with <code>http://{}/webhooks</code>. \
+             Make one in the dashboard, for example for <code>http://{0}{1}</code>, and paste the secret that it shows, so that \
+             signatures can be checked.</p><form method=\"post\" action=\"/secrets\"><label>Path<br><input name=\"path\" required value=\"{1}\"></label>\
+             <label>Secret<br><input name=\"secret\" required placeholder=\"whsec_…\" autocomplete=\"off\"></label><button>Add</button></form>\
+             <h2>Their secrets are known</h2><ul>{items}</ul>",
+            escaped(host),
+            escaped(path)
+        ),
+    )
+}
+
+pub(super) fn nothing() -> String {
+    page(
+        "There is no such page",
+        "",
+        "<p><a href=\"/\">All webhooks</a></p>",
+    )
+}
+
+/// In UTC.
+fn time(at: i64) -> String {
+    let time = DateTime::from_timestamp(at, 0).unwrap_or_default();
+    time.format("%Y-%m-%d %H:%M:%S").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catchers::http::Request;
+
+    fn received(id: &str, body: &str) -> Arc<Received> {
+        let request = Request {
+            method: "POST".to_owned(),
+            path: "/webhooks/\"><script>".to_owned(),
+            headers: vec![
+                ("webhook-id".to_owned(), id.to_owned()),
+                ("<script>".to_owned(), "<script>".to_owned()),
+            ],
+            body: body.as_bytes().to_vec(),
+        };
+        Arc::new(Received::new(request, 1_795_683_600, Behaviour::Fail))
+    }
+
+    #[test]
+    fn what_came_is_text() {
+        let bodies = [
+            r#"{"type":"<script>","data":{"a":"</pre><script>"}}"#,
+            "<script>alert(1)</script>",
+        ];
+        let known = [Secret {
+            path: "/webhooks/<script>".to_owned(),
+            key: vec![7],
+        }];
+        for body in bodies {
+            let one_of_them = received("\"><script>", body);
+            let all = [(2, Arc::clone(&one_of_them)), (1, Arc::clone(&one_of_them))];
+            let shown = list(Behaviour::Accept, &all, &[])
+                + &one(&one_of_them, &all, &[])
+                + &secrets("<script>", "/webhooks/\"><script>", &known);
+            assert!(!shown.contains("<script"), "{shown}");
+        }
+    }
+
+    #[test]
+    fn an_event_that_came_before_is_marked() {
+        let all = [
+            (3, received("evt_1", "{}")),
+            (2, received("evt_2", "{}")),
+            (1, received("evt_1", "{}")),
+        ];
+        let shown = list(Behaviour::Fail, &all, &[]);
+        assert_eq!(shown.matches("again, time 2").count(), 1);
+        assert!(shown.contains("2026-11-26 09:00:00"), "{shown}");
+        assert!(shown.contains("value=\"500\" aria-pressed=\"true\""));
+        assert_eq!(one(&all[0].1, &all, &[]).matches("<li>").count(), 2);
+    }
+}

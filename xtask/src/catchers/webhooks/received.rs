@@ -1,0 +1,247 @@
+//! One attempt that arrived, and what its signature is worth (Standard Webhooks).
+
+use std::fmt::Display;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use hmac::{Hmac, KeyInit, Mac};
+use serde_json::Value;
+use sha2::Sha256;
+
+use super::behaviour::Behaviour;
+use super::secrets::Secret;
+use crate::catchers::http::Request;
+
+/// Between signing and arriving, either way.
+const TOLERANCE_SECONDS: i64 = 300;
+
+pub(super) struct Received {
+    pub(super) request: Request,
+    /// Seconds since 1970.
+    pub(super) at: i64,
+    /// What it was answered.
+    pub(super) behaviour: Behaviour,
+    body: Option<Value>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Good,
+    Bad(&'static str),
+    /// Nobody told the receiver a secret of this path, and no other one fits.
+    UnknownSecret,
+}
+
+impl Verdict {
+    pub(super) const fn word(self) -> &'static str {
+        match self {
+            Self::Good => "good",
+            Self::Bad(_) => "bad",
+            Self::UnknownSecret => "unknown secret",
+        }
+    }
+
+    pub(super) fn text(self) -> String {
+        match self {
+            Self::Good => "the signature is good".to_owned(),
+            Self::Bad(why) => format!("the signature is bad: {why}"),
+            Self::UnknownSecret => "the receiver does not know the secret of this endpoint".to_owned(),
+        }
+    }
+}
+
+impl Received {
+    pub(super) fn new(request: Request, at: i64, behaviour: Behaviour) -> Self {
+        let body = serde_json::from_slice(&request.body).ok();
+        Self {
+            request,
+            at,
+            behaviour,
+            body,
+        }
+    }
+
+    pub(super) fn id(&self) -> &str {
+        self.request.header("webhook-id").unwrap_or_default()
+    }
+
+    pub(super) fn event_type(&self) -> &str {
+        let found = self.body.as_ref().and_then(|body| body.get("type")?.as_str());
+        found.unwrap_or("no event")
+    }
+
+    pub(super) fn is_test(&self) -> bool {
+        let found = self.body.as_ref().and_then(|body| body.get("is_test")?.as_bool());
+        found == Some(true)
+    }
+
+    /// Indented where it is JSON.
+    pub(super) fn pretty_body(&self) -> String {
+        let text = String::from_utf8_lossy(&self.request.body);
+        if self.body.is_some() {
+            indented(&text)
+        } else {
+            text.into_owned()
+        }
+    }
+
+    /// Anew each time it is shown: a secret that came later counts, too.
+    pub(super) fn verdict(&self, secrets: &[Secret]) -> Verdict {
+        let header = |name| self.request.header(name);
+        let (Some(id), Some(timestamp), Some(signatures)) = (
+            header("webhook-id"),
+            header("webhook-timestamp"),
+            header("webhook-signature"),
+        ) else {
+            return Verdict::Bad("webhook-id, webhook-timestamp or webhook-signature is missing");
+        };
+        let Ok(signed_at) = timestamp.parse::<i64>() else {
+            return Verdict::Bad("webhook-timestamp is no number");
+        };
+        let is_by = |secret: &Secret| {
+            signatures
+                .split(' ')
+                .filter_map(|signature| STANDARD.decode(signature.strip_prefix("v1,")?).ok())
+                .any(|signature| is_signature(&signature, secret, &id, &timestamp, &self.request.body))
+        };
+        let is_of_path = |secret: &Secret| secret.path == self.request.path;
+        if !secrets.iter().any(is_by) {
+            return if secrets.iter().any(is_of_path) {
+                Verdict::Bad("it is not of this text by the secret of this endpoint")
+            } else {
+                Verdict::UnknownSecret
+            };
+        }
+        if (self.at - signed_at).abs() > TOLERANCE_SECONDS {
+            return Verdict::Bad("it is more than five minutes away from when it arrived");
+        }
+        Verdict::Good
+    }
+}
+
+/// JSON, each member on a line of its own: everything else stays as it was signed.
+fn indented(json: &str) -> String {
+    let mut text = String::new();
+    let mut depth = 0_usize;
+    let (mut in_string, mut after_backslash) = (false, false);
+    for character in json.chars() {
+        if in_string || character == '"' {
+            text.push(character);
+            in_string = in_string && (character != '"' || after_backslash) || !in_string;
+            after_backslash = in_string && character == '\\' && !after_backslash;
+            continue;
+        }
+        if matches!(character, '}' | ']') {
+            depth = depth.saturating_sub(1);
+            text.push_str(&new_line(depth));
+        }
+        text.push(character);
+        match character {
+            '{' | '[' => depth += 1,
+            ':' => text.push(' '),
+            _ => {}
+        }
+        if matches!(character, '{' | '[' | ',') {
+            text.push_str(&new_line(depth));
+        }
+    }
+    text
+}
+
+fn new_line(depth: usize) -> String {
+    format!("\n{}", "  ".repeat(depth))
+}
+
+fn is_signature(
+    signature: &[u8],
+    secret: &Secret,
+    id: &impl Display,
+    timestamp: &impl Display,
+    body: &[u8],
+) -> bool {
+    let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&secret.key) else {
+        return false;
+    };
+    mac.update(format!("{id}.{timestamp}.").as_bytes());
+    mac.update(body);
+    mac.verify_slice(signature).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: &[u8] = b"a secret of twenty-four.";
+    const BODY: &str =
+        r#"{"type":"sale.recorded","timestamp":"2026-11-26T09:00:00.000Z","data":{"program_id":1}}"#;
+    const SIGNED_AT: i64 = 1_795_683_600;
+    /// By openssl: `printf '%s' "evt_1.$SIGNED_AT.$BODY" | openssl dgst -sha256 -hmac "$KEY" -binary | base64`.
+    const SIGNATURE: &str = "diIVfVJFHHli8IxLkMzNhWy5cI5nKZLM1+zVjFaTdvg=";
+
+    fn received(path: &str, signature: &str, at: i64, body: &str) -> Received {
+        let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let request = Request {
+            method: "POST".to_owned(),
+            path: path.to_owned(),
+            headers: vec![
+                header("webhook-id", "evt_1"),
+                header("webhook-timestamp", &SIGNED_AT.to_string()),
+                header("webhook-signature", signature),
+            ],
+            body: body.as_bytes().to_vec(),
+        };
+        Received::new(request, at, Behaviour::Accept)
+    }
+
+    fn secrets(path: &str, key: &[u8]) -> Vec<Secret> {
+        let (path, key) = (path.to_owned(), key.to_owned());
+        vec![Secret { path, key }]
+    }
+
+    #[test]
+    fn a_signature_is_good_by_any_known_secret_and_any_of_its_versions() {
+        let signature = format!("v1,{SIGNATURE}");
+        let good = received("/webhooks/a", &signature, SIGNED_AT + 300, BODY);
+        assert_eq!(good.verdict(&secrets("/webhooks/a", KEY)), Verdict::Good);
+        assert_eq!(good.verdict(&secrets("/webhooks/b", KEY)), Verdict::Good);
+        assert_eq!(good.event_type(), "sale.recorded");
+        let rotated = format!("v1,{} v1a,x {signature}", STANDARD.encode([7; 32]));
+        let rotated = received("/webhooks/a", &rotated, SIGNED_AT, BODY);
+        assert_eq!(rotated.verdict(&secrets("/webhooks/a", KEY)), Verdict::Good);
+    }
+
+    #[test]
+    fn a_body_is_indented_and_otherwise_as_it_came() {
+        let body = r#"{"type":"a, \"b\": {c}\\","data":{"ids":[1,20],"at":null}}"#;
+        let shown = received("/webhooks", "", SIGNED_AT, body).pretty_body();
+        let expected = "{\n  \"type\": \"a, \\\"b\\\": {c}\\\\\",\n  \"data\": {\n    \"ids\": [\n      1,\n      20\n    ],\n    \"at\": null\n  }\n}";
+        assert_eq!(shown, expected);
+        let read: Value = serde_json::from_str(&shown).unwrap();
+        assert_eq!(read, serde_json::from_str::<Value>(body).unwrap());
+        assert_eq!(received("/webhooks", "", SIGNED_AT, "{no").pretty_body(), "{no");
+    }
+
+    #[test]
+    fn what_is_altered_old_or_unsigned_is_bad() {
+        let signature = format!("v1,{SIGNATURE}");
+        let of = |signature: &str, at, body: &str| {
+            let received = received("/webhooks/a", signature, at, body);
+            received.verdict(&secrets("/webhooks/a", KEY)).word()
+        };
+        assert_eq!(of(&signature, SIGNED_AT, &BODY.replace(":1", ":2")), "bad");
+        assert_eq!(of(&signature, SIGNED_AT + 301, BODY), "bad");
+        assert_eq!(of(&signature, SIGNED_AT - 301, BODY), "bad");
+        assert_eq!(of(SIGNATURE, SIGNED_AT, BODY), "bad");
+        let mut unsigned = received("/webhooks/a", "", SIGNED_AT, BODY);
+        unsigned.request.headers.truncate(2);
+        assert_eq!(unsigned.verdict(&secrets("/webhooks/a", KEY)).word(), "bad");
+    }
+
+    #[test]
+    fn without_a_secret_of_its_path_nobody_knows() {
+        let received = received("/webhooks/a", &format!("v1,{SIGNATURE}"), SIGNED_AT, BODY);
+        assert_eq!(received.verdict(&[]), Verdict::UnknownSecret);
+        let others = secrets("/webhooks/b", b"another secret");
+        assert_eq!(received.verdict(&others), Verdict::UnknownSecret);
+    }
+}
