@@ -43,16 +43,16 @@ pub(crate) fn connect(ingest: &Service, demo: &EnvFile, receiver: &WebhookReceiv
 }
 
 /// The owner of the demo program, signed in.
-struct Owner<'a> {
+pub(crate) struct Owner<'a> {
     ingest: &'a Service,
     token: String,
     /// The path of the program.
-    program: String,
+    pub(crate) program: String,
 }
 
 impl<'a> Owner<'a> {
     /// `None` if the password is not known, or not any more.
-    fn sign_in(ingest: &'a Service, demo: &EnvFile) -> Result<Option<Self>> {
+    pub(crate) fn sign_in(ingest: &'a Service, demo: &EnvFile) -> Result<Option<Self>> {
         let (Some(email), Some(password), Some(program)) = (
             demo.get("DEMO_EMAIL"),
             demo.get("DEMO_PASSWORD"),
@@ -78,8 +78,8 @@ impl<'a> Owner<'a> {
         }))
     }
 
-    /// Fails unless the answer is a success.
-    fn ask(&self, method: &str, path: &str, body: &Value) -> Result<Value> {
+    /// Fails unless the answer is a success. Null where it has no body.
+    pub(crate) fn ask(&self, method: &str, path: &str, body: &Value) -> Result<Value> {
         let body = if body.is_null() {
             String::new()
         } else {
@@ -90,6 +90,9 @@ impl<'a> Owner<'a> {
             answer.starts_with("HTTP/1.1 2"),
             "{method} {path} was refused: {answer}"
         );
+        if answer.starts_with("HTTP/1.1 204") {
+            return Ok(Value::Null);
+        }
         read(&answer)
     }
 

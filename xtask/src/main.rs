@@ -57,6 +57,8 @@ enum Command {
     },
     /// Run the tests of `web/` alone: the browser script, the dashboard, and a browser's walk through it.
     TestWeb,
+    /// Run the examples of the documents alone, against a service.
+    TestExamples,
     /// Rewrite the committed `.sqlx` from the migrations and the queries.
     Sqlx {
         /// Change nothing; fail when `.sqlx` is out of date.
@@ -95,6 +97,7 @@ fn run(command: Command, checkout: &Checkout, interrupt: &Interrupt) -> Result<E
         Command::Dev(options) => dev::dev(checkout, &options, interrupt),
         Command::Stop => stop::stop(checkout),
         Command::TestWeb => test::test_web(checkout, interrupt),
+        Command::TestExamples => test::test_examples(checkout, interrupt),
         Command::Sqlx { check } => sqlx::sqlx(checkout, check, interrupt),
         Command::DeployCheck => deploy_check::check(checkout, interrupt),
         Command::MailCatcher(options) => catchers::mail::run(&options, interrupt),

@@ -13,9 +13,9 @@ use crate::node::Node;
 use crate::pinned::Pinned;
 
 pub(crate) struct Oracles {
-    node: Node,
-    node_modules: PathBuf,
-    python: PathBuf,
+    pub(crate) node: Node,
+    pub(crate) node_modules: PathBuf,
+    pub(crate) python: PathBuf,
 }
 
 impl Oracles {

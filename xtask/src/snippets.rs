@@ -1,6 +1,8 @@
 //! Runs the server examples of `docs/integrate.md` unchanged against the service, in each language that this machine has, with
 //! definitions of the variables that they use.
 
+pub(crate) mod webhooks;
+
 use std::fs;
 use std::path::Path;
 use std::process::Command;

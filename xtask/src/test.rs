@@ -13,7 +13,7 @@ use harness::servers::{Servers, debian};
 
 use crate::conformance;
 use crate::dashboard::Dashboard;
-use crate::oracles;
+use crate::oracles::{self, Oracles};
 use crate::snippets;
 use crate::tracker::Tracker;
 use crate::whole_service::{WholeService, with_whole_service};
@@ -61,6 +61,25 @@ pub(crate) fn test_web(checkout: &Checkout, interrupt: &Interrupt) -> Result<()>
     })
 }
 
+/// The examples of the documents alone.
+pub(crate) fn test_examples(checkout: &Checkout, interrupt: &Interrupt) -> Result<()> {
+    let mut environment = start(checkout, interrupt)?;
+    let oracles = oracles::provide(checkout, interrupt)?;
+    with_whole_service(checkout, &mut environment, interrupt, |service| {
+        check_examples(checkout, service, &oracles, interrupt)
+    })
+}
+
+fn check_examples(
+    checkout: &Checkout,
+    service: &WholeService,
+    oracles: &Oracles,
+    interrupt: &Interrupt,
+) -> Result<()> {
+    snippets::check(checkout, service, interrupt)?;
+    snippets::webhooks::check(checkout, service, oracles, interrupt)
+}
+
 /// Returns the test runner's own exit code.
 pub(crate) fn test(checkout: &Checkout, args: &[String], interrupt: &Interrupt) -> Result<ExitCode> {
     let mut environment = start(checkout, interrupt)?;
@@ -95,11 +114,11 @@ pub(crate) fn test(checkout: &Checkout, args: &[String], interrupt: &Interrupt) 
         }
     }
     step.done("passed");
-    if args.is_empty() {
+    if let (true, Some(oracles)) = (args.is_empty(), &oracles) {
         let web = Web::check_alone(checkout, interrupt)?;
         with_whole_service(checkout, &mut environment, interrupt, |service| {
             web.check_with(service, interrupt)?;
-            snippets::check(checkout, service, interrupt)?;
+            check_examples(checkout, service, oracles, interrupt)?;
             conformance::check(checkout, service, interrupt)
         })?;
         drop(environment);
