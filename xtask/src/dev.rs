@@ -34,7 +34,8 @@ const STREAM_MAX_BYTES: u64 = 256 << 20;
 
 const TRY: &str = "
 To try:
-- E-mails: every one ends on that page. The demo has invited a colleague; the sign-in page sends you a link for a new password.
+- E-mails: every one ends on that page, until the next start. The demo's first start invites a colleague; the sign-in page sends you a link
+  for a new password.
 - Webhooks: that page shows what the demo's endpoint is sent, with its signature. Tell it to answer 500 or nothing, and see attempts, retries
   and replays in the dashboard, under Webhooks.
 ";
@@ -221,7 +222,13 @@ fn print_where(area: &Area, env: &EnvFile) {
         .iter()
         .filter(|(name, _)| name.ends_with("_URL") && !is_page(name))
     {
-        print(name, &value);
+        // Not to be confused with the webhooks that the service sends.
+        let about = if name == "WEBHOOK_URL" {
+            "  (for those of payment processors)"
+        } else {
+            ""
+        };
+        print(name, &format_args!("{value}{about}"));
     }
     print("variables", &area.env().display());
     print("logs", &area.logs().display());

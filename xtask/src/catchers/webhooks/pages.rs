@@ -73,11 +73,12 @@ fn verdict(received: &Received, secrets: &[Secret]) -> String {
         verdict.word(),
     );
     match verdict {
-        Verdict::UnknownSecret => {
+        Verdict::Good => format!("<span class=\"{class}\">{word}</span>"),
+        // A secret that was not pasted yet, a new one perhaps.
+        Verdict::Bad(_) | Verdict::UnknownSecret => {
             let path = escaped(&received.request.path);
             format!("<a class=\"{class}\" href=\"/secrets{path}\">{word}</a>")
         }
-        Verdict::Good | Verdict::Bad(_) => format!("<span class=\"{class}\">{word}</span>"),
     }
 }
 
@@ -135,7 +136,7 @@ pub(super) fn secrets(host: &str, path: &str, known: &[Secret]) -> String {
         &format!(
             "<p><a href=\"/\">All webhooks</a></p><p>Endpoints may have any address here that begins with <code>http://{}/webhooks</code>. \
              Make one in the dashboard, for example for <code>http://{0}{1}</code>, and paste the secret that it shows, so that \
-             signatures can be checked.</p><form method=\"post\" action=\"/secrets\"><label>Path<br><input name=\"path\" required value=\"{1}\"></label>\
+             signatures can be checked. Paste a new secret, too: the old one still counts.</p><form method=\"post\" action=\"/secrets\"><label>Path<br><input name=\"path\" required value=\"{1}\"></label>\
              <label>Secret<br><input name=\"secret\" required placeholder=\"whsec_…\" autocomplete=\"off\"></label><button>Add</button></form>\
              <h2>Their secrets are known</h2><ul>{items}</ul>",
             escaped(host),

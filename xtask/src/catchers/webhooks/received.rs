@@ -107,7 +107,7 @@ impl Received {
         let is_of_path = |secret: &Secret| secret.path == self.request.path;
         if !secrets.iter().any(is_by) {
             return if secrets.iter().any(is_of_path) {
-                Verdict::Bad("it is not of this text by the secret of this endpoint")
+                Verdict::Bad("no secret of this endpoint that is known here has signed this text")
             } else {
                 Verdict::UnknownSecret
             };
@@ -127,7 +127,7 @@ fn indented(json: &str) -> String {
     for character in json.chars() {
         if in_string || character == '"' {
             text.push(character);
-            in_string = in_string && (character != '"' || after_backslash) || !in_string;
+            in_string = !in_string || character != '"' || after_backslash;
             after_backslash = in_string && character == '\\' && !after_backslash;
             continue;
         }
