@@ -21,7 +21,9 @@ async fn a_large_table_is_vacuumed_after_as_many_changes_as_a_small_one() {
     stack.execute("VACUUM ANALYZE transaction_claims").await;
     // When it is vacuumed is what this is about, not how fast.
     stack.execute("ALTER SYSTEM SET autovacuum_naptime = '1s'").await;
-    stack.execute("ALTER SYSTEM SET autovacuum_vacuum_cost_delay = 0").await;
+    stack
+        .execute("ALTER SYSTEM SET autovacuum_vacuum_cost_delay = 0")
+        .await;
     stack.execute("SELECT pg_reload_conf()").await;
     stack
         .execute(&format!(
