@@ -6,6 +6,7 @@ use std::sync::Arc;
 use axum::extract::FromRef;
 use domain::email::EmailHasher;
 use domain::sealed::SealingKeys;
+use domain::webhook_address::AllowedAddresses;
 use runtime::clock::Clock;
 use runtime::health::Probe;
 use sqlx::PgPool;
@@ -54,8 +55,8 @@ pub struct Parts {
     pub probe: Probe,
     pub limits: Limits,
     pub origin: OriginConfig,
-    /// Whether webhook endpoints may be on loopback: for development.
-    pub webhooks_to_loopback: bool,
+    /// Where webhook endpoints may be.
+    pub webhook_addresses: AllowedAddresses,
     /// Of one request.
     pub body_limit_bytes: u64,
     /// Cancelled when endless answers (live streams) must end.

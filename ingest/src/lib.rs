@@ -24,6 +24,7 @@ use bus::topology::Topology;
 use domain::click_id::ClickIdCodec;
 use domain::email::EmailHasher;
 use domain::sealed::SealingKeys;
+use domain::webhook_address::AllowedAddresses;
 use messages::subject::Subject;
 use runtime::clock::Clock;
 use runtime::config::{HttpConfig, PostgresConfig};
@@ -117,7 +118,10 @@ async fn start(config: &Config, clock: Clock, lifecycle: &Lifecycle) -> anyhow::
             lifecycle,
         )?,
         origin: config.origin.clone(),
-        webhooks_to_loopback: config.webhook_targets.webhook_allow_loopback,
+        webhook_addresses: AllowedAddresses {
+            loopback: config.webhook_targets.webhook_allow_loopback,
+            networks: config.webhook_targets.webhook_allowed_networks.clone(),
+        },
         body_limit_bytes: config.service.http.body_limit_bytes as u64,
         closing: lifecycle.soft().clone(),
         clock,

@@ -191,8 +191,13 @@ fn kubernetes(checkout: &Checkout, linters: &Linters, work: &Path) -> Result<Out
                 .env("SERVERS_CA_FILE", SERVERS_CA),
         )?;
         let manifests = lint(Command::new(&kubectl).arg("kustomize").arg(&dir))?;
+        let is_ours = |line: &&str| line.contains("image: ") && line.contains("referral-tracker");
+        let pods = manifests.lines().filter(is_ours).count();
         let mounted = manifests.matches("path: postgres-ca.crt").count();
-        ensure!(mounted == 6, "{overlay}: {mounted} of 6 pods have {POSTGRES_CA}");
+        ensure!(
+            mounted == pods,
+            "{overlay}: {mounted} of {pods} pods have {POSTGRES_CA}"
+        );
         ensure!(
             manifests.contains("hostnossl all all all reject"),
             "{overlay}: PostgreSQL accepts connections without TLS"

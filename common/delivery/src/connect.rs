@@ -89,7 +89,7 @@ impl Connector {
         handshake(stream.map_err(|_| AttemptError::Tls)?).await
     }
 
-    /// One address that is not allowed refuses the host: whoever names both wants to see which one we take.
+    /// One address that is not allowed refuses the host: a name with a public and a private address is how a check like this one is probed.
     async fn checked_addresses(&self, origin: &Origin) -> Result<Vec<SocketAddr>, AttemptError> {
         let mut addresses = match &origin.host {
             Host::Ipv4(address) => vec![SocketAddr::from((*address, origin.port))],
@@ -155,7 +155,7 @@ pub enum RootsError {
 pub fn roots(more: Option<&Path>) -> Result<RootCertStore, RootsError> {
     let mut roots = RootCertStore::empty();
     let native = rustls_native_certs::load_native_certs();
-    // Machines have some that nobody reads.
+    // The system may have broken ones: they vouch for nobody.
     roots.add_parsable_certificates(native.certs);
     if let Some(file) = more {
         for certificate in CertificateDer::pem_file_iter(file)? {

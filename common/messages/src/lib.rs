@@ -5,6 +5,7 @@
 
 pub mod click;
 pub mod envelope;
+pub mod instant;
 pub mod lead;
 pub mod notification;
 pub mod outbound_event;

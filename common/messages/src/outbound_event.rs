@@ -12,10 +12,10 @@ pub mod refund;
 pub mod sale;
 pub mod webhook_endpoint;
 
-use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::ProgramId;
 use domain::outbound_event::OutboundEventType;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use self::commission::{CommissionChanged, CommissionEvent, CommissionPaid, CommissionReversed};
 use self::lead::LeadCreated;
@@ -25,6 +25,7 @@ use self::processor_event::ProcessorEventNeedsReview;
 use self::refund::SaleRefunded;
 use self::sale::SaleRecorded;
 use self::webhook_endpoint::EndpointDisabled;
+use crate::instant::as_instant;
 
 /// One event: its type, and its `data`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -167,20 +168,6 @@ impl OutboundEvent {
             }
         }
     }
-}
-
-/// ISO 8601 in UTC, with milliseconds.
-pub fn as_instant<S: Serializer>(at: &DateTime<Utc>, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&at.to_rfc3339_opts(SecondsFormat::Millis, true))
-}
-
-/// [`as_instant`] or null.
-pub fn as_instant_if_any<S: Serializer>(
-    at: &Option<DateTime<Utc>>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    at.map(|at| at.to_rfc3339_opts(SecondsFormat::Millis, true))
-        .serialize(serializer)
 }
 
 /// Of examples.

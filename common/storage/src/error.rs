@@ -111,8 +111,8 @@ fn prospect_of_code(code: &str, constraint: Option<&str>, table: Option<&str>) -
         "40001" | "40P01" | LOCK_TIMEOUT | "57014" | "25P03" | "25P04" => Prospect::WhenFree,
         // Two batches bound the same customer_key; the second will find the customer by it next time.
         "23505" if constraint == Some("customers_customer_key") => Prospect::WhenFree,
-        // The month's partition was attached after the row had been routed to the default one; the next time it is found.
-        "23514" if constraint.is_none() && table.is_some_and(|table| table.ends_with("_events_other")) => {
+        // The partition was attached after the row had been routed to the default one; the next time it is found.
+        "23514" if constraint.is_none() && table.is_some_and(|table| table.ends_with("_other")) => {
             Prospect::WhenFree
         }
         // Connection trouble, resources exhausted, server going down or coming up, disk; a server that only reads: a standby, or a
@@ -139,10 +139,9 @@ mod tests {
         for taken in ["40001", "40P01", "55P03", "57014", "25P03"] {
             assert_eq!(prospect_of_code(taken, None, None), Prospect::WhenFree, "{taken}");
         }
-        assert_eq!(
-            prospect_of_code("23514", None, Some("click_events_other")),
-            Prospect::WhenFree
-        );
+        for table in ["click_events_other", "webhook_deliveries_other"] {
+            assert_eq!(prospect_of_code("23514", None, Some(table)), Prospect::WhenFree);
+        }
         let key = Some("customers_customer_key");
         assert_eq!(
             prospect_of_code("23505", key, Some("customers")),

@@ -15,6 +15,7 @@ pub mod leads;
 mod logged_services;
 mod mail_server;
 pub mod managed;
+pub mod oracle;
 mod people;
 mod program;
 mod receiver;

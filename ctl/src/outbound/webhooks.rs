@@ -203,7 +203,7 @@ impl Replay {
     async fn one(&self, pool: &PgPool, delivery_id: WebhookDeliveryId) -> anyhow::Result<()> {
         let now = Clock::system().now();
         let mut transaction = pool.begin().await?;
-        let endpoint = self.endpoint.find(&mut transaction).await?;
+        let endpoint = self.endpoint.lock(&mut transaction).await?;
         let endpoint_id = endpoint.endpoint_id;
         webhook_deliveries::find(&mut transaction, endpoint_id, delivery_id)
             .await?
@@ -231,7 +231,7 @@ impl Replay {
         let (mut after, mut count) = (Some(0), 0);
         while let Some(position) = after {
             let mut transaction = pool.begin().await?;
-            let endpoint = self.endpoint.find(&mut transaction).await?;
+            let endpoint = self.endpoint.lock(&mut transaction).await?;
             let types = if self.types.is_empty() {
                 endpoint.event_types.clone()
             } else {

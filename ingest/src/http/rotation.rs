@@ -3,8 +3,8 @@
 use axum::body::Body;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
-use chrono::SecondsFormat;
 use domain::key_rotation::KeyRotation;
+use messages::instant::instant;
 use serde_json::{Map, Value, json};
 
 pub const CODE: &str = "api_key_rotation_required";
@@ -45,7 +45,7 @@ pub async fn announce(rotation: &KeyRotation, response: Response) -> Response {
 }
 
 fn warning(rotation: &KeyRotation) -> Value {
-    let rotate_by = rotation.rotate_by.to_rfc3339_opts(SecondsFormat::Millis, true);
+    let rotate_by = instant(rotation.rotate_by);
     json!({
         "code": CODE,
         "message": format!("This API key must be rotated by {rotate_by}."),

@@ -4,9 +4,8 @@ use axum::Json;
 use axum::extract::{FromRequestParts, Path};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
-use chrono::{DateTime, SecondsFormat, Utc};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Serialize, Serializer};
 use storage::page::Window;
 use url::form_urlencoded;
 use utoipa::{IntoParams, ToSchema};
@@ -177,25 +176,6 @@ macro_rules! view {
 }
 
 pub(crate) use view;
-
-/// ISO 8601 in UTC with milliseconds: how every answer writes an instant.
-pub fn instant(at: DateTime<Utc>) -> String {
-    at.to_rfc3339_opts(SecondsFormat::Millis, true)
-}
-
-/// [`instant`], for `#[serde(serialize_with)]`.
-pub fn as_instant<S: Serializer>(at: &DateTime<Utc>, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&instant(*at))
-}
-
-/// [`instant`] or null.
-#[expect(clippy::ref_option, reason = "the signature serde calls")]
-pub fn as_instant_if_any<S: Serializer>(
-    at: &Option<DateTime<Utc>>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    at.map(instant).serialize(serializer)
-}
 
 #[cfg(test)]
 mod tests {

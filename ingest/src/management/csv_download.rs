@@ -12,7 +12,7 @@ use chrono::{DateTime, Utc};
 use futures::stream;
 
 use crate::http::error::ApiError;
-use crate::management::answers::instant;
+use messages::instant::instant;
 
 /// Rows a piece.
 pub const PIECE: i64 = 1_000;

@@ -10,8 +10,8 @@ use utoipa::{IntoParams, ToSchema};
 use crate::http::error::ApiError;
 use crate::http::field::Field;
 use crate::http::openapi::examples::Examples;
-use crate::management::answers::{as_instant, as_instant_if_any};
 use crate::management::id_list::id_list;
+use messages::instant::{as_instant, as_instant_if_any};
 
 #[derive(Debug, Serialize, ToSchema)]
 pub struct NotificationView {

@@ -19,8 +19,8 @@ pub use crate::management::access::{
     differences, forbidden,
 };
 pub use crate::management::answers::{
-    Answer, Created, Data, Ids, List, Listed, Page, PageQuery, as_instant, as_instant_if_any, created, data,
-    instant,
+    Answer, Created, Data, Ids, List, Listed, Page, PageQuery, created, data,
 };
+pub use messages::instant::{as_instant, as_instant_if_any, instant};
 
 pub(crate) use crate::management::answers::view;

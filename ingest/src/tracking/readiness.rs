@@ -4,9 +4,10 @@
 
 use axum::Json;
 use axum::extract::State;
-use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
+use chrono::{DateTime, TimeDelta};
 use domain::ids::ProgramId;
 use domain::readiness::{Facts, Gate, Gates, LastEvents, ReadinessState, assess};
+use messages::instant::instant;
 use serde::Serialize;
 use storage::program_health::{self, ProgramHealth, RecentEvents};
 use utoipa::ToSchema;
@@ -151,25 +152,21 @@ impl ReadinessAnswer {
             blocker: readiness.blocker,
             gates: readiness.gates,
             last_event_at: LastEventsAnswer {
-                click: click.map(timestamp),
-                lead: lead.map(timestamp),
-                sale: sale.map(timestamp),
+                click: click.map(instant),
+                lead: lead.map(instant),
+                sale: sale.map(instant),
             },
             counts_24h: Counts {
                 clicks: health.recent.clicks,
                 leads: health.recent.leads,
                 sales: health.recent.sales,
             },
-            key_rotated_at: timestamp(health.token_created_at),
+            key_rotated_at: instant(health.token_created_at),
             poll: Poll {
                 retry_after_seconds: POLL_AFTER_SECONDS,
             },
         }
     }
-}
-
-fn timestamp(at: DateTime<Utc>) -> String {
-    at.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
 pub fn examples() -> Examples {

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use chrono::{DateTime, SecondsFormat, Utc};
 use domain::ids::EventId;
 use domain::outbound_event::OutboundEventType;
 use domain::webhook_endpoint::DisabledReason;
+use messages::instant::instant;
 use messages::outbound_event::OutboundEvent;
 use messages::outbound_event::webhook_endpoint::EndpointDisabled;
 use runtime::clock::Clock;
@@ -156,9 +156,4 @@ fn event(clock: &Clock, endpoint: &DisabledEndpoint) -> StorageResult<NewOutboun
         failing_since: endpoint.failing_since,
     });
     NewOutboundEvent::new(EventId::new(clock.mint()), None, endpoint.disabled_at, &event)
-}
-
-/// ISO 8601 in UTC, with milliseconds.
-fn instant(at: DateTime<Utc>) -> String {
-    at.to_rfc3339_opts(SecondsFormat::Millis, true)
 }

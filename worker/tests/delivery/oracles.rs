@@ -1,54 +1,11 @@
 //! The Standard Webhooks libraries believe what a receiver was sent, and nothing that was altered.
 
-use std::io::Write;
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
-
 use chrono::TimeDelta;
 use domain::outbound_event::OutboundEventType::LeadCreated;
 use domain::webhook::SigningSecret;
 use runtime::clock::Clock;
 use serde_json::{Value, json};
-use test_harness::{Receiver, Stack, Webhook, webhooks};
-use testing::from_environment;
-
-fn source(name: &str) -> PathBuf {
-    [env!("CARGO_MANIFEST_DIR"), "../ingest/tests/oracles", name]
-        .iter()
-        .collect()
-}
-
-fn javascript() -> Command {
-    let mut command = Command::new(from_environment("RT_NODE"));
-    command
-        .env("NODE_PATH", from_environment("RT_STRIPE_NODE_MODULES"))
-        .arg(source("verify.cjs"));
-    command
-}
-
-fn python() -> Command {
-    let mut command = Command::new(from_environment("RT_STRIPE_PYTHON"));
-    command.arg(source("verify.py"));
-    command
-}
-
-/// Whether the library believes each of them.
-fn verified(mut oracle: Command, lines: &[Value]) -> Vec<bool> {
-    let mut verifying = oracle
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut input = verifying.stdin.take().unwrap();
-    for line in lines {
-        writeln!(input, "{line}").unwrap();
-    }
-    drop(input);
-    let output = verifying.wait_with_output().unwrap();
-    assert!(output.status.success());
-    let verdicts = String::from_utf8(output.stdout).unwrap();
-    verdicts.lines().map(|line| line.parse().unwrap()).collect()
-}
+use test_harness::{Receiver, Stack, Webhook, oracle, webhooks};
 
 fn line(secret: &SigningSecret, webhook: &Webhook) -> Value {
     json!({
@@ -102,12 +59,14 @@ async fn the_libraries_of_receivers_verify_every_event_with_rotation_half_way() 
     let (before, after) = arrived.split_at(20);
     let altered: Vec<Webhook> = arrived.iter().flat_map(altered).collect();
     let other = SigningSecret::generate(rand::random());
-    for oracle in [javascript, python] {
-        let all = |secret: &SigningSecret, webhooks: &[Webhook]| {
+    for verifying in [
+        || oracle::javascript("verify.cjs"),
+        || oracle::python("verify.py"),
+    ] {
+        let all = |secret: &SigningSecret, webhooks: &[Webhook]| -> Vec<bool> {
             let lines: Vec<Value> = webhooks.iter().map(|webhook| line(secret, webhook)).collect();
-            let verdicts = verified(oracle(), &lines);
-            assert_eq!(verdicts.len(), webhooks.len());
-            verdicts
+            let verdicts = oracle::answers(verifying(), &lines);
+            verdicts.iter().map(|verdict| verdict.parse().unwrap()).collect()
         };
         assert!(all(&old, &arrived).into_iter().all(|believed| believed));
         assert!(all(&new, after).into_iter().all(|believed| believed));

@@ -24,6 +24,7 @@ mod outcome;
 mod page;
 mod payments;
 mod plot;
+mod receivers;
 mod report;
 mod requests;
 mod scenarios;

@@ -20,13 +20,9 @@ pub(super) struct Answers {
 }
 
 impl Answers {
-    #[expect(
-        clippy::expect_used,
-        reason = "the bounds are constants that the crate accepts"
-    )]
     pub(super) fn new() -> Self {
         Self {
-            latency: Histogram::new_with_bounds(1, LONGEST, 3).expect("bounds are valid"),
+            latency: empty_histogram(),
             statuses: BTreeMap::new(),
             shed: 0,
         }
@@ -132,6 +128,15 @@ pub(super) fn milliseconds(duration: Duration) -> f64 {
 
 pub(super) fn per_second(count: u64, time: Duration) -> f64 {
     float(count) / time.as_secs_f64().max(f64::MIN_POSITIVE)
+}
+
+#[expect(
+    clippy::expect_used,
+    reason = "the bounds are constants that the crate accepts"
+)]
+/// Of microseconds.
+pub(super) fn empty_histogram() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, LONGEST, 3).expect("bounds are valid")
 }
 
 /// Counts are far below 2^53.

@@ -2,6 +2,7 @@
 
 mod clicks;
 mod comparison;
+mod deliveries;
 mod event_stream;
 mod instructions;
 mod leads;
@@ -50,6 +51,8 @@ enum Scenario {
     Stored(stored::Options),
     /// How fast 10^7 events are read by the event stream, beside traffic.
     EventStream(event_stream::Options),
+    /// How fast webhooks are delivered, how long one takes beside a dead endpoint, and what they cost the pipeline.
+    Deliveries(deliveries::Options),
     /// One, two and four workers: how throughput rises, and that each click is counted once while workers are replaced.
     ScaleOut(scale_out::Options),
     /// The instructions that one request costs, by route, compared with the kept ones: needs no quiet machine.
@@ -97,6 +100,11 @@ pub(crate) fn bench(checkout: &Checkout, options: &Options, interrupt: &Interrup
         Some(Scenario::EventStream(stream)) => {
             let mut bench = open()?;
             event_stream::measure(&mut bench, stream, effort, &mut report)?;
+            facts::of(&bench)?
+        }
+        Some(Scenario::Deliveries(deliveries)) => {
+            let mut bench = open()?;
+            deliveries::measure(&mut bench, deliveries, effort, &mut report)?;
             facts::of(&bench)?
         }
         Some(Scenario::Goals { only }) => {

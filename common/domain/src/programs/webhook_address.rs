@@ -6,6 +6,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use url::Host;
 
 /// Not public, by IANA's registry of special purposes. Documentation of each: RFC 6890 and those it lists.
 const NOT_PUBLIC_V4: [(Ipv4Net, &str); 17] = [
@@ -70,6 +71,15 @@ pub struct AllowedAddresses {
 }
 
 impl AllowedAddresses {
+    /// What a URL alone shows: a name is judged by its addresses, when it is connected to.
+    pub fn permits_host(&self, host: &Host<&str>) -> bool {
+        match host {
+            Host::Ipv4(address) => self.permits((*address).into()),
+            Host::Ipv6(address) => self.permits((*address).into()),
+            Host::Domain(name) => self.loopback || !is_localhost(name),
+        }
+    }
+
     pub fn permits(&self, address: IpAddr) -> bool {
         let judged = inner(address);
         is_public(judged)
@@ -79,6 +89,11 @@ impl AllowedAddresses {
                 .iter()
                 .any(|network| network.contains(&address) || network.contains(&judged))
     }
+}
+
+fn is_localhost(name: &str) -> bool {
+    let name = name.strip_suffix('.').unwrap_or(name);
+    name == "localhost" || name.ends_with(".localhost")
 }
 
 /// The address that is really connected to.
@@ -217,6 +232,49 @@ mod tests {
         }
         for address in ["10.0.0.1", "0.0.0.0", "::", "169.254.169.254", "fe80::1"] {
             assert!(!permitted(address, &rules), "{address}");
+        }
+    }
+
+    #[test]
+    fn a_host_is_refused_by_its_url_where_that_shows_enough() {
+        let host_of = |text: &str| url::Url::parse(text).unwrap().host().unwrap().to_owned();
+        let permitted = |text: &str, loopback| {
+            let rules = AllowedAddresses {
+                loopback,
+                networks: Vec::new(),
+            };
+            let host = host_of(text);
+            rules.permits_host(&match &host {
+                Host::Domain(name) => Host::Domain(name.as_str()),
+                Host::Ipv4(address) => Host::Ipv4(*address),
+                Host::Ipv6(address) => Host::Ipv6(*address),
+            })
+        };
+        for text in [
+            "https://10.0.0.1/",
+            "https://0x0a.1/",
+            "https://169.254.169.254/",
+            "https://[fd00:ec2::254]/",
+            "https://[::ffff:10.0.0.1]/",
+        ] {
+            assert!(!permitted(text, true), "{text}");
+        }
+        for text in [
+            "https://127.0.0.1/",
+            "https://2130706433/",
+            "https://[::1]/",
+            "https://localhost/",
+            "https://LOCALHOST./",
+            "https://x.localhost/",
+        ] {
+            assert!(!permitted(text, false) && permitted(text, true), "{text}");
+        }
+        for text in [
+            "https://hooks.example/",
+            "https://localhost.example/",
+            "https://1.1.1.1/",
+        ] {
+            assert!(permitted(text, false), "{text}");
         }
     }
 

@@ -3,7 +3,8 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;
 
-use super::{as_instant, example_time};
+use super::example_time;
+use crate::instant::as_instant;
 
 /// A commission as this event left it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

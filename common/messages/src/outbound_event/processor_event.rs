@@ -3,7 +3,8 @@
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use super::{as_instant, example_time};
+use super::example_time;
+use crate::instant::as_instant;
 
 /// An event of a payment processor that nothing follows from until a person has looked at it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -3,7 +3,8 @@
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use super::{as_instant_if_any, example_time};
+use super::example_time;
+use crate::instant::as_instant_if_any;
 
 /// A webhook endpoint that is sent nothing any more. The program's other endpoints learn of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -4,12 +4,13 @@
 use axum::Json;
 use axum::extract::{FromRequestParts, State};
 use axum::http::request::Parts;
-use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::ProgramId;
 use domain::money::Currency;
 use domain::permission::Permission;
 use domain::sale::SaleType;
 use domain::text::TransactionId;
+use messages::instant::instant;
 use messages::test_event::{TestClick, TestEvent, TestLead, TestSale};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -289,7 +290,6 @@ impl Check {
             .into_iter()
             .flatten()
             .max_by_key(|event| event.timestamp);
-        let iso = |time: DateTime<Utc>| time.to_rfc3339_opts(SecondsFormat::Millis, true);
         Self {
             has_test_events: event_count > 0,
             event_count,
@@ -300,8 +300,8 @@ impl Check {
             },
             latest_test_event: latest.map(|event| Latest {
                 id: event.row_id,
-                timestamp: iso(event.timestamp),
-                created_at: iso(event.created_at),
+                timestamp: instant(event.timestamp),
+                created_at: instant(event.created_at),
             }),
             program_id,
             advertiser_id: tested.workspace_id,

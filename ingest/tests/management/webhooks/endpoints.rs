@@ -115,6 +115,18 @@ async fn an_endpoint_that_cannot_be_is_refused_by_its_field_and_stores_nothing()
             "url must be an https URL",
         ),
         (
+            json!({ "url": "https://127.0.0.1/", "event_types": types }),
+            "url must lead to a public address",
+        ),
+        (
+            json!({ "url": "https://[fd00:ec2::254]/latest/", "event_types": types }),
+            "url must lead to a public address",
+        ),
+        (
+            json!({ "url": "https://localhost/", "event_types": types }),
+            "url must lead to a public address",
+        ),
+        (
             json!({ "url": "https://user:secret@hooks.example/", "event_types": types }),
             "url must not have a user name, a password or a fragment",
         ),

@@ -162,3 +162,45 @@ async fn a_replay_says_since_when_and_of_which_types() {
             .refused(400, message);
     }
 }
+
+#[tokio::test]
+async fn an_endpoint_that_is_deleted_meanwhile_is_sent_nothing_more() {
+    let stack = Stack::start().await;
+    let (program, id) = with_endpoint(&stack).await;
+    let delivery = event(&stack, &program, "sale.recorded", Some(id)).await;
+    finish(&stack, delivery, "given_up", 500, "oh no").await;
+    let mut deleting = stack.pool().begin().await.unwrap();
+    for statement in [
+        format!("SELECT FROM programs WHERE id = {} FOR NO KEY UPDATE", program.id),
+        format!("DELETE FROM webhook_endpoints WHERE id = {id}"),
+    ] {
+        sqlx::query(sqlx::AssertSqlSafe(statement))
+            .execute(&mut *deleting)
+            .await
+            .unwrap();
+    }
+    let [test, replay, replay_one] = [
+        below(id, "test"),
+        below(id, "replay"),
+        below(id, &format!("deliveries/{delivery}/replay")),
+    ];
+    let requests = async {
+        tokio::join!(
+            program.submit(&stack, &test, json!({ "type": "sale.recorded" })),
+            program.submit(&stack, &replay, json!({ "since": "2026-01-31T12:00:00Z" })),
+            program.submit(&stack, &replay_one, json!({})),
+        )
+    };
+    let deletion = async {
+        stack
+            .eventually("all three wait for the deletion", async || {
+                stack.sessions("wait_event_type = 'Lock'").await == 3
+            })
+            .await;
+        deleting.commit().await.unwrap();
+    };
+    let (answers, ()) = tokio::join!(requests, deletion);
+    for answer in <[_; 3]>::from(answers) {
+        answer.refused(404, "Webhook endpoint not found");
+    }
+}

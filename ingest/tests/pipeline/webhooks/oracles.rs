@@ -1,62 +1,22 @@
 //! Stripe's own libraries sign, and are believed.
 
-use std::io::Write;
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use domain::processor::WebhookSecret;
-use serde_json::{Value, json};
+use serde_json::json;
 use test_harness::hooks::{Hooks, SECRET, accepted, event, inbox, path};
-use testing::from_environment;
+use test_harness::oracle;
 use webhook_consumer::stripe::signature::SignatureHeader;
 
-fn source(name: &str) -> PathBuf {
-    [env!("CARGO_MANIFEST_DIR"), "tests/oracles", name]
-        .iter()
-        .collect()
-}
-
-fn javascript() -> Command {
-    let mut command = Command::new(from_environment("RT_NODE"));
-    command
-        .env("NODE_PATH", from_environment("RT_STRIPE_NODE_MODULES"))
-        .arg(source("sign.cjs"));
-    command
-}
-
-fn python() -> Command {
-    let mut command = Command::new(from_environment("RT_STRIPE_PYTHON"));
-    command.arg(source("sign.py"));
-    command
-}
-
-/// One header a line.
-fn sign(mut oracle: Command, lines: &[Value]) -> Vec<String> {
-    let mut signing = oracle
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut input = signing.stdin.take().unwrap();
-    for line in lines {
-        writeln!(input, "{line}").unwrap();
-    }
-    drop(input);
-    let output = signing.wait_with_output().unwrap();
-    assert!(output.status.success());
-    let headers: Vec<String> = String::from_utf8(output.stdout)
-        .unwrap()
-        .lines()
-        .map(str::to_owned)
-        .collect();
-    assert_eq!(headers.len(), lines.len());
-    headers
+/// By a header a line.
+fn signing() -> [Command; 2] {
+    [oracle::javascript("sign.cjs"), oracle::python("sign.py")]
 }
 
 #[tokio::test]
 async fn what_stripes_own_libraries_sign_is_accepted() {
     let (stack, hooks, program) = Hooks::with_program().await;
-    for (id, oracle) in [("evt_javascript", javascript()), ("evt_python", python())] {
+    for (id, signing) in ["evt_javascript", "evt_python"].into_iter().zip(signing()) {
         let mut event = event(
             &stack,
             "charge.refunded.acacia",
@@ -66,8 +26,8 @@ async fn what_stripes_own_libraries_sign_is_accepted() {
         event["id"] = json!(id);
         let body = serde_json::to_string_pretty(&event).unwrap();
         let timestamp = stack.clock.now().timestamp();
-        let signed = sign(
-            oracle,
+        let signed = oracle::answers(
+            signing,
             &[json!({ "body": body, "secret": SECRET, "timestamp": timestamp })],
         );
         accepted(&hooks.send(&path(&program), &[&signed[0]], body.clone()).await);
@@ -108,8 +68,8 @@ fn stripes_own_libraries_and_we_sign_alike() {
         }
     }
     let at = chrono::DateTime::from_timestamp(1_700_000_000, 0).unwrap();
-    for oracle in [javascript(), python()] {
-        for (line, header) in lines.iter().zip(sign(oracle, &lines)) {
+    for signing in signing() {
+        for (line, header) in lines.iter().zip(oracle::answers(signing, &lines)) {
             let secret = WebhookSecret::parse(line["secret"].as_str().unwrap()).unwrap();
             let parsed = SignatureHeader::parse(&header).unwrap();
             let body = line["body"].as_str().unwrap();

@@ -4,6 +4,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::outbound_event::OutboundEventType;
 use domain::text::Text;
 use domain::webhook::WebhookUrl;
+use domain::webhook_address::AllowedAddresses;
 use domain::webhook_endpoint::{DisabledReason, EndpointDescription, EventTypes, EventTypesError};
 use serde_json::Value;
 use storage::webhook_endpoints::{EndpointSettings, StoredEndpoint};
@@ -78,9 +79,9 @@ pub struct EndpointView {
 }
 
 impl NewEndpointRequest {
-    pub fn read(self, loopback_allowed: bool) -> Result<EndpointSettings, ApiError> {
+    pub fn read(self, allowed: &AllowedAddresses) -> Result<EndpointSettings, ApiError> {
         Ok(EndpointSettings {
-            url: url(self.url, loopback_allowed)?,
+            url: url(self.url, allowed)?,
             description: description(self.description)?,
             event_types: required_types(self.event_types)?,
         })
@@ -97,10 +98,10 @@ pub struct Change {
 
 impl EndpointChanges {
     /// The settings with the changes made, or the first change that cannot be.
-    pub fn apply(self, before: &StoredEndpoint, loopback_allowed: bool) -> Result<Change, ApiError> {
+    pub fn apply(self, before: &StoredEndpoint, allowed: &AllowedAddresses) -> Result<Change, ApiError> {
         let url = match self.url {
-            Some(field) => url(field, loopback_allowed)?,
-            // Stored while loopback may have been allowed.
+            Some(field) => url(field, allowed)?,
+            // Stored while more may have been allowed.
             None => WebhookUrl::parse(&before.url, true).map_err(ApiError::unexpected)?,
         };
         let description = match self.description {
@@ -128,9 +129,13 @@ impl EndpointChanges {
     }
 }
 
-fn url(field: Field<String>, loopback_allowed: bool) -> Result<WebhookUrl, ApiError> {
-    let url = field.parsed("url", |text| WebhookUrl::parse(text, loopback_allowed))?;
-    url.ok_or_else(|| refused("url", "is required"))
+fn url(field: Field<String>, allowed: &AllowedAddresses) -> Result<WebhookUrl, ApiError> {
+    let url = field.parsed("url", |text| WebhookUrl::parse(text, allowed.loopback))?;
+    let url = url.ok_or_else(|| refused("url", "is required"))?;
+    match url.get().host() {
+        Some(host) if allowed.permits_host(&host) => Ok(url),
+        _ => Err(refused("url", "must lead to a public address")),
+    }
 }
 
 fn description(field: Field<String>) -> Result<Option<EndpointDescription>, ApiError> {

@@ -6,7 +6,7 @@ use storage::webhook_deliveries::{self, TestEvent};
 
 use super::endpoint_settings::event_type;
 use super::webhook_deliveries::{DeliveryView, UNKNOWN as UNKNOWN_DELIVERY};
-use super::webhook_endpoints::stored;
+use super::webhook_endpoints::locked;
 use crate::management::prelude::*;
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -35,7 +35,7 @@ pub async fn send(mut write: WriteProgram<Update, (ProgramId, WebhookEndpointId)
     let (program_id, endpoint_id) = write.on.ids;
     let request: TestRequest = write.body().json()?;
     let event_type = event_type("type", request.event_type)?;
-    stored(&mut write.db, program_id, endpoint_id).await?;
+    locked(&mut write.db, program_id, endpoint_id).await?;
     let now = write.now();
     let test = TestEvent {
         event_id: write.app.clock.mint(),

@@ -7,7 +7,7 @@ use storage::webhook_deliveries::{self, ReplayOfMany};
 
 use super::endpoint_settings::event_types;
 use super::webhook_deliveries::{DeliveryView, UNKNOWN as UNKNOWN_DELIVERY};
-use super::webhook_endpoints::stored;
+use super::webhook_endpoints::locked;
 use crate::management::prelude::*;
 
 /// What one request queues.
@@ -52,7 +52,7 @@ pub async fn one(
 ) -> Created<DeliveryView> {
     let (program_id, endpoint_id, delivery_id) = write.on.ids;
     let now = write.now();
-    stored(&mut write.db, program_id, endpoint_id).await?;
+    locked(&mut write.db, program_id, endpoint_id).await?;
     let found = webhook_deliveries::find(&mut write.db, endpoint_id, delivery_id).await?;
     if found.is_none() {
         return Err(UNKNOWN_DELIVERY);
@@ -92,7 +92,7 @@ pub async fn many(mut write: WriteProgram<Update, (ProgramId, WebhookEndpointId)
     let after = request
         .cursor
         .parsed("cursor", |text| text.parse::<i64>().map_err(|_| NO_CURSOR))?;
-    let endpoint = stored(&mut write.db, program_id, endpoint_id).await?;
+    let endpoint = locked(&mut write.db, program_id, endpoint_id).await?;
     let types = types.unwrap_or(endpoint.event_types);
     let replay = ReplayOfMany {
         program_id,

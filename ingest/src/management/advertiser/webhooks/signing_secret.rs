@@ -69,7 +69,8 @@ pub async fn rotate(
         .overlap_hours
         .within("overlap_hours", 0..=168, Overlap::new)?;
     let overlap = overlap.unwrap_or(Overlap::DEFAULT);
-    let endpoint = locked(&mut write).await?;
+    let (program_id, endpoint_id) = write.on.ids;
+    let endpoint = locked(&mut write.db, program_id, endpoint_id).await?;
     let new = NewSecret::generate(&write.app, endpoint.endpoint_id)?;
     let until = (!overlap.is_none()).then(|| write.now() + overlap.duration());
     webhook_endpoints::rotate(&mut write.db, endpoint.endpoint_id, &new.sealed, until).await?;

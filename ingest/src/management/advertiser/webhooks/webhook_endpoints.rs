@@ -60,7 +60,7 @@ pub async fn create(mut write: WriteProgram<Update>) -> Created<CreatedEndpoint>
     // What happens in the program is sent there.
     write.just_proved()?;
     let request: NewEndpointRequest = write.body().json()?;
-    let settings = request.read(write.app.webhooks_to_loopback)?;
+    let settings = request.read(&write.app.webhook_addresses)?;
     program_settings::lock(&mut write.db, program_id).await?;
     if webhook_endpoints::list(&mut write.db, program_id).await?.len() >= MAX_ENDPOINTS {
         return Err(TOO_MANY);
@@ -118,8 +118,9 @@ pub async fn read(
 )]
 pub async fn update(mut write: WriteProgram<Update, (ProgramId, WebhookEndpointId)>) -> Answer<EndpointView> {
     let changes: EndpointChanges = write.body().json()?;
-    let before = locked(&mut write).await?;
-    let change = changes.apply(&before, write.app.webhooks_to_loopback)?;
+    let (program_id, endpoint_id) = write.on.ids;
+    let before = locked(&mut write.db, program_id, endpoint_id).await?;
+    let change = changes.apply(&before, &write.app.webhook_addresses)?;
     if change.changes_url {
         // What happens in the program is sent there.
         write.just_proved()?;
@@ -154,7 +155,8 @@ pub async fn update(mut write: WriteProgram<Update, (ProgramId, WebhookEndpointI
 pub async fn remove(
     mut write: WriteProgram<CleanUp, (ProgramId, WebhookEndpointId)>,
 ) -> Result<StatusCode, ApiError> {
-    let endpoint = locked(&mut write).await?;
+    let (program_id, endpoint_id) = write.on.ids;
+    let endpoint = locked(&mut write.db, program_id, endpoint_id).await?;
     webhook_endpoints::remove(&mut write.db, &endpoint).await?;
     let details = json!({ "url": endpoint.url });
     write
@@ -164,13 +166,14 @@ pub async fn remove(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// The endpoint of the path, and its program locked.
-pub async fn locked<R>(
-    write: &mut WriteProgram<R, (ProgramId, WebhookEndpointId)>,
+/// [`stored`], and its program locked: nobody deletes the endpoint meanwhile.
+pub async fn locked(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    endpoint_id: WebhookEndpointId,
 ) -> Result<StoredEndpoint, ApiError> {
-    let (program_id, endpoint_id) = write.on.ids;
-    program_settings::lock(&mut write.db, program_id).await?;
-    stored(&mut write.db, program_id, endpoint_id).await
+    program_settings::lock(connection, program_id).await?;
+    stored(connection, program_id, endpoint_id).await
 }
 
 pub async fn stored(

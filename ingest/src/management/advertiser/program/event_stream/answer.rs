@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 use storage::stream_events::{StreamEvent, StreamedClick};
 use uuid::Uuid;
 
-use crate::management::answers::instant;
 use crate::management::prelude::*;
+use messages::instant::instant;
 
 const NDJSON: &str = "application/x-ndjson";
 

@@ -8,9 +8,9 @@ use tokio::time::Instant;
 
 use super::answer::{Format, StreamMeta};
 use super::question::Question;
-use crate::management::answers::instant;
 use crate::management::prelude::*;
 use crate::management::workspace_limit::WorkspacePermit;
+use messages::instant::instant;
 
 /// Events read at once.
 const PIECE: u32 = 1_000;

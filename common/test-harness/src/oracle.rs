@@ -1,0 +1,53 @@
+//! Programs that use libraries of others, such as Stripe's: they read JSON, a value a line, and answer each with a line.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+use testing::from_environment;
+
+/// A script of `ingest/tests/oracles` for Node.
+pub fn javascript(script: &str) -> Command {
+    let mut command = Command::new(from_environment("RT_NODE"));
+    command
+        .env("NODE_PATH", from_environment("RT_STRIPE_NODE_MODULES"))
+        .arg(source(script));
+    command
+}
+
+/// A script of `ingest/tests/oracles` for Python.
+pub fn python(script: &str) -> Command {
+    let mut command = Command::new(from_environment("RT_STRIPE_PYTHON"));
+    command.arg(source(script));
+    command
+}
+
+fn source(script: &str) -> PathBuf {
+    [env!("CARGO_MANIFEST_DIR"), "../../ingest/tests/oracles", script]
+        .iter()
+        .collect()
+}
+
+/// What the oracle answers to each line.
+pub fn answers(mut oracle: Command, lines: &[Value]) -> Vec<String> {
+    let mut running = oracle
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = running.stdin.take().unwrap();
+    // The oracle reads and answers by turns: who wrote everything first would fill both pipes.
+    let writing = lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+    let writer = std::thread::spawn(move || input.write_all(writing.as_bytes()).unwrap());
+    let output = running.wait_with_output().unwrap();
+    writer.join().unwrap();
+    assert!(output.status.success());
+    let answers: Vec<String> = String::from_utf8(output.stdout)
+        .unwrap()
+        .lines()
+        .map(str::to_owned)
+        .collect();
+    assert_eq!(answers.len(), lines.len());
+    answers
+}
