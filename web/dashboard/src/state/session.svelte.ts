@@ -17,10 +17,11 @@ class Session {
   unknown = $state(true);
   failure = $state.raw<ApiError>();
 
-  /** The program of the page, or the last one. */
+  /** The program in the address, and no other; on pages of no program the last one, or the first. */
   readonly program = $derived.by(() => {
-    const id = Number(place.match?.parameters.program ?? this.lastProgram);
-    return this.programs.find((program) => program.id === id) ?? this.programs[0];
+    const named = place.match?.parameters.program;
+    const found = this.programs.find(({ id }) => id === Number(named ?? this.lastProgram));
+    return named ? found : (found ?? this.programs[0]);
   });
   lastProgram = $state<number>();
 
@@ -53,6 +54,15 @@ class Session {
   async readPrograms() {
     const answer = await call('GET /api/advertiser/affiliate-programs', { query: { pageSize: MOST_PROGRAMS } });
     this.programs = answer.data;
+  }
+
+  /** Reads a program that the list does not have: an archived one, or one of very many. */
+  async know(id: number): Promise<Program> {
+    const known = this.programs.find((program) => program.id === id);
+    if (known) return known;
+    const answer = await call('GET /api/advertiser/affiliate-programs/{program_id}', { path: { program_id: id } });
+    this.programs = [...this.programs, answer.data];
+    return answer.data;
   }
 
   /** After a sign-in or an accepted invitation, whose answer holds the token. */

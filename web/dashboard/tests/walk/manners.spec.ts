@@ -114,3 +114,27 @@ test('a command line is connected by its code, after one sign-in', async ({ page
   const polled = await request.post('/api/v1/cli/auth/poll', { data: { state: begun.state } });
   expect(await polled.json()).toMatchObject({ status: 'complete' });
 });
+
+test('a program that is archived or unknown is called so, and never another', async ({ page }) => {
+  await signIn(page, OWNER);
+  const archived = await page.evaluate(async () => {
+    const call = async (method: string, path: string, body?: object) => {
+      const headers = { Authorization: `Bearer ${sessionStorage.getItem('session')}`, 'Content-Type': 'application/json' };
+      const answer = await fetch(path, { method, headers, body: body ? JSON.stringify(body) : null });
+      return (await answer.json()).data;
+    };
+    const programs = '/api/advertiser/affiliate-programs';
+    const { id } = await call('POST', programs, { name: 'Tokyo', currency: 'JPY' });
+    await call('DELETE', `${programs}/${id}`);
+    return id;
+  });
+  await page.goto(`/app/programs/${archived}`);
+  await settled(page);
+  await expect(page.getByText('This program is archived')).toBeVisible();
+  await expect(page.locator('main')).toContainText('¥0');
+  await expect(page.locator('main')).not.toContainText('$');
+  await expect(page.locator('main')).toContainText('Tokyo');
+  await page.goto('/app/programs/999999999/payouts');
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('No such program');
+  await expect(page.locator('main')).not.toContainText('$');
+});
