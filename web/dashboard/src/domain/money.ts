@@ -55,6 +55,14 @@ export function centsOfText(text: string, currency: string): number | undefined 
   return Number(whole + fraction.padEnd(digits, '0'));
 }
 
+/** What [`centsOfText`] takes, for whoever typed something else. */
+export function amountRule(currency: string): string {
+  const digits = minorDigits(currency);
+  return digits === 0
+    ? `The amount is a whole number of ${currency}, such as 1250.`
+    : `The amount is a number of ${currency} with at most ${digits} decimals, such as ${(12.5).toFixed(digits)}.`;
+}
+
 /** A rate in hundredths of a percent as people read it: `12.5%`. */
 export function percent(basisPoints: number): string {
   return `${decimal(basisPoints, 2).replace(/\.?0+$/, '')}%`;

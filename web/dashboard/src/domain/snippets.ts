@@ -6,6 +6,8 @@ export interface Facts {
   origin: string;
   program: number;
   domain: string | null | undefined;
+  /** A sale without one is in US dollars. */
+  currency: string;
   /** Of a referral link; absent while the program has none. */
   shortCode: string | undefined;
   /** The program's key, if it was shown in this tab. */
@@ -44,7 +46,7 @@ export function sale(language: ServerLanguage, facts: Facts): string {
   const key = facts.key ?? KEY_PLACE;
   switch (language) {
     case 'curl':
-      return `curl -sS ${url} \\\n  -H 'Authorization: Bearer ${key}' \\\n  -H 'Content-Type: application/json' \\\n  -d '{"transaction_id":"order-1001","amount_cents":${EXAMPLE_CENTS},"customer_key":"user-42"}'`;
+      return `curl -sS ${url} \\\n  -H 'Authorization: Bearer ${key}' \\\n  -H 'Content-Type: application/json' \\\n  -d '{"transaction_id":"order-1001","amount_cents":${EXAMPLE_CENTS},"currency":"${facts.currency}","customer_key":"user-42"}'`;
     case 'node':
       return `const response = await fetch('${url}', {
   method: 'POST',
@@ -55,6 +57,7 @@ export function sale(language: ServerLanguage, facts: Facts): string {
   body: JSON.stringify({
     transaction_id: order.id,
     amount_cents: order.totalCents,
+    currency: '${facts.currency}',
     customer_key: user.id,
   }),
 })
@@ -69,6 +72,7 @@ response = requests.post(
     json={
         "transaction_id": order.id,
         "amount_cents": order.total_cents,
+        "currency": "${facts.currency}",
         "customer_key": user.id,
     },
     timeout=10,
@@ -78,7 +82,8 @@ if response.status_code != 409:
     response.raise_for_status()`;
     case 'go':
       return `body, err := json.Marshal(map[string]any{
-	"transaction_id": order.ID, "amount_cents": order.TotalCents, "customer_key": user.ID,
+	"transaction_id": order.ID, "amount_cents": order.TotalCents, "currency": "${facts.currency}",
+	"customer_key": user.ID,
 })
 if err != nil {
 	return err
@@ -110,6 +115,7 @@ curl_setopt_array($request, [
     CURLOPT_POSTFIELDS => json_encode([
         'transaction_id' => $order->id,
         'amount_cents' => $order->totalCents,
+        'currency' => '${facts.currency}',
         'customer_key' => $user->id,
     ]),
 ]);
@@ -156,6 +162,7 @@ export function testCommand(noun: Noun, facts: Facts): string {
       return curl(noun, facts, {
         transaction_id: 'test-order',
         amount_cents: EXAMPLE_CENTS,
+        currency: facts.currency,
         customer_key: 'test-user',
         additional_data,
       });
@@ -169,7 +176,7 @@ export function realCommands(facts: Facts): string {
     'RUN=$(date +%s)',
     `CLICK_ID=$(${request('click', facts, `-d '${JSON.stringify({ affiliate_url: landing(facts) })}'`)} \\\n  | sed -n 's/.*"click_id" *: *"\\([^"]*\\)".*/\\1/p')`,
     post('lead', '{"click_id":"$CLICK_ID","customer_key":"user-$RUN"}'),
-    post('sale', `{"transaction_id":"order-$RUN","amount_cents":${EXAMPLE_CENTS},"customer_key":"user-$RUN"}`),
+    post('sale', `{"transaction_id":"order-$RUN","amount_cents":${EXAMPLE_CENTS},"currency":"${facts.currency}","customer_key":"user-$RUN"}`),
   ].join('\n');
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { basisPointsOfText, centsOfDollars, centsOfText, decimal, money, percent } from '../../src/domain/money';
+import { amountRule, basisPointsOfText, centsOfDollars, centsOfText, decimal, money, percent } from '../../src/domain/money';
 
 test('amounts keep every cent, however large', () => {
   expect(money(5, 'USD')).toBe('$0.05');
@@ -42,4 +42,17 @@ test('rates are hundredths of a percent', () => {
   expect(basisPointsOfText('12.5')).toBe(1_250);
   expect(basisPointsOfText('100')).toBe(10_000);
   expect(basisPointsOfText('100.01')).toBeUndefined();
+});
+
+test('what an amount must be is said in its currency', () => {
+  for (const [currency, example] of [
+    ['USD', '12.50'],
+    ['JPY', '1250'],
+    ['KWD', '12.500'],
+  ] as const) {
+    expect(amountRule(currency)).toContain(`${currency}`);
+    expect(amountRule(currency)).toContain(`such as ${example}.`);
+    expect(centsOfText(example, currency)).toBeDefined();
+  }
+  expect(centsOfText('12.50', 'JPY')).toBeUndefined();
 });

@@ -7,6 +7,7 @@ const facts: Facts = {
   origin: 'https://track.example',
   program: 7,
   domain: 'shop.example',
+  currency: 'JPY',
   shortCode: 'ada',
   key: 'aff_secret',
 };
@@ -17,6 +18,8 @@ test('snippets have the ids of the program', () => {
     expect(sale(language, facts)).toContain('https://track.example/api/v1/track/sale');
     expect(sale(language, facts)).toContain('Bearer aff_secret');
     expect(sale(language, { ...facts, key: undefined })).toContain(KEY_PLACE);
+    // Without it the sale would be in dollars, which no total of this program shows.
+    expect(sale(language, facts)).toMatch(/currency['"]?(:| =>) ?['"]JPY['"]/);
   }
 });
 
@@ -45,7 +48,8 @@ test('commands are understood by a shell, and their bodies are JSON', () => {
   const [click, lead, paid] = bodies(realCommands(facts));
   expect(click).toEqual({ affiliate_url: 'https://shop.example/?aff=ada' });
   expect(lead).toMatchObject({ click_id: 'cust_1_2' });
-  expect(paid).toMatchObject({ amount_cents: 4_900, customer_key: lead?.customer_key });
+  expect(paid).toMatchObject({ amount_cents: 4_900, currency: 'JPY', customer_key: lead?.customer_key });
+  expect(bodies(testCommand('sale', facts))).toMatchObject([{ amount_cents: 4_900, currency: 'JPY' }]);
 });
 
 test('only clicks need no key', () => {

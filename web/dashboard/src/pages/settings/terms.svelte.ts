@@ -1,6 +1,6 @@
 import { ApiError } from '../../api/client';
 import type { NewPolicyRequest } from '../../api/operations';
-import { basisPointsOfText, centsOfText } from '../../domain/money';
+import { amountRule, basisPointsOfText, centsOfText } from '../../domain/money';
 
 /** The form of a commission. */
 export class Terms {
@@ -29,7 +29,7 @@ export class Terms {
       return { rate_bps };
     }
     const fixed_cents = centsOfText(this.amount, currency);
-    if (fixed_cents === undefined) throw new ApiError(400, 'The amount is a number, such as 12.50.');
+    if (fixed_cents === undefined) throw new ApiError(400, amountRule(currency));
     return { fixed_cents };
   }
 }
