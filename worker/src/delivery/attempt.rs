@@ -38,6 +38,7 @@ impl Attempt {
             Ok(answer) => Outcome::of_answer(answer.status, answer.retry_after.as_deref(), now),
             Err(_) => Outcome::UNANSWERED,
         };
+        self.slot.ended(outcome == Outcome::Delivered, took);
         DELIVERY_SECONDS.with([]).observe(took.as_secs_f64());
         DELIVERY_ATTEMPTS.with([label(outcome, &sent)]).inc();
         let (answer, failure) = match sent {

@@ -15,7 +15,7 @@ use sqlx::{PgConnection, PgPool};
 use storage::notifications::{self, NewNotification};
 use storage::outbound_events::{self, NewOutboundEvent};
 use storage::webhook_health::{self, DisabledEndpoint};
-use storage::{StorageError, StorageResult, program_settings, programs, webhook_endpoints, webhook_queue};
+use storage::{StorageError, StorageResult, programs, webhook_queue};
 use tokio::time::MissedTickBehavior;
 use url::Url;
 
@@ -45,20 +45,7 @@ async fn disable_failing(pool: &PgPool, clock: &Clock) -> StorageResult<()> {
     let mut transaction = pool.begin().await?;
     let disabled = webhook_health::disable_failing(&mut transaction, clock.now()).await?;
     announce(&mut transaction, clock, &disabled).await?;
-    transaction.commit().await.map_err(StorageError::from)?;
-    want_less(pool, &disabled).await
-}
-
-/// What nobody wants any more is not written any more. In transactions of its own: whoever changes a program's endpoints locks the program
-/// first. Left undone by a crash, it costs rows that nobody reads, until the endpoints are changed.
-pub(super) async fn want_less(pool: &PgPool, disabled: &[DisabledEndpoint]) -> StorageResult<()> {
-    for endpoint in disabled {
-        let mut transaction = pool.begin().await?;
-        program_settings::lock(&mut transaction, endpoint.program_id).await?;
-        webhook_endpoints::refresh_wanted_events(&mut transaction, endpoint.program_id).await?;
-        transaction.commit().await?;
-    }
-    Ok(())
+    transaction.commit().await.map_err(StorageError::from)
 }
 
 async fn cancel(pool: &PgPool, clock: &Clock, lifecycle: &Lifecycle) -> StorageResult<()> {

@@ -92,18 +92,13 @@ impl Finisher {
         webhook_queue::finish(&mut transaction, &finished, now).await?;
         webhook_health::note(&mut transaction, &health(batch)).await?;
         let gone = gone(batch);
-        let mut disabled = Vec::new();
         if !gone.is_empty() {
-            disabled = webhook_health::disable_gone(&mut transaction, &gone, now).await?;
+            let disabled = webhook_health::disable_gone(&mut transaction, &gone, now).await?;
             disable::announce(&mut transaction, &self.clock, &disabled).await?;
         }
         crash_point("delivery.before_finish");
         transaction.commit().await.map_err(StorageError::from)?;
         crash_point("delivery.after_finish");
-        // What was finished stays so.
-        if let Err(error) = disable::want_less(&self.pool, &disabled).await {
-            tracing::warn!(%error, "the events that are wanted were not written down");
-        }
         Ok(())
     }
 }

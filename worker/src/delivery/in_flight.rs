@@ -1,28 +1,64 @@
-//! How many attempts are in flight, in all and of each endpoint.
+//! How many attempts are in flight, and how many more of which endpoints may be.
+//!
+//! An endpoint that answers late, or never, holds its slots for seconds. So that it delays nobody else:
+//!
+//! - An endpoint begins with one attempt at a time. Each quick success doubles that, up to its cap; a failure or a slow answer makes it one again.
+//! - Endpoints whose last attempt failed or was slow have a quarter of all slots at most, and what quick endpoints have in flight beside their first
+//!   attempt has half of them at most: at least a quarter is left for first attempts.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use domain::ids::WebhookEndpointId;
+use storage::webhook_queue::EndpointRoom;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::config::WebhookLimitsConfig;
+
+/// A success that took longer is slow.
+const QUICK: Duration = Duration::from_secs(1);
+/// More endpoints than this are not remembered when nothing of theirs is in flight.
+const REMEMBERED: usize = 10_000;
 
 /// Clones share the counts.
 #[derive(Debug, Clone)]
 pub(super) struct InFlight {
     slots: Arc<Semaphore>,
     pub(super) max: usize,
-    pub(super) max_per_endpoint: i32,
-    by_endpoint: Arc<Mutex<HashMap<WebhookEndpointId, i32>>>,
+    max_per_endpoint: i32,
+    endpoints: Arc<Mutex<HashMap<WebhookEndpointId, Standing>>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Standing {
+    in_flight: i32,
+    most: i32,
+    struggles: bool,
+}
+
+impl Standing {
+    const NEW: Self = Self {
+        in_flight: 0,
+        most: 1,
+        struggles: false,
+    };
+}
+
+/// What may be taken, beside what is in flight.
+#[derive(Debug)]
+pub(super) struct Free {
+    pub(super) all: usize,
+    pub(super) struggling: usize,
+    pub(super) additional: usize,
+    pub(super) endpoints: Vec<EndpointRoom>,
 }
 
 /// A place among what is in flight, until it is dropped.
 #[derive(Debug)]
 pub(super) struct Slot {
     endpoint_id: WebhookEndpointId,
-    by_endpoint: Arc<Mutex<HashMap<WebhookEndpointId, i32>>>,
+    in_flight: InFlight,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -32,7 +68,7 @@ impl InFlight {
             slots: Arc::new(Semaphore::new(limits.webhook_in_flight)),
             max: limits.webhook_in_flight,
             max_per_endpoint: limits.webhook_in_flight_per_endpoint,
-            by_endpoint: Arc::default(),
+            endpoints: Arc::default(),
         }
     }
 
@@ -44,37 +80,135 @@ impl InFlight {
         self.max.saturating_sub(self.free())
     }
 
-    pub(super) fn by_endpoint(&self) -> Vec<(WebhookEndpointId, i32)> {
-        let counts = lock(&self.by_endpoint);
-        counts
-            .iter()
-            .map(|(endpoint_id, count)| (*endpoint_id, *count))
-            .collect()
+    pub(super) fn room(&self) -> Free {
+        let endpoints = self.lock();
+        let of = |counts: fn(&Standing) -> i32| -> usize {
+            let count: i32 = endpoints.values().map(counts).sum();
+            usize::try_from(count).unwrap_or(0)
+        };
+        let struggling = of(|one| if one.struggles { one.in_flight } else { 0 });
+        let additional = of(|one| {
+            if one.struggles {
+                0
+            } else {
+                (one.in_flight - 1).max(0)
+            }
+        });
+        Free {
+            all: self.free(),
+            struggling: (self.max / 4).max(1).saturating_sub(struggling),
+            additional: (self.max / 2).saturating_sub(additional),
+            endpoints: endpoints
+                .iter()
+                .map(|(endpoint_id, one)| EndpointRoom {
+                    endpoint_id: *endpoint_id,
+                    in_flight: one.in_flight,
+                    most: one.most,
+                    struggles: one.struggles,
+                })
+                .collect(),
+        }
     }
 
     /// `None` while all slots are taken.
     pub(super) fn begin(&self, endpoint_id: WebhookEndpointId) -> Option<Slot> {
         let permit = Arc::clone(&self.slots).try_acquire_owned().ok()?;
-        *lock(&self.by_endpoint).entry(endpoint_id).or_default() += 1;
+        let mut endpoints = self.lock();
+        if endpoints.len() >= REMEMBERED {
+            endpoints.retain(|_, one| one.in_flight > 0);
+        }
+        endpoints.entry(endpoint_id).or_insert(Standing::NEW).in_flight += 1;
+        drop(endpoints);
         Some(Slot {
             endpoint_id,
-            by_endpoint: Arc::clone(&self.by_endpoint),
+            in_flight: self.clone(),
             _permit: permit,
         })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<WebhookEndpointId, Standing>> {
+        self.endpoints.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Slot {
+    /// How the attempt went.
+    pub(super) fn ended(&self, succeeded: bool, took: Duration) {
+        if let Some(standing) = self.in_flight.lock().get_mut(&self.endpoint_id) {
+            standing.struggles = !(succeeded && took < QUICK);
+            standing.most = if standing.struggles {
+                1
+            } else {
+                standing
+                    .most
+                    .saturating_mul(2)
+                    .min(self.in_flight.max_per_endpoint)
+            };
+        }
     }
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        if let Entry::Occupied(mut count) = lock(&self.by_endpoint).entry(self.endpoint_id) {
-            *count.get_mut() -= 1;
-            if *count.get() == 0 {
-                count.remove();
-            }
+        if let Some(standing) = self.in_flight.lock().get_mut(&self.endpoint_id) {
+            standing.in_flight -= 1;
         }
     }
 }
 
-fn lock(counts: &Mutex<HashMap<WebhookEndpointId, i32>>) -> MutexGuard<'_, HashMap<WebhookEndpointId, i32>> {
-    counts.lock().unwrap_or_else(PoisonError::into_inner)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(max: usize) -> InFlight {
+        InFlight::new(&WebhookLimitsConfig {
+            webhook_in_flight: max,
+            webhook_in_flight_per_endpoint: 8,
+            webhook_timeout_ms: 15_000,
+            webhook_ca_file: None,
+        })
+    }
+
+    fn standing(in_flight: &InFlight, id: i64) -> EndpointRoom {
+        let room = in_flight.room();
+        let found = room.endpoints.iter().find(|one| one.endpoint_id.get() == id);
+        *found.unwrap()
+    }
+
+    fn attempt(in_flight: &InFlight, id: i64, succeeds: bool, took: Duration) -> EndpointRoom {
+        let slot = in_flight.begin(WebhookEndpointId::new(id)).unwrap();
+        slot.ended(succeeds, took);
+        drop(slot);
+        standing(in_flight, id)
+    }
+
+    #[test]
+    fn quick_successes_give_an_endpoint_more_at_once_and_anything_else_one() {
+        let (in_flight, quick, slow) = (of(100), Duration::from_millis(20), Duration::from_secs(14));
+        let mut most = Vec::new();
+        for _ in 0..5 {
+            most.push(attempt(&in_flight, 1, true, quick).most);
+        }
+        assert_eq!(most, [2, 4, 8, 8, 8]);
+        for (succeeds, took) in [(true, slow), (false, quick)] {
+            let after = attempt(&in_flight, 1, succeeds, took);
+            assert_eq!((after.most, after.struggles, after.in_flight), (1, true, 0));
+            let again = attempt(&in_flight, 1, true, quick);
+            assert_eq!((again.most, again.struggles), (2, false));
+        }
+    }
+
+    #[test]
+    fn slots_are_left_for_first_attempts() {
+        let (in_flight, quick) = (of(16), Duration::from_millis(20));
+        attempt(&in_flight, 1, false, quick);
+        attempt(&in_flight, 2, true, quick);
+        let begin = |id| in_flight.begin(WebhookEndpointId::new(id)).unwrap();
+        let slots = [begin(1), begin(2), begin(2), begin(3)];
+        let room = in_flight.room();
+        assert_eq!((room.all, room.struggling, room.additional), (12, 3, 7));
+        drop(slots);
+        let room = in_flight.room();
+        assert_eq!((room.all, room.struggling, room.additional), (16, 4, 8));
+    }
 }

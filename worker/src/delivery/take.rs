@@ -26,8 +26,6 @@ use super::in_flight::InFlight;
 const EVERY: Duration = Duration::from_millis(100);
 /// When woken, it takes only if so much of all slots is free: what is taken at once costs little more than one delivery.
 const LEAST_SHARE: usize = 8;
-/// While an endpoint fails, one attempt at a time finds out whether it is back: a hundred dead endpoints hold a hundred slots.
-const PER_FAILING_ENDPOINT: i32 = 1;
 const AFTER_FAILURE: RetryPolicy =
     RetryPolicy::until_shutdown(Duration::from_millis(200), Duration::from_secs(5));
 
@@ -79,13 +77,14 @@ impl Taker {
 
     async fn take(&self, lifecycle: &Lifecycle) -> StorageResult<usize> {
         let now = self.clock.now();
+        let free = self.in_flight.room();
         let room = Room {
             now,
             leased_until: now + self.lease,
-            deliveries: i64::try_from(self.in_flight.free()).unwrap_or(i64::MAX),
-            per_endpoint: self.in_flight.max_per_endpoint,
-            per_failing_endpoint: PER_FAILING_ENDPOINT,
-            in_flight: &self.in_flight.by_endpoint(),
+            deliveries: count(free.all),
+            struggling: count(free.struggling),
+            additional: count(free.additional),
+            endpoints: &free.endpoints,
         };
         let mut connection = self.pool.acquire().await?;
         let due = webhook_queue::take_due(&mut connection, &room).await?;
@@ -134,4 +133,8 @@ impl Taker {
             let _ = results.send(attempt.run().await).await;
         });
     }
+}
+
+fn count(slots: usize) -> i64 {
+    i64::try_from(slots).unwrap_or(i64::MAX)
 }

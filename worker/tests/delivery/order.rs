@@ -57,7 +57,7 @@ async fn events_of_a_customer_come_in_their_order_and_wait_for_one_that_fails() 
 }
 
 #[tokio::test]
-async fn an_endpoint_that_hangs_holds_its_cap_and_delays_nobody() {
+async fn an_endpoint_that_hangs_is_tried_one_at_a_time_and_delays_nobody() {
     let mut stack = Stack::without_services(Clock::system()).await;
     stack.set("WEBHOOK_IN_FLIGHT_PER_ENDPOINT", "4");
     stack.set("WEBHOOK_IN_FLIGHT", "8");
@@ -73,13 +73,47 @@ async fn an_endpoint_that_hangs_holds_its_cap_and_delays_nobody() {
         })
         .await;
     stack
-        .eventually("the dead one holds its cap", async || dead.hanging() == 4)
+        .eventually("the dead one is tried", async || dead.hanging() == 1)
         .await;
-    assert_eq!(dead.count(), 4);
-    assert_eq!(webhooks::finished(&stack, "state = 'delivered'").await, 100);
+    assert_eq!(dead.count(), 1);
+    stack
+        .reaches("webhook_deliveries WHERE state = 'delivered'", 100)
+        .await;
     dead.release();
     webhooks::drained(&stack).await;
     assert_eq!(dead.count(), 100);
+}
+
+#[tokio::test]
+async fn many_endpoints_that_hang_leave_room_for_the_others() {
+    let mut stack = Stack::without_services(Clock::system()).await;
+    // Fewer slots than the dead ones together could hold.
+    stack.set("WEBHOOK_IN_FLIGHT", "32");
+    let program = stack.program().await;
+    let (dead, healthy) = (Receiver::start().await, Receiver::start().await);
+    for _ in 0..20 {
+        webhooks::endpoint(&stack, &program, &dead.url(), &[LeadCreated]).await;
+    }
+    webhooks::endpoint(&stack, &program, &healthy.url(), &[LeadCreated]).await;
+    stack.start_delivery();
+    // All of them answer at first, so that they are given as much at once as any endpoint.
+    webhooks::leads(&stack, &program, 1..=30).await;
+    webhooks::drained(&stack).await;
+    dead.reply(Reply::Hang);
+    webhooks::leads(&stack, &program, 31..=60).await;
+    stack
+        .eventually("every dead one is tried", async || dead.hanging() >= 20)
+        .await;
+    webhooks::leads(&stack, &program, 61..=90).await;
+    stack
+        .eventually("the healthy endpoint has everything", async || {
+            healthy.count() == 90
+        })
+        .await;
+    assert!(dead.hanging() >= 20, "the others waited for a time-out");
+    dead.release();
+    webhooks::drained(&stack).await;
+    assert_eq!(dead.count(), 20 * 90);
 }
 
 #[tokio::test]

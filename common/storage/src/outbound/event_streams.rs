@@ -96,7 +96,7 @@ pub async fn turn_off_unread(pool: &PgPool, horizon: DateTime<Utc>, limit: i64) 
     for program_id in &programs {
         let types = sqlx::query_scalar!(
             r#"SELECT DISTINCT unnest(event_types) AS "event_type!" FROM webhook_endpoints
-               WHERE program_id = $1 AND disabled_at IS NULL"#,
+               WHERE program_id = $1"#,
             program_id,
         )
         .fetch_all(&mut *transaction)

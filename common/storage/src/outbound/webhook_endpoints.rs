@@ -1,7 +1,7 @@
 //! `webhook_endpoints`: where the owners of programs are told of events, and how their endpoints fare.
 //!
 //! Whoever changes an endpoint locks its program first ([`program_settings::lock`](crate::program_settings::lock)): `programs.wanted_events`
-//! is what the enabled endpoints ask for together.
+//! is what the endpoints ask for together. Disabled ones count: what happens meanwhile can be replayed to them.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -219,9 +219,9 @@ pub async fn enable(connection: &mut PgConnection, endpoint: &StoredEndpoint) ->
          WHERE id = $1 AND disabled_at IS NOT NULL",
         endpoint.endpoint_id.get(),
     )
-    .execute(&mut *connection)
+    .execute(connection)
     .await?;
-    refresh_wanted_events(connection, endpoint.program_id).await
+    Ok(())
 }
 
 /// Sends it nothing from now on; the delivery role cancels what waits for it. No effect on one that is disabled. The program is locked.
@@ -237,9 +237,9 @@ pub async fn disable(
         now,
         reason.as_str(),
     )
-    .execute(&mut *connection)
+    .execute(connection)
     .await?;
-    refresh_wanted_events(connection, endpoint.program_id).await
+    Ok(())
 }
 
 /// What waits for it goes, too. The program is locked.
@@ -274,16 +274,13 @@ pub async fn rotate(
     expect_rows("webhook_endpoints", 1, rotated.rows_affected())
 }
 
-/// Writes down what the program's enabled endpoints want, together with readers of its event stream. The program is locked, or nothing else
+/// Writes down what the program's endpoints want, together with readers of its event stream. The program is locked, or nothing else
 /// changes its endpoints.
-pub async fn refresh_wanted_events(
-    connection: &mut PgConnection,
-    program_id: ProgramId,
-) -> StorageResult<()> {
+async fn refresh_wanted_events(connection: &mut PgConnection, program_id: ProgramId) -> StorageResult<()> {
     let found = sqlx::query!(
         r#"SELECT wanted_events,
                   ARRAY(SELECT DISTINCT unnest(event_types) FROM webhook_endpoints
-                        WHERE program_id = $1 AND disabled_at IS NULL) AS "event_types!"
+                        WHERE program_id = $1) AS "event_types!"
            FROM programs WHERE id = $1"#,
         program_id.get(),
     )

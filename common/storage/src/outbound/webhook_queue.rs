@@ -22,12 +22,23 @@ pub struct Room<'a> {
     pub leased_until: DateTime<Utc>,
     /// In all.
     pub deliveries: i64,
-    /// In flight, of one endpoint …
-    pub per_endpoint: i32,
-    /// … that has failed since its last success.
-    pub per_failing_endpoint: i32,
-    /// What is in flight, by endpoint.
-    pub in_flight: &'a [(WebhookEndpointId, i32)],
+    /// Of endpoints that struggle.
+    pub struggling: i64,
+    /// Beside another delivery of the same endpoint.
+    pub additional: i64,
+    /// An endpoint that is not named has nothing in flight and gets one at a time.
+    pub endpoints: &'a [EndpointRoom],
+}
+
+/// What a process knows of an endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EndpointRoom {
+    pub endpoint_id: WebhookEndpointId,
+    pub in_flight: i32,
+    /// In flight at once. One that has failed since its last success, for whichever process, gets one at a time.
+    pub most: i32,
+    /// Its last attempt failed, or took long.
+    pub struggles: bool,
 }
 
 /// A delivery that was taken for an attempt.
@@ -47,7 +58,8 @@ pub struct DueDelivery {
     pub body: Option<String>,
 }
 
-/// Takes deliveries that are due: of each endpoint as many as there is room for, the endpoints in turn.
+/// Takes deliveries that are due: of each endpoint as many as there is room for, the endpoints in turn. Endpoints that struggle leave room for the
+/// others, and so do further deliveries for first ones.
 pub async fn take_due(connection: &mut PgConnection, room: &Room<'_>) -> StorageResult<Vec<DueDelivery>> {
     let rows = unnest!(
         query,
@@ -58,19 +70,21 @@ pub async fn take_due(connection: &mut PgConnection, room: &Room<'_>) -> Storage
                FROM waiting w WHERE w.endpoint_id IS NOT NULL
            ), endpoints AS MATERIALIZED (
                SELECT w.id, w.disabled_at IS NULL AS enabled, coalesce(b.in_flight, 0) AS in_flight,
-                      CASE WHEN w.failing_since IS NULL THEN $6::int ELSE $7::int END - coalesce(b.in_flight, 0) AS room
+                      w.failing_since IS NOT NULL OR coalesce(b.struggles, false) AS struggles,
+                      CASE WHEN w.failing_since IS NULL THEN coalesce(b.most, 1) ELSE 1 END - coalesce(b.in_flight, 0) AS room
                FROM waiting JOIN webhook_endpoints w ON w.id = waiting.endpoint_id
-               LEFT JOIN UNNEST($1::bigint[], $2::int[]) AS b (endpoint_id, in_flight) ON b.endpoint_id = w.id
-               WHERE EXISTS (SELECT 1 FROM webhook_queue q WHERE q.endpoint_id = w.id AND q.due_at <= $3)
+               LEFT JOIN UNNEST($1::bigint[], $2::int[], $3::int[], $4::bool[]) AS b (endpoint_id, in_flight, most, struggles)
+                    ON b.endpoint_id = w.id
+               WHERE EXISTS (SELECT 1 FROM webhook_queue q WHERE q.endpoint_id = w.id AND q.due_at <= $5)
            ), share AS MATERIALIZED (
-               SELECT greatest(1, ceil($5::bigint::float8 / greatest(count(*), 1)))::bigint AS deliveries FROM endpoints WHERE room > 0
+               SELECT greatest(1, ceil($7::bigint::float8 / greatest(count(*), 1)))::bigint AS deliveries FROM endpoints WHERE room > 0
            ), free AS MATERIALIZED (
-               SELECT front.id, front.due_at,
+               SELECT front.id, front.due_at, w.struggles,
                       w.in_flight + row_number() OVER (PARTITION BY w.id ORDER BY front.due_at, front.position) AS turn
                FROM endpoints w CROSS JOIN share s CROSS JOIN LATERAL (
                    SELECT d.id, d.due_at, d.position
                    FROM (SELECT q.id, q.due_at, q.position, q.customer_id, q.is_replay FROM webhook_queue q
-                         WHERE q.endpoint_id = w.id AND q.due_at <= $3 AND (w.enabled OR q.is_replay)
+                         WHERE q.endpoint_id = w.id AND q.due_at <= $5 AND (w.enabled OR q.is_replay)
                          ORDER BY q.due_at, q.position LIMIT 1000) d
                    WHERE d.customer_id IS NULL
                       OR (SELECT e.id FROM webhook_queue e
@@ -80,12 +94,19 @@ pub async fn take_due(connection: &mut PgConnection, room: &Room<'_>) -> Storage
                    LIMIT least(w.room::bigint, s.deliveries)
                ) front
                WHERE w.room > 0
+           ), chosen AS MATERIALIZED (
+               SELECT f.id FROM (
+                   SELECT free.*, row_number() OVER (PARTITION BY struggles, turn = 1 OR struggles ORDER BY turn, due_at, id) AS place
+                   FROM free
+               ) f
+               WHERE f.place <= CASE WHEN f.struggles THEN $8::bigint WHEN f.turn = 1 THEN $7::bigint ELSE $9::bigint END
+               ORDER BY f.turn, f.due_at, f.id LIMIT $7
            ), locked AS MATERIALIZED (
                SELECT q.id FROM webhook_queue q
-               WHERE q.id IN (SELECT f.id FROM free f ORDER BY f.turn, f.due_at, f.id LIMIT $5) AND q.due_at <= $3
+               WHERE q.id IN (SELECT id FROM chosen) AND q.due_at <= $5
                ORDER BY q.id FOR UPDATE SKIP LOCKED
            ), taken AS (
-               UPDATE webhook_queue q SET due_at = $4 FROM locked WHERE q.id = locked.id
+               UPDATE webhook_queue q SET due_at = $6 FROM locked WHERE q.id = locked.id
                RETURNING q.id, q.endpoint_id, q.program_id, q.event_id, q.event_created_at, q.position, q.customer_id, q.is_replay,
                          q.attempts
            )
@@ -93,10 +114,12 @@ pub async fn take_due(connection: &mut PgConnection, room: &Room<'_>) -> Storage
                   e.body AS "body?"
            FROM taken t LEFT JOIN outbound_events e
                 ON e.program_id = t.program_id AND e.position = t.position AND e.created_at = t.event_created_at"#,
-        (endpoint_id, in_flight) in room.in_flight =>
-            endpoints: i64 = endpoint_id.get(),
-            counts: i32 = *in_flight;
-        room.now, room.leased_until, room.deliveries, room.per_endpoint, room.per_failing_endpoint
+        endpoint in room.endpoints =>
+            endpoints: i64 = endpoint.endpoint_id.get(),
+            counts: i32 = endpoint.in_flight,
+            most: i32 = endpoint.most,
+            struggling: bool = endpoint.struggles;
+        room.now, room.leased_until, room.deliveries, room.struggling, room.additional
     )
     .fetch_all(connection)
     .await?;

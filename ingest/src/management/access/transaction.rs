@@ -10,6 +10,7 @@ use axum::http::request::Parts;
 use chrono::{DateTime, Utc};
 use domain::ids::ProgramId;
 use domain::outbound_event::OutboundEventType;
+use domain::permission::Permission;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use sqlx::pool::PoolConnection;
@@ -124,6 +125,16 @@ impl<C: Caller, On> Write<C, On> {
             .source()
             .audit(&self.app, &mut self.db, actor, audited)
             .await
+    }
+}
+
+impl<R, I: ProgramIds> WriteProgram<R, I> {
+    /// For a change that takes another right as well: 403 without it.
+    pub async fn also(&mut self, permission: Permission) -> Result<(), ApiError> {
+        let program_id = self.on.ids.program_id();
+        let rights = &self.caller.rights;
+        rights.program(&mut self.db, program_id, permission).await?;
+        Ok(())
     }
 }
 

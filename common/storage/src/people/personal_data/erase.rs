@@ -26,7 +26,7 @@ pub struct Erased {
     pub processor_customers: u64,
     /// What others were told, or were still to be told.
     pub outbound_events: u64,
-    /// What their endpoints answered.
+    /// Deliveries that waited, and the answers to others.
     pub webhook_deliveries: u64,
     /// Records that were put aside. They cannot be replayed any more.
     pub unprocessed: u64,
@@ -139,8 +139,8 @@ async fn told(connection: &mut PgConnection, found: &Found) -> StorageResult<Era
     .execute(connection)
     .await?;
     Ok(Erased {
-        outbound_events: events.rows_affected() + queued.rows_affected(),
-        webhook_deliveries: answers.rows_affected(),
+        outbound_events: events.rows_affected(),
+        webhook_deliveries: queued.rows_affected() + answers.rows_affected(),
         ..Erased::default()
     })
 }

@@ -29,7 +29,7 @@ pub struct NewEndpointRequest {
 pub struct EndpointChanges {
     /// What waits for the endpoint is sent there, too.
     #[serde(default, deserialize_with = "stated")]
-    #[schema(value_type = Option<String>, max_length = 2048)]
+    #[schema(value_type = String, required = false, max_length = 2048)]
     url: Option<Field<String>>,
     /// Null takes it away.
     #[serde(default, deserialize_with = "stated")]
@@ -37,11 +37,11 @@ pub struct EndpointChanges {
     description: Option<Field<String>>,
     /// Of events from now on.
     #[serde(default, deserialize_with = "stated")]
-    #[schema(value_type = Option<Vec<String>>, min_items = 1)]
+    #[schema(value_type = Vec<String>, required = false, min_items = 1)]
     event_types: Option<Field<Vec<Value>>>,
     /// Off, it is sent nothing but what somebody asks for, and what waits for it is cancelled. On again, its failures are forgotten.
     #[serde(default, deserialize_with = "stated")]
-    #[schema(value_type = Option<bool>)]
+    #[schema(value_type = bool, required = false)]
     enabled: Option<Field<bool>>,
 }
 
@@ -171,11 +171,16 @@ pub fn event_type(name: &str, field: Field<String>) -> Result<OutboundEventType,
 /// For the audit log.
 pub fn described(endpoint: &StoredEndpoint) -> Value {
     json!({
-        "url": endpoint.url,
+        "url": without_query(&endpoint.url),
         "description": endpoint.description,
         "event_types": endpoint.event_types.names(),
         "enabled": endpoint.disabled.is_none(),
     })
+}
+
+/// For the audit log: some receivers are known by a token there.
+pub fn without_query(url: &str) -> &str {
+    url.split('?').next().unwrap_or_default()
 }
 
 impl EndpointView {

@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use domain::ids::{ProgramId, WebhookDeliveryId, WebhookEndpointId};
+use domain::permission::Permission;
 use serde_json::Value;
 use storage::webhook_deliveries::{self, ReplayOfMany};
 
@@ -51,6 +52,7 @@ pub async fn one(
     mut write: WriteProgram<Update, (ProgramId, WebhookEndpointId, WebhookDeliveryId)>,
 ) -> Created<DeliveryView> {
     let (program_id, endpoint_id, delivery_id) = write.on.ids;
+    write.also(Permission::EventsRead).await?;
     let now = write.now();
     locked(&mut write.db, program_id, endpoint_id).await?;
     let found = webhook_deliveries::find(&mut write.db, endpoint_id, delivery_id).await?;
@@ -92,6 +94,7 @@ pub async fn many(mut write: WriteProgram<Update, (ProgramId, WebhookEndpointId)
     let after = request
         .cursor
         .parsed("cursor", |text| text.parse::<i64>().map_err(|_| NO_CURSOR))?;
+    write.also(Permission::EventsRead).await?;
     let endpoint = locked(&mut write.db, program_id, endpoint_id).await?;
     let types = types.unwrap_or(endpoint.event_types);
     let replay = ReplayOfMany {

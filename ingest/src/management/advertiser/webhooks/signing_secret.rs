@@ -60,7 +60,7 @@ impl NewSecret {
     )
 )]
 pub async fn rotate(
-    mut write: WriteProgram<Update, (ProgramId, WebhookEndpointId)>,
+    mut write: WriteProgram<CleanUp, (ProgramId, WebhookEndpointId)>,
 ) -> Answer<RotatedSecret> {
     // Who has the secret can sign events.
     write.just_proved()?;

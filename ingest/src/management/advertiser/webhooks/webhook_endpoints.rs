@@ -4,13 +4,14 @@
 
 use axum::http::StatusCode;
 use domain::ids::{ProgramId, WebhookEndpointId};
+use domain::permission::Permission;
 use domain::webhook::SigningSecret;
 use domain::webhook_endpoint::{DisabledReason, MAX_ENDPOINTS};
 use sqlx::PgConnection;
 use storage::program_settings;
 use storage::webhook_endpoints::{self, NewEndpoint, StoredEndpoint};
 
-use super::endpoint_settings::{EndpointChanges, EndpointView, NewEndpointRequest, described};
+use super::endpoint_settings::{EndpointChanges, EndpointView, NewEndpointRequest, described, without_query};
 use super::signing_secret::NewSecret;
 use crate::management::prelude::*;
 
@@ -61,6 +62,7 @@ pub async fn create(mut write: WriteProgram<Update>) -> Created<CreatedEndpoint>
     write.just_proved()?;
     let request: NewEndpointRequest = write.body().json()?;
     let settings = request.read(&write.app.webhook_addresses)?;
+    write.also(Permission::EventsRead).await?;
     program_settings::lock(&mut write.db, program_id).await?;
     if webhook_endpoints::list(&mut write.db, program_id).await?.len() >= MAX_ENDPOINTS {
         return Err(TOO_MANY);
@@ -125,6 +127,9 @@ pub async fn update(mut write: WriteProgram<Update, (ProgramId, WebhookEndpointI
         // What happens in the program is sent there.
         write.just_proved()?;
     }
+    if change.changes_url || change.settings.event_types != before.event_types {
+        write.also(Permission::EventsRead).await?;
+    }
     let now = write.now();
     webhook_endpoints::change(&mut write.db, &before, &change.settings).await?;
     match change.enabled {
@@ -158,7 +163,7 @@ pub async fn remove(
     let (program_id, endpoint_id) = write.on.ids;
     let endpoint = locked(&mut write.db, program_id, endpoint_id).await?;
     webhook_endpoints::remove(&mut write.db, &endpoint).await?;
-    let details = json!({ "url": endpoint.url });
+    let details = json!({ "url": without_query(&endpoint.url) });
     write
         .audit("webhook_endpoint.deleted", endpoint.endpoint_id.get(), details)
         .await?;
