@@ -1,6 +1,7 @@
 //! The wording of each kind of e-mail: a subject, a text, and the same as HTML. HTML has no images and loads nothing.
 
 mod page;
+mod summary;
 #[cfg(test)]
 mod tests;
 
@@ -15,6 +16,8 @@ pub struct Wording {
     pub subject: String,
     pub text: String,
     pub html: String,
+    /// An address where one click ends e-mails of this kind (RFC 8058), where they can be ended.
+    pub unsubscribe: Option<String>,
 }
 
 domain::redacted!(Wording);
@@ -85,6 +88,17 @@ fn page(content: &EmailContent, token: Option<&str>) -> Page {
             .paragraph("Nothing was changed. If it was you, try again with the password of your account.")
             .paragraph("If it was not you, somebody else has that invitation: tell whoever invited you.")
             .button("Go to your account", account_link.clone()),
+        EmailContent::WeeklySummary {
+            first_day,
+            last_day,
+            lines,
+            commissions_link,
+            unsubscribe_link,
+        } => {
+            // Not behind the `#`: mail programs call it by themselves. All it can do is to end these e-mails.
+            let unsubscribe = token.map_or_else(|| unsubscribe_link.clone(), |token| format!("{unsubscribe_link}/{token}"));
+            summary::page(*first_day, *last_day, lines, commissions_link.clone()).unsubscribe(unsubscribe)
+        }
     }
 }
 

@@ -24,7 +24,7 @@ pub use self::operations::{
 };
 pub use self::outbound::{
     emails, event_streams, outbound_commissions, outbound_events, outbound_partners, outbound_sales,
-    stream_events, webhook_deliveries, webhook_endpoints, webhook_health, webhook_queue,
+    stream_events, webhook_deliveries, webhook_endpoints, webhook_health, webhook_queue, weekly_summaries,
 };
 pub use self::people::{
     cli_logins, invitations, management_keys, members, passkeys, password_resets, personal_data,

@@ -11,3 +11,4 @@ pub mod webhook_deliveries;
 pub mod webhook_endpoints;
 pub mod webhook_health;
 pub mod webhook_queue;
+pub mod weekly_summaries;

@@ -4,6 +4,7 @@ pub mod cli;
 pub mod confirm;
 pub mod invitations;
 pub mod me;
+pub mod notification_settings;
 mod open_session;
 pub mod passkey_sign_in;
 pub mod passkeys;
@@ -14,6 +15,7 @@ pub mod sessions;
 pub mod sign_in;
 pub mod sign_in_options;
 pub mod sign_out;
+pub mod unsubscribe;
 
 use crate::http::endpoint::{Endpoint, SESSION, managed};
 use crate::http::openapi::examples::Examples;
@@ -34,10 +36,12 @@ pub fn endpoints() -> Vec<Endpoint> {
             password_reset::complete => password_reset::complete_examples();
             invitations::inspect => invitations::inspect_examples();
             invitations::accept => invitations::accept_examples();
+            unsubscribe::show, unsubscribe::unsubscribe => Examples::default();
         },
         managed! { "accounts", SESSION;
             confirm::confirm => confirm::examples();
             me::me => me::examples();
+            notification_settings::read, notification_settings::change => notification_settings::examples();
             sessions::list, sessions::end_others => sessions::examples();
             sessions::end => sessions::end_examples();
             second_factor::begin => second_factor::begin_examples();

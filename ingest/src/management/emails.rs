@@ -80,7 +80,8 @@ pub async fn write(
         | EmailContent::PasswordReset { expires_at, .. } => *expires_at,
         EmailContent::NewSignIn { .. }
         | EmailContent::PasswordChanged { .. }
-        | EmailContent::SecondClaim { .. } => now + WORTH_SENDING,
+        | EmailContent::SecondClaim { .. }
+        | EmailContent::WeeklySummary { .. } => now + WORTH_SENDING,
     };
     let new = NewEmail {
         message_id,

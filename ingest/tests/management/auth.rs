@@ -7,3 +7,4 @@ mod passkeys;
 mod password_reset;
 mod second_factor;
 mod sessions;
+mod weekly_summary;

@@ -1,8 +1,10 @@
 //! What e-mails tell: facts, without wording. `common/mail` has the wording.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveDate, Utc};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
+
+use super::weekly_summary::WeekLine;
 
 crate::text_enum! {
     /// The kind of an e-mail.
@@ -14,6 +16,7 @@ crate::text_enum! {
         NewSignIn = "new_sign_in",
         PasswordChanged = "password_changed",
         SecondClaim = "second_claim",
+        WeeklySummary = "weekly_summary",
     }
 }
 
@@ -60,6 +63,15 @@ pub enum EmailContent {
         invited_to: String,
         account_link: String,
     },
+    /// What a partner's programs gave in a week. Its token ends these e-mails.
+    WeeklySummary {
+        first_day: NaiveDate,
+        last_day: NaiveDate,
+        /// By program and currency; one at least.
+        lines: Vec<WeekLine>,
+        commissions_link: String,
+        unsubscribe_link: String,
+    },
 }
 
 crate::redacted!(EmailContent);
@@ -73,6 +85,7 @@ impl EmailContent {
             Self::NewSignIn { .. } => EmailKind::NewSignIn,
             Self::PasswordChanged { .. } => EmailKind::PasswordChanged,
             Self::SecondClaim { .. } => EmailKind::SecondClaim,
+            Self::WeeklySummary { .. } => EmailKind::WeeklySummary,
         }
     }
 }

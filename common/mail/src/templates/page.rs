@@ -12,8 +12,10 @@ const GROUND: &str = "#f6f7f5";
 const ACCENT: &str = "#0f6259";
 const FONT: &str = "-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif";
 const PRODUCT: &str = "Referral tracker";
+const NO_MORE: &str = "Get no more of these e-mails";
 
 enum Part {
+    Heading(String),
     Paragraph(String),
     Fact { name: &'static str, value: String },
     Button { label: &'static str, link: String },
@@ -23,6 +25,7 @@ enum Part {
 pub struct Page {
     subject: String,
     parts: Vec<Part>,
+    unsubscribe: Option<String>,
 }
 
 impl Page {
@@ -31,7 +34,12 @@ impl Page {
         Self {
             subject: one_line(&subject.into()),
             parts: Vec::new(),
+            unsubscribe: None,
         }
+    }
+
+    pub fn heading(self, text: &str) -> Self {
+        self.with(Part::Heading(one_line(text)))
     }
 
     pub fn paragraph(self, text: impl Into<String>) -> Self {
@@ -58,6 +66,14 @@ impl Page {
         self.with(Part::Footnote(text))
     }
 
+    /// The address where one click ends e-mails of this kind.
+    pub fn unsubscribe(self, link: String) -> Self {
+        Self {
+            unsubscribe: Some(link),
+            ..self
+        }
+    }
+
     fn with(mut self, part: Part) -> Self {
         self.parts.push(part);
         self
@@ -68,6 +84,7 @@ impl Page {
             text: self.text(),
             html: self.html(),
             subject: self.subject,
+            unsubscribe: self.unsubscribe,
         }
     }
 
@@ -82,11 +99,15 @@ impl Page {
             after_fact = is_fact;
             // Writing to a string cannot fail.
             let _ = match part {
+                Part::Heading(heading) => writeln!(text, "{heading}"),
                 Part::Paragraph(paragraph) => writeln!(text, "{paragraph}"),
                 Part::Fact { name, value } => writeln!(text, "{name}: {value}"),
                 Part::Button { label, link } => writeln!(text, "{label}:\n{link}"),
                 Part::Footnote(note) => writeln!(text, "{note}"),
             };
+        }
+        if let Some(link) = &self.unsubscribe {
+            let _ = write!(text, "\n{NO_MORE}:\n{link}\n");
         }
         let _ = write!(text, "\n-- \n{PRODUCT}\n");
         text
@@ -107,7 +128,16 @@ impl Page {
         for part in &self.parts {
             part.write_html(&mut html);
         }
-        html.push_str("</td></tr></table>\n</td></tr></table>\n</body>\n</html>\n");
+        html.push_str("</td></tr></table>\n");
+        if let Some(link) = &self.unsubscribe {
+            let link = escaped(link);
+            // Writing to a string cannot fail.
+            let _ = writeln!(
+                html,
+                "<p style=\"margin:16px 0 0;font-size:13px\"><a href=\"{link}\" style=\"color:{SOFT}\">{NO_MORE}</a></p>"
+            );
+        }
+        html.push_str("</td></tr></table>\n</body>\n</html>\n");
         html
     }
 }
@@ -116,6 +146,11 @@ impl Part {
     fn write_html(&self, html: &mut String) {
         // Writing to a string cannot fail.
         let _ = match self {
+            Self::Heading(text) => writeln!(
+                html,
+                "<h2 style=\"margin:24px 0 8px;font-size:16px;overflow-wrap:anywhere\">{}</h2>",
+                escaped(text)
+            ),
             Self::Paragraph(text) => writeln!(
                 html,
                 "<p style=\"margin:0 0 16px;overflow-wrap:anywhere\">{}</p>",
