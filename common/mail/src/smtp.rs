@@ -256,6 +256,7 @@ mod tests {
                 subject: "Größe".to_owned(),
                 text: "text".to_owned(),
                 html: "<p>html</p>".to_owned(),
+                reply_to: Some("partners@shop.example".to_owned()),
                 unsubscribe: Some(format!(
                     "https://referrals.example/unsubscribe/{}",
                     "A".repeat(90)
@@ -278,6 +279,7 @@ mod tests {
                 "List-Unsubscribe: <https://referrals.example/unsubscribe/{}>",
                 "A".repeat(90)
             ),
+            "Reply-To: partners@shop.example",
             "List-Unsubscribe-Post: List-Unsubscribe=One-Click",
             "Date: Thu, 01 Jan 1970 00:00:00 +0000",
         ] {

@@ -6,6 +6,7 @@ pub mod outbound_commissions;
 pub mod outbound_events;
 pub mod outbound_partners;
 pub mod outbound_sales;
+pub mod program_notices;
 pub mod stream_events;
 pub mod webhook_deliveries;
 pub mod webhook_endpoints;

@@ -1,4 +1,5 @@
 mod accounts;
+mod address_verification;
 mod api_keys;
 mod app_pages;
 pub mod cli_login;

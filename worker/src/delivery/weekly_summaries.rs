@@ -72,7 +72,7 @@ impl WeeklySummaries {
         let mut transaction = self.pool.begin().await?;
         let taken = weekly_summaries::take(&mut transaction, BATCH).await?;
         let written: Vec<Written> = taken.iter().filter_map(|summary| self.written(summary)).collect();
-        let new: Vec<NewEmail<'_>> = written.iter().map(|email| email.new(now)).collect();
+        let new: Vec<NewEmail<'_>> = written.iter().map(|written| written.email(now)).collect();
         let added = emails::add_batch(&mut transaction, &new).await?;
         crash_point("delivery.before_summaries_written");
         transaction.commit().await?;
@@ -125,7 +125,7 @@ struct Written {
 }
 
 impl Written {
-    fn new(&self, now: DateTime<Utc>) -> NewEmail<'_> {
+    fn email(&self, now: DateTime<Utc>) -> NewEmail<'_> {
         NewEmail {
             message_id: self.message_id,
             recipient: &self.recipient,

@@ -17,6 +17,8 @@ crate::text_enum! {
         PasswordChanged = "password_changed",
         SecondClaim = "second_claim",
         WeeklySummary = "weekly_summary",
+        AddressVerification = "address_verification",
+        ProgramNotice = "program_notice",
     }
 }
 
@@ -33,6 +35,8 @@ pub enum EmailContent {
     /// To an account of their own, for a partner of a program.
     PartnerInvitation {
         program: String,
+        #[serde(flatten)]
+        identity: ProgramIdentity,
         link: String,
         expires_at: DateTime<Utc>,
     },
@@ -72,9 +76,42 @@ pub enum EmailContent {
         commissions_link: String,
         unsubscribe_link: String,
     },
+    /// Of a new account, or on request.
+    AddressVerification {
+        link: String,
+        expires_at: DateTime<Utc>,
+    },
+    /// What in a program needs those who look after it.
+    ProgramNotice {
+        program: String,
+        endpoints: Vec<EndpointNotice>,
+        /// Events of its payment processor that a person must decide about.
+        to_review: i64,
+        /// Events that could not be handled.
+        stuck: i64,
+        endpoints_link: String,
+        events_link: String,
+    },
 }
 
 crate::redacted!(EmailContent);
+
+/// What a program's e-mails to partners have of its own, beside its name. Checked where it was set.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProgramIdentity {
+    /// https.
+    pub logo_url: Option<String>,
+    /// Where answers go, if not to the installation's address.
+    pub reply_to: Option<String>,
+}
+
+/// A webhook endpoint that was disabled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndpointNotice {
+    pub host: String,
+    /// It answered 410; otherwise every attempt failed, for days.
+    pub gone: bool,
+}
 
 impl EmailContent {
     pub const fn kind(&self) -> EmailKind {
@@ -86,6 +123,8 @@ impl EmailContent {
             Self::PasswordChanged { .. } => EmailKind::PasswordChanged,
             Self::SecondClaim { .. } => EmailKind::SecondClaim,
             Self::WeeklySummary { .. } => EmailKind::WeeklySummary,
+            Self::AddressVerification { .. } => EmailKind::AddressVerification,
+            Self::ProgramNotice { .. } => EmailKind::ProgramNotice,
         }
     }
 }

@@ -3,6 +3,7 @@
 use chrono::{DateTime, Datelike, Days, NaiveDate, NaiveTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 
+use super::email_content::ProgramIdentity;
 use crate::money::{Cents, Currency};
 
 /// After its end, a week is told of no earlier: what was committed late is in it, too. People get it on Monday morning.
@@ -54,6 +55,8 @@ impl Figure {
 pub struct WeekLine {
     /// Of the program.
     pub program: String,
+    #[serde(flatten)]
+    pub identity: ProgramIdentity,
     pub currency: Currency,
     /// Commissions that were created.
     pub earned: Figure,

@@ -81,8 +81,12 @@ pub fn of(sender: &SmtpSender, email: &OutgoingEmail<'_>, recipient: Address) ->
             sender.from.email.domain()
         )))
         .header(AutoSubmitted);
-    if let Some(reply_to) = &sender.reply_to {
-        message = message.reply_to(reply_to.clone());
+    let of_program = email.wording.reply_to.as_ref().and_then(|address| {
+        // One that the mail client does not understand is left out.
+        Some(Mailbox::new(None, address.parse::<Address>().ok()?))
+    });
+    if let Some(reply_to) = of_program.or_else(|| sender.reply_to.clone()) {
+        message = message.reply_to(reply_to);
     }
     // An address that could begin a header of its own is left out: it is one of ours, and has none of these characters.
     if let Some(link) = email.wording.unsubscribe.as_deref().filter(|link| is_plain(link)) {

@@ -15,10 +15,21 @@ const PRODUCT: &str = "Referral tracker";
 const NO_MORE: &str = "Get no more of these e-mails";
 
 enum Part {
+    /// In HTML only.
+    Logo {
+        of: String,
+        url: String,
+    },
     Heading(String),
     Paragraph(String),
-    Fact { name: &'static str, value: String },
-    Button { label: &'static str, link: String },
+    Fact {
+        name: &'static str,
+        value: String,
+    },
+    Button {
+        label: &'static str,
+        link: String,
+    },
     Footnote(&'static str),
 }
 
@@ -26,6 +37,7 @@ pub struct Page {
     subject: String,
     parts: Vec<Part>,
     unsubscribe: Option<String>,
+    reply_to: Option<String>,
 }
 
 impl Page {
@@ -35,6 +47,27 @@ impl Page {
             subject: one_line(&subject.into()),
             parts: Vec::new(),
             unsubscribe: None,
+            reply_to: None,
+        }
+    }
+
+    /// Of a program, if it has one.
+    pub fn logo(self, of: &str, url: Option<&str>) -> Self {
+        // Whatever was stored, nothing else is fetched.
+        match url.filter(|url| url.starts_with("https://")) {
+            Some(url) => self.with(Part::Logo {
+                of: one_line(of),
+                url: url.to_owned(),
+            }),
+            None => self,
+        }
+    }
+
+    /// Where answers go, if not to the installation's address.
+    pub fn reply_to(self, address: Option<&str>) -> Self {
+        Self {
+            reply_to: address.map(str::to_owned),
+            ..self
         }
     }
 
@@ -85,13 +118,18 @@ impl Page {
             html: self.html(),
             subject: self.subject,
             unsubscribe: self.unsubscribe,
+            reply_to: self.reply_to,
         }
     }
 
     fn text(&self) -> String {
         let mut text = format!("{}\n", self.subject);
         let mut after_fact = false;
-        for part in &self.parts {
+        for part in self
+            .parts
+            .iter()
+            .filter(|part| !matches!(part, Part::Logo { .. }))
+        {
             let is_fact = matches!(part, Part::Fact { .. });
             if !(is_fact && after_fact) {
                 text.push('\n');
@@ -99,6 +137,7 @@ impl Page {
             after_fact = is_fact;
             // Writing to a string cannot fail.
             let _ = match part {
+                Part::Logo { .. } => Ok(()),
                 Part::Heading(heading) => writeln!(text, "{heading}"),
                 Part::Paragraph(paragraph) => writeln!(text, "{paragraph}"),
                 Part::Fact { name, value } => writeln!(text, "{name}: {value}"),
@@ -146,6 +185,13 @@ impl Part {
     fn write_html(&self, html: &mut String) {
         // Writing to a string cannot fail.
         let _ = match self {
+            Self::Logo { of, url } => writeln!(
+                html,
+                "<p style=\"margin:0 0 12px\"><img src=\"{}\" alt=\"{}\" height=\"40\" style=\"height:40px;max-width:240px;\
+                 object-fit:contain;object-position:left\"></p>",
+                escaped(url),
+                escaped(of)
+            ),
             Self::Heading(text) => writeln!(
                 html,
                 "<h2 style=\"margin:24px 0 8px;font-size:16px;overflow-wrap:anywhere\">{}</h2>",

@@ -11,7 +11,13 @@ use super::page::Page;
 pub fn page(first_day: NaiveDate, last_day: NaiveDate, lines: &[WeekLine], commissions_link: String) -> Page {
     let mut page = Page::new(format!("Your week: {}", range(first_day, last_day)))
         .paragraph("This is what your partner programs gave. Days are those of UTC.");
+    let mut last_logo = None;
     for line in lines {
+        let logo = line.identity.logo_url.as_deref();
+        if logo != last_logo {
+            page = page.logo(&line.program, logo);
+            last_logo = logo;
+        }
         page = page.heading(&format!("{}, {}", line.program, line.currency));
         for (name, figure, noun) in [
             ("Earned", line.earned, "commission"),
@@ -25,7 +31,17 @@ pub fn page(first_day: NaiveDate, last_day: NaiveDate, lines: &[WeekLine], commi
             }
         }
     }
-    page.button("See your commissions", commissions_link)
+    page.reply_to(answered_by(lines))
+        .button("See your commissions", commissions_link)
+}
+
+/// Whom an answer reaches: the one address that all lines name. Of several programs, nobody is meant.
+fn answered_by(lines: &[WeekLine]) -> Option<&str> {
+    let address = lines.first()?.identity.reply_to.as_deref()?;
+    let all = lines
+        .iter()
+        .all(|line| line.identity.reply_to.as_deref() == Some(address));
+    all.then_some(address)
 }
 
 /// `45.00 USD, 3 commissions`

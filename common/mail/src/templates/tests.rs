@@ -1,5 +1,5 @@
 use chrono::TimeDelta;
-use domain::email_content::EmailKind;
+use domain::email_content::{EmailKind, EndpointNotice, ProgramIdentity};
 use domain::money::{Cents, Currency};
 use domain::weekly_summary::{Figure, WeekLine};
 
@@ -22,6 +22,7 @@ fn one_of_each(name: &str) -> Vec<EmailContent> {
         },
         EmailContent::PartnerInvitation {
             program: name.to_owned(),
+            identity: ProgramIdentity::default(),
             link: LINK.to_owned(),
             expires_at: noon(),
         },
@@ -47,6 +48,11 @@ fn one_of_each(name: &str) -> Vec<EmailContent> {
             account_link: ACCOUNT.to_owned(),
         },
         weekly_summary(name),
+        EmailContent::AddressVerification {
+            link: LINK.to_owned(),
+            expires_at: noon(),
+        },
+        program_notice(name, 2),
     ];
     let kinds: Vec<EmailKind> = all.iter().map(EmailContent::kind).collect();
     assert_eq!(kinds, EmailKind::ALL, "one of each");
@@ -60,6 +66,7 @@ fn weekly_summary(name: &str) -> EmailContent {
     };
     let line = |currency, adjusted| WeekLine {
         program: name.to_owned(),
+        identity: ProgramIdentity::default(),
         currency: Currency::parse(currency).unwrap(),
         earned: figure(3, 4_500),
         approved: figure(1, 1_005),
@@ -104,6 +111,66 @@ fn a_week_is_told_program_by_program_and_can_be_ended() {
         "{}",
         wording.html
     );
+}
+
+fn program_notice(name: &str, endpoints: usize) -> EmailContent {
+    let endpoint = |at| EndpointNotice {
+        host: format!("hooks{at}.example"),
+        gone: at == 0,
+    };
+    EmailContent::ProgramNotice {
+        program: name.to_owned(),
+        endpoints: (0..endpoints).map(endpoint).collect(),
+        to_review: 3,
+        stuck: 0,
+        endpoints_link: "https://referrals.example/app/programs/1/webhooks".to_owned(),
+        events_link: "https://referrals.example/app/programs/1/processor".to_owned(),
+    }
+}
+
+#[test]
+fn a_notice_names_some_endpoints_and_counts_the_others() {
+    let text = wording(&program_notice("Shop", 12), None).text;
+    assert!(
+        text.contains(
+            "Endpoint: hooks0.example: it answered 410 Gone\nEndpoint: hooks1.example: every attempt"
+        ),
+        "{text}"
+    );
+    assert!(
+        text.contains("hooks9.example") && !text.contains("hooks10.example") && text.contains("Others: 2\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("To review: 3\n") && !text.contains("Could not"),
+        "{text}"
+    );
+    let text = wording(&program_notice("Shop", 0), None).text;
+    assert!(!text.contains("webhook endpoints"), "{text}");
+}
+
+#[test]
+fn a_programs_logo_is_the_one_picture_and_answers_go_to_it() {
+    let content = |logo_url: &str| EmailContent::PartnerInvitation {
+        program: "Shop \"<b>\"".to_owned(),
+        identity: ProgramIdentity {
+            logo_url: Some(logo_url.to_owned()),
+            reply_to: Some("partners@shop.example".to_owned()),
+        },
+        link: LINK.to_owned(),
+        expires_at: noon(),
+    };
+    let wording = |logo_url| wording(&content(logo_url), Some("affi_token"));
+    let of_shop = wording("https://shop.example/logo.png?a=1&b=\"");
+    assert_eq!(of_shop.reply_to.as_deref(), Some("partners@shop.example"));
+    let picture =
+        "<img src=\"https://shop.example/logo.png?a=1&amp;b=&quot;\" alt=\"Shop &quot;&lt;b&gt;&quot;\" ";
+    assert!(of_shop.html.contains(picture), "{}", of_shop.html);
+    assert_eq!(of_shop.html.matches("src=").count(), 1);
+    assert!(!of_shop.text.contains("logo.png"), "{}", of_shop.text);
+    for other in ["http://shop.example/logo.png", "javascript:alert(1)", ""] {
+        assert!(!wording(other).html.contains("<img"), "{other}");
+    }
 }
 
 #[test]

@@ -70,7 +70,7 @@ async fn insert(connection: &mut PgConnection, week: Week) -> StorageResult<u64>
          ), given AS (
              SELECT * FROM moved FULL JOIN approved USING (partner_id, program_id, currency)
          ), lines AS (
-             SELECT p.user_id, g.id AS program_id, g.name, given.currency,
+             SELECT p.user_id, g.id AS program_id, g.name, g.logo_url, g.reply_to_email, given.currency,
                     sum(earned) AS earned, sum(earned_cents) AS earned_cents, sum(approved) AS approved, sum(approved_cents) AS approved_cents,
                     sum(adjusted) AS adjusted, sum(adjusted_cents) AS adjusted_cents, sum(reversed) AS reversed,
                     sum(reversed_cents) AS reversed_cents, sum(paid) AS paid, sum(paid_cents) AS paid_cents
@@ -78,10 +78,10 @@ async fn insert(connection: &mut PgConnection, week: Week) -> StorageResult<u64>
              JOIN partners p ON p.id = given.partner_id
              JOIN users u ON u.id = p.user_id AND u.kind = 'partner' AND u.status = 'active' AND u.verified_at IS NOT NULL AND u.weekly_summary
              JOIN programs g ON g.id = given.program_id
-             GROUP BY p.user_id, g.id, g.name, given.currency
+             GROUP BY p.user_id, g.id, g.name, g.logo_url, g.reply_to_email, given.currency
          )
          INSERT INTO weekly_summaries (week, user_id, lines)
-         SELECT $3, user_id, jsonb_agg(jsonb_build_object('program', name, 'currency', currency,
+         SELECT $3, user_id, jsonb_agg(jsonb_build_object('program', name, 'logo_url', logo_url, 'reply_to', reply_to_email, 'currency', currency,
                     'earned', jsonb_build_object('count', coalesce(earned, 0)::bigint, 'cents', coalesce(earned_cents, 0)::bigint),
                     'approved', jsonb_build_object('count', coalesce(approved, 0)::bigint, 'cents', coalesce(approved_cents, 0)::bigint),
                     'adjusted', jsonb_build_object('count', coalesce(adjusted, 0)::bigint, 'cents', coalesce(adjusted_cents, 0)::bigint),

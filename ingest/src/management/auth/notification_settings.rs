@@ -63,9 +63,9 @@ pub async fn change(mut write: Write<SignedIn>) -> Answer<NotificationSettingsVi
     let changes: NotificationSettingsChanges = write.body().json()?;
     let weekly_summary = choice(changes.weekly_summary, "weekly_summary")?;
     let program_notices = choice(changes.program_notices, "program_notices")?;
-    let (wanted, changed) =
+    let (wanted, is_another) =
         users::want_emails(&mut write.db, user_id, weekly_summary, program_notices).await?;
-    if changed {
+    if is_another {
         let details =
             json!({ "weekly_summary": wanted.weekly_summary, "program_notices": wanted.program_notices });
         write.audit_account("user.notifications_changed", details).await?;

@@ -58,7 +58,6 @@ pub async fn show(
     params(("token" = String, Path, description = "The last part of the link.")),
     responses(
         (status = 200, description = "A page: none will be sent any more.", body = String, content_type = "text/html"),
-        (status = 403, description = "A page of another site asks.", body = PlatformError),
         (status = 404, description = "A page: the link is none of ours.", body = String, content_type = "text/html"),
         (status = 429, description = "Too many unknown tokens from this address.", body = RateLimited),
     )
@@ -87,6 +86,10 @@ pub async fn unsubscribe(
     }
     transaction.commit().await?;
     Ok(page(StatusCode::OK, "You get no more weekly summaries", SETTINGS))
+}
+
+pub fn examples() -> Examples {
+    Examples::of_refusals([ApiError::LIMITED])
 }
 
 fn whose(app: &App, client: Option<ClientAddress>, token: &str) -> Result<Option<UserId>, ApiError> {
