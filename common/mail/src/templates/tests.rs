@@ -1,3 +1,5 @@
+mod snapshots;
+
 use chrono::TimeDelta;
 use domain::email_content::{EmailKind, EndpointNotice, ProgramIdentity};
 use domain::money::{Cents, Currency};
