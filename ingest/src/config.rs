@@ -4,8 +4,8 @@ use clap::builder::RangedU64ValueParser;
 use clap::{Args, Parser, value_parser};
 use ipnet::IpNet;
 use runtime::config::{
-    EmailConfig, KeysConfig, RedisConfig, SecretText, SecretUrl, SecretsConfig, ServiceConfig,
-    WebhookTargetsConfig,
+    EmailConfig, KeysConfig, PublicUrlConfig, RedisConfig, SecretText, SecretUrl, SecretsConfig,
+    ServiceConfig, WebhookTargetsConfig,
 };
 use url::Url;
 
@@ -64,9 +64,8 @@ pub struct CallersConfig {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Management and dashboard")]
 pub struct DashboardConfig {
-    /// The address people and browsers reach this service by; links in answers begin with it.
-    #[arg(long, env = "PUBLIC_URL", default_value = "http://127.0.0.1:8080")]
-    pub public_url: Url,
+    #[command(flatten)]
+    pub public: PublicUrlConfig,
     /// Contact for reports of vulnerabilities, as a `mailto:` or `https:` address, for `/.well-known/security.txt`.
     #[arg(long, env = "SECURITY_CONTACT", value_parser = contact)]
     pub security_contact: Option<Url>,

@@ -65,7 +65,7 @@ pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::
     tracing::info!(listen = %listener.local_addr()?, "ingest is ready");
     let router = router::router(app, &TrustedProxies::new(&config.callers.trusted_proxies));
     let http = HttpConfig {
-        behind_https: config.dashboard.public_url.scheme() == "https",
+        behind_https: config.dashboard.public.public_url.scheme() == "https",
         ..config.service.http.clone()
     };
     Ok(runtime::http::serve(listener, router, &http, &lifecycle).await?)
@@ -100,10 +100,10 @@ async fn start(config: &Config, clock: Clock, lifecycle: &Lifecycle) -> anyhow::
         reads,
         management,
         emails: Emails::new(config.email.email_from.is_some(), lifecycle.tasks().clone()),
-        passkeys: Passkeys::at(&config.dashboard.public_url),
+        passkeys: Passkeys::at(&config.dashboard.public.public_url),
         passwords: Passwords::new(App::random())?,
         sealing_keys: Arc::new(SealingKeys::from(config.secrets.secrets_keys())),
-        public_url: config.dashboard.public_url.clone(),
+        public_url: config.dashboard.public.public_url.clone(),
         security_contact: config.dashboard.security_contact.clone(),
         directory: Directory::start(pool.clone(), clock.clone(), lifecycle).await?,
         customer_ids: CustomerIds::start(pool.clone(), Arc::clone(&codec), lifecycle).await?,

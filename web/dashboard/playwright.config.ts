@@ -7,6 +7,7 @@ const isRoot = process.getuid?.() === 0;
 export default defineConfig({
   testDir: 'tests/walk',
   outputDir: `${pictures}/failed`,
+  snapshotPathTemplate: '{testDir}/email-pictures/{arg}{ext}',
   reporter: 'line',
   workers: 1,
   timeout: 240_000,

@@ -21,7 +21,7 @@ pub enum Role {
 #[command(next_help_heading = "Role")]
 pub struct RoleConfig {
     /// What this worker does: `pipeline`, the steps and periodic tasks, or `delivery`, which sends webhooks and e-mails and needs neither NATS nor the keys of
-    /// click ids and emails.
+    /// click ids.
     #[arg(long, env = "WORKER_ROLE", value_enum, default_value_t = Role::Pipeline)]
     pub role: Role,
 }

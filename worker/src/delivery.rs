@@ -2,8 +2,9 @@
 //!
 //! Four loops share a pool of connections: [`place`] gives positions and fills the queue; [`take`] takes what is due, as much as there is room
 //! for, and starts an [`attempt`] each; [`finish`] writes what the attempts came to, in batches; [`disable`] disables endpoints that fail for
-//! good. [`emails`] hands e-mails to a mail server, if one is set. Everything is in PostgreSQL before and after an attempt: a process that dies leaves leased deliveries, which are due again when the
-//! lease ends. Nothing here needs NATS.
+//! good. [`emails`] hands e-mails to a mail server, if one is set; [`weekly_summaries`] and [`program_notices`] write those that nothing else causes. Everything is in
+//! PostgreSQL before and after an attempt: a process that dies leaves leased deliveries, which are due again when the lease ends. Nothing here
+//! needs NATS.
 
 mod attempt;
 pub mod config;
@@ -12,14 +13,17 @@ mod emails;
 mod finish;
 mod in_flight;
 mod place;
+mod program_notices;
 mod take;
 mod watch;
+mod weekly_summaries;
 
 use std::sync::Arc;
 
 use ::delivery::{Client, SystemResolver, roots};
 use anyhow::Context;
 use chrono::TimeDelta;
+use domain::email::EmailHasher;
 use domain::sealed::SealingKeys;
 use domain::webhook_address::AllowedAddresses;
 use runtime::clock::Clock;
@@ -34,7 +38,9 @@ use self::config::DeliveryConfig;
 use self::emails::Emails;
 use self::finish::Finisher;
 use self::in_flight::InFlight;
+use self::program_notices::ProgramNotices;
 use self::take::Taker;
+use self::weekly_summaries::WeeklySummaries;
 
 /// Works until shutdown.
 pub async fn run(config: DeliveryConfig, clock: Clock, lifecycle: Lifecycle) -> anyhow::Result<()> {
@@ -118,7 +124,22 @@ fn start_emails(
         sender: sender?,
         sealing_keys: SealingKeys::from(config.secrets.secrets_keys()),
     };
+    let summaries = WeeklySummaries {
+        pool: pool.clone(),
+        clock: clock.clone(),
+        hasher: EmailHasher::from(config.email_hash.email_hash_keys()),
+        sealing_keys: SealingKeys::from(config.secrets.secrets_keys()),
+        public: config.public.clone(),
+    };
+    let notices = ProgramNotices {
+        pool: pool.clone(),
+        clock: clock.clone(),
+        hasher: summaries.hasher.clone(),
+        public: config.public.clone(),
+    };
     lifecycle.tasks().spawn(emails.run(lifecycle.clone()));
+    lifecycle.tasks().spawn(notices.run(lifecycle.clone()));
+    lifecycle.tasks().spawn(summaries.run(lifecycle.clone()));
     Ok(())
 }
 

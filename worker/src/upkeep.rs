@@ -8,8 +8,8 @@ use runtime::clock::Clock;
 use runtime::lifecycle::Lifecycle;
 use sqlx::PgPool;
 use storage::{
-    StorageResult, cli_logins, commissions, emails, event_streams, partitions, password_resets,
-    processor_events, refused_events, sessions, visitor_retention,
+    StorageResult, address_verifications, cli_logins, commissions, emails, event_streams, partitions,
+    password_resets, processor_events, refused_events, sessions, visitor_retention,
 };
 
 const EVERY: Duration = Duration::from_mins(1);
@@ -153,6 +153,10 @@ impl Round<'_> {
         .await;
         self.finish("old links of password resets forgotten", |limit| {
             password_resets::forget(pool, now - EMAILS_KEPT, limit)
+        })
+        .await;
+        self.finish("old links that verify addresses forgotten", |limit| {
+            address_verifications::forget(pool, now - EMAILS_KEPT, limit)
         })
         .await;
         let horizon = now - PROCESSOR_EVENTS_KEPT;

@@ -4,7 +4,7 @@
 //! - [`click_id`]: the public, unguessable name of a customer.
 //! - [`token`]: program tokens, management keys, sessions and invitations, and distinguishing them.
 //! - [`account`], [`permission`], [`management_key`]: who signs in, and what people and keys may do.
-//! - [`email_content`]: what e-mails to them tell.
+//! - [`email_content`], [`weekly_summary`]: what e-mails to them tell; [`unsubscribe`]: how one click ends them.
 //! - [`tracking_token`]: what a tracking token may be limited to.
 //! - [`key_rotation`]: until when a marked token is accepted.
 //! - [`affiliate_url`]: from a landing URL to the referral link's short code.
@@ -53,7 +53,9 @@ pub mod token;
 mod tracking;
 
 pub use self::earnings::{adjustment, commission, ledger, payout, refund};
-pub use self::people::{account, email_content, management_key, permission, second_factor, user_code};
+pub use self::people::{
+    account, email_content, management_key, permission, second_factor, unsubscribe, user_code, weekly_summary,
+};
 pub use self::processors::{payer, payment, processor};
 pub use self::programs::{
     event_stream, key_rotation, outbound_event, partner, program, readiness, tracking_token, webhook,

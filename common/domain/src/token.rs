@@ -45,6 +45,8 @@ token_kinds! {
     InvitationToken = Invitation, "affi_";
     /// A one-time link that replaces a forgotten password.
     PasswordResetToken = PasswordReset, "affr_";
+    /// A one-time link that shows that an address is its account's owner's.
+    AddressVerificationToken = AddressVerification, "affv_";
     /// What a device's answer to a passkey's challenge comes with.
     PasskeyChallengeToken = PasskeyChallenge, "affw_";
     /// What a command line that waits for its sign-in knows itself by.

@@ -256,6 +256,11 @@ mod tests {
                 subject: "Größe".to_owned(),
                 text: "text".to_owned(),
                 html: "<p>html</p>".to_owned(),
+                reply_to: Some("partners@shop.example".to_owned()),
+                unsubscribe: Some(format!(
+                    "https://referrals.example/unsubscribe/{}",
+                    "A".repeat(90)
+                )),
             },
             written_at: DateTime::UNIX_EPOCH,
         };
@@ -270,6 +275,12 @@ mod tests {
             "To: ada@letters.example",
             "Message-ID: <00000000-0000-0000-0000-000000000007@referrals.example>",
             "Auto-Submitted: auto-generated",
+            &format!(
+                "List-Unsubscribe: <https://referrals.example/unsubscribe/{}>",
+                "A".repeat(90)
+            ),
+            "Reply-To: partners@shop.example",
+            "List-Unsubscribe-Post: List-Unsubscribe=One-Click",
             "Date: Thu, 01 Jan 1970 00:00:00 +0000",
         ] {
             assert!(message.lines().any(|it| it == line), "{line} in {message}");

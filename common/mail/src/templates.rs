@@ -1,11 +1,13 @@
-//! The wording of each kind of e-mail: a subject, a text, and the same as HTML. HTML has no images and loads nothing.
+//! The wording of each kind of e-mail: a subject, a text, and the same as HTML. HTML loads nothing, but for a program's logo.
 
+mod notice;
 mod page;
+mod summary;
 #[cfg(test)]
 mod tests;
 
 use chrono::{DateTime, Utc};
-use domain::email_content::EmailContent;
+use domain::email_content::{EmailContent, ProgramIdentity};
 
 use self::page::Page;
 
@@ -15,6 +17,10 @@ pub struct Wording {
     pub subject: String,
     pub text: String,
     pub html: String,
+    /// An address where one click ends e-mails of this kind (RFC 8058), where they can be ended.
+    pub unsubscribe: Option<String>,
+    /// Where answers go, if not to the installation's address.
+    pub reply_to: Option<String>,
 }
 
 domain::redacted!(Wording);
@@ -32,42 +38,25 @@ fn page(content: &EmailContent, token: Option<&str>) -> Page {
             workspace,
             link,
             expires_at,
-        } => Page::new(format!("You are invited to work in {workspace}"))
-            .paragraph(format!("You are invited to work in the workspace “{workspace}”."))
-            .button("Accept the invitation", with_token(link))
-            .paragraph(works_once(*expires_at))
-            .footnote("If you expected no invitation, ignore this e-mail."),
+        } => member_invitation(workspace, with_token(link), *expires_at),
         EmailContent::PartnerInvitation {
             program,
+            identity,
             link,
             expires_at,
-        } => Page::new(format!("You are invited to be a partner of {program}"))
-            .paragraph(format!(
-                "You are invited to be a partner of “{program}”: get your referral links, and see what they earn."
-            ))
-            .button("Accept the invitation", with_token(link))
-            .paragraph(works_once(*expires_at))
-            .footnote("If you expected no invitation, ignore this e-mail."),
-        EmailContent::PasswordReset { link, expires_at } => Page::new("Choose a new password")
-            .paragraph("Somebody asked for a new password for your account.")
-            .button("Choose a new password", with_token(link))
-            .paragraph(works_once(*expires_at))
-            .paragraph("A new password signs the account out everywhere.")
-            .footnote("If it was not you, ignore this e-mail: your password stays as it is."),
+        } => partner_invitation(program, identity, with_token(link), *expires_at),
+        EmailContent::PasswordReset { link, expires_at } => password_reset(with_token(link), *expires_at),
         EmailContent::NewSignIn {
             at,
             address,
             country,
             user_agent,
             account_link,
-        } => Page::new("New sign-in to your account")
-            .paragraph("Your account was signed in to from where it was not used before.")
-            .fact("When", moment(*at))
-            .fact_if_any("Address", address.as_deref())
-            .fact_if_any("Country", country.as_deref())
-            .fact_if_any("Browser", user_agent.as_deref())
-            .paragraph("If it was you, there is nothing to do. If not, end that session and change your password.")
-            .button("See where you are signed in", account_link.clone()),
+        } => new_sign_in(
+            *at,
+            [address.as_deref(), country.as_deref(), user_agent.as_deref()],
+            account_link.clone(),
+        ),
         EmailContent::PasswordChanged {
             at,
             by_link,
@@ -77,15 +66,107 @@ fn page(content: &EmailContent, token: Option<&str>) -> Page {
             at,
             invited_to,
             account_link,
-        } => Page::new("Somebody tried to use your address")
-            .paragraph(format!(
-                "Somebody opened an invitation to “{invited_to}” for your address, and did not give the password of your account."
-            ))
-            .fact("When", moment(*at))
-            .paragraph("Nothing was changed. If it was you, try again with the password of your account.")
-            .paragraph("If it was not you, somebody else has that invitation: tell whoever invited you.")
-            .button("Go to your account", account_link.clone()),
+        } => second_claim(*at, invited_to, account_link.clone()),
+        EmailContent::WeeklySummary {
+            first_day,
+            last_day,
+            lines,
+            commissions_link,
+            unsubscribe_link,
+        } => {
+            // Not behind the `#`: mail programs call it by themselves. All it can do is to end these e-mails.
+            let unsubscribe = token.map_or_else(
+                || unsubscribe_link.clone(),
+                |token| format!("{unsubscribe_link}/{token}"),
+            );
+            summary::page(*first_day, *last_day, lines, commissions_link.clone()).unsubscribe(unsubscribe)
+        }
+        EmailContent::AddressVerification { link, expires_at } => {
+            address_verification(with_token(link), *expires_at)
+        }
+        EmailContent::ProgramNotice {
+            program,
+            endpoints,
+            to_review,
+            stuck,
+            endpoints_link,
+            events_link,
+        } => notice::page(
+            program,
+            endpoints,
+            (*to_review, *stuck),
+            endpoints_link.clone(),
+            events_link.clone(),
+        ),
     }
+}
+
+fn member_invitation(workspace: &str, link: String, expires_at: DateTime<Utc>) -> Page {
+    Page::new(format!("You are invited to work in {workspace}"))
+        .paragraph(format!("You are invited to work in the workspace “{workspace}”."))
+        .button("Accept the invitation", link)
+        .paragraph(works_once(expires_at))
+        .footnote("If you expected no invitation, ignore this e-mail.")
+}
+
+fn partner_invitation(
+    program: &str,
+    identity: &ProgramIdentity,
+    link: String,
+    expires_at: DateTime<Utc>,
+) -> Page {
+    Page::new(format!("You are invited to be a partner of {program}"))
+        .reply_to(identity.reply_to.as_deref())
+        .logo(program, identity.logo_url.as_deref())
+        .paragraph(format!(
+            "You are invited to be a partner of “{program}”: get your referral links, and see what they earn."
+        ))
+        .button("Accept the invitation", link)
+        .paragraph(works_once(expires_at))
+        .footnote("If you expected no invitation, ignore this e-mail.")
+}
+
+/// `place`: address, country and browser, as far as they are known.
+fn new_sign_in(at: DateTime<Utc>, place: [Option<&str>; 3], account_link: String) -> Page {
+    let [address, country, browser] = place;
+    Page::new("New sign-in to your account")
+        .paragraph("Your account was signed in to from where it was not used before.")
+        .fact("When", moment(at))
+        .fact_if_any("Address", address)
+        .fact_if_any("Country", country)
+        .fact_if_any("Browser", browser)
+        .paragraph(
+            "If it was you, there is nothing to do. If not, end that session and change your password.",
+        )
+        .button("See where you are signed in", account_link)
+}
+
+fn address_verification(link: String, expires_at: DateTime<Utc>) -> Page {
+    Page::new("Confirm your e-mail address")
+        .paragraph("An account was made with this e-mail address. If you made it, confirm that the address is yours.")
+        .button("Confirm the address", link)
+        .paragraph(works_once(expires_at))
+        .footnote("If you made no account, ignore this e-mail: the address stays unconfirmed.")
+}
+
+fn password_reset(link: String, expires_at: DateTime<Utc>) -> Page {
+    Page::new("Choose a new password")
+        .paragraph("Somebody asked for a new password for your account.")
+        .button("Choose a new password", link)
+        .paragraph(works_once(expires_at))
+        .paragraph("A new password signs the account out everywhere.")
+        .footnote("If it was not you, ignore this e-mail: your password stays as it is.")
+}
+
+fn second_claim(at: DateTime<Utc>, invited_to: &str, account_link: String) -> Page {
+    Page::new("Somebody tried to use your address")
+        .paragraph(format!(
+            "Somebody opened an invitation to “{invited_to}” for your address, and did not give the password of your account."
+        ))
+        .fact("When", moment(at))
+        .paragraph("Nothing was changed. If it was you, try again with the password of your account.")
+        .paragraph("If it was not you, somebody else has that invitation: tell whoever invited you.")
+        .button("Go to your account", account_link)
 }
 
 fn password_changed(at: DateTime<Utc>, by_link: bool, account_link: &str) -> Page {

@@ -15,6 +15,7 @@ use std::time::Duration;
 use clap::builder::{RangedU64ValueParser, ValueParser};
 use clap::{Args, value_parser};
 use ipnet::IpNet;
+use url::Url;
 
 pub use self::secret::{SecretKey, SecretParser, SecretText, SecretUrl};
 pub use self::telemetry::{CollectorUrl, LogFilter, LogFormat, Ratio, TelemetryConfig};
@@ -164,6 +165,26 @@ pub struct KeysConfig {
         value_parser = SecretParser::<SecretKey>::new()
     )]
     pub click_id_keys: Vec<SecretKey>,
+    #[command(flatten)]
+    pub email_hash: EmailHashConfig,
+}
+
+impl KeysConfig {
+    /// The key that encodes click ids, and the keys that only decode them.
+    pub fn click_id_keys(&self) -> ([u8; 32], Vec<[u8; 32]>) {
+        current_and_previous(&self.click_id_keys)
+    }
+
+    /// The key that makes email hashes, and the keys by which they are only found.
+    pub fn email_hash_keys(&self) -> ([u8; 32], Vec<[u8; 32]>) {
+        self.email_hash.email_hash_keys()
+    }
+}
+
+/// Keys that hash email addresses.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Keys")]
+pub struct EmailHashConfig {
     /// Keys of 64 hex digits for email hashes, separated by commas. The first key makes new hashes; those of the others are still found. Without
     /// its key, a stored hash matches no email any more.
     #[arg(
@@ -177,12 +198,7 @@ pub struct KeysConfig {
     pub email_hash_key: Vec<SecretKey>,
 }
 
-impl KeysConfig {
-    /// The key that encodes click ids, and the keys that only decode them.
-    pub fn click_id_keys(&self) -> ([u8; 32], Vec<[u8; 32]>) {
-        current_and_previous(&self.click_id_keys)
-    }
-
+impl EmailHashConfig {
     /// The key that makes email hashes, and the keys by which they are only found.
     pub fn email_hash_keys(&self) -> ([u8; 32], Vec<[u8; 32]>) {
         current_and_previous(&self.email_hash_key)
@@ -221,6 +237,22 @@ pub struct EmailConfig {
     /// are told of changes of their accounts. Where it is not set, links of invitations are only shown.
     #[arg(long, env = "EMAIL_FROM", value_parser = email_sender)]
     pub email_from: Option<String>,
+}
+
+/// Where people reach the service.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Management and dashboard")]
+pub struct PublicUrlConfig {
+    /// The address people and browsers reach this service by; links in answers and e-mails begin with it.
+    #[arg(long, env = "PUBLIC_URL", default_value = "http://127.0.0.1:8080")]
+    pub public_url: Url,
+}
+
+impl PublicUrlConfig {
+    /// An address of ours, for people: `at` begins with a slash.
+    pub fn link(&self, at: &str) -> String {
+        format!("{}{at}", self.public_url.as_str().trim_end_matches('/'))
+    }
 }
 
 /// What it is in detail, the mail client says.

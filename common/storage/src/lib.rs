@@ -24,11 +24,12 @@ pub use self::operations::{
 };
 pub use self::outbound::{
     emails, event_streams, outbound_commissions, outbound_events, outbound_partners, outbound_sales,
-    stream_events, webhook_deliveries, webhook_endpoints, webhook_health, webhook_queue,
+    program_notices, stream_events, webhook_deliveries, webhook_endpoints, webhook_health, webhook_queue,
+    weekly_summaries,
 };
 pub use self::people::{
-    cli_logins, invitations, management_keys, members, passkeys, password_resets, personal_data,
-    second_factors, sessions, users, workspaces,
+    address_verifications, cli_logins, invitations, management_keys, members, passkeys, password_resets,
+    personal_data, second_factors, sessions, users, workspaces,
 };
 pub use self::processor::{
     processor_accounts, processor_connections, processor_customers, processor_events, processor_inbox,

@@ -1,5 +1,6 @@
 //! Users, their sessions and credentials, workspaces and their members, personal data.
 
+pub mod address_verifications;
 pub mod cli_logins;
 pub mod invitations;
 pub mod management_keys;

@@ -1,9 +1,11 @@
 //! Signing in and out, and what goes with an account.
 
+pub mod address_verification;
 pub mod cli;
 pub mod confirm;
 pub mod invitations;
 pub mod me;
+pub mod notification_settings;
 mod open_session;
 pub mod passkey_sign_in;
 pub mod passkeys;
@@ -14,6 +16,7 @@ pub mod sessions;
 pub mod sign_in;
 pub mod sign_in_options;
 pub mod sign_out;
+pub mod unsubscribe;
 
 use crate::http::endpoint::{Endpoint, SESSION, managed};
 use crate::http::openapi::examples::Examples;
@@ -32,12 +35,17 @@ pub fn endpoints() -> Vec<Endpoint> {
             password_reset::request => password_reset::request_examples();
             password_reset::inspect => password_reset::inspect_examples();
             password_reset::complete => password_reset::complete_examples();
+            address_verification::inspect => address_verification::inspect_examples();
+            address_verification::complete => address_verification::complete_examples();
             invitations::inspect => invitations::inspect_examples();
             invitations::accept => invitations::accept_examples();
+            unsubscribe::show, unsubscribe::unsubscribe => unsubscribe::examples();
         },
         managed! { "accounts", SESSION;
             confirm::confirm => confirm::examples();
             me::me => me::examples();
+            address_verification::request => address_verification::request_examples();
+            notification_settings::read, notification_settings::change => notification_settings::examples();
             sessions::list, sessions::end_others => sessions::examples();
             sessions::end => sessions::end_examples();
             second_factor::begin => second_factor::begin_examples();

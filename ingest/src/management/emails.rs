@@ -77,10 +77,13 @@ pub async fn write(
     let worth_until = match content {
         EmailContent::MemberInvitation { expires_at, .. }
         | EmailContent::PartnerInvitation { expires_at, .. }
-        | EmailContent::PasswordReset { expires_at, .. } => *expires_at,
+        | EmailContent::PasswordReset { expires_at, .. }
+        | EmailContent::AddressVerification { expires_at, .. } => *expires_at,
         EmailContent::NewSignIn { .. }
         | EmailContent::PasswordChanged { .. }
-        | EmailContent::SecondClaim { .. } => now + WORTH_SENDING,
+        | EmailContent::SecondClaim { .. }
+        | EmailContent::WeeklySummary { .. }
+        | EmailContent::ProgramNotice { .. } => now + WORTH_SENDING,
     };
     let new = NewEmail {
         message_id,

@@ -12,7 +12,7 @@ use memory_serve::CacheControl;
 
 const DOCUMENT: &str = "/app/index.html";
 /// Its pages: `ROUTES` in `web/dashboard/src/router/routes.ts` has them one by one. Invitations are named by the API.
-const PAGES: [&str; 16] = [
+const PAGES: [&str; 17] = [
     "/app",
     "/app/",
     "/app/sign-in",
@@ -28,6 +28,7 @@ const PAGES: [&str; 16] = [
     "/app/partner/{*page}",
     "/invitation",
     "/password-reset",
+    "/verify-address",
     // The path in links of an earlier version; the last of them expires a week after the upgrade.
     "/invitations/{token}",
 ];

@@ -1,4 +1,5 @@
 mod accounts;
+mod address_verification;
 mod api_keys;
 mod app_pages;
 pub mod cli_login;
@@ -7,3 +8,4 @@ mod passkeys;
 mod password_reset;
 mod second_factor;
 mod sessions;
+mod weekly_summary;

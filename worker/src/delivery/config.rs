@@ -7,8 +7,8 @@ use clap::builder::RangedU64ValueParser;
 use clap::{Args, Parser};
 use mail::smtp::{SettingsError, SmtpSender, SmtpSettings};
 use runtime::config::{
-    EmailConfig, HttpConfig, PostgresConfig, SecretText, SecretUrl, SecretsConfig, TelemetryConfig,
-    WebhookTargetsConfig,
+    EmailConfig, EmailHashConfig, HttpConfig, PostgresConfig, PublicUrlConfig, SecretText, SecretUrl,
+    SecretsConfig, TelemetryConfig, WebhookTargetsConfig,
 };
 
 use crate::config::RoleConfig;
@@ -28,6 +28,10 @@ pub struct DeliveryConfig {
     pub role: RoleConfig,
     #[command(flatten)]
     pub secrets: SecretsConfig,
+    #[command(flatten)]
+    pub email_hash: EmailHashConfig,
+    #[command(flatten)]
+    pub public: PublicUrlConfig,
     #[command(flatten)]
     pub targets: WebhookTargetsConfig,
     #[command(flatten)]

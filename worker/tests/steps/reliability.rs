@@ -4,6 +4,7 @@ mod dead_letters;
 mod delivery;
 mod emails;
 mod held_rows;
+mod program_notices;
 mod stream_trim;
 mod taken_ids;
 mod upkeep;

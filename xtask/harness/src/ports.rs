@@ -29,6 +29,16 @@ impl Ports {
         self.remembered.get(name)?.parse().ok()
     }
 
+    /// The port that [`Self::choose`] will choose for a service that may not have been started yet.
+    pub fn foresee(&mut self, name: &str, preferred: u16) -> Result<u16> {
+        if let Some(port) = self.remembered(name) {
+            return Ok(port);
+        }
+        let port = self.choose(name, Some(preferred))?;
+        self.given.pop();
+        Ok(port)
+    }
+
     /// The stored port if free, otherwise the preferred one, otherwise any.
     pub fn choose(&mut self, name: &str, preferred: Option<u16>) -> Result<u16> {
         let port = self

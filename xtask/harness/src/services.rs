@@ -92,12 +92,17 @@ pub fn start_as(
     running: &mut Running,
 ) -> Result<Service> {
     let port = ports.choose(name, (name == INGEST).then_some(INGEST_PORT))?;
+    let public = if name == INGEST {
+        port
+    } else {
+        ports.foresee(INGEST, INGEST_PORT)?
+    };
     command
         .current_dir(&checkout.root)
         .envs(env.iter())
         .env("LISTEN", format!("127.0.0.1:{port}"))
         // Browsers offer passkeys for host names only.
-        .env("PUBLIC_URL", format!("http://localhost:{port}"))
+        .env("PUBLIC_URL", format!("http://localhost:{public}"))
         // The shell's address would be the same for all services.
         .env_remove("METRICS_LISTEN")
         // So that this machine can send X-Forwarded-For.

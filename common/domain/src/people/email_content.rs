@@ -1,8 +1,10 @@
 //! What e-mails tell: facts, without wording. `common/mail` has the wording.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveDate, Utc};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
+
+use super::weekly_summary::WeekLine;
 
 crate::text_enum! {
     /// The kind of an e-mail.
@@ -14,6 +16,9 @@ crate::text_enum! {
         NewSignIn = "new_sign_in",
         PasswordChanged = "password_changed",
         SecondClaim = "second_claim",
+        WeeklySummary = "weekly_summary",
+        AddressVerification = "address_verification",
+        ProgramNotice = "program_notice",
     }
 }
 
@@ -30,6 +35,8 @@ pub enum EmailContent {
     /// To an account of their own, for a partner of a program.
     PartnerInvitation {
         program: String,
+        #[serde(flatten)]
+        identity: ProgramIdentity,
         link: String,
         expires_at: DateTime<Utc>,
     },
@@ -60,9 +67,51 @@ pub enum EmailContent {
         invited_to: String,
         account_link: String,
     },
+    /// What a partner's programs gave in a week. Its token ends these e-mails.
+    WeeklySummary {
+        first_day: NaiveDate,
+        last_day: NaiveDate,
+        /// By program and currency; one at least.
+        lines: Vec<WeekLine>,
+        commissions_link: String,
+        unsubscribe_link: String,
+    },
+    /// Of a new account, or on request.
+    AddressVerification {
+        link: String,
+        expires_at: DateTime<Utc>,
+    },
+    /// What in a program needs those who look after it.
+    ProgramNotice {
+        program: String,
+        endpoints: Vec<EndpointNotice>,
+        /// Events of its payment processor that a person must decide about.
+        to_review: i64,
+        /// Events that could not be handled.
+        stuck: i64,
+        endpoints_link: String,
+        events_link: String,
+    },
 }
 
 crate::redacted!(EmailContent);
+
+/// What a program's e-mails to partners have of its own, beside its name. Checked where it was set.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProgramIdentity {
+    /// https.
+    pub logo_url: Option<String>,
+    /// Where answers go, if not to the installation's address.
+    pub reply_to: Option<String>,
+}
+
+/// A webhook endpoint that was disabled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndpointNotice {
+    pub host: String,
+    /// It answered 410; otherwise every attempt failed, for days.
+    pub gone: bool,
+}
 
 impl EmailContent {
     pub const fn kind(&self) -> EmailKind {
@@ -73,6 +122,9 @@ impl EmailContent {
             Self::NewSignIn { .. } => EmailKind::NewSignIn,
             Self::PasswordChanged { .. } => EmailKind::PasswordChanged,
             Self::SecondClaim { .. } => EmailKind::SecondClaim,
+            Self::WeeklySummary { .. } => EmailKind::WeeklySummary,
+            Self::AddressVerification { .. } => EmailKind::AddressVerification,
+            Self::ProgramNotice { .. } => EmailKind::ProgramNotice,
         }
     }
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use crate::earnings::commission::{HoldPeriod, NeedsApproval, SelfReferrals};
 use crate::money::Currency;
 use crate::name::Name;
+use crate::people::account::EmailAddress;
 use crate::text::Text;
 use crate::tracking::attribution::{AttributionModel, AttributionWindow};
 use crate::tracking::lead::LeadAuth;
@@ -32,6 +33,10 @@ pub struct ProgramSettings {
     /// Crawlers and link previews move neither counters nor attribution. Off unless asked for: by the contract every
     /// recorded click counts.
     pub exclude_bots: bool,
+    /// In e-mails to partners.
+    pub logo_url: Option<LogoUrl>,
+    /// Where answers to e-mails to partners go.
+    pub reply_to: Option<EmailAddress>,
 }
 
 impl ProgramSettings {
@@ -51,6 +56,8 @@ impl ProgramSettings {
             needs_approval: NeedsApproval::None,
             self_referrals: SelfReferrals::Flag,
             exclude_bots: false,
+            logo_url: None,
+            reply_to: None,
         }
     }
 }
@@ -153,6 +160,35 @@ impl Domain {
     }
 }
 
+/// Address of a picture, fetched by whoever reads an e-mail: https, at most 500 characters of ASCII.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogoUrl(String);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be an https: address of a picture, without user and password, of at most 500 characters")]
+pub struct LogoUrlError;
+
+impl LogoUrl {
+    const MAX: usize = 500;
+
+    pub fn parse(text: &str) -> Result<Self, LogoUrlError> {
+        let url = url::Url::parse(text.trim()).map_err(|_| LogoUrlError)?;
+        let plain = url.username().is_empty() && url.password().is_none();
+        // As it is written out: the parser drops line breaks, and encodes what is no ASCII.
+        let text = url.as_str();
+        let fits = text.len() <= Self::MAX && text.bytes().all(|byte| byte.is_ascii_graphic());
+        if url.scheme() == "https" && url.domain().is_some() && plain && fits {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(LogoUrlError)
+        }
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
 /// Days a browser keeps the click's cookie: 1..=365, 90 unless the program says otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CookieWindow {
@@ -178,6 +214,40 @@ impl CookieWindow {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn logos_are_fetched_over_https_only() {
+        for (given, stored) in [
+            ("https://shop.example/logo.png", "https://shop.example/logo.png"),
+            (
+                " https://shop.example/\r\nlogo.png ",
+                "https://shop.example/logo.png",
+            ),
+            (
+                "https://shöp.example/ä.png",
+                "https://xn--shp-tna.example/%C3%A4.png",
+            ),
+            (
+                "https://shop.example/\"><script>",
+                "https://shop.example/%22%3E%3Cscript%3E",
+            ),
+        ] {
+            assert_eq!(LogoUrl::parse(given).unwrap().as_str(), stored);
+        }
+        let long = format!("https://shop.example/{}", "a".repeat(500));
+        for bad in [
+            "",
+            "shop.example/logo.png",
+            "http://shop.example/logo.png",
+            "javascript:alert(1)",
+            "data:image/png;base64,AAAA",
+            "https://user:pass@shop.example/logo.png",
+            "https://192.0.2.7/logo.png",
+            &long,
+        ] {
+            assert_eq!(LogoUrl::parse(bad), Err(LogoUrlError), "{bad}");
+        }
+    }
 
     #[test]
     fn slugs_are_plain_words() {

@@ -9,6 +9,44 @@ use lettre::message::{Mailbox, Message, MultiPart, SinglePart};
 
 use super::{OutgoingEmail, SmtpSender};
 
+/// Where one click ends e-mails of this kind: an address in angle brackets (RFC 2369).
+#[derive(Debug, Clone)]
+struct ListUnsubscribe(String);
+
+impl Header for ListUnsubscribe {
+    fn name() -> HeaderName {
+        HeaderName::new_from_ascii_str("List-Unsubscribe")
+    }
+
+    fn parse(text: &str) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
+        Ok(Self(text.to_owned()))
+    }
+
+    fn display(&self) -> HeaderValue {
+        // As it is: in several lines or encoded, it would be another address.
+        let Self(link) = self;
+        HeaderValue::dangerous_new_pre_encoded(Self::name(), link.clone(), link.clone())
+    }
+}
+
+/// Mail programs may end them with a `POST` there, which nobody has to confirm (RFC 8058).
+#[derive(Debug, Clone, Copy)]
+struct OneClick;
+
+impl Header for OneClick {
+    fn name() -> HeaderName {
+        HeaderName::new_from_ascii_str("List-Unsubscribe-Post")
+    }
+
+    fn parse(_: &str) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
+        Ok(Self)
+    }
+
+    fn display(&self) -> HeaderValue {
+        HeaderValue::new(Self::name(), "List-Unsubscribe=One-Click".to_owned())
+    }
+}
+
 /// Nobody's holiday notice answers it (RFC 3834).
 #[derive(Debug, Clone, Copy)]
 struct AutoSubmitted;
@@ -43,8 +81,23 @@ pub fn of(sender: &SmtpSender, email: &OutgoingEmail<'_>, recipient: Address) ->
             sender.from.email.domain()
         )))
         .header(AutoSubmitted);
-    if let Some(reply_to) = &sender.reply_to {
-        message = message.reply_to(reply_to.clone());
+    let of_program = email.wording.reply_to.as_ref().and_then(|address| {
+        // One that the mail client does not understand is left out.
+        Some(Mailbox::new(None, address.parse::<Address>().ok()?))
+    });
+    if let Some(reply_to) = of_program.or_else(|| sender.reply_to.clone()) {
+        message = message.reply_to(reply_to);
+    }
+    // An address that could begin a header of its own is left out: it is one of ours, and has none of these characters.
+    if let Some(link) = email.wording.unsubscribe.as_deref().filter(|link| is_plain(link)) {
+        message = message
+            .header(ListUnsubscribe(format!("<{link}>")))
+            .header(OneClick);
     }
     Ok(message.multipart(parts)?.formatted())
+}
+
+fn is_plain(link: &str) -> bool {
+    link.bytes()
+        .all(|byte| byte.is_ascii_graphic() && !b"<>".contains(&byte))
 }

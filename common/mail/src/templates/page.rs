@@ -12,17 +12,32 @@ const GROUND: &str = "#f6f7f5";
 const ACCENT: &str = "#0f6259";
 const FONT: &str = "-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif";
 const PRODUCT: &str = "Referral tracker";
+const NO_MORE: &str = "Get no more of these e-mails";
 
 enum Part {
+    /// In HTML only.
+    Logo {
+        of: String,
+        url: String,
+    },
+    Heading(String),
     Paragraph(String),
-    Fact { name: &'static str, value: String },
-    Button { label: &'static str, link: String },
+    Fact {
+        name: &'static str,
+        value: String,
+    },
+    Button {
+        label: &'static str,
+        link: String,
+    },
     Footnote(&'static str),
 }
 
 pub struct Page {
     subject: String,
     parts: Vec<Part>,
+    unsubscribe: Option<String>,
+    reply_to: Option<String>,
 }
 
 impl Page {
@@ -31,7 +46,33 @@ impl Page {
         Self {
             subject: one_line(&subject.into()),
             parts: Vec::new(),
+            unsubscribe: None,
+            reply_to: None,
         }
+    }
+
+    /// Of a program, if it has one.
+    pub fn logo(self, of: &str, url: Option<&str>) -> Self {
+        // Whatever was stored, nothing else is fetched.
+        match url.filter(|url| url.starts_with("https://")) {
+            Some(url) => self.with(Part::Logo {
+                of: one_line(of),
+                url: url.to_owned(),
+            }),
+            None => self,
+        }
+    }
+
+    /// Where answers go, if not to the installation's address.
+    pub fn reply_to(self, address: Option<&str>) -> Self {
+        Self {
+            reply_to: address.map(str::to_owned),
+            ..self
+        }
+    }
+
+    pub fn heading(self, text: &str) -> Self {
+        self.with(Part::Heading(one_line(text)))
     }
 
     pub fn paragraph(self, text: impl Into<String>) -> Self {
@@ -58,6 +99,14 @@ impl Page {
         self.with(Part::Footnote(text))
     }
 
+    /// The address where one click ends e-mails of this kind.
+    pub fn unsubscribe(self, link: String) -> Self {
+        Self {
+            unsubscribe: Some(link),
+            ..self
+        }
+    }
+
     fn with(mut self, part: Part) -> Self {
         self.parts.push(part);
         self
@@ -68,13 +117,19 @@ impl Page {
             text: self.text(),
             html: self.html(),
             subject: self.subject,
+            unsubscribe: self.unsubscribe,
+            reply_to: self.reply_to,
         }
     }
 
     fn text(&self) -> String {
         let mut text = format!("{}\n", self.subject);
         let mut after_fact = false;
-        for part in &self.parts {
+        for part in self
+            .parts
+            .iter()
+            .filter(|part| !matches!(part, Part::Logo { .. }))
+        {
             let is_fact = matches!(part, Part::Fact { .. });
             if !(is_fact && after_fact) {
                 text.push('\n');
@@ -82,11 +137,16 @@ impl Page {
             after_fact = is_fact;
             // Writing to a string cannot fail.
             let _ = match part {
+                Part::Logo { .. } => Ok(()),
+                Part::Heading(heading) => writeln!(text, "{heading}"),
                 Part::Paragraph(paragraph) => writeln!(text, "{paragraph}"),
                 Part::Fact { name, value } => writeln!(text, "{name}: {value}"),
                 Part::Button { label, link } => writeln!(text, "{label}:\n{link}"),
                 Part::Footnote(note) => writeln!(text, "{note}"),
             };
+        }
+        if let Some(link) = &self.unsubscribe {
+            let _ = write!(text, "\n{NO_MORE}:\n{link}\n");
         }
         let _ = write!(text, "\n-- \n{PRODUCT}\n");
         text
@@ -107,7 +167,16 @@ impl Page {
         for part in &self.parts {
             part.write_html(&mut html);
         }
-        html.push_str("</td></tr></table>\n</td></tr></table>\n</body>\n</html>\n");
+        html.push_str("</td></tr></table>\n");
+        if let Some(link) = &self.unsubscribe {
+            let link = escaped(link);
+            // Writing to a string cannot fail.
+            let _ = writeln!(
+                html,
+                "<p style=\"margin:16px 0 0;font-size:13px\"><a href=\"{link}\" style=\"color:{SOFT}\">{NO_MORE}</a></p>"
+            );
+        }
+        html.push_str("</td></tr></table>\n</body>\n</html>\n");
         html
     }
 }
@@ -116,6 +185,18 @@ impl Part {
     fn write_html(&self, html: &mut String) {
         // Writing to a string cannot fail.
         let _ = match self {
+            Self::Logo { of, url } => writeln!(
+                html,
+                "<p style=\"margin:0 0 12px\"><img src=\"{}\" alt=\"{}\" height=\"40\" style=\"height:40px;max-width:240px;\
+                 object-fit:contain;object-position:left\"></p>",
+                escaped(url),
+                escaped(of)
+            ),
+            Self::Heading(text) => writeln!(
+                html,
+                "<h2 style=\"margin:24px 0 8px;font-size:16px;overflow-wrap:anywhere\">{}</h2>",
+                escaped(text)
+            ),
             Self::Paragraph(text) => writeln!(
                 html,
                 "<p style=\"margin:0 0 16px;overflow-wrap:anywhere\">{}</p>",

@@ -1,5 +1,9 @@
+mod snapshots;
+
 use chrono::TimeDelta;
-use domain::email_content::EmailKind;
+use domain::email_content::{EmailKind, EndpointNotice, ProgramIdentity};
+use domain::money::{Cents, Currency};
+use domain::weekly_summary::{Figure, WeekLine};
 
 use super::*;
 
@@ -20,6 +24,7 @@ fn one_of_each(name: &str) -> Vec<EmailContent> {
         },
         EmailContent::PartnerInvitation {
             program: name.to_owned(),
+            identity: ProgramIdentity::default(),
             link: LINK.to_owned(),
             expires_at: noon(),
         },
@@ -44,10 +49,130 @@ fn one_of_each(name: &str) -> Vec<EmailContent> {
             invited_to: name.to_owned(),
             account_link: ACCOUNT.to_owned(),
         },
+        weekly_summary(name),
+        EmailContent::AddressVerification {
+            link: LINK.to_owned(),
+            expires_at: noon(),
+        },
+        program_notice(name, 2),
     ];
     let kinds: Vec<EmailKind> = all.iter().map(EmailContent::kind).collect();
     assert_eq!(kinds, EmailKind::ALL, "one of each");
     all
+}
+
+fn weekly_summary(name: &str) -> EmailContent {
+    let figure = |count, cents| Figure {
+        count,
+        cents: Cents::new(cents),
+    };
+    let line = |currency, adjusted| WeekLine {
+        program: name.to_owned(),
+        identity: ProgramIdentity::default(),
+        currency: Currency::parse(currency).unwrap(),
+        earned: figure(3, 4_500),
+        approved: figure(1, 1_005),
+        adjusted,
+        reversed: figure(0, 0),
+        paid: figure(1, 12_345),
+    };
+    EmailContent::WeeklySummary {
+        first_day: "2026-02-23".parse().unwrap(),
+        last_day: "2026-03-01".parse().unwrap(),
+        lines: vec![line("EUR", figure(0, 0)), line("USD", figure(2, -250))],
+        commissions_link: "https://referrals.example/app/partner/commissions".to_owned(),
+        unsubscribe_link: "https://referrals.example/unsubscribe".to_owned(),
+    }
+}
+
+#[test]
+fn a_week_is_told_program_by_program_and_can_be_ended() {
+    let wording = wording(&weekly_summary("Shop"), Some("token"));
+    assert_eq!(wording.subject, "Your week: 23 February to 1 March 2026");
+    assert_eq!(
+        wording.text,
+        "Your week: 23 February to 1 March 2026\n\n\
+         This is what your partner programs gave. Days are those of UTC.\n\n\
+         Shop, EUR\n\n\
+         Earned: 45.00 EUR, 3 commissions\n\
+         Approved: 10.05 EUR, 1 commission\n\
+         Paid to you: 123.45 EUR, 1 payout\n\n\
+         Shop, USD\n\n\
+         Earned: 45.00 USD, 3 commissions\n\
+         Approved: 10.05 USD, 1 commission\n\
+         Adjusted: −2.50 USD, 2 changes\n\
+         Paid to you: 123.45 USD, 1 payout\n\n\
+         See your commissions:\nhttps://referrals.example/app/partner/commissions\n\n\
+         Get no more of these e-mails:\nhttps://referrals.example/unsubscribe/token\n\n\
+         -- \nReferral tracker\n"
+    );
+    let link = "https://referrals.example/unsubscribe/token";
+    assert_eq!(wording.unsubscribe.as_deref(), Some(link));
+    assert!(
+        wording.html.contains(&format!("href=\"{link}\"")),
+        "{}",
+        wording.html
+    );
+}
+
+fn program_notice(name: &str, endpoints: usize) -> EmailContent {
+    let endpoint = |at| EndpointNotice {
+        host: format!("hooks{at}.example"),
+        gone: at == 0,
+    };
+    EmailContent::ProgramNotice {
+        program: name.to_owned(),
+        endpoints: (0..endpoints).map(endpoint).collect(),
+        to_review: 3,
+        stuck: 0,
+        endpoints_link: "https://referrals.example/app/programs/1/webhooks".to_owned(),
+        events_link: "https://referrals.example/app/programs/1/processor".to_owned(),
+    }
+}
+
+#[test]
+fn a_notice_names_some_endpoints_and_counts_the_others() {
+    let text = wording(&program_notice("Shop", 12), None).text;
+    assert!(
+        text.contains(
+            "Endpoint: hooks0.example: it answered 410 Gone\nEndpoint: hooks1.example: every attempt"
+        ),
+        "{text}"
+    );
+    assert!(
+        text.contains("hooks9.example") && !text.contains("hooks10.example") && text.contains("Others: 2\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("To review: 3\n") && !text.contains("Could not"),
+        "{text}"
+    );
+    let text = wording(&program_notice("Shop", 0), None).text;
+    assert!(!text.contains("webhook endpoints"), "{text}");
+}
+
+#[test]
+fn a_programs_logo_is_the_one_picture_and_answers_go_to_it() {
+    let content = |logo_url: &str| EmailContent::PartnerInvitation {
+        program: "Shop \"<b>\"".to_owned(),
+        identity: ProgramIdentity {
+            logo_url: Some(logo_url.to_owned()),
+            reply_to: Some("partners@shop.example".to_owned()),
+        },
+        link: LINK.to_owned(),
+        expires_at: noon(),
+    };
+    let wording = |logo_url| wording(&content(logo_url), Some("affi_token"));
+    let of_shop = wording("https://shop.example/logo.png?a=1&b=\"");
+    assert_eq!(of_shop.reply_to.as_deref(), Some("partners@shop.example"));
+    let picture =
+        "<img src=\"https://shop.example/logo.png?a=1&amp;b=&quot;\" alt=\"Shop &quot;&lt;b&gt;&quot;\" ";
+    assert!(of_shop.html.contains(picture), "{}", of_shop.html);
+    assert_eq!(of_shop.html.matches("src=").count(), 1);
+    assert!(!of_shop.text.contains("logo.png"), "{}", of_shop.text);
+    for other in ["http://shop.example/logo.png", "javascript:alert(1)", ""] {
+        assert!(!wording(other).html.contains("<img"), "{other}");
+    }
 }
 
 #[test]
@@ -91,7 +216,9 @@ fn names_of_people_are_text_and_nothing_else() {
 #[test]
 fn nothing_is_loaded_and_every_link_is_ours() {
     for content in one_of_each("Acme") {
-        let Wording { subject, text, html } = wording(&content, Some("affr_token"));
+        let Wording {
+            subject, text, html, ..
+        } = wording(&content, Some("affr_token"));
         assert!(!subject.is_empty() && text.starts_with(&subject), "{text}");
         for loading in ["<img", "<script", "<link", "src=", "url(", "@import"] {
             assert!(!html.contains(loading), "{loading} in {html}");

@@ -159,7 +159,10 @@ fn a_secret_comes_from_the_file_its_variable_names() {
         ("CLICK_ID_KEYS_FILE", keys.path()),
     ];
     let config = settings(&["--email-hash-key", "--click-id-keys"], &[], &files).unwrap();
-    assert_eq!(config.keys.email_hash_key, [SecretKey::new([0x0c; 32])]);
+    assert_eq!(
+        config.keys.email_hash.email_hash_key,
+        [SecretKey::new([0x0c; 32])]
+    );
     assert_eq!(
         config.keys.click_id_keys,
         [SecretKey::new([0x0f; 32]), SecretKey::new([0xa0; 32])]

@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use serde_json::Value;
 use sqlx::types::Json;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
+use crate::batch::{array_literal, unnest};
 use crate::error::{StorageError, StorageResult};
 use domain::account::EmailAddress;
 use domain::email_content::EmailContent;
@@ -53,6 +55,41 @@ pub async fn add(connection: &mut PgConnection, new: &NewEmail<'_>) -> StorageRe
     .execute(connection)
     .await?;
     Ok(added.rows_affected() == 1)
+}
+
+/// Writes a batch of e-mails that nobody outside causes, so that none is one too many; returns how many will be sent. An address that is stopped
+/// gets none.
+pub async fn add_batch(connection: &mut PgConnection, emails: &[NewEmail<'_>]) -> StorageResult<u64> {
+    if emails.is_empty() {
+        return Ok(0);
+    }
+    let contents = emails
+        .iter()
+        .map(|new| serde_json::to_value(new.content))
+        .collect::<Result<Vec<Value>, _>>()
+        .map_err(|error| sqlx::Error::Encode(error.into()))?;
+    let rows: Vec<_> = emails.iter().zip(&contents).collect();
+    let added = unnest!(
+        query,
+        "INSERT INTO emails (message_id, kind, recipient, recipient_hash, content, token_sealed, created_at, expires_at, due_at)
+         SELECT n.message_id, n.kind, n.recipient, n.hashes[1], n.content, n.token_sealed, n.created_at, n.expires_at, n.created_at
+         FROM (SELECT message_id, kind, recipient, hashes::text[], content, token_sealed, created_at, expires_at
+               FROM UNNEST($1::uuid[], $2::text[], $3::text[], $4::text[], $5::jsonb[], $6::bytea[], $7::timestamptz[], $8::timestamptz[])
+                    AS b (message_id, kind, recipient, hashes, content, token_sealed, created_at, expires_at)) n
+         WHERE NOT EXISTS (SELECT FROM stopped_addresses s WHERE s.recipient_hash = ANY(n.hashes))",
+        (new, content) in rows =>
+            message_ids: Uuid = new.message_id,
+            kinds: &str = new.content.kind().as_str(),
+            recipients: &str = new.recipient.as_str(),
+            hashes: String = array_literal(texts(new.recipient_hashes)),
+            contents: &Value = content,
+            tokens: Option<&[u8]> = new.token_sealed,
+            created: DateTime<Utc> = new.created_at,
+            expire: DateTime<Utc> = new.expires_at
+    )
+    .execute(connection)
+    .await?;
+    Ok(added.rows_affected())
 }
 
 /// An e-mail to be sent.

@@ -145,6 +145,52 @@ pub async fn verify(
     Ok(verified.rows_affected() == 1)
 }
 
+/// Which e-mails a user wants, of those that can be ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WantedEmails {
+    /// A partner's summary of each week.
+    pub weekly_summary: bool,
+    /// A member's notices about programs.
+    pub program_notices: bool,
+}
+
+pub async fn wanted_emails(connection: &mut PgConnection, user_id: UserId) -> StorageResult<WantedEmails> {
+    let wanted = sqlx::query_as!(
+        WantedEmails,
+        "SELECT weekly_summary, program_notices FROM users WHERE id = $1",
+        user_id.get(),
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(wanted)
+}
+
+/// `None` leaves what there is. Returns what is wanted from now on, and whether that is something else than before.
+pub async fn want_emails(
+    connection: &mut PgConnection,
+    user_id: UserId,
+    weekly_summary: Option<bool>,
+    program_notices: Option<bool>,
+) -> StorageResult<(WantedEmails, bool)> {
+    let row = sqlx::query!(
+        r#"WITH before AS (SELECT weekly_summary, program_notices FROM users WHERE id = $1 FOR UPDATE)
+           UPDATE users u SET weekly_summary = coalesce($2, u.weekly_summary), program_notices = coalesce($3, u.program_notices)
+           FROM before b WHERE u.id = $1
+           RETURNING u.weekly_summary, u.program_notices,
+                     (u.weekly_summary, u.program_notices) IS DISTINCT FROM (b.weekly_summary, b.program_notices) AS "changed!""#,
+        user_id.get(),
+        weekly_summary,
+        program_notices,
+    )
+    .fetch_one(connection)
+    .await?;
+    let wanted = WantedEmails {
+        weekly_summary: row.weekly_summary,
+        program_notices: row.program_notices,
+    };
+    Ok((wanted, row.changed))
+}
+
 /// Suspends a user, or reactivates them. Their sessions are [`revoked`](crate::people::sessions::revoke_all) by the caller.
 pub async fn set_suspended(
     connection: &mut PgConnection,

@@ -10,6 +10,7 @@ use crate::error::{StorageError, StorageResult};
 use crate::program::policies::PolicyColumns;
 use domain::attribution::{AttributionModel, AttributionWindow};
 use domain::commission::{HoldPeriod, Policy, SelfReferrals};
+use domain::email_content::ProgramIdentity;
 use domain::ids::ProgramId;
 use domain::lead::LeadAuth;
 use domain::outbound_event::WantedEvents;
@@ -125,4 +126,19 @@ pub async fn excluding_bots(connection: &mut PgConnection, ids: &[i64]) -> Stora
         .fetch_all(connection)
         .await?;
     Ok(excluding.into_iter().map(ProgramId::new).collect())
+}
+
+/// What e-mails to partners have of a program's own.
+pub async fn identity(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+) -> StorageResult<ProgramIdentity> {
+    let identity = sqlx::query_as!(
+        ProgramIdentity,
+        "SELECT logo_url, reply_to_email AS reply_to FROM programs WHERE id = $1",
+        program_id.get(),
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(identity.unwrap_or_default())
 }

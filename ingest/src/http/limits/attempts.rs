@@ -43,6 +43,16 @@ impl Limits {
         self.spend_on_account("password_reset", client, account).await
     }
 
+    /// Counts a request for a link that verifies one's address, by address and by account.
+    pub async fn spend_address_verification(
+        &self,
+        client: Option<ClientAddress>,
+        user_id: UserId,
+    ) -> Result<(), ApiError> {
+        self.spend_on_account("address_verification", client, &format!("user:{user_id}"))
+            .await
+    }
+
     async fn spend_on_account(
         &self,
         what: &str,

@@ -15,6 +15,7 @@ use storage::invitations::{self, OpenInvitation, Purpose};
 use storage::users::{self, NewUser, User};
 use storage::{members, partners, workspaces};
 
+use super::address_verification;
 use super::open_session::{SignInMethod, SignedInAnswer, sign_in_by};
 use crate::http::client_address::ClientAddress;
 use crate::management::advertiser::workspace::invitations::MEMBER_ALREADY;
@@ -146,6 +147,7 @@ pub async fn accept(State(app): State<App>, source: Source, body: RequestBody) -
         Guest::Known(user, _) => (user, SignInMethod::Password),
         Guest::New { name, password_hash } => {
             let user = register(&mut transaction, &invitation, &name, &password_hash).await?;
+            address_verification::send_link(&app, &mut transaction, &user).await?;
             (user, SignInMethod::NewAccount)
         }
     };

@@ -10,9 +10,11 @@ use domain::management_key::KeySettings;
 use domain::name::Name;
 use domain::permission::{Permission, ProgramPermissions, ProgramScope, Role, Scopes};
 use domain::program::{ProgramSettings, ProgramStatus, Slug};
+use domain::sealed::SealingKeys;
 use domain::text::Text;
 use domain::token::{ManagementKey, ProgramToken, SessionToken};
 use domain::tracking_token::TokenScopes;
+use domain::unsubscribe::unsubscribe_token;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 use storage::audit_log::{self, AuditActor, NewAuditEntry};
@@ -364,6 +366,9 @@ impl Making<'_> {
                 self.marker, partner.partner_id
             ))
             .await;
+        let keys = SealingKeys::new(&[0x33; 32], &[]);
+        let unsubscribes = unsubscribe_token(&keys, user_id, rand::random()).unwrap();
+        self.put("token", unsubscribes);
         self.put("partner_id", partner.partner_id.get());
         self.put("partner_program_id", partner.membership.get());
         self.put("referral_link_id", partner.link.get());

@@ -157,3 +157,60 @@ async fn neither_logs_nor_rows_show_what_a_link_holds() {
         assert!(!logged.contains(secret), "{secret} in the logs");
     }
 }
+
+/// E-mails to partners bear the program's logo, and answers go to the program.
+#[tokio::test]
+async fn a_programs_own_logo_and_address_are_checked_where_they_are_set() {
+    let (stack, mail) = with_mail().await;
+    let acme = stack.workspace("acme").await;
+    let program = Managed::new(&stack, &acme, "Shop").await;
+    let path = format!("/api/advertiser/affiliate-programs/{}", program.id);
+    let logo = "logo_url must be an https: address of a picture, without user and password, of at most 500 characters";
+    for (refused, why) in [
+        (json!({ "logo_url": "http://shop.example/logo.png" }), logo),
+        (json!({ "logo_url": "javascript:alert(1)" }), logo),
+        (
+            json!({ "logo_url": format!("https://shop.example/{}", "a".repeat(500)) }),
+            logo,
+        ),
+        (json!({ "logo_url": 7 }), "logo_url must be a string"),
+        (
+            json!({ "reply_to_email": "nobody" }),
+            "reply_to_email must be an e-mail address",
+        ),
+        (
+            json!({ "reply_to_email": "a@shop.example\r\nBcc: mallory@evil.example" }),
+            "reply_to_email must be an e-mail address",
+        ),
+    ] {
+        let answer = stack.put(&path, &program.owner.token, refused).await;
+        answer.refused(400, why);
+    }
+    assert_eq!(
+        stack
+            .count("programs WHERE logo_url IS NOT NULL OR reply_to_email IS NOT NULL")
+            .await,
+        0
+    );
+    let wanted =
+        json!({ "logo_url": "https://shop.example/logo.png", "reply_to_email": "Partners@shop.example" });
+    let changed = stack.put(&path, &program.owner.token, wanted).await;
+    assert_eq!(changed.status, StatusCode::OK, "{changed:?}");
+    assert_eq!(changed.body["data"]["reply_to_email"], "partners@shop.example");
+    program.partner(&stack, "ada@letters.example", "approved").await;
+    let invitation = mail
+        .received(&stack, "ada@letters.example", "partner of Shop")
+        .await;
+    assert_eq!(invitation.header("Reply-To"), "partners@shop.example");
+    assert!(
+        invitation
+            .html()
+            .contains("<img src=\"https://shop.example/logo.png\" alt=\"Shop\""),
+        "{}",
+        invitation.html()
+    );
+    // Others are the installation's own.
+    let sign_in = mail.received(&stack, OWNER, "New sign-in").await;
+    assert_eq!(sign_in.header("Reply-To"), "");
+    assert!(!sign_in.html().contains("<img"));
+}

@@ -62,6 +62,7 @@ export type Data_LoginInspected = { 'data': { 'user_code': string; 'address'?: s
 export type Data_MarkedRead = { 'data': { 'marked': number } };
 export type Data_MemberView = { 'data': { 'id': number; 'user_id': number; 'name': string; 'email': string; 'role': string; 'verified': boolean; 'second_factor': boolean; 'permissions': Record<string, Array<string>>; 'createdAt': string } };
 export type Data_NewToken = { 'data': { 'api_token': string; 'api_token_masked': string } };
+export type Data_NotificationSettingsView = { 'data': { 'emails_are_sent': boolean; 'weekly_summary': boolean; 'program_notices': boolean } };
 export type Data_PartnerLinkView = { 'data': { 'id': number; 'program_id': number; 'program_name': string; 'short_code': string; 'status': string; 'clicks': number; 'last_clicked'?: string | null; 'createdAt': string; 'updatedAt': string } };
 export type Data_PartnerView = { 'data': { 'id': number; 'partner_id'?: number | null; 'name'?: string | null; 'email'?: string | null; 'has_account': boolean; 'status': string; 'clicks': number; 'last_clicked'?: string | null; 'balances': Array<BalanceView>; 'createdAt': string; 'updatedAt': string } };
 export type Data_PasskeyView = { 'data': { 'id': number; 'name': string; 'created_at': string; 'last_used_at'?: string | null } };
@@ -85,6 +86,8 @@ export type Data_Vec_PasskeyView = { 'data': Array<{ 'id': number; 'name': strin
 export type Data_Vec_ProcessorCustomer = { 'data': Array<{ 'processor_customer_id': string; 'customer_key'?: string | null; 'click_id'?: string | null; 'bound_at': string; 'contested_at'?: string | null }> };
 export type Data_Vec_SessionView = { 'data': Array<{ 'id': number; 'kind': string; 'current': boolean; 'workspace_id'?: number | null; 'user_agent'?: string | null; 'address'?: string | null; 'country'?: string | null; 'created_at': string; 'last_used_at'?: string | null; 'ends_at': string }> };
 export type Data_Vec_TokenView = { 'data': Array<{ 'id'?: number | null; 'kind': string; 'name'?: string | null; 'api_token_masked': string; 'scopes': Array<string>; 'rotate_by'?: string | null; 'created_at': string; 'created_by'?: string | null; 'last_used_at'?: string | null }> };
+export type Data_VerificationInspected = { 'data': { 'email': string; 'expires_at': string } };
+export type Data_VerificationRequested = { 'data': { 'emailed': boolean } };
 export type Data_WorkspaceView = { 'data': { 'id': number; 'name': string; 'role': string; 'second_factor_required': boolean } };
 export type DayView = { 'date': string; 'period': string; 'clicks': number; 'leads': number; 'conversions': number; 'revenue': number; 'partners': number; 'sales': number; 'commission': number };
 export type DeductionView = { 'commission_id': number; 'deducted_cents': number; 'currency': string; 'status': string; 'refund_reason'?: string | null };
@@ -167,6 +170,8 @@ export type NewPolicyRequest = { 'product_id'?: string | null; 'commission_type'
 export type NewProgramRequest = (ProgramChanges) & ({ 'workspace_id'?: number | null });
 export type NewToken = { 'api_token': string; 'api_token_masked': string };
 export type NewTokenRequest = { 'name': string; 'scopes': Array<string> };
+export type NotificationSettingsChanges = { 'weekly_summary'?: boolean | null; 'program_notices'?: boolean | null };
+export type NotificationSettingsView = { 'emails_are_sent': boolean; 'weekly_summary': boolean; 'program_notices': boolean };
 export type NotificationView = { 'id': number; 'program_id': number; 'kind': string; 'message': string; 'deduction'?: DeductionView | null; 'read_at'?: string | null; 'createdAt': string };
 export type OlderLeadAnswer = (LeadAnswer) & ({ 'customer_code': string | null });
 export type OlderLeadRequest = { 'customer_code'?: string | null; 'user_id'?: string | number | null; 'email'?: string | null; 'event_name'?: string | null; 'additional_data'?: AdditionalFields | null };
@@ -201,7 +206,7 @@ export type PreviousPeriod = { 'dateFrom': string; 'dateTo': string };
 export type ProcessorCustomer = { 'processor_customer_id': string; 'customer_key'?: string | null; 'click_id'?: string | null; 'bound_at': string; 'contested_at'?: string | null };
 export type ProcessorCustomerNamed = { 'processor_customer_id': string; 'customer_key'?: string | number | null; 'click_id'?: string | null };
 export type ProcessorEventNeedsReview = { 'program_id': number; 'processor_event_id': string; 'kind': string; 'state': string; 'reason'?: string | null; 'received_at': string };
-export type ProgramChanges = { 'name'?: string | null; 'slug'?: string | null; 'description'?: string | null; 'domain'?: string | null; 'currency'?: string | null; 'attribution_model'?: string | null; 'attribution_window_days'?: number | null; 'cookie_window_days'?: number | null; 'lead_auth'?: string | null; 'hold_days'?: number | null; 'needs_approval'?: string | null; 'self_referrals'?: string | null; 'exclude_bots'?: boolean | null };
+export type ProgramChanges = { 'name'?: string | null; 'slug'?: string | null; 'description'?: string | null; 'domain'?: string | null; 'currency'?: string | null; 'attribution_model'?: string | null; 'attribution_window_days'?: number | null; 'cookie_window_days'?: number | null; 'lead_auth'?: string | null; 'hold_days'?: number | null; 'needs_approval'?: string | null; 'self_referrals'?: string | null; 'exclude_bots'?: boolean | null; 'logo_url'?: string | null; 'reply_to_email'?: string | null };
 export type ProgramStatus = { 'program_id': string; 'name': string; 'domain': string | null; 'dns_verified': boolean; 'stripe_connected': boolean; 'stripe_charges_enabled'?: boolean; 'recent_events': RecentEvents; 'active_partners': number; 'pending_commissions': number };
 export type ProgramSummary = (FiguresView) & ({ 'program_id': number; 'name': string; 'status': string });
 export type ProgramView = (SettingsView) & (PaysView) & ({ 'id': number; 'workspace_id': number; 'status': string; 'api_token_masked': string; 'key_rotate_by'?: string | null; 'publishedAt'?: string | null; 'createdAt': string; 'updatedAt': string });
@@ -238,7 +243,7 @@ export type SaleRequest = { 'transaction_id'?: string | null; 'amount_cents'?: n
 export type SecondFactorView = { 'enabled_at': string; 'recovery_codes_left': number };
 export type SecretShown = { 'uri': string; 'secret': string };
 export type SessionView = { 'id': number; 'kind': string; 'current': boolean; 'workspace_id'?: number | null; 'user_agent'?: string | null; 'address'?: string | null; 'country'?: string | null; 'created_at': string; 'last_used_at'?: string | null; 'ends_at': string };
-export type SettingsView = { 'name': string; 'slug': string; 'description'?: string | null; 'domain'?: string | null; 'currency': string; 'attribution_model': string; 'attribution_window_days': number; 'cookie_window_days': number; 'lead_auth'?: string | null; 'hold_days': number; 'needs_approval': string; 'self_referrals': string; 'exclude_bots': boolean };
+export type SettingsView = { 'name': string; 'slug': string; 'description'?: string | null; 'domain'?: string | null; 'currency': string; 'attribution_model': string; 'attribution_window_days': number; 'cookie_window_days': number; 'lead_auth'?: string | null; 'hold_days': number; 'needs_approval': string; 'self_referrals': string; 'exclude_bots': boolean; 'logo_url'?: string | null; 'reply_to_email'?: string | null };
 export type SignInOptions = { 'password_reset': boolean };
 export type SignInRequest = { 'identifier': string; 'password': string; 'code'?: string | null };
 export type SignedInAnswer = { 'jwt': string; 'user': UserView };
@@ -267,6 +272,9 @@ export type TrackingStatus = { 'programId': string; 'stepStatuses': StepStatuses
 export type Trend = { 'trend': number; 'trendDirection': string };
 export type Unauthorized = PlatformError | KeyRetired;
 export type UserView = { 'id': number; 'email': string; 'name': string; 'kind': string; 'verified': boolean };
+export type VerificationInspected = { 'email': string; 'expires_at': string };
+export type VerificationRequested = { 'emailed': boolean };
+export type VerificationToken = { 'token': string };
 export type WorkspaceChanges = { 'name'?: string | null; 'second_factor_required'?: boolean | null };
 export type WorkspaceView = { 'id': number; 'name': string; 'role': string; 'second_factor_required': boolean };
 
@@ -291,10 +299,17 @@ export interface Operations {
   'POST /api/auth/password-reset': { path: undefined; query: undefined; body: ResetRequest; answer: Data_ResetRequested };
   'POST /api/auth/password-reset/inspect': { path: undefined; query: undefined; body: ResetToken; answer: Data_ResetInspected };
   'POST /api/auth/password-reset/complete': { path: undefined; query: undefined; body: CompleteRequest; answer: undefined };
+  'POST /api/auth/address-verification/inspect': { path: undefined; query: undefined; body: VerificationToken; answer: Data_VerificationInspected };
+  'POST /api/auth/address-verification/complete': { path: undefined; query: undefined; body: VerificationToken; answer: undefined };
   'POST /api/auth/invitations/inspect': { path: undefined; query: undefined; body: InspectRequest; answer: Data_InvitationInspected };
   'POST /api/auth/invitations/accept': { path: undefined; query: undefined; body: AcceptRequest; answer: SignedInAnswer };
+  'GET /unsubscribe/{token}': { path: { 'token': string }; query: undefined; body: undefined; answer: string };
+  'POST /unsubscribe/{token}': { path: { 'token': string }; query: undefined; body: undefined; answer: string };
   'POST /api/auth/confirm-password': { path: undefined; query: undefined; body: PasswordAgain; answer: undefined };
   'GET /api/users/me': { path: undefined; query: undefined; body: undefined; answer: MeAnswer };
+  'POST /api/users/me/address-verification': { path: undefined; query: undefined; body: undefined; answer: Data_VerificationRequested };
+  'GET /api/users/me/notification-settings': { path: undefined; query: undefined; body: undefined; answer: Data_NotificationSettingsView };
+  'PATCH /api/users/me/notification-settings': { path: undefined; query: undefined; body: NotificationSettingsChanges; answer: Data_NotificationSettingsView };
   'GET /api/users/me/sessions': { path: undefined; query: undefined; body: undefined; answer: Data_Vec_SessionView };
   'DELETE /api/users/me/sessions': { path: undefined; query: undefined; body: undefined; answer: undefined };
   'DELETE /api/users/me/sessions/{session_id}': { path: { 'session_id': number }; query: undefined; body: undefined; answer: undefined };

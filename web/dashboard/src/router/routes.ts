@@ -36,6 +36,8 @@ export const ROUTES = {
   invitation: '/invitation',
   /** From an e-mail. Its token is behind the `#`. */
   passwordReset: '/password-reset',
+  /** From an e-mail. Its token is behind the `#`. */
+  verifyAddress: '/verify-address',
   /** The path in older links. */
   olderInvitation: '/invitations/:token',
 } as const;

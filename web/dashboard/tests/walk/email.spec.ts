@@ -51,6 +51,24 @@ test('a partner is invited by e-mail, accepts, and replaces a forgotten password
   await page.getByLabel('Your name').fill('Ines');
   await page.getByLabel('Password').fill(PASSWORD);
   await page.getByRole('button', { name: 'Accept' }).click();
+  await expect(page.getByRole('button', { name: 'Sign out' })).toBeVisible();
+
+  await page.goto('/app/account');
+  await settled(page);
+  await expect(page.getByText('Your address is not confirmed yet.')).toBeVisible();
+  await judge(page, 'an account whose address is not confirmed');
+  await page.goto(await emailed(mail, email, 'Confirm your e-mail address', 'email-address-verification'));
+  await expect(page.getByText(email)).toBeVisible();
+  await judge(page, 'an address to confirm');
+  await page.screenshot({ path: `${pictures}/address-verification.png` });
+  await page.getByRole('button', { name: 'Confirm the address' }).click();
+  await expect(page.getByText('Your e-mail address is confirmed.')).toBeVisible();
+  await page.getByRole('link', { name: 'Go to your account' }).click();
+  await expect(page.getByText('Your address is confirmed.')).toBeVisible();
+  await page.getByLabel('A summary of each week').uncheck();
+  await expect(page.getByText('You will get no more of these e-mails.')).toBeVisible();
+  await page.reload();
+  await expect(page.getByLabel('A summary of each week')).not.toBeChecked();
   await page.getByRole('button', { name: 'Sign out' }).click();
 
   await page.getByRole('link', { name: 'Forgotten your password?' }).click();

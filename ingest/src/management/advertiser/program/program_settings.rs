@@ -1,11 +1,12 @@
 //! A program's settings as requests change them and answers show them.
 
 use chrono::{DateTime, Utc};
+use domain::account::EmailAddress;
 use domain::attribution::{AttributionModel, AttributionWindow};
 use domain::commission::{HoldPeriod, NeedsApproval, Policy, SelfReferrals};
 use domain::lead::LeadAuth;
 use domain::money::{BasisPoints, Currency};
-use domain::program::{CookieWindow, Domain, ProgramSettings, ProgramStatus, Slug};
+use domain::program::{CookieWindow, Domain, LogoUrl, ProgramSettings, ProgramStatus, Slug};
 use domain::text::Text;
 use domain::token::ProgramToken;
 use serde_json::Value;
@@ -63,6 +64,14 @@ pub struct ProgramChanges {
     #[serde(default, deserialize_with = "stated")]
     #[schema(value_type = Option<bool>)]
     exclude_bots: Option<Field<bool>>,
+    /// `https:` address of a picture in e-mails to partners. Whoever reads them fetches it from there.
+    #[serde(default, deserialize_with = "stated")]
+    #[schema(value_type = Option<String>, max_length = 500)]
+    logo_url: Option<Field<String>>,
+    /// Where answers to e-mails to partners go.
+    #[serde(default, deserialize_with = "stated")]
+    #[schema(value_type = Option<String>, max_length = 254)]
+    reply_to_email: Option<Field<String>>,
 }
 
 impl ProgramChanges {
@@ -133,6 +142,12 @@ impl ProgramChanges {
         if let Some(exclude_bots) = self.exclude_bots {
             settings.exclude_bots = exclude_bots.flag("exclude_bots")?;
         }
+        if let Some(logo_url) = self.logo_url {
+            settings.logo_url = logo_url.parsed("logo_url", LogoUrl::parse)?;
+        }
+        if let Some(reply_to) = self.reply_to_email {
+            settings.reply_to = reply_to.parsed("reply_to_email", EmailAddress::parse)?;
+        }
         Ok(settings)
     }
 }
@@ -176,6 +191,10 @@ pub struct SettingsView {
     /// `flag` or `refuse`.
     self_referrals: &'static str,
     exclude_bots: bool,
+    /// In e-mails to partners.
+    logo_url: Option<String>,
+    /// Where answers to e-mails to partners go.
+    reply_to_email: Option<String>,
 }
 
 /// The default policy in force; all null when there is none.
@@ -222,6 +241,8 @@ impl ProgramView {
                 needs_approval: NeedsApproval::None.as_str(),
                 self_referrals: SelfReferrals::Flag.as_str(),
                 exclude_bots: false,
+                logo_url: Some("https://shop.example/logo.png".to_owned()),
+                reply_to_email: None,
             },
             pays: PaysView {
                 commission_type: Some("cps_recurring"),
@@ -271,6 +292,11 @@ impl SettingsView {
             needs_approval: settings.needs_approval.as_str(),
             self_referrals: settings.self_referrals.as_str(),
             exclude_bots: settings.exclude_bots,
+            logo_url: settings.logo_url.as_ref().map(|url| url.as_str().to_owned()),
+            reply_to_email: settings
+                .reply_to
+                .as_ref()
+                .map(|address| address.as_str().to_owned()),
         }
     }
 }

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::account::EmailAddress;
-use domain::email_content::EmailContent;
+use domain::email_content::{EmailContent, ProgramIdentity};
 use domain::ids::{InvitationId, PartnerId, WorkspaceId};
 use domain::permission::Role;
 use domain::token::InvitationToken;
 use serde_json::{Map, Value};
 use sqlx::PgConnection;
 use storage::invitations::{self, MemberInvitation, NewInvitation, Purpose};
-use storage::members;
+use storage::{members, programs};
 
 use super::members::{read_permissions, read_role, shown};
 use crate::management::emails;
@@ -151,14 +151,24 @@ async fn invite<C: Caller, On: Send>(
     let mut link = InvitationLink::new(&write.app, &token, new.expires_at);
     if write.app.emails.are_on() {
         let name = invitations::target_name(&mut write.db, invitation_id).await?;
-        let content = content(&write.app, purpose, name, new.expires_at);
+        let identity = match purpose {
+            Purpose::Member { .. } => ProgramIdentity::default(),
+            Purpose::Partner { program_id, .. } => programs::identity(&mut write.db, *program_id).await?,
+        };
+        let content = content(&write.app, purpose, (name, identity), new.expires_at);
         let token = Some(token.expose());
         link.emailed = emails::write(&write.app, &mut write.db, email, &content, token).await?;
     }
     Ok((invitation_id, link))
 }
 
-fn content(app: &App, purpose: &Purpose, name: String, expires_at: DateTime<Utc>) -> EmailContent {
+/// Of the workspace, or of the program with its identity.
+fn content(
+    app: &App,
+    purpose: &Purpose,
+    (name, identity): (String, ProgramIdentity),
+    expires_at: DateTime<Utc>,
+) -> EmailContent {
     let link = emails::link(app, PAGE);
     match purpose {
         Purpose::Member { .. } => EmailContent::MemberInvitation {
@@ -168,6 +178,7 @@ fn content(app: &App, purpose: &Purpose, name: String, expires_at: DateTime<Utc>
         },
         Purpose::Partner { .. } => EmailContent::PartnerInvitation {
             program: name,
+            identity,
             link,
             expires_at,
         },

@@ -1,0 +1,102 @@
+//! A partner's week: what each program gave, currency by currency.
+
+use chrono::{DateTime, Datelike, Days, NaiveDate, NaiveTime, TimeDelta, Utc};
+use serde::{Deserialize, Serialize};
+
+use super::email_content::ProgramIdentity;
+use crate::money::{Cents, Currency};
+
+/// After its end, a week is told of no earlier: what was committed late is in it, too. People get it on Monday morning.
+const TOLD_AFTER: TimeDelta = TimeDelta::hours(6);
+
+/// From Monday to Sunday, UTC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Week {
+    pub monday: NaiveDate,
+    pub sunday: NaiveDate,
+}
+
+impl Week {
+    /// The last week that is over, once it is time to tell of it.
+    pub fn to_tell(now: DateTime<Utc>) -> Option<Self> {
+        let today = (now - TOLD_AFTER).date_naive();
+        let since_monday = u64::from(today.weekday().num_days_from_monday());
+        let monday = today.checked_sub_days(Days::new(since_monday + 7))?;
+        let sunday = monday.checked_add_days(Days::new(6))?;
+        Some(Self { monday, sunday })
+    }
+
+    /// Its first instant.
+    pub const fn start(self) -> DateTime<Utc> {
+        self.monday.and_time(NaiveTime::MIN).and_utc()
+    }
+
+    /// The first instant after it.
+    pub fn end(self) -> DateTime<Utc> {
+        self.start() + TimeDelta::days(7)
+    }
+}
+
+/// How many, and their sum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Figure {
+    pub count: i64,
+    pub cents: Cents,
+}
+
+impl Figure {
+    pub const fn is_nothing(self) -> bool {
+        self.count == 0
+    }
+}
+
+/// What one program gave in one currency.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WeekLine {
+    /// Of the program.
+    pub program: String,
+    #[serde(flatten)]
+    pub identity: ProgramIdentity,
+    pub currency: Currency,
+    /// Commissions that were created.
+    pub earned: Figure,
+    pub approved: Figure,
+    /// Changed or added by hand; the sum may be below zero.
+    pub adjusted: Figure,
+    /// Taken back: how much, above zero.
+    pub reversed: Figure,
+    /// Payouts.
+    pub paid: Figure,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> DateTime<Utc> {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_week_is_told_from_monday_morning_to_the_next() {
+        // A Monday.
+        for (now, monday) in [
+            ("2026-03-02T05:59:59Z", "2026-02-16"),
+            ("2026-03-02T06:00:00Z", "2026-02-23"),
+            ("2026-03-08T23:00:00Z", "2026-02-23"),
+            ("2026-03-09T05:59:59Z", "2026-02-23"),
+            ("2026-03-09T06:00:00Z", "2026-03-02"),
+        ] {
+            let week = Week::to_tell(at(now)).unwrap();
+            assert_eq!(week.monday.to_string(), monday, "{now}");
+            assert_eq!(week.sunday - week.monday, TimeDelta::days(6));
+        }
+    }
+
+    #[test]
+    fn a_week_has_seven_whole_days() {
+        let week = Week::to_tell(at("2026-03-02T06:00:00Z")).unwrap();
+        assert_eq!(week.start(), at("2026-02-23T00:00:00Z"));
+        assert_eq!(week.end(), at("2026-03-02T00:00:00Z"));
+    }
+}

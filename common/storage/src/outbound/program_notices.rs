@@ -1,0 +1,176 @@
+//! `program_notices`: what in a program needs its owners, told once, and no more often than once a day.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use sqlx::PgConnection;
+
+use crate::error::{StorageError, StorageResult};
+use domain::account::EmailAddress;
+use domain::ids::ProgramId;
+use domain::webhook_endpoint::DisabledReason;
+
+/// A program is told of no sooner after the notice before.
+const ONE_EACH: TimeDelta = TimeDelta::days(1);
+/// Events are told of this long after they came: what comes with them is told in the same notice.
+const GATHERED: TimeDelta = TimeDelta::minutes(10);
+
+/// A webhook endpoint that was disabled by the service.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoticedEndpoint {
+    pub url: String,
+    pub reason: DisabledReason,
+}
+
+/// What happened in a program since the notice before.
+#[derive(Debug)]
+pub struct ProgramNotice {
+    pub program_id: ProgramId,
+    pub program: String,
+    /// Who sees the program's notifications, has shown that the address is theirs, and wants these e-mails.
+    pub recipients: Vec<EmailAddress>,
+    pub endpoints: Vec<NoticedEndpoint>,
+    /// Events of its payment processor that a person must decide about.
+    pub to_review: i64,
+    /// Events that could not be handled.
+    pub stuck: i64,
+}
+
+/// Takes what is to be told now, of at most `limit` programs; in one transaction with the e-mails. Two processes are one after the other: the
+/// second one finds that the first has written the program's notice.
+pub async fn take(
+    connection: &mut PgConnection,
+    now: DateTime<Utc>,
+    limit: i64,
+) -> StorageResult<Vec<ProgramNotice>> {
+    let programs = due_programs(connection, now, limit).await?;
+    if programs.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut endpoints = take_endpoints(connection, &programs, now).await?;
+    let mut events = take_events(connection, &programs, now).await?;
+    let mut recipients = recipients(connection, &programs).await?;
+    let names = sqlx::query!(
+        "SELECT id, name FROM programs WHERE id = ANY($1) ORDER BY id",
+        &programs
+    )
+    .fetch_all(connection)
+    .await?;
+    let notices = names.into_iter().map(|row| {
+        let (to_review, stuck) = events.remove(&row.id).unwrap_or_default();
+        ProgramNotice {
+            program_id: ProgramId::new(row.id),
+            program: row.name,
+            recipients: recipients.remove(&row.id).unwrap_or_default(),
+            endpoints: endpoints.remove(&row.id).unwrap_or_default(),
+            to_review,
+            stuck,
+        }
+    });
+    Ok(notices.collect())
+}
+
+/// Marks the programs that something is to be told of, ascending.
+async fn due_programs(
+    connection: &mut PgConnection,
+    now: DateTime<Utc>,
+    limit: i64,
+) -> StorageResult<Vec<i64>> {
+    let due = sqlx::query_scalar!(
+        "INSERT INTO program_notices AS n (program_id, written_at)
+         SELECT c.program_id, $1
+         FROM (SELECT program_id FROM processor_events
+               WHERE state IN ('review', 'stuck') AND noticed_at IS NULL AND program_id IS NOT NULL AND received_at <= $3
+               UNION
+               SELECT program_id FROM webhook_endpoints
+               WHERE disabled_reason IN ('gone', 'failing') AND (noticed_at IS NULL OR noticed_at < disabled_at)) c
+         WHERE NOT EXISTS (SELECT FROM program_notices b WHERE b.program_id = c.program_id AND b.written_at > $2)
+         ORDER BY c.program_id LIMIT $4
+         ON CONFLICT (program_id) DO UPDATE SET written_at = excluded.written_at WHERE n.written_at <= $2
+         RETURNING program_id",
+        now,
+        now - ONE_EACH,
+        now - GATHERED,
+        limit,
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(due)
+}
+
+async fn take_endpoints(
+    connection: &mut PgConnection,
+    programs: &[i64],
+    now: DateTime<Utc>,
+) -> StorageResult<BTreeMap<i64, Vec<NoticedEndpoint>>> {
+    let rows = sqlx::query!(
+        r#"UPDATE webhook_endpoints SET noticed_at = greatest($2, disabled_at)
+           WHERE program_id = ANY($1) AND disabled_reason IN ('gone', 'failing') AND (noticed_at IS NULL OR noticed_at < disabled_at)
+           RETURNING id, program_id, url, disabled_reason AS "disabled_reason!""#,
+        programs,
+        now,
+    )
+    .fetch_all(connection)
+    .await?;
+    let mut endpoints: BTreeMap<i64, Vec<NoticedEndpoint>> = BTreeMap::new();
+    for row in rows {
+        let reason = DisabledReason::parse(&row.disabled_reason)
+            .ok_or_else(|| StorageError::corrupt("webhook_endpoints", "disabled_reason", row.id))?;
+        let of_program = endpoints.entry(row.program_id).or_default();
+        of_program.push(NoticedEndpoint { url: row.url, reason });
+    }
+    Ok(endpoints)
+}
+
+/// Numbers of those to review and of those that are stuck.
+async fn take_events(
+    connection: &mut PgConnection,
+    programs: &[i64],
+    now: DateTime<Utc>,
+) -> StorageResult<BTreeMap<i64, (i64, i64)>> {
+    let rows = sqlx::query!(
+        r#"WITH noticed AS (
+               UPDATE processor_events SET noticed_at = $2
+               WHERE program_id = ANY($1) AND state IN ('review', 'stuck') AND noticed_at IS NULL
+               RETURNING program_id, state
+           )
+           SELECT program_id AS "program_id!", count(*) FILTER (WHERE state = 'review') AS "to_review!",
+                  count(*) FILTER (WHERE state = 'stuck') AS "stuck!"
+           FROM noticed GROUP BY program_id"#,
+        programs,
+        now,
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| (row.program_id, (row.to_review, row.stuck)))
+        .collect())
+}
+
+/// By program. Those who may read the program read its notifications.
+async fn recipients(
+    connection: &mut PgConnection,
+    programs: &[i64],
+) -> StorageResult<BTreeMap<i64, Vec<EmailAddress>>> {
+    let rows = sqlx::query!(
+        "SELECT p.id AS program_id, u.email
+         FROM programs p
+         JOIN workspace_members m ON m.workspace_id = p.workspace_id
+         JOIN users u ON u.id = m.user_id AND u.status = 'active' AND u.verified_at IS NOT NULL AND u.program_notices
+         LEFT JOIN member_permissions g ON g.member_id = m.id AND g.program_id = p.id
+         WHERE p.id = ANY($1) AND (m.role IN ('owner', 'admin') OR g.permissions && ARRAY['program:read', 'program:*'])
+         ORDER BY p.id, u.id",
+        programs,
+    )
+    .fetch_all(connection)
+    .await?;
+    let mut recipients: BTreeMap<i64, Vec<EmailAddress>> = BTreeMap::new();
+    for row in rows {
+        // An address of an earlier version's rules gets none.
+        if let Ok(address) = EmailAddress::parse(&row.email) {
+            recipients.entry(row.program_id).or_default().push(address);
+        }
+    }
+    Ok(recipients)
+}

@@ -1,0 +1,142 @@
+//! `weekly_summary_weeks` and `weekly_summaries`: a week is added up once, for all partners; then their e-mails are written, batch by batch.
+
+use chrono::{DateTime, Days, NaiveDate, Utc};
+use serde_json::Value;
+use sqlx::{PgConnection, PgPool};
+
+use crate::error::{StorageError, StorageResult};
+use domain::account::EmailAddress;
+use domain::ids::UserId;
+use domain::weekly_summary::{Week, WeekLine};
+
+/// How long it is known that a week was added up.
+const WEEKS_KEPT: Days = Days::new(35);
+
+/// Adds a week up, if no process has, and returns of how many users. Who wants no summary, or has not shown that the address is theirs, has
+/// none. What was left of earlier weeks is dropped.
+///
+/// Two processes are one after the other: the second waits for the first one's row of the week, and finds it.
+pub async fn add_up(pool: &PgPool, week: Week, now: DateTime<Utc>) -> StorageResult<Option<u64>> {
+    let mut transaction = pool.begin().await?;
+    let begun = sqlx::query!(
+        "INSERT INTO weekly_summary_weeks (week, added_up_at) VALUES ($1, $2) ON CONFLICT DO NOTHING",
+        week.monday,
+        now,
+    )
+    .execute(&mut *transaction)
+    .await?;
+    if begun.rows_affected() == 0 {
+        return Ok(None);
+    }
+    // It reads the movements of a whole week, once.
+    sqlx::query!("SET LOCAL statement_timeout = '10min'")
+        .execute(&mut *transaction)
+        .await?;
+    forget(&mut transaction, week.monday).await?;
+    let users = insert(&mut transaction, week).await?;
+    transaction.commit().await?;
+    Ok(Some(users))
+}
+
+async fn forget(connection: &mut PgConnection, monday: NaiveDate) -> StorageResult<()> {
+    sqlx::query!("DELETE FROM weekly_summaries WHERE week < $1", monday)
+        .execute(&mut *connection)
+        .await?;
+    let horizon = monday.checked_sub_days(WEEKS_KEPT).unwrap_or(monday);
+    sqlx::query!("DELETE FROM weekly_summary_weeks WHERE week < $1", horizon)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+/// Movements are told by the ledger, which nobody changes later; approvals, which move nothing, by the commissions.
+async fn insert(connection: &mut PgConnection, week: Week) -> StorageResult<u64> {
+    let inserted = sqlx::query!(
+        "WITH moved AS (
+             SELECT partner_id, program_id, currency,
+                    count(*) FILTER (WHERE kind = 'accrual') AS earned,
+                    sum(amount_cents) FILTER (WHERE kind = 'accrual') AS earned_cents,
+                    count(*) FILTER (WHERE kind = 'adjustment') AS adjusted,
+                    sum(CASE WHEN amount_cents < 0 OR shortfall_cents > 0 THEN -requested_cents ELSE requested_cents END)
+                        FILTER (WHERE kind = 'adjustment') AS adjusted_cents,
+                    count(DISTINCT commission_id) FILTER (WHERE kind = 'reversal') AS reversed,
+                    sum(requested_cents) FILTER (WHERE kind = 'reversal') AS reversed_cents,
+                    count(DISTINCT entry_group) FILTER (WHERE kind = 'payout') AS paid,
+                    -sum(amount_cents) FILTER (WHERE kind = 'payout') AS paid_cents
+             FROM ledger_entries WHERE created_at >= $1 AND created_at < $2 AND account = 'partner' GROUP BY 1, 2, 3
+         ), approved AS (
+             SELECT partner_id, program_id, currency, count(*) AS approved, sum(amount_cents - deducted_cents) AS approved_cents
+             FROM commissions WHERE approved_at >= $1 AND approved_at < $2 AND superseded_at IS NULL GROUP BY 1, 2, 3
+         ), given AS (
+             SELECT * FROM moved FULL JOIN approved USING (partner_id, program_id, currency)
+         ), lines AS (
+             SELECT p.user_id, g.id AS program_id, g.name, g.logo_url, g.reply_to_email, given.currency,
+                    sum(earned) AS earned, sum(earned_cents) AS earned_cents, sum(approved) AS approved, sum(approved_cents) AS approved_cents,
+                    sum(adjusted) AS adjusted, sum(adjusted_cents) AS adjusted_cents, sum(reversed) AS reversed,
+                    sum(reversed_cents) AS reversed_cents, sum(paid) AS paid, sum(paid_cents) AS paid_cents
+             FROM given
+             JOIN partners p ON p.id = given.partner_id
+             JOIN users u ON u.id = p.user_id AND u.kind = 'partner' AND u.status = 'active' AND u.verified_at IS NOT NULL AND u.weekly_summary
+             JOIN programs g ON g.id = given.program_id
+             GROUP BY p.user_id, g.id, g.name, g.logo_url, g.reply_to_email, given.currency
+         )
+         INSERT INTO weekly_summaries (week, user_id, lines)
+         SELECT $3, user_id, jsonb_agg(jsonb_build_object('program', name, 'logo_url', logo_url, 'reply_to', reply_to_email, 'currency', currency,
+                    'earned', jsonb_build_object('count', coalesce(earned, 0)::bigint, 'cents', coalesce(earned_cents, 0)::bigint),
+                    'approved', jsonb_build_object('count', coalesce(approved, 0)::bigint, 'cents', coalesce(approved_cents, 0)::bigint),
+                    'adjusted', jsonb_build_object('count', coalesce(adjusted, 0)::bigint, 'cents', coalesce(adjusted_cents, 0)::bigint),
+                    'reversed', jsonb_build_object('count', coalesce(reversed, 0)::bigint, 'cents', coalesce(reversed_cents, 0)::bigint),
+                    'paid', jsonb_build_object('count', coalesce(paid, 0)::bigint, 'cents', coalesce(paid_cents, 0)::bigint))
+                    ORDER BY name, program_id, currency)
+         FROM lines
+         WHERE coalesce(earned, 0) + coalesce(approved, 0) + coalesce(adjusted, 0) + coalesce(reversed, 0) + coalesce(paid, 0) > 0
+         GROUP BY user_id",
+        week.start(),
+        week.end(),
+        week.monday,
+    )
+    .execute(connection)
+    .await?;
+    Ok(inserted.rows_affected())
+}
+
+/// A summary whose e-mail is to be written.
+#[derive(Debug)]
+pub struct TakenSummary {
+    pub user_id: UserId,
+    /// `None` when nothing is to be sent: they opted out meanwhile, or the address is not theirs, or follows an earlier version's rules.
+    pub recipient: Option<EmailAddress>,
+    /// Its Monday.
+    pub week: NaiveDate,
+    pub lines: Vec<WeekLine>,
+}
+
+/// Takes summaries out, at most `limit`; in one transaction with their e-mails. Those that another process takes are skipped.
+pub async fn take(connection: &mut PgConnection, limit: i64) -> StorageResult<Vec<TakenSummary>> {
+    let rows = sqlx::query!(
+        r#"WITH taken AS (
+               DELETE FROM weekly_summaries WHERE (week, user_id) IN (
+                   SELECT week, user_id FROM weekly_summaries ORDER BY week, user_id LIMIT $1 FOR UPDATE SKIP LOCKED)
+               RETURNING week, user_id, lines
+           )
+           SELECT t.week AS "week!", t.user_id AS "user_id!", t.lines AS "lines!: Value", u.email AS "email?"
+           FROM taken t
+           LEFT JOIN users u ON u.id = t.user_id AND u.status = 'active' AND u.verified_at IS NOT NULL AND u.weekly_summary"#,
+        limit,
+    )
+    .fetch_all(connection)
+    .await?;
+    let read = |row: Value, user_id| {
+        serde_json::from_value(row).map_err(|_| StorageError::corrupt("weekly_summaries", "lines", user_id))
+    };
+    rows.into_iter()
+        .map(|row| {
+            Ok(TakenSummary {
+                user_id: UserId::new(row.user_id),
+                recipient: row.email.and_then(|email| EmailAddress::parse(&email).ok()),
+                week: row.week,
+                lines: read(row.lines, row.user_id)?,
+            })
+        })
+        .collect()
+}

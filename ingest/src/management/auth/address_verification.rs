@@ -1,0 +1,216 @@
+//! `/api/auth/address-verification` and `/api/users/me/address-verification`: a link that is sent to an account's address shows that the
+//! address is its owner's. The token comes in the body: paths and queries end in logs.
+//!
+//! Nothing here takes an address: whoever is signed in asks about their own account, and whoever has a link has read that mailbox.
+
+use axum::http::StatusCode;
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::account::EmailAddress;
+use domain::email_content::EmailContent;
+use domain::token::AddressVerificationToken;
+use sqlx::PgConnection;
+use storage::address_verifications::{self, OpenVerification};
+use storage::users::{self, User};
+
+use crate::http::client_address::ClientAddress;
+use crate::management::emails;
+use crate::management::prelude::*;
+
+/// How long the link works.
+const VERIFICATION_LASTS: TimeDelta = TimeDelta::days(3);
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct VerificationRequested {
+    /// `false`: this address has got several of these within an hour, or its mail server refuses it.
+    emailed: bool,
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct VerificationToken {
+    /// The last part of the link.
+    #[schema(value_type = String)]
+    token: Field<String>,
+}
+
+/// What a link is for.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct VerificationInspected {
+    /// The account's address.
+    email: String,
+    #[serde(serialize_with = "as_instant")]
+    expires_at: DateTime<Utc>,
+}
+
+/// Ask for a link that verifies one's address
+///
+/// It is sent to the account's address, and works once, for three days.
+#[utoipa::path(
+    post,
+    path = "/api/users/me/address-verification",
+    operation_id = "request_address_verification",
+    responses(
+        (status = 200, description = "Whether it is on its way.", body = Data<VerificationRequested>),
+        (status = 404, description = "E-mail is not set up here.", body = PlatformError),
+        (status = 409, description = "The address is verified already.", body = PlatformError),
+        (status = 429, description = "Too many requests of this account, or from this address.", body = RateLimited),
+    )
+)]
+pub async fn request(mut write: Write<SignedIn>) -> Answer<VerificationRequested> {
+    offered(&write.app)?;
+    let (app, user_id) = (write.app.clone(), write.caller.user.user_id);
+    app.limits
+        .spend_address_verification(write.caller.source.client, user_id)
+        .await?;
+    let user = users::find(&mut write.db, user_id)
+        .await?
+        .ok_or(ApiError::NotFound("Not Found"))?;
+    if user.verified {
+        return Err(VERIFIED_ALREADY);
+    }
+    let emailed = send_link(&app, &mut write.db, &user).await?;
+    write.commit().await?;
+    Ok(data(VerificationRequested { emailed }))
+}
+
+/// Writes the e-mail with a link; `false` when e-mail is off, or this address gets none.
+pub async fn send_link(app: &App, connection: &mut PgConnection, user: &User) -> Result<bool, ApiError> {
+    // An address of an earlier version's rules gets none.
+    let Ok(address) = EmailAddress::parse(&user.email) else {
+        return Ok(false);
+    };
+    let token = AddressVerificationToken::generate(App::random());
+    let now = app.clock.now();
+    let expires_at = now + VERIFICATION_LASTS;
+    let content = EmailContent::AddressVerification {
+        link: emails::link(app, "/verify-address"),
+        expires_at,
+    };
+    let written = emails::write(app, connection, &address, &content, Some(token.expose())).await?;
+    if written {
+        address_verifications::create(connection, user.user_id, token.hash(), now, expires_at).await?;
+    }
+    Ok(written)
+}
+
+/// What a link that verifies an address is for
+#[utoipa::path(
+    post,
+    path = "/api/auth/address-verification/inspect",
+    operation_id = "inspect_address_verification",
+    request_body = VerificationToken,
+    responses(
+        (status = 200, description = "It works.", body = Data<VerificationInspected>),
+        (status = 404, description = "There is none, or it has ended.", body = PlatformError),
+        (status = 429, description = "Too many unknown tokens from this address.", body = RateLimited),
+    )
+)]
+pub async fn inspect(
+    State(app): State<App>,
+    source: Source,
+    body: RequestBody,
+) -> Answer<VerificationInspected> {
+    offered(&app)?;
+    let request: VerificationToken = body.json()?;
+    let mut connection = app.management.acquire().await?;
+    let found = open(&app, &mut connection, source.client, request.token).await?;
+    Ok(data(VerificationInspected {
+        email: found.email,
+        expires_at: found.expires_at,
+    }))
+}
+
+/// Verify an address
+///
+/// It does not sign in.
+#[utoipa::path(
+    post,
+    path = "/api/auth/address-verification/complete",
+    operation_id = "complete_address_verification",
+    request_body = VerificationToken,
+    responses(
+        (status = 204, description = "The address is verified."),
+        (status = 404, description = "There is no such link, or it has ended.", body = PlatformError),
+        (status = 429, description = "Too many unknown tokens from this address.", body = RateLimited),
+    )
+)]
+pub async fn complete(
+    State(app): State<App>,
+    source: Source,
+    body: RequestBody,
+) -> Result<StatusCode, ApiError> {
+    offered(&app)?;
+    let request: VerificationToken = body.json()?;
+    let mut transaction = app.management.begin().await?;
+    let found = open(&app, &mut transaction, source.client, request.token).await?;
+    let now = app.clock.now();
+    // Of two requests the second one waits here, and finds nothing left.
+    if address_verifications::end_all(&mut transaction, found.user_id, now).await? == 0 {
+        return Err(NONE);
+    }
+    if users::verify(&mut transaction, found.user_id, now).await? {
+        source
+            .audit_account(
+                &app,
+                &mut transaction,
+                found.user_id,
+                "user.address_verified",
+                json!({ "by": "email" }),
+            )
+            .await?;
+    }
+    transaction.commit().await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+fn offered(app: &App) -> Result<(), ApiError> {
+    if app.emails.are_on() {
+        Ok(())
+    } else {
+        Err(NOT_OFFERED)
+    }
+}
+
+async fn open(
+    app: &App,
+    connection: &mut PgConnection,
+    client: Option<ClientAddress>,
+    token: Field<String>,
+) -> Result<OpenVerification, ApiError> {
+    let text = token.required("token is required")?;
+    let token = AddressVerificationToken::parse(&text).ok_or(NONE)?;
+    app.limits.admit_token(client)?;
+    let found = address_verifications::find_open(connection, token.hash(), app.clock.now()).await?;
+    found.ok_or_else(|| {
+        app.limits.count_unknown_token(client);
+        NONE
+    })
+}
+
+const NOT_OFFERED: ApiError =
+    ApiError::NotFound("E-mail is not set up here: whoever runs this installation can verify an address");
+const VERIFIED_ALREADY: ApiError = ApiError::Conflict("This address is verified already");
+/// The same for every token that opens nothing.
+const NONE: ApiError = ApiError::NotFound("Link not found, or no longer valid");
+
+pub fn request_examples() -> Examples {
+    Examples::of_refusals([NOT_OFFERED, VERIFIED_ALREADY, ApiError::LIMITED])
+        .data("On its way", VerificationRequested { emailed: true })
+}
+
+pub fn inspect_examples() -> Examples {
+    let inspected = VerificationInspected {
+        email: "ada@letters.example".to_owned(),
+        expires_at: DateTime::UNIX_EPOCH + TimeDelta::days(20_000),
+    };
+    Examples::of_refusals([NONE, ApiError::LIMITED])
+        .request("A link's", json!({ "token": example_token() }))
+        .data("An account's", inspected)
+}
+
+pub fn complete_examples() -> Examples {
+    Examples::of_refusals([NONE, ApiError::LIMITED]).request("A link's", json!({ "token": example_token() }))
+}
+
+fn example_token() -> String {
+    AddressVerificationToken::generate([7; 32]).expose().to_owned()
+}

@@ -1,0 +1,302 @@
+//! Partners are told once a week what their programs gave, and one click ends that.
+
+use chrono::{DateTime, Datelike, Days, TimeDelta, Utc};
+use domain::account::UserKind;
+use domain::ids::PartnerId;
+use domain::weekly_summary::Week;
+use reqwest::{Method, StatusCode};
+use runtime::clock::Clock;
+use serde_json::{Value, json};
+use test_harness::{MailServer, Person, ReceivedEmail, Stack, ended, managed::Managed};
+use testing::{Process, free_address};
+
+const ADA: &str = "ada@letters.example";
+const SUBJECT: &str = "Your week";
+const SETTINGS: &str = "/api/users/me/notification-settings";
+
+/// A service whose partner Ada has an account, and a mail server. Nothing has been told yet.
+struct Setting {
+    stack: Stack,
+    mail: MailServer,
+    shop: Managed,
+    ada: Person,
+    partner: Value,
+}
+
+async fn set_up() -> Setting {
+    let mail = MailServer::start().await;
+    let mut stack = Stack::without_services(Clock::system()).await;
+    mail.set_in(&mut stack);
+    stack.start_services().await;
+    let acme = stack.workspace("acme").await;
+    let shop = Managed::new(&stack, &acme, "Shop").await;
+    let partner = shop.partner(&stack, ADA, "approved").await;
+    let ada = stack
+        .account_of(ADA, &[PartnerId::new(partner["partner_id"].as_i64().unwrap())])
+        .await;
+    Setting {
+        stack,
+        mail,
+        shop,
+        ada,
+        partner,
+    }
+}
+
+impl Setting {
+    /// A commission of 20 % of 50.00 USD.
+    async fn sale(&self, transaction_id: &str) {
+        let code = format!("code-{transaction_id}");
+        self.shop.link(&self.stack, &self.partner, &code).await;
+        self.shop.customer(&self.stack, &code, transaction_id).await;
+        let sold = self.shop.sale(&self.stack, transaction_id, transaction_id).await;
+        assert_eq!(sold.status, StatusCode::OK, "{sold:?}");
+    }
+
+    /// Starts a process that sends e-mails, a week after what happened so far.
+    fn a_week_later(&mut self) -> Clock {
+        let clock = Clock::manual(monday_after(Clock::system().now()));
+        self.stack.clock = clock.clone();
+        self.stack.start_delivery();
+        clock
+    }
+
+    async fn summary(&self) -> ReceivedEmail {
+        self.mail.received(&self.stack, ADA, SUBJECT).await
+    }
+
+    async fn settings(&self) -> Value {
+        self.stack.get(SETTINGS, &self.ada.token).await.body["data"].clone()
+    }
+}
+
+/// Noon of the next Monday.
+fn monday_after(now: DateTime<Utc>) -> DateTime<Utc> {
+    let today = now.date_naive();
+    let days = 7 - u64::from(today.weekday().num_days_from_monday());
+    (today + Days::new(days)).and_hms_opt(12, 0, 0).unwrap().and_utc()
+}
+
+/// The path of the address that ends summaries.
+fn unsubscribe_path(email: &ReceivedEmail) -> String {
+    let header = email.header("List-Unsubscribe");
+    let link = header.strip_prefix('<').unwrap().strip_suffix('>').unwrap();
+    link.strip_prefix("http://127.0.0.1:8080").unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_partner_is_told_once_what_a_week_gave_to_the_cent() {
+    let mut set = set_up().await;
+    for transaction_id in ["one", "two", "three"] {
+        set.sale(transaction_id).await;
+    }
+    let refund = json!({ "transaction_id": "two", "refund_amount_cents": 1235 });
+    let refunded = set.stack.post("refund", Some(&set.shop.api_token), refund).await;
+    assert_eq!(refunded.status, StatusCode::OK, "{refunded:?}");
+    let ids: Vec<i64> = sqlx::query_scalar("SELECT id FROM commissions ORDER BY id")
+        .fetch_all(set.stack.pool())
+        .await
+        .unwrap();
+    let approve = json!({ "commission_ids": [ids[0], ids[2]] });
+    let approved = set.shop.submit(&set.stack, "commissions/approve", approve).await;
+    assert_eq!(approved.status, StatusCode::OK, "{approved:?}");
+    let pay = json!({ "commission_ids": [ids[0]] });
+    let paid = set.shop.submit(&set.stack, "payouts", pay).await;
+    assert_eq!(paid.status, StatusCode::CREATED, "{paid:?}");
+    let bonus = json!({ "partner_program_id": set.partner["id"], "amount_cents": 777, "currency": "EUR", "note": "Thanks" });
+    let given = set.shop.submit(&set.stack, "commissions", bonus).await;
+    assert_eq!(given.status, StatusCode::CREATED, "{given:?}");
+    // Of another partner, who has no account.
+    let ben = set
+        .shop
+        .partner(&set.stack, "ben@letters.example", "approved")
+        .await;
+    let bonus =
+        json!({ "partner_program_id": ben["id"], "amount_cents": 999, "currency": "USD", "note": "Thanks" });
+    assert_eq!(
+        set.shop.submit(&set.stack, "commissions", bonus).await.status,
+        StatusCode::CREATED
+    );
+
+    let clock = set.a_week_later();
+    // Another process tries the same.
+    set.stack.start_delivery();
+    let summary = set.summary().await;
+    let text = summary.text();
+    let told = text.split("Days are those of UTC.").nth(1).unwrap();
+    let told = told.split("See your commissions").next().unwrap().trim();
+    assert_eq!(
+        told,
+        "Shop, EUR\n\nApproved: 7.77 EUR, 1 commission\nAdjusted: 7.77 EUR, 1 change\n\n\
+         Shop, USD\n\nEarned: 30.00 USD, 3 commissions\nApproved: 20.00 USD, 2 commissions\n\
+         Taken back: 2.47 USD, 1 commission\nPaid to you: 10.00 USD, 1 payout"
+    );
+    assert!(
+        !text.contains("one") && !summary.message.contains("ben@"),
+        "{text}"
+    );
+    set.stack
+        .reaches("emails WHERE kind = 'weekly_summary' AND state = 'sent'", 1)
+        .await;
+    assert_eq!(set.stack.count("weekly_summaries").await, 0);
+
+    // Nothing happens in the week after it.
+    clock.advance(TimeDelta::days(7));
+    set.stack.reaches("weekly_summary_weeks", 2).await;
+    assert_eq!(set.stack.count("emails WHERE kind = 'weekly_summary'").await, 1);
+    assert_eq!(set.mail.about(ADA, SUBJECT).len(), 1);
+}
+
+#[tokio::test]
+async fn one_click_ends_summaries_without_a_cookie_and_looking_changes_nothing() {
+    let mut set = set_up().await;
+    set.sale("one").await;
+    let clock = set.a_week_later();
+    let summary = set.summary().await;
+    assert_eq!(
+        summary.header("List-Unsubscribe-Post"),
+        "List-Unsubscribe=One-Click"
+    );
+    let path = unsubscribe_path(&summary);
+    assert!(summary.text().contains(&path), "{}", summary.text());
+    let stored: String = set
+        .stack
+        .value("SELECT string_agg(e::text, ' ') FROM emails e")
+        .await;
+    let token = path.rsplit('/').next().unwrap();
+    assert!(!stored.contains(token), "{stored}");
+
+    let page = set.stack.request(Method::GET, &path).send().await.unwrap();
+    assert_eq!(page.status(), StatusCode::OK);
+    assert!(
+        page.headers()["content-type"]
+            .to_str()
+            .unwrap()
+            .starts_with("text/html")
+    );
+    let html = page.text().await.unwrap();
+    assert!(
+        html.contains("<form method=\"post\">") && !html.contains(ADA),
+        "{html}"
+    );
+    assert_eq!(set.settings().await["weekly_summary"], true);
+
+    for _ in 0..2 {
+        let post = set
+            .stack
+            .request(Method::POST, &path)
+            .header("content-type", "application/x-www-form-urlencoded")
+            .body("List-Unsubscribe=One-Click");
+        assert_eq!(post.send().await.unwrap().status(), StatusCode::OK);
+        assert_eq!(set.settings().await["weekly_summary"], false);
+    }
+    assert_eq!(set.settings().await["program_notices"], true);
+
+    // What the next week gave is not told.
+    clock.advance(TimeDelta::days(7));
+    set.stack.reaches("weekly_summary_weeks", 2).await;
+    assert_eq!(set.stack.count("weekly_summaries").await, 0);
+}
+
+#[tokio::test]
+async fn tokens_that_are_not_ours_end_nothing_and_tell_nothing() {
+    let mut set = set_up().await;
+    set.sale("one").await;
+    set.a_week_later();
+    let path = unsubscribe_path(&set.summary().await);
+    let mut altered = path.clone().into_bytes();
+    let at = altered.len() - 5;
+    altered[at] = if altered[at] == b'A' { b'B' } else { b'A' };
+    let altered = String::from_utf8(altered).unwrap();
+    let mut pages = Vec::new();
+    for wrong in [
+        altered.as_str(),
+        "/unsubscribe/1",
+        "/unsubscribe/%00",
+        &format!("{path}A"),
+    ] {
+        for method in [Method::GET, Method::POST] {
+            let answer = set.stack.request(method, wrong).send().await.unwrap();
+            assert_eq!(answer.status(), StatusCode::NOT_FOUND, "{wrong}");
+            pages.push(answer.text().await.unwrap());
+        }
+    }
+    assert!(pages.iter().all(|page| *page == pages[0]), "{pages:?}");
+    assert_eq!(set.settings().await["weekly_summary"], true);
+}
+
+#[tokio::test]
+async fn nothing_is_sent_to_who_opted_out_or_has_not_shown_the_address_to_be_theirs() {
+    let mut set = set_up().await;
+    set.sale("one").await;
+    let changed = set
+        .stack
+        .patch(SETTINGS, &set.ada.token, json!({ "weekly_summary": false }))
+        .await;
+    assert_eq!(changed.status, StatusCode::OK, "{changed:?}");
+    assert_eq!(set.settings().await["weekly_summary"], false);
+    set.stack
+        .patch(SETTINGS, &set.ada.token, json!({ "weekly_summary": "no" }))
+        .await
+        .refused(400, "weekly_summary must be a boolean");
+    // Cleo's address is not shown to be hers.
+    let cleo = set
+        .shop
+        .partner(&set.stack, "cleo@letters.example", "approved")
+        .await;
+    let cleo_id = set.stack.user(UserKind::Partner, "cleo@letters.example").await;
+    set.stack
+        .execute(&format!(
+            "UPDATE users SET verified_at = NULL WHERE id = {cleo_id}; UPDATE partners SET user_id = {cleo_id} WHERE id = {}",
+            cleo["partner_id"]
+        ))
+        .await;
+    let bonus =
+        json!({ "partner_program_id": cleo["id"], "amount_cents": 999, "currency": "USD", "note": "Thanks" });
+    assert_eq!(
+        set.shop.submit(&set.stack, "commissions", bonus).await.status,
+        StatusCode::CREATED
+    );
+    set.a_week_later();
+    set.stack.reaches("weekly_summary_weeks", 1).await;
+    assert_eq!(set.stack.count("weekly_summaries").await, 0);
+    assert_eq!(set.stack.count("emails WHERE kind = 'weekly_summary'").await, 0);
+}
+
+/// Whatever is done when it dies, the next process goes on, and nobody is told twice.
+#[tokio::test]
+async fn a_process_that_dies_while_it_writes_summaries_loses_and_repeats_none() {
+    let mut set = set_up().await;
+    set.sale("one").await;
+    // A process of its own has the system's clock: what happened is of the week before it.
+    let week = Week::to_tell(Clock::system().now()).unwrap();
+    set.stack
+        .execute(&format!(
+            "ALTER TABLE ledger_entries DISABLE TRIGGER USER; UPDATE ledger_entries SET created_at = '{}'",
+            week.start()
+        ))
+        .await;
+    for (point, weeks, left) in [
+        ("delivery.after_week_added_up", 1, 1),
+        ("delivery.before_summaries_written", 1, 1),
+    ] {
+        let mut settings = set.stack.environment(free_address());
+        settings.push(("WORKER_ROLE", "delivery".to_owned()));
+        settings.push(("CRASH_AT", point.to_owned()));
+        assert!(!ended(Process::start("worker", &settings)).await.success());
+        assert_eq!(set.stack.count("weekly_summary_weeks").await, weeks, "{point}");
+        assert_eq!(set.stack.count("weekly_summaries").await, left, "{point}");
+        assert_eq!(
+            set.stack.count("emails WHERE kind = 'weekly_summary'").await,
+            0,
+            "{point}"
+        );
+    }
+    set.stack.start_delivery();
+    set.stack.start_delivery();
+    set.summary().await;
+    set.stack
+        .reaches("emails WHERE kind = 'weekly_summary' AND state = 'sent'", 1)
+        .await;
+    assert_eq!(set.mail.about(ADA, SUBJECT).len(), 1);
+}

@@ -1,0 +1,32 @@
+/**
+ * Each e-mail looks as it did. The HTML is what `common/mail` keeps in `src/templates/snapshots`; the pictures are in `email-pictures` beside this
+ * file. After a change that is meant, `npx playwright test email-pictures --update-snapshots` makes them anew.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { expect, test } from '@playwright/test';
+import { fits } from './stage';
+
+const KEPT = new URL('../../../../common/mail/src/templates/snapshots/', import.meta.url);
+const EMAILS = readdirSync(KEPT).filter((name) => name.endsWith('.html'));
+/** Stands for a program's logo. */
+const LOGO = '<svg xmlns="http://www.w3.org/2000/svg" width="160" height="40"><rect width="160" height="40" rx="8" fill="#8a3ffc"/></svg>';
+
+test('there are e-mails to look at', () => {
+  expect(EMAILS.length).toBeGreaterThan(8);
+});
+
+for (const name of EMAILS) {
+  test(`the e-mail ${name}`, async ({ page }) => {
+    const asked: string[] = [];
+    await page.route('**', async (route) => {
+      asked.push(route.request().url());
+      await route.fulfill({ contentType: 'image/svg+xml', body: LOGO });
+    });
+    await page.setViewportSize({ width: 560, height: 300 });
+    await page.setContent(readFileSync(new URL(name, KEPT), 'utf8'), { waitUntil: 'load' });
+    expect(asked).toEqual(name.includes('with_logo') ? ['https://shop.example/logo.png'] : []);
+    await expect(page).toHaveScreenshot(`${name.replace('.html', '')}.png`, { fullPage: true, maxDiffPixelRatio: 0.02 });
+    await page.setViewportSize({ width: 320, height: 300 });
+    await fits(page, name);
+  });
+}

@@ -1,0 +1,125 @@
+//! Tells the members who look after a program what needs them: webhook endpoints that were disabled, events of a payment processor to review. At
+//! most one e-mail a program and member a day: what comes meanwhile is summed up in the next.
+
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use domain::email::EmailHasher;
+use domain::email_content::{EmailContent, EndpointNotice};
+use domain::webhook_endpoint::DisabledReason;
+use runtime::clock::Clock;
+use runtime::config::PublicUrlConfig;
+use runtime::crash_point::crash_point;
+use runtime::lifecycle::Lifecycle;
+use sqlx::PgPool;
+use storage::StorageResult;
+use storage::emails::{self, NewEmail};
+use storage::program_notices::{self, ProgramNotice};
+use tokio::time::MissedTickBehavior;
+use url::Url;
+
+const EVERY: Duration = Duration::from_secs(5);
+/// Programs a transaction.
+const BATCH: i64 = 100;
+const WORTH_SENDING: TimeDelta = TimeDelta::days(1);
+
+#[derive(Debug)]
+pub(super) struct ProgramNotices {
+    pub pool: PgPool,
+    pub clock: Clock,
+    pub hasher: EmailHasher,
+    /// Links begin with it.
+    pub public: PublicUrlConfig,
+}
+
+impl ProgramNotices {
+    /// Runs until shutdown.
+    pub async fn run(self, lifecycle: Lifecycle) {
+        let mut rounds = tokio::time::interval(EVERY);
+        rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                () = lifecycle.soft().cancelled() => return,
+                _ = rounds.tick() => {}
+            }
+            while !lifecycle.soft().is_cancelled() {
+                match self.write_batch().await {
+                    Ok(true) => {}
+                    Ok(false) => break,
+                    Err(error) => {
+                        tracing::warn!(%error, "writing notices about programs failed");
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether there was anything to write.
+    async fn write_batch(&self) -> StorageResult<bool> {
+        let now = self.clock.now();
+        let mut transaction = self.pool.begin().await?;
+        let notices = program_notices::take(&mut transaction, now, BATCH).await?;
+        if notices.is_empty() {
+            return Ok(false);
+        }
+        let contents: Vec<EmailContent> = notices.iter().map(|notice| self.content(notice)).collect();
+        let each = notices.iter().zip(&contents);
+        let addressed: Vec<_> = each
+            .flat_map(|(notice, content)| {
+                notice
+                    .recipients
+                    .iter()
+                    .map(move |recipient| (recipient, content))
+            })
+            .map(|(recipient, content)| (recipient, self.hasher.hashes(recipient.as_str()), content))
+            .collect();
+        let new: Vec<NewEmail<'_>> = addressed
+            .iter()
+            .map(|(recipient, recipient_hashes, content)| NewEmail {
+                message_id: self.clock.mint(),
+                recipient,
+                recipient_hashes,
+                content,
+                token_sealed: None,
+                created_at: now,
+                expires_at: now + WORTH_SENDING,
+            })
+            .collect();
+        let added = emails::add_batch(&mut transaction, &new).await?;
+        crash_point("delivery.before_notices_written");
+        transaction.commit().await?;
+        tracing::info!(
+            programs = notices.len(),
+            emails = added,
+            "notices about programs written"
+        );
+        Ok(true)
+    }
+
+    fn content(&self, notice: &ProgramNotice) -> EmailContent {
+        let endpoints = notice.endpoints.iter().map(|endpoint| EndpointNotice {
+            host: host(&endpoint.url),
+            gone: endpoint.reason == DisabledReason::Gone,
+        });
+        let page = |below| {
+            self.public
+                .link(&format!("/app/programs/{}/{below}", notice.program_id))
+        };
+        EmailContent::ProgramNotice {
+            program: notice.program.clone(),
+            endpoints: endpoints.collect(),
+            to_review: notice.to_review,
+            stuck: notice.stuck,
+            endpoints_link: page("webhooks"),
+            events_link: page("processor"),
+        }
+    }
+}
+
+/// Without path and query, which may hold secrets.
+fn host(url: &str) -> String {
+    let parsed = Url::parse(url).ok();
+    let host = parsed.as_ref().and_then(|url| url.host_str());
+    host.unwrap_or("an unknown host").to_owned()
+}

@@ -1,0 +1,183 @@
+//! Those who look after a program are told by e-mail what needs them: at most once a day, summed up.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::ids::WorkspaceId;
+use domain::permission::{ProgramPermissions, Role};
+use runtime::clock::Clock;
+use storage::members;
+use test_harness::{MailServer, Program, Stack, ended, noon};
+use testing::{Process, free_address};
+
+const SUBJECT: &str = "needs a look";
+const NOTICES: &str = "emails WHERE kind = 'program_notice'";
+
+async fn with_mail(clock: Clock) -> (Stack, MailServer) {
+    let mail = MailServer::start().await;
+    let mut stack = Stack::without_services(clock).await;
+    mail.set_in(&mut stack);
+    stack.start_services().await;
+    (stack, mail)
+}
+
+fn owner_of(program: &Program) -> String {
+    format!("owner-of-{}@program.example", program.program_id)
+}
+
+/// Events of the program's processor that wait for a person, since now.
+async fn events(stack: &Stack, program: &Program, name: &str, states: &[&str]) {
+    for (n, state) in states.iter().enumerate() {
+        stack
+            .execute(&format!(
+                "INSERT INTO processor_events (event_id, program_id, processor_event_id, kind, occurred_at, received_at, state, reason, payload)
+                 VALUES (gen_random_uuid(), {}, 'evt_{name}_{n}', 'charge.refunded', '{now}', '{now}', '{state}', 'secret-reason', '{{}}')",
+                program.program_id,
+                now = stack.clock.now(),
+            ))
+            .await;
+    }
+}
+
+async fn disabled_endpoint(stack: &Stack, program: &Program, host: &str, reason: &str) {
+    stack
+        .execute(&format!(
+            "INSERT INTO webhook_endpoints (program_id, url, event_types, secret_sealed, created_at, disabled_at, disabled_reason)
+             VALUES ({}, 'https://{host}/hooks?key=hidden', '{{sale.recorded}}', 'x', '{now}', '{now}', '{reason}')",
+            program.program_id,
+            now = stack.clock.now(),
+        ))
+        .await;
+}
+
+#[tokio::test]
+async fn members_who_see_a_programs_notifications_are_told_once_a_day() {
+    let clock = Clock::manual(noon());
+    let (mut stack, mail) = with_mail(clock.clone()).await;
+    let (shop, other) = (stack.program().await, stack.program().await);
+    stack.owner_of(&shop).await;
+    stack.owner_of(&other).await;
+    events(
+        &stack,
+        &shop,
+        "first",
+        &["review", "stuck", "stuck", "done", "ignored"],
+    )
+    .await;
+    stack.start_delivery();
+    stack.start_delivery();
+    // What comes with them is told in the same e-mail.
+    disabled_endpoint(&stack, &other, "by-hand.example", "by_hand").await;
+    disabled_endpoint(&stack, &other, "gone.example", "gone").await;
+    let about_other = mail.received(&stack, &owner_of(&other), SUBJECT).await;
+    let text = about_other.text();
+    assert!(
+        text.contains("Endpoint: gone.example: it answered 410 Gone"),
+        "{text}"
+    );
+    assert!(
+        !text.contains("by-hand") && !text.contains("hidden") && !text.contains("payment processor"),
+        "{text}"
+    );
+    assert_eq!(mail.about(&owner_of(&shop), SUBJECT).len(), 0);
+    clock.advance(TimeDelta::minutes(11));
+    let first = mail.received(&stack, &owner_of(&shop), SUBJECT).await;
+    let text = first.text();
+    assert!(text.contains("To review: 1\nCould not be handled: 2\n"), "{text}");
+    assert!(!first.message.contains("secret-reason"), "{}", first.message);
+
+    // Twelve hours later it is too early for the one, and not for a third program.
+    clock.advance(TimeDelta::hours(12));
+    let third = stack.program().await;
+    stack.owner_of(&third).await;
+    events(&stack, &shop, "second", &["stuck"]).await;
+    disabled_endpoint(&stack, &shop, "failing.example", "failing").await;
+    disabled_endpoint(&stack, &third, "gone.example", "gone").await;
+    mail.received(&stack, &owner_of(&third), SUBJECT).await;
+    assert_eq!(mail.about(&owner_of(&shop), SUBJECT).len(), 1);
+    clock.advance(TimeDelta::hours(13));
+    let second = mail
+        .received_after(&stack, &owner_of(&shop), SUBJECT, 1)
+        .await
+        .text();
+    assert!(
+        second.contains("failing.example: every attempt of the last five days failed"),
+        "{second}"
+    );
+    assert!(
+        second.contains("Could not be handled: 1\n") && !second.contains("To review"),
+        "{second}"
+    );
+    stack.reaches(&format!("{NOTICES} AND state = 'sent'"), 4).await;
+    assert_eq!(stack.count(NOTICES).await, 4);
+}
+
+#[tokio::test]
+async fn only_verified_members_with_a_right_to_the_program_are_told() {
+    let (mut stack, mail) = with_mail(Clock::system()).await;
+    let shop = stack.program().await;
+    stack.owner_of(&shop).await;
+    let id: i64 = stack
+        .value("SELECT workspace_id FROM programs ORDER BY id LIMIT 1")
+        .await;
+    let workspace_id = WorkspaceId::new(id);
+    let reader = stack
+        .member(workspace_id, "reader@shop.example", Role::Member)
+        .await;
+    stack
+        .member(workspace_id, "stranger@shop.example", Role::Member)
+        .await;
+    let quiet = stack
+        .member(workspace_id, "quiet@shop.example", Role::Admin)
+        .await;
+    let unverified = stack
+        .member(workspace_id, "unverified@shop.example", Role::Admin)
+        .await;
+    let given = BTreeMap::from([(
+        shop.program_id,
+        ProgramPermissions::parse(["program:read"]).unwrap(),
+    )]);
+    let mut connection = stack.pool().acquire().await.unwrap();
+    let all = storage::page::Window { offset: 0, limit: 10 };
+    let (listed, _) = members::list(&mut connection, workspace_id, all).await.unwrap();
+    let member = listed
+        .iter()
+        .find(|member| member.user_id == reader.user_id)
+        .unwrap();
+    members::set_permissions(&mut connection, member.member_id, &given)
+        .await
+        .unwrap();
+    drop(connection);
+    stack
+        .execute(&format!(
+            "UPDATE users SET program_notices = false WHERE id = {}; UPDATE users SET verified_at = NULL WHERE id = {}",
+            quiet.user_id, unverified.user_id
+        ))
+        .await;
+    disabled_endpoint(&stack, &shop, "gone.example", "gone").await;
+    stack.start_delivery();
+    for to in [owner_of(&shop).as_str(), "reader@shop.example"] {
+        mail.received(&stack, to, SUBJECT).await;
+    }
+    assert_eq!(stack.count(NOTICES).await, 2);
+}
+
+#[tokio::test]
+async fn a_process_that_dies_while_it_writes_notices_loses_and_repeats_none() {
+    let (mut stack, mail) = with_mail(Clock::system()).await;
+    let shop = stack.program().await;
+    stack.owner_of(&shop).await;
+    disabled_endpoint(&stack, &shop, "gone.example", "gone").await;
+    let mut settings = stack.environment(free_address());
+    settings.push(("WORKER_ROLE", "delivery".to_owned()));
+    settings.push(("CRASH_AT", "delivery.before_notices_written".to_owned()));
+    assert!(!ended(Process::start("worker", &settings)).await.success());
+    assert_eq!(stack.count(NOTICES).await, 0);
+    assert_eq!(stack.count("program_notices").await, 0);
+    stack.start_delivery();
+    stack.start_delivery();
+    mail.received(&stack, &owner_of(&shop), SUBJECT).await;
+    let written: DateTime<Utc> = stack.value("SELECT written_at FROM program_notices").await;
+    assert!(written > noon());
+    assert_eq!(stack.count(NOTICES).await, 1);
+}
