@@ -13,7 +13,6 @@ pub fn as_instant<S: Serializer>(at: &DateTime<Utc>, serializer: S) -> Result<S:
 }
 
 /// [`instant`] or null.
-#[expect(clippy::ref_option, reason = "the signature serde calls")]
 pub fn as_instant_if_any<S: Serializer>(
     at: &Option<DateTime<Utc>>,
     serializer: S,

@@ -38,8 +38,8 @@ pub fn answers(mut oracle: Command, lines: &[Value]) -> Vec<String> {
         .unwrap();
     let mut input = running.stdin.take().unwrap();
     // The oracle reads and answers by turns: who wrote everything first would fill both pipes.
-    let writing = lines.iter().map(|line| format!("{line}\n")).collect::<String>();
-    let writer = std::thread::spawn(move || input.write_all(writing.as_bytes()).unwrap());
+    let lines_in: Vec<String> = lines.iter().map(Value::to_string).collect();
+    let writer = std::thread::spawn(move || writeln!(input, "{}", lines_in.join("\n")).unwrap());
     let output = running.wait_with_output().unwrap();
     writer.join().unwrap();
     assert!(output.status.success());
