@@ -69,7 +69,7 @@ test('a partner is invited by e-mail, accepts, and replaces a forgotten password
   await expect(page.getByText('You will get no more of these e-mails.')).toBeVisible();
   await page.reload();
   await expect(page.getByLabel('A summary of each week')).not.toBeChecked();
-  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByRole('button', { name: 'Sign out', exact: true }).click();
 
   await page.getByRole('link', { name: 'Forgotten your password?' }).click();
   await page.getByLabel('E-mail address').fill(email);
