@@ -298,7 +298,7 @@ async fn an_erased_customer_stands_in_no_table_and_the_books_are_as_before() {
     assert_eq!(
         erased.body["data"],
         json!({ "customers": 1, "click_events": 2, "lead_events": 1, "sale_events": 2, "refunds": 1,
-                "notifications": 1, "processor_customers": 1, "outbound_events": 13, "webhook_deliveries": 1, "unprocessed": 3 })
+                "notifications": 1, "processor_customers": 1, "outbound_events": 7, "webhook_deliveries": 7, "unprocessed": 3 })
     );
     assert_eq!(standing(stack, &names).await, [""; 0]);
     assert_eq!(standing(stack, &[hash.as_str()]).await, [""; 0]);

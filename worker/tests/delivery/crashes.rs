@@ -93,7 +93,7 @@ async fn the_role_is_ready_without_nats_and_without_keys_of_the_pipeline() {
     let stack = Stack::without_services(Clock::system()).await;
     let address = free_address();
     let mut settings = stack.environment(address);
-    settings.retain(|(name, _)| ["DATABASE_URL", "SECRETS_KEYS", "LISTEN"].contains(name));
+    settings.retain(|(name, _)| ["DATABASE_URL", "SECRETS_KEYS", "EMAIL_HASH_KEY", "LISTEN"].contains(name));
     settings.push(("WORKER_ROLE", "delivery".to_owned()));
     let unset = ["NATS_URL", "REDIS_URL"];
     let _process = Process::start_without("worker", &settings, &unset);

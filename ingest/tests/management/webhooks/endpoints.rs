@@ -481,3 +481,32 @@ async fn an_archived_programs_endpoint_can_still_be_removed() {
         .await
         .refused(404, "Webhook endpoint not found");
 }
+
+#[tokio::test]
+async fn who_may_not_read_events_has_none_sent() {
+    let stack = Stack::start().await;
+    let (program, id) = with_endpoint(&stack).await;
+    let body = json!({ "name": "Deploy script", "scopes": ["program:update"] });
+    let made = stack
+        .created("/api/advertiser/api-keys", Some(&program.owner.token), body)
+        .await;
+    let key = made.body["data"]["key"].as_str().unwrap();
+    let may_not = "You do not have access to this resource";
+    let endpoint = json!({ "url": URL, "event_types": ["sale.recorded"] });
+    stack
+        .submit(&program.path(ENDPOINTS), Some(key), endpoint)
+        .await
+        .refused(403, may_not);
+    let change = async |body: Value| {
+        let path = program.path(&format!("{ENDPOINTS}/{id}"));
+        stack.patch(&path, key, body).await
+    };
+    change(json!({ "url": "https://other.example/" }))
+        .await
+        .refused(403, may_not);
+    change(json!({ "event_types": ["lead.created"] }))
+        .await
+        .refused(403, may_not);
+    assert_eq!(change(json!({ "enabled": false })).await.status, StatusCode::OK);
+    assert_eq!(stack.count("webhook_endpoints").await, 1);
+}

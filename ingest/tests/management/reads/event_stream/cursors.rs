@@ -82,7 +82,12 @@ async fn a_stream_that_nobody_reads_is_turned_off_and_who_comes_back_is_told_of_
         .stack
         .value("SELECT wanted_events FROM programs LIMIT 1")
         .await;
-    assert_eq!(WantedEvents::from_bits(wanted), WantedEvents::NONE.with(TYPE));
+    assert_eq!(
+        WantedEvents::from_bits(wanted),
+        WantedEvents::NONE
+            .with(TYPE)
+            .with(OutboundEventType::PayoutCreated)
+    );
     reader.stack.click(&reader.program.ada.code).await;
     test_harness::rows::counted(&reader.stack, reader.program.ada.link, 1).await;
     assert_eq!(reader.stack.count("outbound_events").await, 0);
