@@ -58,11 +58,41 @@ pub struct DueDelivery {
     pub body: Option<String>,
 }
 
+struct Taken {
+    id: i64,
+    endpoint_id: i64,
+    program_id: i64,
+    event_id: Uuid,
+    position: i64,
+    customer_id: Option<i64>,
+    is_replay: bool,
+    attempts: i16,
+    body: Option<String>,
+}
+
+impl Taken {
+    fn leased(self, leased_until: DateTime<Utc>) -> DueDelivery {
+        DueDelivery {
+            id: self.id,
+            leased_until,
+            endpoint_id: WebhookEndpointId::new(self.endpoint_id),
+            program_id: ProgramId::new(self.program_id),
+            event_id: self.event_id,
+            position: self.position,
+            customer_id: self.customer_id.map(CustomerId::new),
+            is_replay: self.is_replay,
+            attempts: self.attempts,
+            body: self.body,
+        }
+    }
+}
+
 /// Takes deliveries that are due: of each endpoint as many as there is room for, the endpoints in turn. Endpoints that struggle leave room for the
 /// others, and so do further deliveries for first ones.
 pub async fn take_due(connection: &mut PgConnection, room: &Room<'_>) -> StorageResult<Vec<DueDelivery>> {
     let rows = unnest!(
-        query,
+        query_as,
+        Taken,
         r#"WITH RECURSIVE waiting AS (
                (SELECT endpoint_id FROM webhook_queue ORDER BY endpoint_id LIMIT 1)
                UNION ALL
@@ -123,19 +153,10 @@ pub async fn take_due(connection: &mut PgConnection, room: &Room<'_>) -> Storage
     )
     .fetch_all(connection)
     .await?;
-    let taken = rows.into_iter().map(|row| DueDelivery {
-        id: row.id,
-        leased_until: room.leased_until,
-        endpoint_id: WebhookEndpointId::new(row.endpoint_id),
-        program_id: ProgramId::new(row.program_id),
-        event_id: row.event_id,
-        position: row.position,
-        customer_id: row.customer_id.map(CustomerId::new),
-        is_replay: row.is_replay,
-        attempts: row.attempts,
-        body: row.body,
-    });
-    Ok(taken.collect())
+    Ok(rows
+        .into_iter()
+        .map(|row| row.leased(room.leased_until))
+        .collect())
 }
 
 /// What becomes of a delivery after an attempt.
