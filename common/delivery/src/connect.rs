@@ -155,7 +155,7 @@ pub enum RootsError {
 pub fn roots(more: Option<&Path>) -> Result<RootCertStore, RootsError> {
     let mut roots = RootCertStore::empty();
     let native = rustls_native_certs::load_native_certs();
-    // The system may have broken ones: they vouch for nobody.
+    // Certificates of the system that cannot be read are skipped.
     roots.add_parsable_certificates(native.certs);
     if let Some(file) = more {
         for certificate in CertificateDer::pem_file_iter(file)? {

@@ -1,5 +1,5 @@
 //! The token behind the link that ends weekly summaries: whose they are, sealed. Nothing of it is stored, and it works for as long as the key
-//! that sealed it is known. Whoever makes one up opens nothing.
+//! that sealed it is configured. A made-up token cannot be opened.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::email_content::ProgramIdentity;
 use crate::money::{Cents, Currency};
 
-/// After its end, a week is told of no earlier: what was committed late is in it, too. People get it on Monday morning.
+/// A week's summary is made so long after its end that late commits are in it. It arrives on Monday morning.
 const TOLD_AFTER: TimeDelta = TimeDelta::hours(6);
 
 /// From Monday to Sunday, UTC.

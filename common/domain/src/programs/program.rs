@@ -160,7 +160,7 @@ impl Domain {
     }
 }
 
-/// Address of a picture, fetched by whoever reads an e-mail: https, at most 500 characters of ASCII.
+/// URL of a program's logo in e-mails, which mail programs load: https, at most 500 characters of ASCII.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogoUrl(String);
 

@@ -29,7 +29,7 @@ impl Header for ListUnsubscribe {
     }
 }
 
-/// Mail programs may end them with a `POST` there, which nobody has to confirm (RFC 8058).
+/// A mail program may unsubscribe its user by a `POST` to this address, without another question (RFC 8058).
 #[derive(Debug, Clone, Copy)]
 struct OneClick;
 
