@@ -39,8 +39,9 @@ const MORE_PARTNERS: [(&str, &str); 4] = [
 const APPLICANT: &str = "Gustav's Garden";
 /// The site its links lead to.
 const SITE: &str = "shop.example";
-/// The owner of the workspace, and the first partner.
+/// The owner of the workspace, a colleague who has not confirmed their address, and the first partner.
 const OWNER: (&str, &str) = ("Olive", "olive@demo.example");
+const COLLEAGUE: (&str, &str) = ("Kim", "kim@demo.example");
 const PARTNER: (&str, &str) = ("Ada", "ada@demo.example");
 /// 20 % of everything, for as long as the customer pays.
 const DEFAULT_RATE_BPS: i64 = 2_000;
@@ -145,36 +146,37 @@ struct Demo {
 }
 
 impl Demo {
-    /// Creates accounts of the owner and of a partner, with one password. Does nothing if an earlier demo created them.
+    /// Creates accounts of two members and of a partner, with one password. Does nothing if an earlier demo created them.
     async fn accounts(&self, connection: &mut PgConnection) -> anyhow::Result<Vec<String>> {
         let password = Password::generate(rand::random());
         let hash = PasswordHash::of(&password, rand::random())?;
         let now = Clock::system().now();
-        let (owner, partner) = (EmailAddress::parse(OWNER.1)?, EmailAddress::parse(PARTNER.1)?);
-        let user = NewUser {
-            kind: UserKind::Advertiser,
-            name: OWNER.0,
-            email: &owner,
-            password_hash: &hash,
-            verified_at: Some(now),
+        let mut account = async |kind, (name, email): (&str, &str), verified_at| {
+            let user = NewUser {
+                kind,
+                name,
+                email: &EmailAddress::parse(email)?,
+                password_hash: &hash,
+                verified_at,
+            };
+            anyhow::Ok(users::create(&mut *connection, &user).await?)
         };
-        let Some(owner_id) = users::create(connection, &user).await? else {
+        let Some(owner) = account(UserKind::Advertiser, OWNER, Some(now)).await? else {
             return Ok(Vec::new());
         };
-        workspaces::add_member(connection, self.workspace_id, owner_id, Role::Owner).await?;
-        let user = NewUser {
-            kind: UserKind::Partner,
-            name: PARTNER.0,
-            email: &partner,
-            password_hash: &hash,
-            verified_at: Some(now),
-        };
-        if let Some(partner_user) = users::create(connection, &user).await? {
-            partners::give_to(connection, self.first_partner, partner_user).await?;
+        let colleague = account(UserKind::Advertiser, COLLEAGUE, None).await?;
+        let partner = account(UserKind::Partner, PARTNER, Some(now)).await?;
+        workspaces::add_member(connection, self.workspace_id, owner, Role::Owner).await?;
+        if let Some(colleague) = colleague {
+            workspaces::add_member(connection, self.workspace_id, colleague, Role::Admin).await?;
+        }
+        if let Some(partner) = partner {
+            partners::give_to(connection, self.first_partner, partner).await?;
         }
         Ok(vec![
-            format!("DEMO_EMAIL={}", owner.as_str()),
-            format!("DEMO_PARTNER_EMAIL={}", partner.as_str()),
+            format!("DEMO_EMAIL={}", OWNER.1),
+            format!("DEMO_COLLEAGUE_EMAIL={}", COLLEAGUE.1),
+            format!("DEMO_PARTNER_EMAIL={}", PARTNER.1),
             format!("DEMO_PASSWORD={}", password.expose()),
         ])
     }

@@ -51,7 +51,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub struct Create {
     /// Address to sign in with
-    #[arg(long, value_parser = EmailAddress::parse)]
+    #[arg(long, value_parser = EmailAddress::for_sending)]
     email: EmailAddress,
     /// Name shown to others
     #[arg(long, value_parser = PersonName::parse)]

@@ -7,23 +7,17 @@ use bus::stream_trim::{TrimError, trim};
 use bus::topology::Topology;
 use messages::subject::Subject;
 use runtime::lifecycle::Lifecycle;
+use runtime::rounds::repeat;
 
 /// Far less than a stream holds arrives within this time.
 const EVERY: Duration = Duration::from_secs(2);
 
+/// Runs until shutdown.
 pub async fn run(jetstream: Context, topology: Topology, lifecycle: Lifecycle) {
-    let mut rounds = tokio::time::interval(EVERY);
-    rounds.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    loop {
-        tokio::select! {
-            () = lifecycle.soft().cancelled() => return,
-            _ = rounds.tick() => {}
-        }
-        // The next round retries.
-        if let Err(error) = round(&jetstream, &topology).await {
-            tracing::warn!(%error, "stream trim failed");
-        }
-    }
+    repeat("trimming streams", EVERY, &lifecycle, || {
+        round(&jetstream, &topology)
+    })
+    .await;
 }
 
 async fn round(jetstream: &Context, topology: &Topology) -> Result<(), TrimError> {

@@ -13,6 +13,7 @@ pub mod metrics;
 pub mod platform_error;
 pub mod postgres;
 pub mod retry;
+pub mod rounds;
 pub mod sampled_counter;
 pub mod telemetry;
 pub mod trace;

@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 use chrono::{DateTime, Utc};
 use domain::name::{Name, NameError};
 use domain::text::{Text, TextError};
-use serde::de::{self, Deserialize, Deserializer};
+use serde::de::{self, Deserialize, DeserializeOwned, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -244,6 +244,16 @@ impl FieldType for Vec<Value> {
 impl FieldType for Map<String, Value> {
     fn from_object(json: &str) -> Option<Self> {
         serde_json::from_str(json).ok()
+    }
+}
+
+/// Fields within a field.
+#[derive(Debug)]
+pub struct Object<T>(pub T);
+
+impl<T: DeserializeOwned> FieldType for Object<T> {
+    fn from_object(json: &str) -> Option<Self> {
+        serde_json::from_str(json).ok().map(Self)
     }
 }
 

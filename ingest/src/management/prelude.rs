@@ -8,7 +8,7 @@ pub use utoipa::ToSchema;
 pub use crate::app::App;
 pub use crate::http::body::RequestBody;
 pub use crate::http::error::ApiError;
-pub use crate::http::field::{Field, refused, stated};
+pub use crate::http::field::{Field, Object, refused, stated};
 pub use crate::http::openapi::envelopes::{PlatformError, RateLimited};
 pub use crate::http::openapi::examples::Examples;
 pub use crate::http::query::Query;

@@ -10,13 +10,13 @@ use messages::outbound_event::OutboundEvent;
 use messages::outbound_event::webhook_endpoint::EndpointDisabled;
 use runtime::clock::Clock;
 use runtime::lifecycle::Lifecycle;
+use runtime::rounds::repeat;
 use serde_json::json;
 use sqlx::{PgConnection, PgPool};
 use storage::notifications::{self, NewNotification};
 use storage::outbound_events::{self, NewOutboundEvent};
 use storage::webhook_health::{self, DisabledEndpoint};
 use storage::{StorageError, StorageResult, programs, webhook_queue};
-use tokio::time::MissedTickBehavior;
 use url::Url;
 
 const EVERY: Duration = Duration::from_secs(2);
@@ -25,20 +25,12 @@ const BATCH: i64 = 1_000;
 
 /// Runs until shutdown. Every process does it: who comes second finds nothing to do.
 pub(super) async fn run(pool: PgPool, clock: Clock, lifecycle: Lifecycle) {
-    let mut rounds = tokio::time::interval(EVERY);
-    rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        tokio::select! {
-            () = lifecycle.soft().cancelled() => return,
-            _ = rounds.tick() => {}
-        }
-        if let Err(error) = disable_failing(&pool, &clock).await {
-            tracing::warn!(%error, "disabling endpoints failed");
-        }
-        if let Err(error) = cancel(&pool, &clock, &lifecycle).await {
-            tracing::warn!(%error, "cancelling deliveries failed");
-        }
-    }
+    let disables = || disable_failing(&pool, &clock);
+    let cancels = || cancel(&pool, &clock, &lifecycle);
+    tokio::join!(
+        repeat("disabling endpoints", EVERY, &lifecycle, disables),
+        repeat("cancelling deliveries", EVERY, &lifecycle, cancels)
+    );
 }
 
 async fn disable_failing(pool: &PgPool, clock: &Clock) -> StorageResult<()> {

@@ -6,36 +6,19 @@ use std::time::Duration;
 use runtime::clock::Clock;
 use runtime::crash_point::crash_point;
 use runtime::lifecycle::Lifecycle;
-use runtime::retry::{Delays, RetryPolicy, delays};
+use runtime::rounds::repeat;
 use sqlx::PgPool;
 use storage::{StorageResult, outbound_events};
 use tokio::sync::Notify;
-use tokio::time::MissedTickBehavior;
 
 const EVERY: Duration = Duration::from_millis(100);
 /// Events a transaction.
 const BATCH: i64 = 1_000;
-const AFTER_FAILURE: RetryPolicy =
-    RetryPolicy::until_shutdown(Duration::from_millis(200), Duration::from_secs(5));
 
 /// Runs until shutdown.
 pub(super) async fn run(pool: PgPool, clock: Clock, wake: Arc<Notify>, lifecycle: Lifecycle) {
-    let mut rounds = tokio::time::interval(EVERY);
-    rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut failing: Option<Delays> = None;
-    loop {
-        tokio::select! {
-            () = lifecycle.soft().cancelled() => return,
-            _ = rounds.tick() => {}
-        }
-        let Err(error) = place(&pool, &clock, &wake, &lifecycle).await else {
-            failing = None;
-            continue;
-        };
-        tracing::warn!(%error, "placing events failed");
-        let waits = failing.get_or_insert_with(|| delays(&AFTER_FAILURE));
-        rounds.reset_after(waits.next().unwrap_or(AFTER_FAILURE.max_delay));
-    }
+    let round = || place(&pool, &clock, &wake, &lifecycle);
+    repeat("placing events", EVERY, &lifecycle, round).await;
 }
 
 /// Until no more than one batch is left.

@@ -11,11 +11,11 @@ use runtime::clock::Clock;
 use runtime::config::PublicUrlConfig;
 use runtime::crash_point::crash_point;
 use runtime::lifecycle::Lifecycle;
+use runtime::rounds::repeat;
 use sqlx::PgPool;
 use storage::StorageResult;
 use storage::emails::{self, NewEmail};
 use storage::program_notices::{self, ProgramNotice};
-use tokio::time::MissedTickBehavior;
 use url::Url;
 
 const EVERY: Duration = Duration::from_secs(5);
@@ -35,24 +35,15 @@ pub(super) struct ProgramNotices {
 impl ProgramNotices {
     /// Runs until shutdown.
     pub async fn run(self, lifecycle: Lifecycle) {
-        let mut rounds = tokio::time::interval(EVERY);
-        rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
-            tokio::select! {
-                () = lifecycle.soft().cancelled() => return,
-                _ = rounds.tick() => {}
-            }
-            while !lifecycle.soft().is_cancelled() {
-                match self.write_batch().await {
-                    Ok(true) => {}
-                    Ok(false) => break,
-                    Err(error) => {
-                        tracing::warn!(%error, "writing notices about programs failed");
-                        break;
-                    }
-                }
-            }
-        }
+        repeat("writing notices about programs", EVERY, &lifecycle, || {
+            self.round(&lifecycle)
+        })
+        .await;
+    }
+
+    async fn round(&self, lifecycle: &Lifecycle) -> StorageResult<()> {
+        while !lifecycle.soft().is_cancelled() && self.write_batch().await? {}
+        Ok(())
     }
 
     /// Whether there was anything to write.

@@ -15,11 +15,11 @@ use runtime::clock::Clock;
 use runtime::config::PublicUrlConfig;
 use runtime::crash_point::crash_point;
 use runtime::lifecycle::Lifecycle;
+use runtime::rounds::repeat;
 use sqlx::PgPool;
 use storage::StorageResult;
 use storage::emails::{self, NewEmail};
 use storage::weekly_summaries::{self, TakenSummary};
-use tokio::time::MissedTickBehavior;
 use uuid::Uuid;
 
 const EVERY: Duration = Duration::from_secs(5);
@@ -41,17 +41,10 @@ pub(super) struct WeeklySummaries {
 impl WeeklySummaries {
     /// Runs until shutdown.
     pub async fn run(self, lifecycle: Lifecycle) {
-        let mut rounds = tokio::time::interval(EVERY);
-        rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
-            tokio::select! {
-                () = lifecycle.soft().cancelled() => return,
-                _ = rounds.tick() => {}
-            }
-            if let Err(error) = self.round(&lifecycle).await {
-                tracing::warn!(%error, "writing weekly summaries failed");
-            }
-        }
+        repeat("writing weekly summaries", EVERY, &lifecycle, || {
+            self.round(&lifecycle)
+        })
+        .await;
     }
 
     async fn round(&self, lifecycle: &Lifecycle) -> StorageResult<()> {

@@ -34,6 +34,26 @@ impl EmailAddress {
             .map_err(|_: TextError| EmailError)
     }
 
+    /// One that e-mail is to be sent to: besides, not a list, a quoted text or a name with an address. What is stored or looked for may be odder.
+    pub fn for_sending(text: &str) -> Result<Self, EmailError> {
+        let address = Self::parse(text)?;
+        let (local, domain) = address.as_str().rsplit_once('@').ok_or(EmailError)?;
+        let is_atom = |atom: &str| {
+            let mut characters = atom.chars();
+            !atom.is_empty() && characters.all(|c| c.is_alphanumeric() || "!#$%&'*+-/=?^_`{|}~".contains(c))
+        };
+        let is_label = |label: &str| {
+            let is_dashed = label.starts_with('-') || label.ends_with('-');
+            let is_plain = label.chars().all(|c| c.is_alphanumeric() || c == '-');
+            (1..=63).contains(&label.len()) && is_plain && !is_dashed
+        };
+        if local.len() <= 64 && local.split('.').all(is_atom) && domain.split('.').all(is_label) {
+            Ok(address)
+        } else {
+            Err(EmailError)
+        }
+    }
+
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
@@ -196,6 +216,34 @@ mod tests {
             &long,
         ] {
             assert!(EmailAddress::parse(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn email_is_sent_to_one_plain_address() {
+        for good in [
+            "a@b",
+            "ada+x.y@mail.shop-1.example",
+            "o'neill@shop.example",
+            "äda@bücher.example",
+        ] {
+            assert!(EmailAddress::for_sending(good).is_ok(), "{good}");
+        }
+        let long = format!("{}@shop.example", "x".repeat(65));
+        for bad in [
+            "a@b.example;c@d.example",
+            "a@b.example,c@d.example",
+            "\"odd@local\"@shop.example",
+            "<a@b.example>",
+            "ada.@shop.example",
+            "a..b@shop.example",
+            "a@shop..example",
+            "a@-shop.example",
+            "a@[192.0.2.1]",
+            "a(b)@shop.example",
+            &long,
+        ] {
+            assert!(EmailAddress::for_sending(bad).is_err(), "{bad}");
         }
     }
 

@@ -47,6 +47,8 @@ pub struct NewInvitation<'a> {
     /// The member it depends on: it ends with their right to invite.
     pub invited_by: AuditActor,
     pub token_hash: TokenHash,
+    /// The link is in an e-mail, and shown to nobody else.
+    pub emailed: bool,
     pub created_at: DateTime<Utc>,
     pub expires_at: DateTime<Utc>,
 }
@@ -87,8 +89,8 @@ pub async fn create(connection: &mut PgConnection, new: &NewInvitation<'_>) -> S
     .await?;
     let id = sqlx::query_scalar!(
         "INSERT INTO invitations (token_hash, workspace_id, email, role, permissions, partner_id, program_id,
-             created_at, expires_at, invited_by, invited_by_key)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING id",
+             created_at, expires_at, invited_by, invited_by_key, emailed)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) RETURNING id",
         new.token_hash.as_bytes().as_slice(),
         new.workspace_id.get(),
         new.email.as_str(),
@@ -100,22 +102,27 @@ pub async fn create(connection: &mut PgConnection, new: &NewInvitation<'_>) -> S
         new.expires_at,
         user,
         key,
+        new.emailed,
     )
     .fetch_one(connection)
     .await?;
     Ok(InvitationId::new(id))
 }
 
-/// Name of the workspace it is into or, for a partner, of the program.
+/// Name of what somebody is invited to: the workspace or, for a partner, the program.
 pub async fn target_name(
     connection: &mut PgConnection,
-    invitation_id: InvitationId,
+    workspace_id: WorkspaceId,
+    purpose: &Purpose,
 ) -> StorageResult<String> {
+    let program = match purpose {
+        Purpose::Member { .. } => None,
+        Purpose::Partner { program_id, .. } => Some(program_id.get()),
+    };
     let name = sqlx::query_scalar!(
-        r#"SELECT coalesce(p.name, w.name) AS "name!"
-           FROM invitations i JOIN workspaces w ON w.id = i.workspace_id LEFT JOIN programs p ON p.id = i.program_id
-           WHERE i.id = $1"#,
-        invitation_id.get(),
+        r#"SELECT coalesce(p.name, w.name) AS "name!" FROM workspaces w LEFT JOIN programs p ON p.id = $2 WHERE w.id = $1"#,
+        workspace_id.get(),
+        program,
     )
     .fetch_one(connection)
     .await?;
@@ -130,6 +137,8 @@ pub struct OpenInvitation {
     /// Name of the workspace or, for a partner, of the program.
     pub name: String,
     pub email: EmailAddress,
+    /// Only the mailbox has the link: whoever has it reads what comes there.
+    pub emailed: bool,
     pub purpose: Purpose,
     pub expires_at: DateTime<Utc>,
 }
@@ -142,7 +151,7 @@ pub async fn find_open(
     now: DateTime<Utc>,
 ) -> StorageResult<Option<OpenInvitation>> {
     let row = sqlx::query!(
-        r#"SELECT i.id, i.workspace_id, coalesce(p.name, w.name) AS "name!", i.email, i.role,
+        r#"SELECT i.id, i.workspace_id, coalesce(p.name, w.name) AS "name!", i.email, i.emailed, i.role,
                   i.permissions AS "permissions: Json<BTreeMap<i64, Vec<String>>>", i.partner_id, i.program_id,
                   i.expires_at
            FROM invitations i
@@ -162,6 +171,7 @@ pub async fn find_open(
             workspace_id: WorkspaceId::new(row.workspace_id),
             name: row.name,
             email: EmailAddress::parse(&row.email).map_err(|_| corrupt("email"))?,
+            emailed: row.emailed,
             purpose: match (row.role, row.partner_id, row.program_id) {
                 (Some(role), None, None) => Purpose::Member {
                     role: Role::parse(&role).ok_or_else(|| corrupt("role"))?,

@@ -7,6 +7,7 @@ use axum::http::StatusCode;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::account::EmailAddress;
 use domain::email_content::EmailContent;
+use domain::ids::UserId;
 use domain::token::AddressVerificationToken;
 use sqlx::PgConnection;
 use storage::address_verifications::{self, OpenVerification};
@@ -142,24 +143,29 @@ pub async fn complete(
     let request: VerificationToken = body.json()?;
     let mut transaction = app.management.begin().await?;
     let found = open(&app, &mut transaction, source.client, request.token).await?;
-    let now = app.clock.now();
     // Of two requests the second one waits here, and finds nothing left.
-    if address_verifications::end_all(&mut transaction, found.user_id, now).await? == 0 {
+    if address_verifications::end_all(&mut transaction, found.user_id, app.clock.now()).await? == 0 {
         return Err(NONE);
     }
-    if users::verify(&mut transaction, found.user_id, now).await? {
-        source
-            .audit_account(
-                &app,
-                &mut transaction,
-                found.user_id,
-                "user.address_verified",
-                json!({ "by": "email" }),
-            )
-            .await?;
-    }
+    verify(&app, &mut transaction, &source, found.user_id).await?;
     transaction.commit().await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// Notes that an account's owner has read an e-mail to its address.
+pub async fn verify(
+    app: &App,
+    connection: &mut PgConnection,
+    source: &Source,
+    user_id: UserId,
+) -> Result<(), ApiError> {
+    if users::verify(connection, user_id, app.clock.now()).await? {
+        let details = json!({ "by": "email" });
+        source
+            .audit_account(app, connection, user_id, "user.address_verified", details)
+            .await?;
+    }
+    Ok(())
 }
 
 fn offered(app: &App) -> Result<(), ApiError> {

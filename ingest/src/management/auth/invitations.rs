@@ -96,7 +96,8 @@ pub async fn inspect(
 
 /// Accept an invitation
 ///
-/// Makes an account and signs it in. An address that has an account already accepts with that account's password.
+/// Makes an account and signs it in. An address that has an account already accepts with that account's password. A link that was e-mailed verifies
+/// the address.
 #[utoipa::path(
     post,
     path = "/api/auth/invitations/accept",
@@ -147,10 +148,14 @@ pub async fn accept(State(app): State<App>, source: Source, body: RequestBody) -
         Guest::Known(user, _) => (user, SignInMethod::Password),
         Guest::New { name, password_hash } => {
             let user = register(&mut transaction, &invitation, &name, &password_hash).await?;
-            address_verification::send_link(&app, &mut transaction, &user).await?;
             (user, SignInMethod::NewAccount)
         }
     };
+    if invitation.emailed {
+        address_verification::verify(&app, &mut transaction, &source, user.user_id).await?;
+    } else if method == SignInMethod::NewAccount {
+        address_verification::send_link(&app, &mut transaction, &user).await?;
+    }
     take_place(&mut transaction, &invitation, user.user_id).await?;
     let audited = Audited::new(invitation.workspace_id, "invitation.accepted")
         .in_program(match invitation.purpose {
@@ -239,7 +244,6 @@ async fn register(
         name: name.as_str(),
         email: &invitation.email,
         password_hash,
-        // The inviter has seen the link, too.
         verified_at: None,
     };
     // Another invitation of the same address may have been accepted meanwhile.

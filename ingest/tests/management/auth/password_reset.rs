@@ -62,10 +62,8 @@ async fn a_partner_is_invited_by_mail_accepts_and_replaces_a_forgotten_password(
         .received(&stack, "ada@letters.example", "partner of Shop affiliates")
         .await;
     assert_eq!(invitation.header("From"), "Acme <mail@referrals.example>");
-    assert_eq!(
-        invitation.link("http://127.0.0.1:8080/invitation#"),
-        added["invitation_url"].as_str().unwrap()
-    );
+    let link = invitation.link("http://127.0.0.1:8080/invitation#");
+    assert!(link.ends_with(&invitation.token()), "{link}");
     let body = json!({ "token": invitation.token(), "name": "Ada", "password": PASSWORD });
     let accepted = stack.created("/api/auth/invitations/accept", None, body).await;
     let session = accepted.body["jwt"].as_str().unwrap().to_owned();

@@ -13,6 +13,8 @@ function given(name: string): string {
 }
 
 export const OWNER = 'DEMO_EMAIL';
+/** Has not confirmed the address. */
+export const COLLEAGUE = 'DEMO_COLLEAGUE_EMAIL';
 export const PARTNER = 'DEMO_PARTNER_EMAIL';
 export const program = () => given('DEMO_PROGRAM_ID');
 export const code = () => given('DEMO_AFF_A');
@@ -28,7 +30,7 @@ export async function prepare(context: BrowserContext) {
   await context.addInitScript({ content: axe });
 }
 
-export async function signIn(page: Page, who: typeof OWNER | typeof PARTNER) {
+export async function signIn(page: Page, who: typeof OWNER | typeof COLLEAGUE | typeof PARTNER) {
   await page.goto('/app/sign-in');
   await page.getByLabel('E-mail address').fill(given(who));
   await page.getByLabel('Password').fill(given('DEMO_PASSWORD'));

@@ -7,7 +7,7 @@ use domain::money::{AmountCents, BasisPoints, Currency};
 use domain::text::ProductId;
 use sqlx::PgConnection;
 use storage::policies::{self, NewPolicy, StoredPolicy};
-use storage::program_settings;
+use storage::program_settings::{self, StoredProgram};
 
 use crate::management::prelude::*;
 
@@ -134,28 +134,37 @@ pub async fn list(State(app): State<App>, mut list: ListProgram<Read>) -> List<P
 pub async fn create(mut write: WriteProgram<Update>) -> Created<PolicyView> {
     let program_id = write.on.ids;
     let request: NewPolicyRequest = write.body().json()?;
-    let program = program_settings::find_one(&mut write.db, program_id).await?;
-    let currency = program
-        .map(|program| program.settings.currency)
-        .unwrap_or_default();
-    let now = write.now();
-    let terms = request.validate(currency, now)?;
-    let new = NewPolicy {
-        program_id,
-        product_id: terms.product_id.as_ref(),
-        effective_from: terms.effective_from,
-        commission_type: terms.commission_type,
-        rate: &terms.rate,
-        created_at: now,
-    };
-    let id = policies::create(&mut write.db, &new).await?;
-    let view = made(&mut write.db, program_id, id, now).await?;
+    let program = program_settings::find_one(&mut write.db, program_id)
+        .await?
+        .ok_or(ApiError::NotFound("Program not found"))?;
+    let (id, view) = set(&write.app, &mut write.db, &program, request).await?;
     let details = json!(view);
     write
         .audit("commission_policy.created", id.get(), details)
         .await?;
     write.commit().await?;
     Ok(created(view))
+}
+
+/// Stores a version, if it will do.
+pub async fn set(
+    app: &App,
+    connection: &mut PgConnection,
+    program: &StoredProgram,
+    request: NewPolicyRequest,
+) -> Result<(PolicyId, PolicyView), ApiError> {
+    let now = app.clock.now();
+    let terms = request.validate(program.settings.currency, now)?;
+    let new = NewPolicy {
+        program_id: program.program_id,
+        product_id: terms.product_id.as_ref(),
+        effective_from: terms.effective_from,
+        commission_type: terms.commission_type,
+        rate: &terms.rate,
+        created_at: now,
+    };
+    let id = policies::create(connection, &new).await?;
+    Ok((id, made(connection, program.program_id, id, now).await?))
 }
 
 /// All versions of a program, newest first.

@@ -4,19 +4,20 @@ use domain::account::EmailAddress;
 use domain::ids::{PartnerProgramId, ProgramId};
 
 use super::partners::{UNKNOWN, stored};
-use crate::management::advertiser::workspace::invitations::{InvitationLink, invite_partner};
+use crate::management::advertiser::workspace::invitations::{GETS_NO_EMAIL, InvitationLink, invite_partner};
 use crate::management::prelude::*;
 
 /// Invite a partner again
 ///
-/// Makes a new link to an account of their own. The one before stops working.
+/// Makes a new link to an account of their own. The one before stops working. Where e-mail is on, it is sent to the partner alone; else it is
+/// answered.
 #[utoipa::path(
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/partners/{partner_program_id}/invitation",
     operation_id = "renew_partner_invitation",
     responses(
-        (status = 201, description = "The new link, shown here only.", body = Data<InvitationLink>),
-        (status = 409, description = "They have an account, or no address, or the program is archived.",
+        (status = 201, description = "The new link, or that it is on its way.", body = Data<InvitationLink>),
+        (status = 409, description = "They have an account, or no address, or one that gets no e-mail at present, or the program is archived.",
          body = PlatformError),
     )
 )]
@@ -33,7 +34,9 @@ pub async fn renew(
     }
     let email = who.email.and_then(|email| EmailAddress::parse(&email).ok());
     let email = email.ok_or(ApiError::Conflict("This partner has no e-mail address"))?;
-    let link = invite_partner(&mut write, who.partner_id, &email).await?;
+    let link = invite_partner(&mut write, who.partner_id, &email)
+        .await?
+        .ok_or(GETS_NO_EMAIL)?;
     let details = json!({ "again": true });
     write.audit("partner.invited", membership.get(), details).await?;
     write.commit().await?;
@@ -43,6 +46,7 @@ pub async fn renew(
 const HAS_ACCOUNT: ApiError = ApiError::Conflict("This partner has an account already");
 
 pub fn examples() -> Examples {
-    let link = InvitationLink::example();
-    Examples::of_refusals([HAS_ACCOUNT, archived()]).created("A new link", link)
+    Examples::of_refusals([HAS_ACCOUNT, GETS_NO_EMAIL, archived()])
+        .created("E-mail is off", InvitationLink::example())
+        .created("E-mail is on", InvitationLink::emailed_example())
 }

@@ -4,12 +4,13 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::account::EmailAddress;
 use domain::ids::{EventId, PartnerProgramId, ProgramId};
 use domain::money::{Cents, Currency};
-use domain::partner::{MembershipStatus, PartnerName};
+use domain::partner::{MembershipStatus, PartnerName, ShortCode};
 use sqlx::PgConnection;
 use storage::partners::{self, NewMembership, NewPartner, ProgramPartner};
 use storage::processor_events::{self, PARTNER_APPROVED};
 use storage::{outbound_events, outbound_partners};
 
+use super::referral_links::{self, CODE_TAKEN, LinkView};
 use crate::management::advertiser::workspace::invitations::{InvitationLink, address, invite_partner};
 use crate::management::prelude::*;
 
@@ -25,6 +26,16 @@ pub struct NewPartnerRequest {
     /// `pending` unless said otherwise, or `approved`.
     #[schema(value_type = Option<String>)]
     status: Field<String>,
+    /// Makes a referral link, too, of a partner who is approved. If its code is taken, nobody is added.
+    #[schema(value_type = Option<FirstLink>)]
+    referral_link: Field<Object<FirstLink>>,
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct FirstLink {
+    /// Unique over all programs. Made up when it is not given.
+    #[schema(value_type = Option<String>, min_length = 3, max_length = 64, pattern = "^[A-Za-z0-9_-]+$")]
+    short_code: Field<String>,
 }
 
 /// What is there is changed; what is not stays as it is.
@@ -74,12 +85,15 @@ pub struct BalanceView {
 pub struct InvitedPartner {
     #[serde(flatten)]
     partner: PartnerView,
-    /// To an account of their own; null when they have one. Shown here only.
+    /// Where e-mail is off: the link to an account of their own; null when they have one. Shown here only.
     invitation_url: Option<String>,
+    /// Null when nobody was invited: they have an account, or their address gets no e-mail at present.
     #[serde(serialize_with = "as_instant_if_any")]
     invitation_expires_at: Option<DateTime<Utc>>,
-    /// The link is sent to the address, too.
+    /// The link is sent to the address, and shown to nobody else.
     invitation_emailed: bool,
+    /// The one that was asked for.
+    referral_link: Option<LinkView>,
 }
 
 impl From<ProgramPartner> for PartnerView {
@@ -122,12 +136,17 @@ impl PartnerView {
 }
 
 impl InvitedPartner {
-    fn new(partner: ProgramPartner, link: Option<InvitationLink>) -> Self {
+    fn new(
+        partner: PartnerView,
+        invitation: Option<InvitationLink>,
+        referral_link: Option<LinkView>,
+    ) -> Self {
         Self {
-            partner: partner.into(),
-            invitation_expires_at: link.as_ref().map(|link| link.expires_at),
-            invitation_emailed: link.as_ref().is_some_and(|link| link.emailed),
-            invitation_url: link.map(|link| link.invitation_url),
+            partner,
+            invitation_expires_at: invitation.as_ref().map(|link| link.expires_at),
+            invitation_emailed: invitation.as_ref().is_some_and(|link| link.emailed),
+            invitation_url: invitation.and_then(|link| link.invitation_url),
+            referral_link,
         }
     }
 }
@@ -162,8 +181,8 @@ pub async fn list(mut list: ListProgram<Read>, query: Query) -> List<PartnerView
 
 /// Add a partner
 ///
-/// Finds the workspace's partner by address, or makes one. Who has no account yet gets a link to one: it is shown here only,
-/// and works once, for seven days.
+/// Finds the workspace's partner by address, or makes one. Who has no account yet gets a link to one, which works once, for seven days: where
+/// e-mail is on, it is sent to the address alone; else it is shown here only.
 #[utoipa::path(
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/partners",
@@ -171,7 +190,7 @@ pub async fn list(mut list: ListProgram<Read>, query: Query) -> List<PartnerView
     request_body = NewPartnerRequest,
     responses(
         (status = 201, description = "Added.", body = Data<InvitedPartner>),
-        (status = 409, description = "They are in the program already, or it is archived.", body = PlatformError),
+        (status = 409, description = "They are in the program already, or it is archived, or the code is taken.", body = PlatformError),
     )
 )]
 pub async fn add(mut write: WriteProgram<Update>) -> Created<InvitedPartner> {
@@ -180,17 +199,39 @@ pub async fn add(mut write: WriteProgram<Update>) -> Created<InvitedPartner> {
     let name: PartnerName = request.name.required_name("name", "name is required")?;
     let email = address(request.email)?;
     let status = first_status(request.status)?;
+    let link = first_link(request.referral_link, status)?;
     let membership = join(&mut write, (&name, &email), status).await?;
     let partner = stored(&mut write.db, program_id, membership).await?;
-    let link = match &partner.partner {
-        Some(who) if who.user_id.is_none() => Some(invite_partner(&mut write, who.partner_id, &email).await?),
+    let invitation = match &partner.partner {
+        Some(who) if who.user_id.is_none() => invite_partner(&mut write, who.partner_id, &email).await?,
         _ => None,
     };
     let details = json!({ "status": status.as_str() });
     write.audit("partner.invited", membership.get(), details).await?;
     tell(&mut write, &partner).await?;
+    let link = match link {
+        Some(code) => Some(referral_links::add(&mut write, membership, code).await?),
+        None => None,
+    };
     write.commit().await?;
-    Ok(created(InvitedPartner::new(partner, link)))
+    Ok(created(InvitedPartner::new(partner.into(), invitation, link)))
+}
+
+/// The code of the link that is asked for, if one is; `None` within it is made up.
+fn first_link(
+    field: Field<Object<FirstLink>>,
+    status: MembershipStatus,
+) -> Result<Option<Option<ShortCode>>, ApiError> {
+    let Some(Object(link)) = field.optional(|| refused("referral_link", "must be an object"))? else {
+        return Ok(None);
+    };
+    if status != MembershipStatus::Approved {
+        return Err(refused(
+            "referral_link",
+            "must be null: only approved partners have links",
+        ));
+    }
+    referral_links::code_if_given(link.short_code).map(Some)
 }
 
 async fn join(
@@ -332,20 +373,28 @@ pub const UNKNOWN: ApiError = ApiError::NotFound("Partner not found");
 const IN_ALREADY: ApiError = ApiError::Conflict("This partner is in the program already");
 
 pub fn list_examples() -> Examples {
-    let link = InvitationLink::example();
-    let made = InvitedPartner {
-        partner: PartnerView::example(),
-        invitation_url: Some(link.invitation_url),
-        invitation_expires_at: Some(link.expires_at),
-        invitation_emailed: link.emailed,
+    let made = |invitation| {
+        InvitedPartner::new(
+            PartnerView::example(),
+            Some(invitation),
+            Some(LinkView::example()),
+        )
     };
-    Examples::of_refusals([refused("status", NO_STATUS), IN_ALREADY, archived()])
+    Examples::of_refusals([refused("status", NO_STATUS), IN_ALREADY, CODE_TAKEN, archived()])
         .request(
             "By address",
-            json!({ "name": "Ada", "email": "ada@letters.example", "status": "approved" }),
+            json!({ "name": "Ada", "email": "ada@letters.example", "status": "approved",
+                    "referral_link": { "short_code": "ada-summer" } }),
         )
         .page(PartnerView::example())
-        .created("Who has no account yet", made)
+        .created(
+            "Without an account, e-mail is off",
+            made(InvitationLink::example()),
+        )
+        .created(
+            "Without an account, e-mail is on",
+            made(InvitationLink::emailed_example()),
+        )
 }
 
 pub fn examples() -> Examples {

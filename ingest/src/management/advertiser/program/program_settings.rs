@@ -146,7 +146,7 @@ impl ProgramChanges {
             settings.logo_url = logo_url.parsed("logo_url", LogoUrl::parse)?;
         }
         if let Some(reply_to) = self.reply_to_email {
-            settings.reply_to = reply_to.parsed("reply_to_email", EmailAddress::parse)?;
+            settings.reply_to = reply_to.parsed("reply_to_email", EmailAddress::for_sending)?;
         }
         Ok(settings)
     }

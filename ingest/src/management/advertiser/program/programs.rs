@@ -8,6 +8,7 @@ use sqlx::PgConnection;
 use storage::program_settings::{self, NewProgram, StoredProgram, Updated};
 use storage::{policies, workspaces};
 
+use super::commission_policies::{NewPolicyRequest, set as set_policy};
 use super::program_settings::{ProgramChanges, ProgramView, changed};
 use crate::http::body;
 use crate::management::advertiser::named_workspace::named_workspace;
@@ -22,6 +23,8 @@ use crate::management::prelude::*;
 pub struct NewProgramRequest {
     /// Required for a user who runs several workspaces.
     workspace_id: Option<i64>,
+    /// What it pays by default. If it will not do, no program is made.
+    commission_policy: Option<NewPolicyRequest>,
     #[serde(flatten)]
     settings: ProgramChanges,
 }
@@ -61,7 +64,7 @@ pub async fn list(State(app): State<App>, advertiser: Advertiser, page: Page) ->
 
 /// Create a program
 ///
-/// A draft, with a tracking token that works at once.
+/// A draft, with a tracking token that works at once. It pays nothing before it has a policy.
 #[utoipa::path(
     post,
     path = "/api/advertiser/affiliate-programs",
@@ -73,6 +76,7 @@ pub async fn create(mut write: Write<Advertiser>) -> Created<CreatedProgram> {
     write.caller.demand(Permission::ProgramCreate)?;
     let bytes = write.body().bytes()?;
     let named = named_workspace(&bytes)?;
+    let policy = first_policy(&bytes)?;
     let settings: ProgramChanges = body::parse(&bytes)?;
     let workspace_id = write.caller.workspace_for_programs(&mut write.db, named).await?;
     let (program, token) = add(&write.app, &mut write.db, workspace_id, settings).await?;
@@ -81,12 +85,33 @@ pub async fn create(mut write: Write<Advertiser>) -> Created<CreatedProgram> {
         .about(program.program_id.get())
         .with(json!({ "name": program.settings.name, "slug": program.settings.slug.as_str() }));
     write.record(audited).await?;
+    if let Some(policy) = policy {
+        let (id, policy) = set_policy(&write.app, &mut write.db, &program, policy).await?;
+        let audited = Audited::new(workspace_id, "commission_policy.created")
+            .in_program(program.program_id)
+            .about(id.get())
+            .with(json!(policy));
+        write.record(audited).await?;
+    }
+    let view = view(&write.app, &mut write.db, program.program_id).await?;
     write.commit().await?;
     Ok(created(CreatedProgram {
-        // It has no policy yet.
-        program: ProgramView::new(&program, None),
+        program: view,
         api_token: token.expose().to_owned(),
     }))
+}
+
+/// Parsed by itself, as the named workspace is.
+fn first_policy(bytes: &[u8]) -> Result<Option<NewPolicyRequest>, ApiError> {
+    #[derive(Deserialize)]
+    struct Named {
+        commission_policy: Field<Object<NewPolicyRequest>>,
+    }
+    let named: Named = body::parse(bytes)?;
+    let policy = named
+        .commission_policy
+        .optional(|| refused("commission_policy", "must be an object"))?;
+    Ok(policy.map(|Object(policy)| policy))
 }
 
 /// Makes a draft with a token of its own.
@@ -225,7 +250,8 @@ async fn stored(connection: &mut PgConnection, program_id: ProgramId) -> Result<
 }
 
 pub fn list_examples() -> Examples {
-    let request = json!({ "name": "Shop affiliates", "domain": "shop.example", "cookie_window_days": 60 });
+    let request = json!({ "name": "Shop affiliates", "domain": "shop.example", "cookie_window_days": 60,
+                          "commission_policy": { "commission_type": "cps_lifetime", "rate_bps": 2_000 } });
     let made = CreatedProgram {
         program: ProgramView::example(),
         api_token: ProgramToken::generate([7; 32]).expose().to_owned(),

@@ -64,7 +64,7 @@ view! { |link: StoredLink| LinkView {
 
 impl LinkView {
     /// For the description.
-    fn example() -> Self {
+    pub fn example() -> Self {
         let at = DateTime::UNIX_EPOCH + TimeDelta::days(20_000);
         Self {
             id: 8,
@@ -116,10 +116,7 @@ pub async fn create(mut write: WriteProgram<Update>) -> Created<LinkView> {
         .partner_program_id
         .required_integer("partner_program_id")?;
     let membership = PartnerProgramId::new(membership);
-    let code = match request.short_code {
-        Field::Absent => None,
-        given => Some(short_code(given)?),
-    };
+    let code = code_if_given(request.short_code)?;
     let partner = partners::find(&mut write.db, program_id, membership)
         .await?
         .filter(|membership| membership.partner.is_some())
@@ -127,16 +124,25 @@ pub async fn create(mut write: WriteProgram<Update>) -> Created<LinkView> {
     if partner.status != MembershipStatus::Approved {
         return Err(NOT_APPROVED);
     }
-    let id = add(&write.app, &mut write.db, membership, code).await?;
-    let link = stored(&mut write.db, program_id, id).await?;
-    let details = json!({ "short_code": link.short_code, "partner_program_id": membership.get() });
-    write.audit("referral_link.created", id.get(), details).await?;
+    let link = add(&mut write, membership, code).await?;
     write.commit().await?;
-    Ok(created(LinkView::from(link)))
+    Ok(created(link))
 }
 
-/// With the code that was asked for, or one that is free.
-async fn add(
+/// Makes a link of an approved partner, with the code that was asked for or one that is free.
+pub async fn add<I: ProgramIds>(
+    write: &mut WriteProgram<Update, I>,
+    membership: PartnerProgramId,
+    code: Option<ShortCode>,
+) -> Result<LinkView, ApiError> {
+    let id = make(&write.app, &mut write.db, membership, code).await?;
+    let link = stored(&mut write.db, write.on.access.program_id, id).await?;
+    let details = json!({ "short_code": link.short_code, "partner_program_id": membership.get() });
+    write.audit("referral_link.created", id.get(), details).await?;
+    Ok(LinkView::from(link))
+}
+
+async fn make(
     app: &App,
     connection: &mut PgConnection,
     membership: PartnerProgramId,
@@ -199,6 +205,14 @@ async fn stored(
     links::find(connection, program_id, link_id).await?.ok_or(UNKNOWN)
 }
 
+/// `None`: one is made up.
+pub fn code_if_given(field: Field<String>) -> Result<Option<ShortCode>, ApiError> {
+    match field {
+        Field::Absent => Ok(None),
+        given => short_code(given).map(Some),
+    }
+}
+
 fn short_code(field: Field<String>) -> Result<ShortCode, ApiError> {
     let text = field.given().unwrap_or_default();
     ShortCode::parse(&text).map_err(|error| refused("short_code", &error.to_string()))
@@ -211,7 +225,8 @@ fn status(field: Field<String>) -> Result<LinkStatus, ApiError> {
 
 const UNKNOWN: ApiError = ApiError::NotFound("Referral link not found");
 const NOT_APPROVED: ApiError = ApiError::Conflict("This partner is not approved");
-const CODE_TAKEN: ApiError = ApiError::Conflict("short_code is taken by another link");
+/// The refusal of a code that is in use.
+pub const CODE_TAKEN: ApiError = ApiError::Conflict("short_code is taken by another link");
 
 pub fn list_examples() -> Examples {
     Examples::of_refusals([CODE_TAKEN, NOT_APPROVED])

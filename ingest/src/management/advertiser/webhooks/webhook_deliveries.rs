@@ -47,7 +47,7 @@ pub struct DeliveryView {
     #[serde(serialize_with = "as_instant_if_any")]
     #[schema(required = true)]
     attempted_at: Option<DateTime<Utc>>,
-    /// Null when there will be none.
+    /// In the past while it waits for its turn or is under way. Null when there will be none.
     #[serde(serialize_with = "as_instant_if_any")]
     #[schema(required = true)]
     next_attempt_at: Option<DateTime<Utc>>,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::account::EmailAddress;
-use domain::email_content::{EmailContent, ProgramIdentity};
+use domain::email_content::EmailContent;
 use domain::ids::{InvitationId, PartnerId, WorkspaceId};
 use domain::permission::Role;
 use domain::token::InvitationToken;
@@ -52,24 +52,25 @@ pub struct InvitationView {
     created_at: DateTime<Utc>,
 }
 
-/// A new invitation. Its link identifies the invitee: share it with them alone.
+/// A new invitation.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct CreatedInvitation {
     #[serde(flatten)]
     invitation: InvitationView,
-    /// Shown here only.
-    invitation_url: String,
-    /// It is sent to the address, too.
+    /// Where e-mail is off: the link that identifies the invitee. Shown here only; share it with them alone.
+    invitation_url: Option<String>,
+    /// The link is sent to the address, and shown to nobody else.
     emailed: bool,
 }
 
 /// A one-time link to an account.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct InvitationLink {
-    pub invitation_url: String,
+    /// Where e-mail is off. Shown here only; share it with the invitee alone.
+    pub invitation_url: Option<String>,
     #[serde(serialize_with = "as_instant")]
     pub expires_at: DateTime<Utc>,
-    /// It is sent to the address, too.
+    /// The link is sent to the address, and shown to nobody else.
     pub emailed: bool,
 }
 
@@ -109,100 +110,116 @@ impl InvitationView {
 }
 
 impl InvitationLink {
-    fn new(app: &App, token: &InvitationToken, expires_at: DateTime<Utc>) -> Self {
+    fn shown(app: &App, token: &InvitationToken, expires_at: DateTime<Utc>) -> Self {
         Self {
             // Behind the `#`, which browsers do not send: no proxy logs the token.
-            invitation_url: format!("{}#{}", emails::link(app, PAGE), token.expose()),
+            invitation_url: Some(format!("{}#{}", emails::link(app, PAGE), token.expose())),
             expires_at,
             emailed: false,
         }
     }
 
-    /// For the description.
-    pub fn example() -> Self {
-        let token = InvitationToken::generate([7; 32]);
+    /// Whoever could try the link would learn whether the address has an account.
+    const fn emailed(expires_at: DateTime<Utc>) -> Self {
         Self {
-            invitation_url: format!("https://referrals.example/invitation#{}", token.expose()),
-            expires_at: DateTime::UNIX_EPOCH + TimeDelta::days(20_000) + INVITATION_LASTS,
+            invitation_url: None,
+            expires_at,
             emailed: true,
         }
     }
+
+    /// For the description: where e-mail is off.
+    pub fn example() -> Self {
+        let token = InvitationToken::generate([7; 32]);
+        Self {
+            invitation_url: Some(format!("https://referrals.example/invitation#{}", token.expose())),
+            expires_at: DateTime::UNIX_EPOCH + TimeDelta::days(20_000) + INVITATION_LASTS,
+            emailed: false,
+        }
+    }
+
+    /// For the description: where e-mail is on.
+    pub fn emailed_example() -> Self {
+        Self::emailed(Self::example().expires_at)
+    }
 }
 
-/// Makes an invitation, the link that is shown once, and, where e-mail is on, the e-mail with it. One for the same thing before it ends.
+/// Makes an invitation and its link, which is shown once or, where e-mail is on, written into an e-mail. One for the same thing before it ends.
+/// `None`, and nothing is changed, when the address gets no e-mail.
 async fn invite<C: Caller, On: Send>(
     write: &mut Write<C, On>,
     workspace_id: WorkspaceId,
     email: &EmailAddress,
     purpose: &Purpose,
-) -> Result<(InvitationId, InvitationLink), ApiError> {
+) -> Result<Option<(InvitationId, InvitationLink)>, ApiError> {
     let token = InvitationToken::generate(App::random());
     let now = write.now();
+    let expires_at = now + INVITATION_LASTS;
+    let link = if write.app.emails.are_on() {
+        let content = content(write, workspace_id, purpose, expires_at).await?;
+        if !emails::write(&write.app, &mut write.db, email, &content, Some(token.expose())).await? {
+            return Ok(None);
+        }
+        InvitationLink::emailed(expires_at)
+    } else {
+        InvitationLink::shown(&write.app, &token, expires_at)
+    };
     let new = NewInvitation {
         workspace_id,
         email,
         purpose,
         invited_by: write.caller.actor(),
         token_hash: token.hash(),
+        emailed: link.emailed,
         created_at: now,
-        expires_at: now + INVITATION_LASTS,
+        expires_at,
     };
     let invitation_id = invitations::create(&mut write.db, &new).await?;
-    let mut link = InvitationLink::new(&write.app, &token, new.expires_at);
-    if write.app.emails.are_on() {
-        let name = invitations::target_name(&mut write.db, invitation_id).await?;
-        let identity = match purpose {
-            Purpose::Member { .. } => ProgramIdentity::default(),
-            Purpose::Partner { program_id, .. } => programs::identity(&mut write.db, *program_id).await?,
-        };
-        let content = content(&write.app, purpose, (name, identity), new.expires_at);
-        let token = Some(token.expose());
-        link.emailed = emails::write(&write.app, &mut write.db, email, &content, token).await?;
-    }
-    Ok((invitation_id, link))
+    Ok(Some((invitation_id, link)))
 }
 
-/// Of the workspace, or of the program with its identity.
-fn content(
-    app: &App,
+async fn content<C, On>(
+    write: &mut Write<C, On>,
+    workspace_id: WorkspaceId,
     purpose: &Purpose,
-    (name, identity): (String, ProgramIdentity),
     expires_at: DateTime<Utc>,
-) -> EmailContent {
-    let link = emails::link(app, PAGE);
-    match purpose {
+) -> Result<EmailContent, ApiError> {
+    let name = invitations::target_name(&mut write.db, workspace_id, purpose).await?;
+    let link = emails::link(&write.app, PAGE);
+    Ok(match purpose {
         Purpose::Member { .. } => EmailContent::MemberInvitation {
             workspace: name,
             link,
             expires_at,
         },
-        Purpose::Partner { .. } => EmailContent::PartnerInvitation {
+        Purpose::Partner { program_id, .. } => EmailContent::PartnerInvitation {
             program: name,
-            identity,
+            identity: programs::identity(&mut write.db, *program_id).await?,
             link,
             expires_at,
         },
-    }
+    })
 }
 
-/// Makes an invitation of a partner to an account of their own.
+/// Makes an invitation of a partner to an account of their own. `None`, and nothing is changed, when the address gets no e-mail.
 pub async fn invite_partner<I: ProgramIds>(
     write: &mut WriteProgram<Update, I>,
     partner_id: PartnerId,
     email: &EmailAddress,
-) -> Result<InvitationLink, ApiError> {
+) -> Result<Option<InvitationLink>, ApiError> {
     let access = write.on.access;
     let purpose = Purpose::Partner {
         partner_id,
         program_id: access.program_id,
     };
-    let (_, link) = invite(write, access.workspace_id, email, &purpose).await?;
-    Ok(link)
+    let invited = invite(write, access.workspace_id, email, &purpose).await?;
+    Ok(invited.map(|(_, link)| link))
 }
 
 /// Invite a user into a workspace
 ///
-/// For its owners and admins. The link works once, for seven days; one made before for the same address stops working.
+/// For its owners and admins. The link works once, for seven days; one made before for the same address stops working. Where e-mail is on, it is
+/// sent to the address alone; else it is answered.
 #[utoipa::path(
     post,
     path = "/api/advertiser/invitations",
@@ -210,7 +227,7 @@ pub async fn invite_partner<I: ProgramIds>(
     request_body = NewInvitationRequest,
     responses(
         (status = 201, description = "Invited.", body = Data<CreatedInvitation>),
-        (status = 409, description = "They work there already.", body = PlatformError),
+        (status = 409, description = "They work there already, or the address gets no e-mail at present.", body = PlatformError),
     )
 )]
 pub async fn create(mut write: Write<AdvertiserUser>) -> Created<CreatedInvitation> {
@@ -240,7 +257,9 @@ pub async fn create(mut write: Write<AdvertiserUser>) -> Created<CreatedInvitati
     }
     let details = json!({ "role": role.as_str(), "permissions": shown(&permissions) });
     let purpose = Purpose::Member { role, permissions };
-    let (id, link) = invite(&mut write, workspace_id, &email, &purpose).await?;
+    let (id, link) = invite(&mut write, workspace_id, &email, &purpose)
+        .await?
+        .ok_or(GETS_NO_EMAIL)?;
     let audited = Audited::new(workspace_id, "member.invited")
         .about(id.get())
         .with(details);
@@ -318,32 +337,42 @@ async fn stored(
         .ok_or(ApiError::NotFound("Invitation not found"))
 }
 
-/// A required e-mail address.
+/// A required e-mail address, which e-mail can be sent to.
 pub fn address(field: Field<String>) -> Result<EmailAddress, ApiError> {
     field
-        .parsed("email", EmailAddress::parse)?
+        .parsed("email", EmailAddress::for_sending)?
         .ok_or_else(|| ApiError::bad_request("email is required"))
 }
 
 /// The refusal of a second membership in the same workspace.
 pub const MEMBER_ALREADY: ApiError = ApiError::Conflict("They work in this workspace already");
 
+/// The refusal of an invitation that nobody would get.
+pub const GETS_NO_EMAIL: ApiError = ApiError::Conflict(
+    "This address gets no e-mail at present: its mailbox refused one, or it has had five invitations within an hour",
+);
+
 const ENDED: ApiError = ApiError::Conflict("This invitation has ended already");
 
 pub fn list_examples() -> Examples {
-    let made = CreatedInvitation {
+    let made = |link: InvitationLink| CreatedInvitation {
         invitation: InvitationView::example(),
-        invitation_url: InvitationLink::example().invitation_url,
-        emailed: true,
+        invitation_url: link.invitation_url,
+        emailed: link.emailed,
     };
-    Examples::of_refusals([refused("workspace_id", "must be an integer"), MEMBER_ALREADY])
-        .request(
-            "A member for one program",
-            json!({ "email": "max@shop.example", "role": "member",
+    Examples::of_refusals([
+        refused("workspace_id", "must be an integer"),
+        MEMBER_ALREADY,
+        GETS_NO_EMAIL,
+    ])
+    .request(
+        "A member for one program",
+        json!({ "email": "max@shop.example", "role": "member",
                     "permissions": { "1": ["program:list", "program:read"] } }),
-        )
-        .page(InvitationView::example())
-        .created("Invited", made)
+    )
+    .page(InvitationView::example())
+    .created("E-mail is off", made(InvitationLink::example()))
+    .created("E-mail is on", made(InvitationLink::emailed_example()))
 }
 
 pub fn examples() -> Examples {
