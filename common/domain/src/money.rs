@@ -201,6 +201,14 @@ impl From<BasisPoints> for u32 {
     }
 }
 
+/// The currencies of ISO 4217 that people pay in, of 2026.
+const PAID_IN: &str = "AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BHD BIF BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF CHF CLP CNY COP \
+    CRC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GNF GTQ GYD HKD HNL HTG HUF IDR ILS INR \
+    IQD IRR ISK JMD JOD JPY KES KGS KHR KMF KPW KRW KWD KYD KZT LAK LBP LKR LRD LSL LYD MAD MDL MGA MKD MMK MNT MOP MRU \
+    MUR MVR MWK MXN MYR MZN NAD NGN NIO NOK NPR NZD OMR PAB PEN PGK PHP PKR PLN PYG QAR RON RSD RUB RWF SAR SBD SCR SDG \
+    SEK SGD SHP SLE SOS SRD SSP STN SVC SYP SZL THB TJS TMT TND TOP TRY TTD TWD TZS UAH UGX USD UYU UZS VES VND VUV WST \
+    XAF XCD XCG XOF XPF YER ZAR ZMW ZWG";
+
 /// A currency code in the form of ISO 4217: three letters, upper-case. `USD` by default.
 ///
 /// Only the form is checked: a list of codes would refuse the sale of a merchant whose currency is newer than
@@ -218,6 +226,11 @@ impl Currency {
             .iter()
             .all(u8::is_ascii_alphabetic)
             .then(|| Self(letters.map(|letter| letter.to_ascii_uppercase())))
+    }
+
+    /// Whether people pay in it today: what a program is set to must be, or its pages show amounts of no currency.
+    pub fn is_paid_in(&self) -> bool {
+        PAID_IN.split(' ').any(|code| code == self.as_str())
     }
 
     #[expect(clippy::expect_used, reason = "the only constructor admits ASCII letters")]

@@ -44,6 +44,8 @@ pub struct PayoutOrder {
     pub wanted: Wanted,
     pub currency: Option<Currency>,
     pub reference: Option<Text<200>>,
+    /// What the caller means to pay. Another amount is not paid.
+    pub expected: Option<Cents>,
     pub idempotency_key: Option<IdempotencyKey>,
     /// Of the payout and its ledger entries.
     pub event_id: EventId,
@@ -62,20 +64,53 @@ pub fn refused_commissions(message: &'static str, reasons: &BTreeMap<i64, String
     }
 }
 
+/// What a payout moves: commissions with the part of each.
+#[derive(Debug)]
+pub struct Settled {
+    pub currency: Currency,
+    pub batch: Vec<LockedCommission>,
+    /// In the order of the batch.
+    pub paid: Vec<Paid>,
+}
+
+impl Settled {
+    pub fn amount(&self) -> Cents {
+        self.paid
+            .iter()
+            .fold(Cents::ZERO, |sum, paid| sum.saturating_add(paid.deducted.applied))
+    }
+}
+
 /// Pays, in the caller's transaction.
 pub async fn pay(
     connection: &mut PgConnection,
     order: &PayoutOrder,
     clock: &Clock,
 ) -> Result<PayoutId, ApiError> {
+    let settled = settle(connection, order).await?;
+    if order
+        .expected
+        .is_some_and(|expected| expected != settled.amount())
+    {
+        return Err(ANOTHER_AMOUNT);
+    }
+    let payout_id = write(connection, order, &settled).await?;
+    outbound::tell(connection, order, clock, payout_id, &settled).await?;
+    Ok(payout_id)
+}
+
+/// Locks what is to be paid, and says what would move. Nothing is written.
+pub async fn settle(connection: &mut PgConnection, order: &PayoutOrder) -> Result<Settled, ApiError> {
     let (currency, batch) = match &order.wanted {
         Wanted::Commissions(ids) => listed(connection, order, ids).await?,
         Wanted::AllApproved => approved(connection, order).await?,
     };
-    let paid = settled(connection, &batch, currency, order.now).await?;
-    let payout_id = write(connection, order, currency, &batch, &paid).await?;
-    outbound::tell(connection, order, clock, payout_id, &batch, &paid).await?;
-    Ok(payout_id)
+    let paid = parts(connection, &batch, currency, order.now).await?;
+    Ok(Settled {
+        currency,
+        batch,
+        paid,
+    })
 }
 
 async fn listed(
@@ -134,7 +169,7 @@ async fn only_currency(connection: &mut PgConnection, order: &PayoutOrder) -> Re
 }
 
 /// What moves for each commission of the batch, in its order.
-async fn settled(
+async fn parts(
     connection: &mut PgConnection,
     batch: &[LockedCommission],
     currency: Currency,
@@ -178,19 +213,19 @@ async fn settled(
 async fn write(
     connection: &mut PgConnection,
     order: &PayoutOrder,
-    currency: Currency,
-    batch: &[LockedCommission],
-    paid: &[Paid],
+    settled: &Settled,
 ) -> StorageResult<PayoutId> {
-    let amount = paid
-        .iter()
-        .fold(Cents::ZERO, |sum, paid| sum.saturating_add(paid.deducted.applied));
+    let Settled {
+        currency,
+        batch,
+        paid,
+    } = settled;
     let key = order.idempotency_key.as_ref();
     let new = NewPayout {
         event_id: order.event_id,
         program_id: order.program_id,
-        currency,
-        amount,
+        currency: *currency,
+        amount: settled.amount(),
         commission_count: batch.len(),
         reference: order.reference.as_ref().map(Text::as_str),
         idempotency_key: key.map(|named| named.key.as_str()),
@@ -220,7 +255,7 @@ async fn write(
             partner_id: commission.partner_id,
             commission_id: commission.commission_id,
             sale_id: commission.sale_id,
-            currency,
+            currency: *currency,
         }));
     }
     payouts::mark_paid(connection, payout_id, &ids, &statuses, order.now).await?;
@@ -229,6 +264,10 @@ async fn write(
 }
 
 const NOT_PAYABLE: &str = "Some commissions cannot be paid; nothing was paid";
+
+/// The refusal of a payout that is not what the caller was shown.
+pub const ANOTHER_AMOUNT: ApiError =
+    ApiError::Conflict("expected_amount_cents is not what would be paid now: nothing was paid");
 
 pub const NOTHING_TO_PAY: ApiError = ApiError::refusal("There is nothing to pay");
 

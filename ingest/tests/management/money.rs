@@ -1,4 +1,5 @@
 mod adjustments;
 mod debts;
+mod payout_preview;
 mod payouts;
 mod told;

@@ -1,5 +1,7 @@
 mod cli_setup;
 mod commission_policies;
+mod currency;
+mod in_one_go;
 mod partners;
 mod processor_claims;
 mod processor_connection;

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::batch::unnest;
 use crate::error::StorageResult;
-use crate::outbound::webhook_queue::LONGEST_LEASE;
+use crate::outbound::webhook_queue::{LONGEST_LEASE, go_by_indexes};
 use domain::ids::{CustomerId, EventId, ProgramId};
 use domain::outbound_event::OutboundEventType;
 use messages::outbound_event::OutboundEvent;
@@ -140,6 +140,7 @@ pub async fn place(
     if !may.timeline_is_known {
         advance(connection, false).await?;
     }
+    go_by_indexes(connection).await?;
     let placed = sqlx::query_scalar!(
         r#"WITH unplaced AS MATERIALIZED (
                SELECT id, created_at, nextval('outbound_event_positions') AS position

@@ -5,7 +5,7 @@
 //! taken, replays among replays. A delivery that waits long takes those behind it along, so that what is due is nearly always free, too.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use sqlx::PgConnection;
+use sqlx::{Connection, PgConnection};
 use uuid::Uuid;
 
 use crate::batch::unnest;
@@ -87,9 +87,20 @@ impl Taken {
     }
 }
 
+/// For the rest of the transaction, statements go by indexes. The queue is empty at one moment and long at the next: a plan that was made, and kept,
+/// for an empty one reads all of a long one for every row.
+pub(super) async fn go_by_indexes(connection: &mut PgConnection) -> StorageResult<()> {
+    sqlx::query("SET LOCAL enable_seqscan = off")
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
 /// Takes deliveries that are due: of each endpoint as many as there is room for, the endpoints in turn. Endpoints that struggle leave room for the
 /// others, and so do further deliveries for first ones.
 pub async fn take_due(connection: &mut PgConnection, room: &Room<'_>) -> StorageResult<Vec<DueDelivery>> {
+    let mut transaction = connection.begin().await?;
+    go_by_indexes(&mut transaction).await?;
     let rows = unnest!(
         query_as,
         Taken,
@@ -151,8 +162,9 @@ pub async fn take_due(connection: &mut PgConnection, room: &Room<'_>) -> Storage
             struggling: bool = endpoint.struggles;
         room.now, room.leased_until, room.deliveries, room.struggling, room.additional
     )
-    .fetch_all(connection)
+    .fetch_all(&mut *transaction)
     .await?;
+    transaction.commit().await?;
     Ok(rows
         .into_iter()
         .map(|row| row.leased(room.leased_until))
@@ -206,12 +218,14 @@ pub struct FinishedDelivery {
     pub duration_ms: Option<i32>,
 }
 
-/// Moves finished deliveries to `webhook_deliveries`, and postpones the others with those behind them. Returns how many were still ours.
+/// Moves finished deliveries to `webhook_deliveries`, and postpones the others with those behind them. Returns how many were still ours. In a
+/// transaction.
 pub async fn finish(
     connection: &mut PgConnection,
     finished: &[FinishedDelivery],
     now: DateTime<Utc>,
 ) -> StorageResult<u64> {
+    go_by_indexes(connection).await?;
     let (done, again): (Vec<_>, Vec<_>) = finished.iter().partition(|one| one.fate.state().is_some());
     let mut ours = 0;
     if !done.is_empty() {

@@ -207,10 +207,11 @@ pub enum Reach {
     },
 }
 
-/// Programs within reach that are not archived, newest first: their ids, and how many there are in all.
+/// Programs within reach that are archived, or that are not, newest first: their ids, and how many there are in all.
 pub async fn programs_within(
     connection: &mut PgConnection,
     reach: &Reach,
+    archived: bool,
     window: Window,
 ) -> StorageResult<(Vec<ProgramId>, i64)> {
     let (user_id, permission, workspace_id, scope) = match reach {
@@ -224,7 +225,7 @@ pub async fn programs_within(
         r#"SELECT p.id FROM programs p
            LEFT JOIN workspace_members m ON m.workspace_id = p.workspace_id AND m.user_id = $1
            LEFT JOIN member_permissions g ON g.member_id = m.id AND g.program_id = p.id
-           WHERE p.status <> 'archived'
+           WHERE (p.status = 'archived') = $5
              AND CASE WHEN $1::bigint IS NULL
                       THEN p.workspace_id = $3 AND ($4::bigint[] IS NULL OR p.id = ANY($4))
                       ELSE coalesce(m.role IN ('owner', 'admin') OR $2::text = ANY(g.permissions), false) END
@@ -233,6 +234,7 @@ pub async fn programs_within(
         permission,
         workspace_id,
         scope.as_deref(),
+        archived,
     )
     .fetch_all(connection)
     .await?;

@@ -2,7 +2,7 @@
 //!
 //! A partner is one workspace's record of a person; other workspaces have their own.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -171,6 +171,23 @@ pub async fn page(
         status,
     );
     Ok((with_balances(connection, rows).await?, total))
+}
+
+/// Names of the partners of these memberships; without those whose record is gone.
+pub async fn names(
+    connection: &mut PgConnection,
+    memberships: &[i64],
+) -> StorageResult<BTreeMap<PartnerProgramId, String>> {
+    let rows = sqlx::query!(
+        "SELECT m.id, p.name FROM partner_programs m JOIN partners p ON p.id = m.partner_id WHERE m.id = ANY($1)",
+        memberships,
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| (PartnerProgramId::new(row.id), row.name))
+        .collect())
 }
 
 pub async fn find(

@@ -181,6 +181,17 @@ pub async fn publish(
     Ok(())
 }
 
+/// Whether it has real sales.
+pub async fn has_sales(connection: &mut PgConnection, program_id: ProgramId) -> StorageResult<bool> {
+    let has = sqlx::query_scalar!(
+        r#"SELECT EXISTS (SELECT FROM sale_events WHERE program_id = $1 AND NOT is_test) AS "has!""#,
+        program_id.get(),
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(has)
+}
+
 /// Archives a program: its key and links stop working at once, its ledger stays.
 pub async fn archive(
     connection: &mut PgConnection,

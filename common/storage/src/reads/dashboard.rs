@@ -105,8 +105,8 @@ pub async fn active_partners(connection: &mut PgConnection, programs: &[i64]) ->
     Ok(count)
 }
 
-/// Without revenue.
-async fn money(
+/// What is pending, approved and paid, by program and currency; without revenue.
+pub async fn money(
     connection: &mut PgConnection,
     programs: &[i64],
     now: DateTime<Utc>,

@@ -2,8 +2,10 @@
 
 pub mod added_commissions;
 pub mod commission_changes;
+pub mod commission_totals;
 pub mod commissions;
 pub mod exports;
+pub mod payout_preview;
 pub mod payouts;
 
 use crate::http::endpoint::{Endpoint, SESSION_OR_KEY, managed};
@@ -12,11 +14,13 @@ use crate::http::openapi::examples::Examples;
 pub fn endpoints() -> Vec<Endpoint> {
     managed! { "payouts", SESSION_OR_KEY;
         commissions::list, added_commissions::create => added_commissions::examples(commissions::list_examples());
+        commission_totals::read => commission_totals::examples();
         commissions::approve => commissions::approve_examples();
         commission_changes::reject => commission_changes::reject_examples();
         commission_changes::adjust => commission_changes::adjust_examples();
         exports::commissions => commissions::filter_examples();
         payouts::list, payouts::create => payouts::list_examples();
+        payout_preview::preview => payout_preview::examples();
         payouts::read => payouts::examples();
         exports::payout => Examples::default();
     }

@@ -144,7 +144,7 @@ pub async fn accept(State(app): State<App>, source: Source, body: RequestBody) -
     if !invitations::accept(&mut transaction, invitation.invitation_id, app.clock.now()).await? {
         return Err(JUST_ENDED);
     }
-    let (user, method) = match guest {
+    let (mut user, method) = match guest {
         Guest::Known(user, _) => (user, SignInMethod::Password),
         Guest::New { name, password_hash } => {
             let user = register(&mut transaction, &invitation, &name, &password_hash).await?;
@@ -153,6 +153,7 @@ pub async fn accept(State(app): State<App>, source: Source, body: RequestBody) -
     };
     if invitation.emailed {
         address_verification::verify(&app, &mut transaction, &source, user.user_id).await?;
+        user.verified = true;
     } else if method == SignInMethod::NewAccount {
         address_verification::send_link(&app, &mut transaction, &user).await?;
     }

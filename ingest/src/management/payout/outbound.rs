@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use domain::ids::{CustomerId, EventId, PayoutId};
-use domain::money::Cents;
 use domain::outbound_event::{OutboundEventType, WantedEvents};
 use domain::payout::Paid;
 use domain::text::Text;
@@ -17,7 +16,7 @@ use storage::outbound_events::{self, NewOutboundEvent};
 use storage::payouts::LockedCommission;
 use storage::{StorageResult, outbound_commissions};
 
-use super::PayoutOrder;
+use super::{PayoutOrder, Settled};
 
 /// The payout, then each of its commissions.
 pub async fn tell(
@@ -25,9 +24,9 @@ pub async fn tell(
     order: &PayoutOrder,
     clock: &Clock,
     payout_id: PayoutId,
-    batch: &[LockedCommission],
-    paid: &[Paid],
+    settled: &Settled,
 ) -> StorageResult<()> {
+    let Settled { batch, paid, .. } = settled;
     let Some(first) = batch.first() else {
         return Ok(());
     };
@@ -35,13 +34,10 @@ pub async fn tell(
     let new = |customer_id, event: &OutboundEvent| {
         NewOutboundEvent::new(EventId::new(clock.mint()), customer_id, order.now, event)
     };
-    let amount = paid
-        .iter()
-        .fold(Cents::ZERO, |sum, paid| sum.saturating_add(paid.deducted.applied));
     let payout = PayoutEvent {
         program_id: order.program_id.get(),
         payout_id: payout_id.get(),
-        amount_cents: amount.get(),
+        amount_cents: settled.amount().get(),
         currency: first.currency.as_str().to_owned(),
         commission_count: i64::try_from(batch.len()).unwrap_or(i64::MAX),
         reference: order.reference.as_ref().map(Text::to_string),

@@ -7,9 +7,10 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::convert::Infallible;
 use std::time::Duration;
 
+use axum::http::HeaderMap;
 use axum::response::IntoResponse;
 use axum::response::sse::{Event, KeepAlive, Sse};
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::ProgramId;
 use domain::permission::Permission;
 use futures::stream;
@@ -22,19 +23,28 @@ use crate::management::workspace_limit::WorkspacePermit;
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Of each type, in one look.
 const AT_ONCE: i64 = 100;
-/// What is committed later than this after it happened is not shown.
+/// What is committed later than this after it happened is not shown. A stream that is taken up again begins no earlier.
 const LATE: TimeDelta = TimeDelta::minutes(10);
+/// A row is stamped when its transaction begins, and seen once that commits.
+const COMMITS_WITHIN: TimeDelta = TimeDelta::seconds(10);
+/// A quiet stream is told where it is, so that it is not taken up long before.
+const PLACE_EVERY: TimeDelta = TimeDelta::minutes(1);
 const HEARTBEAT: Duration = Duration::from_secs(15);
+const LAST_EVENT_ID: &str = "last-event-id";
 
 /// Watch a program's events arrive
 ///
 /// Server-sent events from now on, named `click`, `lead` and `conversion`: the fields of the list, and `is_test`. An event
 /// named `dropped` says that more of an `event_type` came than were shown. The stream ends with the session and when the
-/// service stops.
+/// service stops. With the `Last-Event-ID` it stopped at it goes on there, within ten minutes: an event may then come twice,
+/// with the same `event_type` and `id`.
 #[utoipa::path(
     get,
     path = "/api/tracking/live/{program_id}",
     operation_id = "live_events",
+    params(
+        ("Last-Event-ID" = Option<String>, Header, description = "The last `id` of a stream that ended."),
+    ),
     responses(
         (status = 200, description = "A stream without end.", content((LiveEventView = "text/event-stream"))),
         (status = 503, description = "Too many streams at once.", body = PlatformError),
@@ -44,7 +54,9 @@ pub async fn live(
     State(app): State<App>,
     user: AdvertiserUser,
     Ids(program_id): Ids<ProgramId>,
+    headers: HeaderMap,
 ) -> Result<impl IntoResponse, ApiError> {
+    let stopped_at = stopped_at(&headers)?;
     let mut connection = app.management.acquire().await?;
     let access = user
         .program(&mut connection, program_id, Permission::TrackingList)
@@ -52,10 +64,13 @@ pub async fn live(
     drop(connection);
     let permit = app.reads.live_stream(access.workspace_id)?;
     let mut watch = Watch::new(app, user, program_id, permit);
-    // What is there already is not news.
-    watch.look().await?;
-    let listening = Event::default().comment("listening");
-    watch.ready = VecDeque::from([listening]);
+    // What is there already is not news, but to a stream that is taken up again.
+    watch.look(stopped_at).await?;
+    if stopped_at.is_none() {
+        watch.ready.clear();
+    }
+    let listening = Event::default().comment("listening").id(watch.place());
+    watch.ready.push_front(listening);
     let events = stream::unfold(watch, |mut watch| async move {
         let event = watch.next().await?;
         Some((Ok::<_, Infallible>(event), watch))
@@ -68,10 +83,25 @@ pub async fn live(
     ))
 }
 
+/// When a stream that is taken up again had shown everything.
+fn stopped_at(headers: &HeaderMap) -> Result<Option<DateTime<Utc>>, ApiError> {
+    let Some(id) = headers.get(LAST_EVENT_ID) else {
+        return Ok(None);
+    };
+    let milliseconds = id.to_str().ok().and_then(|id| id.parse().ok());
+    let at = milliseconds.and_then(DateTime::from_timestamp_millis);
+    at.map(Some)
+        .ok_or_else(|| refused("Last-Event-ID", "must be the id of an event of this stream"))
+}
+
 struct Watch {
     app: App,
     user: AdvertiserUser,
     program_id: ProgramId,
+    /// Everything that was committed before is sent.
+    looked_at: DateTime<Utc>,
+    /// When the client was told last where it is.
+    told_at: DateTime<Utc>,
     /// The events of the last look. One that is not among the newest any more never is again.
     seen: HashMap<EventType, HashSet<i64>>,
     /// To be sent.
@@ -81,7 +111,10 @@ struct Watch {
 
 impl Watch {
     fn new(app: App, user: AdvertiserUser, program_id: ProgramId, permit: WorkspacePermit) -> Self {
+        let now = app.clock.now();
         Self {
+            looked_at: now,
+            told_at: now,
             app,
             user,
             program_id,
@@ -105,7 +138,7 @@ impl Watch {
             if !self.may_still_watch().await.inspect_err(ApiError::log).ok()? {
                 return None;
             }
-            self.look().await.inspect_err(ApiError::log).ok()?;
+            self.look(None).await.inspect_err(ApiError::log).ok()?;
         }
     }
 
@@ -130,9 +163,17 @@ impl Watch {
         }
     }
 
-    /// Puts what is new since the last look among what is ready, oldest first.
-    async fn look(&mut self) -> Result<(), ApiError> {
+    /// The `id` of an event: what came before it is not sent again to who has it.
+    fn place(&self) -> String {
+        self.looked_at.timestamp_millis().to_string()
+    }
+
+    /// Puts what is new since the last look among what is ready, oldest first; in a first look, what came after `stopped_at`.
+    async fn look(&mut self, stopped_at: Option<DateTime<Utc>>) -> Result<(), ApiError> {
         let now = self.app.clock.now();
+        let since = stopped_at.map(|at| at - COMMITS_WITHIN);
+        let is_news = |event: &ListedEvent| since.is_none_or(|since| event.created_at >= since);
+        let is_gap = since.is_some_and(|since| since < now - LATE);
         let mut connection = self.app.reads.acquire().await?;
         let mut news = Vec::new();
         for event_type in EventType::ALL {
@@ -151,28 +192,42 @@ impl Watch {
             let count = newest.len();
             let fresh: Vec<_> = newest
                 .into_iter()
-                .filter(|event| !before.contains(&event.id))
+                .filter(|event| !before.contains(&event.id) && is_news(event))
                 .collect();
-            if i64::try_from(count).is_ok_and(|count| count >= AT_ONCE) && fresh.len() == count {
+            let is_full = i64::try_from(count).is_ok_and(|count| count >= AT_ONCE) && fresh.len() == count;
+            if is_full || is_gap {
                 let data = json!({ "event_type": event_type.as_str() }).to_string();
                 self.ready.push_back(Event::default().event("dropped").data(data));
             }
             news.extend(fresh);
         }
         news.sort_by_key(ListedEvent::place);
+        if !news.is_empty() {
+            self.told_at = now;
+        } else if now - self.told_at >= PLACE_EVERY {
+            self.told_at = now;
+            self.looked_at = now;
+            let place = Event::default().comment("nothing new").id(self.place());
+            self.ready.push_back(place);
+        }
         for event in news {
-            let (event_type, id) = (event.event_type().as_str(), event.id);
+            let event_type = event.event_type().as_str();
             let sent = Event::default()
                 .event(event_type)
-                .id(format!("{event_type}-{id}"))
+                // Of the look before: until the last of these is read, the others are not.
+                .id(self.place())
                 .json_data(LiveEventView::new(event))
                 .map_err(ApiError::unexpected)?;
             self.ready.push_back(sent);
         }
+        self.looked_at = now;
         Ok(())
     }
 }
 
 pub fn examples() -> Examples {
-    Examples::of_refusals([ApiError::Overloaded])
+    Examples::of_refusals([
+        refused("Last-Event-ID", "must be the id of an event of this stream"),
+        ApiError::Overloaded,
+    ])
 }

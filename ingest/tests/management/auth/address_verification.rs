@@ -120,6 +120,7 @@ async fn asking_is_limited_by_account() {
     mail.set_in(&mut stack);
     stack.set("SIGN_IN_LIMIT", "12");
     stack.start_services().await;
+    stack.start_delivery();
     let session = ada(&stack, Some(&mail)).await;
     let mut answers = Vec::new();
     for _ in 0..4 {

@@ -81,6 +81,7 @@ async fn nobody_is_invited_whose_address_gets_no_email() {
     let acme = stack.workspace("acme").await;
     let program = Managed::new(&stack, &acme, "Shop").await;
     let owner = &acme.owner.token;
+    mail.received(&stack, OWNER, "New sign-in").await;
     mail.set_manner(Manner::Answers("RCPT", "550 5.1.1 no such mailbox"));
     let member = json!({ "email": "max@shop.example", "role": "admin" });
     stack.created(INVITATIONS, Some(owner), member.clone()).await;

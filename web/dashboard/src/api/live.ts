@@ -11,6 +11,10 @@ export interface Listener {
   /** The stream is open. */
   open(): void;
   event(event: LiveEvent): void;
+  /** More events of a type came than are shown. */
+  dropped(type: LiveEvent['event_type']): void;
+  /** Where the stream is: given to the next `watch`, it goes on there. */
+  at(id: string): void;
   /** The stream has ended; it is reopened unless `final`. */
   lost(error: ApiError, final: boolean): void;
 }
@@ -18,17 +22,31 @@ export interface Listener {
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
 
-/** Watches until the signal is aborted, reopening the stream when it ends. */
-export async function watch(programId: number, listener: Listener, signal: AbortSignal): Promise<void> {
+/**
+ * Watches until the signal is aborted, from where an earlier stream stopped. When the stream ends it is reopened there, so that nothing is
+ * missed; an event may come twice.
+ */
+export async function watch(
+  programId: number,
+  listener: Listener,
+  signal: AbortSignal,
+  stoppedAt?: string,
+): Promise<void> {
   let wait = FIRST_WAIT_MS;
+  let place = stoppedAt;
+  const at = (id: string) => {
+    place = id;
+    listener.at(id);
+  };
   while (!signal.aborted) {
     try {
       const response = await request('GET /api/tracking/live/{program_id}', {
         path: { program_id: programId },
+        ...(place ? { headers: { 'Last-Event-ID': place } } : {}),
         signal,
       });
       wait = FIRST_WAIT_MS;
-      await read(response, listener);
+      await read(response, { ...listener, at });
       if (!signal.aborted) listener.lost(new ApiError(0, 'The stream has ended.'), false);
     } catch (error) {
       if (signal.aborted) return;
@@ -52,8 +70,10 @@ async function read(response: Response, listener: Listener) {
     if (done) return;
     for (const block of blocks.push(value)) {
       if (block.startsWith(':')) listener.open();
-      const event = parsed(block);
+      const { event, dropped, id } = parsed(block);
       if (event) listener.event(event);
+      if (dropped) listener.dropped(dropped);
+      if (id) listener.at(id);
     }
   }
 }
@@ -70,16 +90,25 @@ export class Blocks {
   }
 }
 
-/** The event of a block; `undefined` for comments and for notices of dropped events. */
-export function parsed(block: string): LiveEvent | undefined {
+export interface Block {
+  event?: LiveEvent;
+  /** Of this type more came than are shown. */
+  dropped?: LiveEvent['event_type'];
+  /** Where the stream is. */
+  id?: string;
+}
+
+export function parsed(block: string): Block {
   const fields = new Map<string, string>();
   for (const line of block.split('\n')) {
     const [name = '', ...rest] = line.split(':');
     fields.set(name, rest.join(':').trimStart());
   }
-  const data = fields.get('data');
-  if (!data || fields.get('event') === 'dropped') return undefined;
-  return JSON.parse(data) as LiveEvent;
+  const [data, id] = [fields.get('data'), fields.get('id')];
+  const place = id ? { id } : {};
+  if (!data) return place;
+  const event = JSON.parse(data) as LiveEvent;
+  return fields.get('event') === 'dropped' ? { ...place, dropped: event.event_type } : { ...place, event };
 }
 
 function pause(milliseconds: number, signal: AbortSignal): Promise<void> {

@@ -12,8 +12,10 @@ test('blocks come whole, however the stream is cut', () => {
   }
 });
 
-test('an event is what has data; comments and words about dropped events are none', () => {
-  expect(parsed('event: click\ndata: {"id":1,"event_type":"click"}')).toEqual({ id: 1, event_type: 'click' });
-  expect(parsed(': heartbeat')).toBeUndefined();
-  expect(parsed('event: dropped\ndata: {"event_type":"click"}')).toBeUndefined();
+test('a block has an event, a notice of dropped ones, or nothing, and says where the stream is', () => {
+  const event = { id: 1, event_type: 'click' };
+  expect(parsed('event: click\nid: 1700\ndata: {"id":1,"event_type":"click"}')).toEqual({ event, id: '1700' });
+  expect(parsed(': heartbeat')).toEqual({});
+  expect(parsed(': nothing new\nid: 1800')).toEqual({ id: '1800' });
+  expect(parsed('event: dropped\ndata: {"event_type":"click"}')).toEqual({ dropped: 'click' });
 });

@@ -3,7 +3,7 @@
 use axum::http::HeaderMap;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::{EventId, PayoutId, ProgramId};
-use domain::money::Currency;
+use domain::money::{Cents, Currency};
 use domain::text::Text;
 use serde_json::Value;
 use sqlx::PgConnection;
@@ -13,7 +13,7 @@ use super::commissions::NamedPartner;
 use crate::http::body;
 use crate::management::id_list::id_list;
 use crate::management::idempotency::{ANOTHER_REQUEST, IdempotencyKey};
-use crate::management::payout::{self, NOTHING_TO_PAY, PayoutOrder, Wanted};
+use crate::management::payout::{self, ANOTHER_AMOUNT, NOTHING_TO_PAY, PayoutOrder, Wanted};
 use crate::management::prelude::*;
 
 /// Either `commission_ids` or `all_approved`.
@@ -30,6 +30,10 @@ pub struct NewPayoutRequest {
     #[schema(value_type = Option<String>)]
     #[serde(default)]
     currency: Field<String>,
+    /// What the caller was shown and means to pay. If the payout would move another amount, nothing is paid.
+    #[schema(value_type = Option<i64>)]
+    #[serde(default)]
+    expected_amount_cents: Field<i64>,
     /// The advertiser's own words, such as a bank's reference.
     #[schema(value_type = Option<String>, max_length = 200)]
     #[serde(default)]
@@ -58,15 +62,15 @@ pub struct PayoutDetail {
 
 #[derive(Debug, Serialize, ToSchema)]
 pub struct PartnerShareView {
-    partner_program_id: i64,
-    partner: NamedPartner,
-    commission_count: i64,
+    pub partner_program_id: i64,
+    pub partner: NamedPartner,
+    pub commission_count: i64,
     /// What was left of the commissions.
-    requested_cents: i64,
+    pub requested_cents: i64,
     /// What of it settled a debt: a commission that was paid, and reversed afterwards.
-    shortfall_cents: i64,
+    pub shortfall_cents: i64,
     /// What the partner is to receive.
-    amount_cents: i64,
+    pub amount_cents: i64,
 }
 
 view! { |row: StoredPayout| PayoutView {
@@ -113,7 +117,8 @@ pub async fn list(mut list: ListProgram<Read>) -> List<PayoutView> {
             description = "Nothing was paid; `details.commissions` names those of a list that cannot be.",
             body = PlatformError,
         ),
-        (status = 409, description = "The `Idempotency-Key` was used for another request.", body = PlatformError),
+        (status = 409, description = "The amount is not the one expected, or the `Idempotency-Key` was used for another request.",
+         body = PlatformError),
     )
 )]
 pub async fn create(headers: HeaderMap, mut write: WriteProgram<PayOut>) -> Created<PayoutDetail> {
@@ -161,28 +166,38 @@ fn order(
         .map(|code| Currency::parse(&code).ok_or_else(not_a_currency))
         .transpose()?;
     let reference = request.reference.text("reference")?;
-    let key = IdempotencyKey::read(headers, &asked(&wanted, currency, reference.as_ref()))?;
+    let expected = request.expected_amount_cents.integer("expected_amount_cents")?;
+    let key = IdempotencyKey::read(headers, &asked(&wanted, currency, reference.as_ref(), expected))?;
     Ok(PayoutOrder {
         program_id,
         wanted,
         currency,
         reference,
+        expected: expected.map(Cents::new),
         idempotency_key: key,
         event_id: EventId::new(app.clock.mint()),
         now: app.clock.now(),
     })
 }
 
-fn asked(wanted: &Wanted, currency: Option<Currency>, reference: Option<&Text<200>>) -> Value {
+fn asked(
+    wanted: &Wanted,
+    currency: Option<Currency>,
+    reference: Option<&Text<200>>,
+    expected: Option<i64>,
+) -> Value {
     let ids = match wanted {
         Wanted::Commissions(ids) => Some(ids),
         Wanted::AllApproved => None,
     };
-    json!([
-        ids,
-        currency.map(|code| code.to_string()),
-        reference.map(Text::as_str)
-    ])
+    let mut asked = vec![
+        json!(ids),
+        json!(currency.map(|code| code.to_string())),
+        json!(reference.map(Text::as_str)),
+    ];
+    // Without it, as keys of earlier versions were hashed.
+    asked.extend(expected.map(Value::from));
+    Value::Array(asked)
 }
 
 pub fn not_a_currency() -> ApiError {
@@ -219,10 +234,10 @@ async fn detail(
 /// The refusal of a payout that the program does not have.
 pub const UNKNOWN: ApiError = ApiError::NotFound("Payout not found");
 
-fn example() -> PayoutDetail {
-    PayoutDetail {
-        payout: example_of_a_list(),
-        partners: vec![PartnerShareView {
+impl PartnerShareView {
+    /// For the description.
+    pub fn example() -> Self {
+        Self {
             partner_program_id: 5,
             partner: NamedPartner {
                 id: 6,
@@ -232,7 +247,14 @@ fn example() -> PayoutDetail {
             requested_cents: 1_960,
             shortfall_cents: 460,
             amount_cents: 1_500,
-        }],
+        }
+    }
+}
+
+fn example() -> PayoutDetail {
+    PayoutDetail {
+        payout: example_of_a_list(),
+        partners: vec![PartnerShareView::example()],
     }
 }
 
@@ -248,14 +270,14 @@ fn example_of_a_list() -> PayoutView {
 }
 
 pub fn list_examples() -> Examples {
-    Examples::of_refusals([NOTHING_TO_PAY, ANOTHER_REQUEST])
+    Examples::of_refusals([NOTHING_TO_PAY, ANOTHER_AMOUNT, ANOTHER_REQUEST])
         .request(
             "Two commissions",
             json!({ "commission_ids": [12, 14], "reference": "May" }),
         )
         .request(
             "Everything in one currency",
-            json!({ "all_approved": true, "currency": "USD" }),
+            json!({ "all_approved": true, "currency": "USD", "expected_amount_cents": 1_500 }),
         )
         .page(example_of_a_list())
         .created("Paid, less a debt", example())

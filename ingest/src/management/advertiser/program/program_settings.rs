@@ -103,7 +103,11 @@ impl ProgramChanges {
         }
         if let Some(currency) = self.currency {
             let read = |code: &str| Currency::parse(code).ok_or("must be a currency code of three letters");
-            settings.currency = currency.parsed("currency", read)?.unwrap_or_default();
+            let currency = currency.parsed("currency", read)?.unwrap_or_default();
+            if currency != settings.currency && !currency.is_paid_in() {
+                return Err(refused("currency", "must be one that people pay in, such as USD"));
+            }
+            settings.currency = currency;
         }
         if let Some(model) = self.attribution_model {
             let read = |name: &str| {

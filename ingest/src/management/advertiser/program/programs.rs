@@ -39,19 +39,30 @@ pub struct CreatedProgram {
 
 /// List programs
 ///
-/// Those that are within reach and not archived, newest first.
+/// Those that are within reach, newest first; archived ones by themselves.
 #[utoipa::path(
     get,
     path = "/api/advertiser/affiliate-programs",
     operation_id = "list_programs",
-    params(PageQuery),
+    params(
+        ("archived" = Option<bool>, Query, description = "`true`: those that are archived, and only those."),
+        PageQuery,
+    ),
     responses((status = 200, description = "A page of them.", body = Listed<ProgramView>))
 )]
-pub async fn list(State(app): State<App>, advertiser: Advertiser, page: Page) -> List<ProgramView> {
+pub async fn list(
+    State(app): State<App>,
+    advertiser: Advertiser,
+    page: Page,
+    query: Query,
+) -> List<ProgramView> {
     advertiser.demand(Permission::ProgramList)?;
+    let archived = query.parsed("archived", "must be true or false", |text| text.parse().ok())?;
     let mut connection = app.management.acquire().await?;
     let reach = advertiser.reach(Permission::ProgramList);
-    let (ids, total) = workspaces::programs_within(&mut connection, &reach, page.window()).await?;
+    let (ids, total) =
+        workspaces::programs_within(&mut connection, &reach, archived.unwrap_or(false), page.window())
+            .await?;
     let ids: Vec<i64> = ids.into_iter().map(ProgramId::get).collect();
     let mut programs = program_settings::find(&mut connection, &ids).await?;
     programs.reverse();
@@ -162,7 +173,7 @@ pub async fn read(State(app): State<App>, mut read: ReadProgram<Read>) -> Answer
     request_body = ProgramChanges,
     responses(
         (status = 200, description = "As it is now.", body = Data<ProgramView>),
-        (status = 409, description = "It is archived.", body = PlatformError),
+        (status = 409, description = "It is archived, or its currency is to be another and it has sales.", body = PlatformError),
     )
 )]
 pub async fn update(mut write: WriteProgram<Update>) -> Answer<ProgramView> {
@@ -177,6 +188,9 @@ pub async fn update(mut write: WriteProgram<Update>) -> Answer<ProgramView> {
     }
     let before = locked.settings;
     let settings = changes.apply(before.clone())?;
+    if settings.currency != before.currency && program_settings::has_sales(&mut write.db, program_id).await? {
+        return Err(HAS_SALES);
+    }
     if program_settings::update(&mut write.db, program_id, &settings).await? == Updated::SlugTaken {
         return Err(SLUG_TAKEN);
     }
@@ -264,9 +278,11 @@ pub fn list_examples() -> Examples {
 
 pub fn examples() -> Examples {
     let request = json!({ "slug": "shop", "hold_days": 30, "lead_auth": "server_required" });
-    Examples::of_refusals([SLUG_TAKEN, archived()])
+    Examples::of_refusals([SLUG_TAKEN, HAS_SALES, archived()])
         .request("Some settings", request)
         .data("The program", ProgramView::example())
 }
 
+/// Its reports show amounts in its currency: what was sold would vanish from them.
+const HAS_SALES: ApiError = ApiError::Conflict("currency cannot be changed any more: the program has sales");
 const SLUG_TAKEN: ApiError = ApiError::refusal("slug is taken by another program");

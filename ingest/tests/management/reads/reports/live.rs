@@ -1,7 +1,9 @@
 use std::time::Duration;
 
-use reqwest::{Method, Response, StatusCode};
+use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
+
+use runtime::clock::Clock;
 
 use super::owner;
 use test_harness::{Person, Program, Stack};
@@ -13,21 +15,34 @@ const PATIENCE: Duration = Duration::from_mins(1);
 struct Live {
     response: Response,
     text: String,
+    /// The last `id`.
+    id: String,
 }
 
 impl Live {
     /// Returns once the service listens: what happens from now on shows.
     async fn open(stack: &Stack, program: &Program, person: &Person) -> Self {
         let path = format!("/api/tracking/live/{}", program.program_id);
+        Self::listen(stack.request(Method::GET, &path).bearer_auth(&person.token)).await
+    }
+
+    /// Goes on where another stopped.
+    async fn resume(stack: &Stack, program: &Program, person: &Person, id: &str) -> Self {
+        let path = format!("/api/tracking/live/{}", program.program_id);
         let request = stack.request(Method::GET, &path).bearer_auth(&person.token);
+        Self::listen(request.header("last-event-id", id)).await
+    }
+
+    async fn listen(request: RequestBuilder) -> Self {
         let response = request.send().await.unwrap();
         assert_eq!(response.status(), StatusCode::OK);
         assert_eq!(response.headers()["content-type"], "text/event-stream");
         let mut live = Self {
             response,
             text: String::new(),
+            id: String::new(),
         };
-        assert_eq!(live.part().await.unwrap(), ": listening");
+        assert!(live.part().await.unwrap().starts_with(": listening"));
         live
     }
 
@@ -37,6 +52,9 @@ impl Live {
             if let Some(end) = self.text.find("\n\n") {
                 let rest = self.text.split_off(end + 2);
                 let part = std::mem::replace(&mut self.text, rest);
+                if let Some(id) = part.lines().find_map(|line| line.strip_prefix("id: ")) {
+                    id.clone_into(&mut self.id);
+                }
                 return Some(part.trim_end().to_owned());
             }
             let bytes = self.response.chunk().await.unwrap()?;
@@ -148,6 +166,58 @@ async fn a_stream_that_cannot_show_everything_says_so() {
         assert_eq!(live.event().await.unwrap().0, "click");
     }
     drop(live);
+}
+
+/// A connection that is lost, or a page that is paused, loses no event.
+#[tokio::test]
+async fn a_stream_goes_on_where_it_stopped() {
+    let clock = Clock::system();
+    let stack = Stack::start_with(clock).await;
+    let program = stack.program().await;
+    let own = owner(&stack, &program).await;
+    let mut live = Live::open(&stack, &program, &own).await;
+    let start = live.id.clone();
+    let mut shown = Vec::new();
+    for _ in 0..2 {
+        stack.click(&program.ada.code).await;
+        shown.push(live.event().await.unwrap().1["id"].clone());
+    }
+    let stopped_at = live.id.clone();
+    drop(live);
+    // Meanwhile.
+    stack.click(&program.ada.code).await;
+    test_harness::rows::counted(&stack, program.ada.link, 3).await;
+    let missed: i64 = stack.value("SELECT max(id) FROM click_events").await;
+    for id in [&start, &stopped_at] {
+        let mut live = Live::resume(&stack, &program, &own, id).await;
+        // Some may come twice, none is missing.
+        loop {
+            let (name, data) = live.event().await.unwrap();
+            assert_eq!(name, "click");
+            if data["id"] == json!(missed) {
+                break;
+            }
+            assert!(shown.contains(&data["id"]), "{data}");
+        }
+    }
+
+    // Who was away for too long is told so.
+    let long_ago = (start.parse::<i64>().unwrap() - 3_600_000).to_string();
+    let mut live = Live::resume(&stack, &program, &own, &long_ago).await;
+    for event_type in ["click", "lead", "conversion"] {
+        assert_eq!(
+            live.event().await.unwrap(),
+            ("dropped".to_owned(), json!({ "event_type": event_type }))
+        );
+    }
+    assert_eq!(live.event().await.unwrap().0, "click");
+
+    let path = format!("/api/tracking/live/{}", program.program_id);
+    for wrong in ["", "click-7", "99999999999999999999"] {
+        let request = stack.request(Method::GET, &path).bearer_auth(&own.token);
+        let answer = stack.send(request.header("last-event-id", wrong)).await;
+        answer.refused(400, "Last-Event-ID must be the id of an event of this stream");
+    }
 }
 
 #[tokio::test]
