@@ -169,3 +169,36 @@ async fn two_processes_send_each_event_once() {
         900
     );
 }
+
+/// A plan that was made for an empty queue, and kept, would read all of a long one for every row.
+#[tokio::test]
+async fn a_long_queue_is_read_by_its_indexes() {
+    let mut stack = Stack::without_services(Clock::system()).await;
+    let (program, receiver) = (stack.program().await, Receiver::start().await);
+    for _ in 0..20 {
+        webhooks::endpoint(&stack, &program, &receiver.url(), &[LeadCreated]).await;
+    }
+    stack.start_delivery();
+    let arrived = async |leads: usize| {
+        stack
+            .eventually("everything arrives", async || receiver.count() == 20 * leads)
+            .await;
+    };
+    // Plans are kept from the sixth time on.
+    for n in 1..=10 {
+        webhooks::leads(&stack, &program, [n]).await;
+        arrived(usize::try_from(n).unwrap()).await;
+    }
+    webhooks::leads(&stack, &program, 11..=150).await;
+    arrived(150).await;
+    webhooks::drained(&stack).await;
+    let reads = "SELECT ARRAY[coalesce(idx_scan, 0), seq_tup_read] FROM pg_stat_user_tables WHERE relname = 'webhook_queue'";
+    stack
+        .eventually("the reads are counted", async || {
+            stack.value::<Vec<i64>>(reads).await[0] >= 3_000
+        })
+        .await;
+    let seen = stack.value::<Vec<i64>>(reads).await;
+    // Those that wait are counted for the metrics, and by this test.
+    assert!(seen[1] < 20_000, "{seen:?}");
+}
