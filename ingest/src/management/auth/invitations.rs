@@ -151,13 +151,14 @@ pub async fn accept(State(app): State<App>, source: Source, body: RequestBody) -
             (user, SignInMethod::NewAccount)
         }
     };
+    take_place(&mut transaction, &invitation, user.user_id).await?;
+    // Of a member it is in the workspace's audit log.
     if invitation.emailed {
         address_verification::verify(&app, &mut transaction, &source, user.user_id).await?;
         user.verified = true;
     } else if method == SignInMethod::NewAccount {
         address_verification::send_link(&app, &mut transaction, &user).await?;
     }
-    take_place(&mut transaction, &invitation, user.user_id).await?;
     let audited = Audited::new(invitation.workspace_id, "invitation.accepted")
         .in_program(match invitation.purpose {
             Purpose::Member { .. } => None,

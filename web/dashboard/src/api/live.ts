@@ -12,9 +12,9 @@ export interface Listener {
   open(): void;
   event(event: LiveEvent): void;
   /** More events of a type came than are shown. */
-  dropped(type: LiveEvent['event_type']): void;
+  dropped?(type: LiveEvent['event_type']): void;
   /** Where the stream is: given to the next `watch`, it goes on there. */
-  at(id: string): void;
+  at?(id: string): void;
   /** The stream has ended; it is reopened unless `final`. */
   lost(error: ApiError, final: boolean): void;
 }
@@ -36,7 +36,7 @@ export async function watch(
   let place = stoppedAt;
   const at = (id: string) => {
     place = id;
-    listener.at(id);
+    listener.at?.(id);
   };
   while (!signal.aborted) {
     try {
@@ -72,8 +72,8 @@ async function read(response: Response, listener: Listener) {
       if (block.startsWith(':')) listener.open();
       const { event, dropped, id } = parsed(block);
       if (event) listener.event(event);
-      if (dropped) listener.dropped(dropped);
-      if (id) listener.at(id);
+      if (dropped) listener.dropped?.(dropped);
+      if (id) listener.at?.(id);
     }
   }
 }
