@@ -68,3 +68,16 @@ export async function fits(page: Page, where: string) {
   const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
   expect(over, `${where} is too wide by so many pixels`).toBe(0);
 }
+
+/** Scrolls sideways, or is wider than the screen: tables and code included. */
+export async function tooWide(page: Page): Promise<string[]> {
+  return page.evaluate(() =>
+    [...document.querySelectorAll('body *')]
+      .filter((element) => {
+        const scrolls = /auto|scroll/.test(getComputedStyle(element).overflowX) && element.scrollWidth > element.clientWidth + 1;
+        return scrolls || element.getBoundingClientRect().right > innerWidth + 1;
+      })
+      .filter((element) => element.checkVisibility() && !element.closest('.unseen, .skip, thead, svg'))
+      .map((element) => `${element.tagName}.${element.className} ${element.textContent.trim().slice(0, 60)}`),
+  );
+}
