@@ -106,3 +106,19 @@ test('an address without a page is a page of the dashboard', async ({ page }) =>
   await settled(page);
   await expect(page).toHaveURL(/\/app\/programs/);
 });
+
+test('days are chosen by name', async ({ page }) => {
+  await open(page, `/app/programs/${program()}`);
+  await page.getByRole('button', { name: 'Custom', exact: true }).click();
+  await judge(page, 'days by name');
+  await page.screenshot({ path: `${pictures}/days-by-name.png` });
+  await page.getByRole('button', { name: 'Last month' }).click();
+  await settled(page);
+  const now = new Date();
+  const day = (month: number, day: number) => new Date(Date.UTC(now.getUTCFullYear(), month, day)).toISOString().slice(0, 10);
+  const range = `${day(now.getUTCMonth() - 1, 1)}..${day(now.getUTCMonth(), 0)}`;
+  expect(new URL(page.url()).searchParams.get('range')).toBe(range);
+  await page.reload();
+  await settled(page);
+  await expect(page.getByRole('button', { name: 'Last month' })).toHaveAttribute('aria-pressed', 'true');
+});
