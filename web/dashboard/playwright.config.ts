@@ -5,7 +5,7 @@ const pictures = process.env.PICTURES ?? '../../target/web';
 const isRoot = process.getuid?.() === 0;
 
 export default defineConfig({
-  testDir: 'tests/walk',
+  testDir: process.env.TIMINGS ? 'tests/timings' : 'tests/walk',
   outputDir: `${pictures}/failed`,
   snapshotPathTemplate: '{testDir}/email-pictures/{arg}{ext}',
   reporter: 'line',

@@ -4,6 +4,14 @@ import { defineConfig } from 'vitest/config';
 /** Where a running service answers; `npm run dev` passes its API on to it. */
 const service = process.env.BASE_URL ?? 'http://127.0.0.1:8080';
 
+/** Of parts that only one page has, and that are large. */
+const OF_ONE_PAGE = /\/(Chart|QrCode)\.svelte|\/domain\/(audit|device|snippets|webhooks)\.ts/;
+
+function isCommon(module: string): boolean {
+  if (OF_ONE_PAGE.test(module)) return false;
+  return /\/node_modules\/(svelte|esm-env|clsx)\/|\/src\/(api|domain|frame|parts|router|state)\/|vite\/preload-helper/.test(module);
+}
+
 export default defineConfig({
   base: '/app/',
   plugins: [svelte()],
@@ -14,8 +22,16 @@ export default defineConfig({
     emptyOutDir: true,
     // The content security policy allows no data: address.
     assetsInlineLimit: 0,
+    // All of it is smaller than one request more.
+    cssCodeSplit: false,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
+    rolldownOptions: {
+      // The same script; they differ in what they draw before it runs.
+      input: ['index.html', 'doorway.html'],
+      // What nearly every page needs is one file; each page has its own, with what it shares with few others beside it.
+      output: { codeSplitting: { groups: [{ name: 'app', test: isCommon }] } },
+    },
   },
   test: { include: ['tests/unit/**/*.test.ts'] },
   server: {

@@ -1,36 +1,42 @@
 //! `/app`: the dashboard, a single-page application. `web/dashboard` is embedded in the binary.
 //!
-//! Every page's address is answered with the same document, whose script routes by the address. Other addresses are answered
-//! 404: a missing script must not be answered with a page.
+//! Every page's address is answered with the same document, whose script routes by the address. Any other address below `/app` is
+//! answered with it too, and 404: the script says that there is no such page. A missing script is answered without a page.
 
 use axum::Router;
-use axum::http::{HeaderName, HeaderValue, header};
+use axum::extract::MatchedPath;
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::map_response;
 use axum::response::{Redirect, Response};
 use axum::routing::get;
 use memory_serve::CacheControl;
 
+use crate::http::error::ApiError;
+
 const DOCUMENT: &str = "/app/index.html";
+/// Draws a page before the sign-in while its script is loaded; otherwise the same.
+const DOORWAY: &str = "/app/doorway.html";
+const UNKNOWN: &str = "/app/{*unknown}";
 /// Its pages: `ROUTES` in `web/dashboard/src/router/routes.ts` has them one by one. Invitations are named by the API.
-const PAGES: [&str; 17] = [
-    "/app",
-    "/app/",
-    "/app/sign-in",
-    "/app/password-forgotten",
-    "/app/programs",
-    "/app/programs/{*page}",
-    "/app/keys",
-    "/app/audit-log",
-    "/app/members",
-    "/app/account",
-    "/app/connect",
-    "/app/partner",
-    "/app/partner/{*page}",
-    "/invitation",
-    "/password-reset",
-    "/verify-address",
+const PAGES: [(&str, &str); 17] = [
+    ("/app", DOCUMENT),
+    ("/app/", DOCUMENT),
+    ("/app/sign-in", DOORWAY),
+    ("/app/password-forgotten", DOORWAY),
+    ("/app/programs", DOCUMENT),
+    ("/app/programs/{*page}", DOCUMENT),
+    ("/app/keys", DOCUMENT),
+    ("/app/audit-log", DOCUMENT),
+    ("/app/members", DOCUMENT),
+    ("/app/account", DOCUMENT),
+    ("/app/connect", DOORWAY),
+    ("/app/partner", DOCUMENT),
+    ("/app/partner/{*page}", DOCUMENT),
+    ("/invitation", DOORWAY),
+    ("/password-reset", DOORWAY),
+    ("/verify-address", DOORWAY),
     // The path in links of an earlier version; the last of them expires a week after the upgrade.
-    "/invitations/{token}",
+    ("/invitations/{token}", DOORWAY),
 ];
 /// Only the page's own scripts, styles and requests; nothing inline, and no frame around it.
 const POLICY: &str =
@@ -56,17 +62,33 @@ pub fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
         .index_file(None)
         // Revalidated each time, and answered 304 while unchanged; the files it loads have a content hash in their names.
         .html_cache_control(CacheControl::NoCache)
-        .cache_control(CacheControl::Long);
+        .cache_control(CacheControl::Long)
+        // Its default depends on how it is built.
+        .enable_brotli(true)
+        .enable_gzip(true);
     PAGES
         .into_iter()
-        .fold(files, |files, page| files.add_alias(page, DOCUMENT))
+        .fold(files, |files, (page, document)| files.add_alias(page, document))
+        .add_alias(UNKNOWN, DOCUMENT)
         .into_router()
+        .route("/app/assets/{*missing}", get(async || ApiError::NotFound("Not Found")))
         .route("/", get(async || Redirect::to("/app")))
         .layer(map_response(with_headers))
 }
 
-async fn with_headers(mut response: Response) -> Response {
-    let headers = HEADERS.map(|(name, value)| (name, HeaderValue::from_static(value)));
-    response.headers_mut().extend(headers);
+async fn with_headers(path: MatchedPath, mut response: Response) -> Response {
+    if path.as_str() == UNKNOWN && response.status() == StatusCode::OK {
+        *response.status_mut() = StatusCode::NOT_FOUND;
+    }
+    let headers = response.headers_mut();
+    headers.extend(HEADERS.map(|(name, value)| (name, HeaderValue::from_static(value))));
+    if let Some(weak) = headers.get(header::ETAG).and_then(weakened) {
+        headers.insert(header::ETAG, weak);
+    }
     response
+}
+
+/// The plain file and its compressed forms share one tag, which a strong one may not: their bytes differ.
+fn weakened(tag: &HeaderValue) -> Option<HeaderValue> {
+    HeaderValue::from_str(&format!("W/{}", tag.to_str().ok()?)).ok()
 }

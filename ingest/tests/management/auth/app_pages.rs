@@ -91,13 +91,60 @@ async fn security_txt_says_whom_to_tell_of_a_weakness_where_that_is_configured()
     );
 }
 
+#[tokio::test]
+async fn files_are_sent_compressed_to_whoever_takes_that_and_validated_by_one_tag() {
+    let stack = Stack::start().await;
+    let get = |path: &str| stack.request(Method::GET, path);
+    let page = stack.send(get("/app")).await;
+    let script = page
+        .body
+        .as_str()
+        .unwrap()
+        .split('"')
+        .find(|text| text.starts_with("/app/assets/") && text.ends_with(".js"))
+        .unwrap();
+    for path in ["/app", script] {
+        let length = async |accepted: &str, coding: &str| {
+            let asked = get(path).header("accept-encoding", accepted);
+            let answer = asked.send().await.unwrap();
+            let header = |name: &str| {
+                let value = answer.headers().get(name);
+                value.map_or("", |value| value.to_str().unwrap()).to_owned()
+            };
+            assert_eq!(answer.status(), StatusCode::OK, "{path} {accepted}");
+            assert_eq!(header("content-encoding"), coding, "{path} {accepted}");
+            assert_eq!(header("vary"), "accept-encoding", "{path} {accepted}");
+            (answer.headers()["etag"].clone(), answer.bytes().await.unwrap().len())
+        };
+        let (tag, plain) = length("identity", "").await;
+        let (of_gzip, gzip) = length("gzip, deflate", "gzip").await;
+        let (of_brotli, brotli) = length("gzip, deflate, br, zstd", "br").await;
+        assert!(brotli < gzip && gzip < plain, "{path}: {brotli} {gzip} {plain}");
+        assert_eq!([&of_gzip, &of_brotli], [&tag, &tag], "{path}");
+        assert!(tag.to_str().unwrap().starts_with("W/\""), "{path}: {tag:?}");
+        let again = get(path).header("accept-encoding", "br").header("if-none-match", tag);
+        assert_eq!(again.send().await.unwrap().status(), StatusCode::NOT_MODIFIED, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_page_is_the_document_and_404() {
+    let stack = Stack::start().await;
+    for path in ["/app/nope", "/app/keys/nope", "/app/partners"] {
+        let page = stack.send(stack.request(Method::GET, path)).await;
+        assert_eq!(page.status, StatusCode::NOT_FOUND, "{path}");
+        assert!(page.header("content-type").starts_with("text/html"), "{path}");
+        assert!(page.header("content-security-policy").contains("default-src 'self'"), "{path}");
+        assert!(page.body.as_str().unwrap().contains("/app/assets/"), "{path}");
+    }
+}
+
 /// A script that is missing must not turn out to be a page, and nothing below `/api` is the dashboard's.
 #[tokio::test]
 async fn what_is_not_there_is_not_the_document() {
     let stack = Stack::start().await;
     for path in [
         "/app/assets/missing.js",
-        "/app/nothing",
         "/api/app",
         "/invitations",
         "/api/invitations/inv_abc",

@@ -66,6 +66,42 @@ export function spanQuery(span: Span): { period?: string; dateFrom?: string; dat
   return typeof span === 'string' ? { period: span } : { dateFrom: span.from, dateTo: span.to };
 }
 
+/** Ranges that people ask for by name. */
+export const PRESETS = [
+  ['today', 'Today'],
+  ['yesterday', 'Yesterday'],
+  ['thisMonth', 'This month'],
+  ['lastMonth', 'Last month'],
+  ['thisQuarter', 'This quarter'],
+] as const;
+export type Preset = (typeof PRESETS)[number][0];
+
+/** Its days; the current month and quarter end today. */
+export function presetRange(preset: Preset, today: Day): DayRange {
+  const yesterday = addDays(today, -1);
+  const [year = 0, month = 1] = today.split('-').map(Number);
+  const firstOf = (month: number) => dayOf(new Date(Date.UTC(year, month - 1, 1)));
+  switch (preset) {
+    case 'today':
+      return { from: today, to: today };
+    case 'yesterday':
+      return { from: yesterday, to: yesterday };
+    case 'thisMonth':
+      return { from: firstOf(month), to: today };
+    case 'lastMonth':
+      return { from: firstOf(month - 1), to: addDays(firstOf(month), -1) };
+    case 'thisQuarter':
+      return { from: firstOf(month - ((month - 1) % 3)), to: today };
+  }
+}
+
+/** The first preset with these days. */
+export function presetOf(span: Span, today: Day): Preset | undefined {
+  if (typeof span === 'string') return undefined;
+  const found = PRESETS.find(([preset]) => spanText(presetRange(preset, today)) === spanText(span));
+  return found?.[0];
+}
+
 const SHORT = new Intl.DateTimeFormat('en', { timeZone: 'UTC', day: 'numeric', month: 'short' });
 const LONG = new Intl.DateTimeFormat('en', { timeZone: 'UTC', day: 'numeric', month: 'short', year: 'numeric' });
 

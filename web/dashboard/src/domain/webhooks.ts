@@ -31,8 +31,8 @@ export interface Words {
 }
 
 const REASONS: Record<string, string> = {
-  by_hand: 'Somebody turned it off.',
-  gone: 'It answered 410: it wants no more events.',
+  by_hand: 'It was turned off manually.',
+  gone: 'It answered 410 Gone: it accepts no more events.',
   failing: 'Every attempt failed for five days.',
 };
 

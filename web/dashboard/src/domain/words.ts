@@ -31,12 +31,12 @@ export function label(name: string): string {
 export const EVENT_NAMES: Record<string, string> = { click: 'Click', lead: 'Lead', conversion: 'Sale' };
 
 export const SIGNALS: Record<string, string> = {
-  self_referral: 'The customer has the partner’s own address.',
+  self_referral: 'The customer has the partner’s own e-mail address.',
   fast_sale: 'The sale followed the first click within seconds.',
-  contested_key: 'A browser had bound the customer’s key to one click; the server or a payment named another.',
-  many_leads: 'Browsers sent many signups of this link, or from one address, within an hour.',
-  replaces_changed: 'It takes the place of a commission that was rejected or adjusted by hand.',
-  erased: 'There was a signal; which one was erased with the customer’s data.',
+  contested_key: 'A browser reported this customer with one click, the server or a payment with another.',
+  many_leads: 'Browsers reported many signups for this link, or from one address, within an hour.',
+  replaces_changed: 'It replaces a commission that was rejected or adjusted manually.',
+  erased: 'There was a signal, which was erased with the customer’s data.',
 };
 
 export const COMMISSION_TYPES: Record<string, string> = {

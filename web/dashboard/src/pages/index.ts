@@ -1,59 +1,40 @@
-/** The component of each route. Pages of a program get its id as `program`. */
+/** The component of each route, loaded when it is first needed. Pages of a program get its id as `program`. */
 import type { Component } from 'svelte';
 import type { RouteName } from '../router/routes';
-import Account from './Account.svelte';
-import AuditLog from './AuditLog.svelte';
-import Commissions from './Commissions.svelte';
-import Events from './Events.svelte';
-import Integration from './integration/Integration.svelte';
-import Keys from './Keys.svelte';
-import Links from './Links.svelte';
-import Live from './Live.svelte';
-import Members from './Members.svelte';
-import Notifications from './Notifications.svelte';
-import Overview from './overview/Overview.svelte';
-import PartnerClicks from './partner/Clicks.svelte';
-import PartnerCommissions from './partner/Commissions.svelte';
-import PartnerLinks from './partner/Links.svelte';
-import PartnerNotifications from './partner/Notifications.svelte';
-import PartnerPrograms from './partner/Programs.svelte';
-import PartnerPage from './PartnerPage.svelte';
-import Partners from './Partners.svelte';
-import PayoutPage from './PayoutPage.svelte';
-import Payouts from './Payouts.svelte';
-import Processor from './Processor.svelte';
-import Programs from './Programs.svelte';
-import Settings from './settings/Settings.svelte';
-import EndpointPage from './webhooks/EndpointPage.svelte';
-import Webhooks from './webhooks/Webhooks.svelte';
 
 /** Each takes the parameters of its path. */
-type Page = Component<any>;
+export type Page = Component<any>;
 
-export const PAGES: Partial<Record<RouteName, Page>> = {
-  programs: Programs,
-  overview: Overview,
-  events: Events,
-  live: Live,
-  integration: Integration,
-  partners: Partners,
-  partner: PartnerPage,
-  links: Links,
-  commissions: Commissions,
-  payouts: Payouts,
-  payout: PayoutPage,
-  processor: Processor,
-  webhooks: Webhooks,
-  webhook: EndpointPage,
-  notifications: Notifications,
-  settings: Settings,
-  keys: Keys,
-  members: Members,
-  auditLog: AuditLog,
-  account: Account,
-  partnerPrograms: PartnerPrograms,
-  partnerLinks: PartnerLinks,
-  partnerClicks: PartnerClicks,
-  partnerCommissions: PartnerCommissions,
-  partnerNotifications: PartnerNotifications,
+export const PAGES: Partial<Record<RouteName, () => Promise<{ default: Page }>>> = {
+  passwordForgotten: () => import('./PasswordForgotten.svelte'),
+  passwordReset: () => import('./PasswordReset.svelte'),
+  verifyAddress: () => import('./AddressVerification.svelte'),
+  invitation: () => import('./Invitation.svelte'),
+  olderInvitation: () => import('./Invitation.svelte'),
+  connect: () => import('./Connect.svelte'),
+  programs: () => import('./Programs.svelte'),
+  overview: () => import('./overview/Overview.svelte'),
+  events: () => import('./Events.svelte'),
+  live: () => import('./Live.svelte'),
+  integration: () => import('./integration/Integration.svelte'),
+  partners: () => import('./Partners.svelte'),
+  partner: () => import('./PartnerPage.svelte'),
+  links: () => import('./Links.svelte'),
+  commissions: () => import('./Commissions.svelte'),
+  payouts: () => import('./Payouts.svelte'),
+  payout: () => import('./PayoutPage.svelte'),
+  processor: () => import('./Processor.svelte'),
+  webhooks: () => import('./webhooks/Webhooks.svelte'),
+  webhook: () => import('./webhooks/EndpointPage.svelte'),
+  notifications: () => import('./Notifications.svelte'),
+  settings: () => import('./settings/Settings.svelte'),
+  keys: () => import('./Keys.svelte'),
+  members: () => import('./Members.svelte'),
+  auditLog: () => import('./AuditLog.svelte'),
+  account: () => import('./Account.svelte'),
+  partnerPrograms: () => import('./partner/Programs.svelte'),
+  partnerLinks: () => import('./partner/Links.svelte'),
+  partnerClicks: () => import('./partner/Clicks.svelte'),
+  partnerCommissions: () => import('./partner/Commissions.svelte'),
+  partnerNotifications: () => import('./partner/Notifications.svelte'),
 };

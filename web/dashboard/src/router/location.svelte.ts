@@ -20,9 +20,27 @@ class Place {
 
 export const place = new Place();
 
+/** Where the current entry is in the tab's history, so that a step back can be undone. */
+let at = position(0);
+
+function position(otherwise: number): number {
+  const state = history.state as { at?: number } | null;
+  return state?.at ?? otherwise;
+}
+
+/** Whether a page may be left; a promise if the user has to be asked. */
+type MayLeave = () => true | Promise<boolean>;
+let mayLeave: MayLeave = () => true;
+
+/** Asked before a link or the browser's buttons lead to another page. */
+export function onLeave(ask: MayLeave) {
+  mayLeave = ask;
+}
+
 /** Navigates to a page; `replace` replaces the history entry. */
 export function go(href: string, replace = false) {
-  history[replace ? 'replaceState' : 'pushState'](null, '', href);
+  if (!replace) at += 1;
+  history[replace ? 'replaceState' : 'pushState']({ at }, '', href);
   place.read();
 }
 
@@ -30,19 +48,29 @@ export function goTo(name: RouteName, parameters: Record<string, string | number
   go(path(name, parameters));
 }
 
-/** Stores a page's state in its address, so that it can be bookmarked and shared. */
-export function setQuery(changes: Record<string, string | undefined>) {
+/** As `go`, unless the user would rather stay with what they have typed; resolves to whether they have left. */
+export async function leaveFor(href: string): Promise<boolean> {
+  const isElsewhere = new URL(href, location.href).pathname !== location.pathname;
+  if (isElsewhere && !(await mayLeave())) return false;
+  go(href);
+  return true;
+}
+
+/** Stores a page's state in its address, so that it can be bookmarked and shared. With `push`, Back undoes the change. */
+export function setQuery(changes: Record<string, string | undefined>, push = false) {
   const query = new URLSearchParams(location.search);
   for (const [name, value] of Object.entries(changes)) {
     if (value) query.set(name, value);
     else query.delete(name);
   }
-  go(query.size > 0 ? `${location.pathname}?${query}` : location.pathname, true);
+  const href = query.size > 0 ? `${location.pathname}?${query}` : location.pathname;
+  if (href !== location.pathname + location.search) go(href, !push);
 }
 
-/** Handles clicks on links to our pages without loading a document. */
+/** Handles clicks on links to our pages without loading a document, and the browser's Back and Forward. */
 export function followLinks() {
-  addEventListener('popstate', () => place.read());
+  history.replaceState({ at }, '');
+  addEventListener('popstate', stepped);
   document.addEventListener('click', (event) => {
     if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey)
       return;
@@ -50,6 +78,26 @@ export function followLinks() {
     if (!link || link.target || link.hasAttribute('download') || link.origin !== location.origin) return;
     if (!match(link.pathname) || link.hash) return;
     event.preventDefault();
-    go(link.pathname + link.search);
+    void leaveFor(link.pathname + link.search);
   });
+}
+
+let isReturning = false;
+
+function stepped() {
+  if (isReturning) {
+    isReturning = false;
+    return;
+  }
+  const steps = position(at) - at;
+  const answer = steps === 0 || location.pathname === place.path ? true : mayLeave();
+  if (answer === true) {
+    at += steps;
+    place.read();
+    return;
+  }
+  // The browser has moved already: back to the page, until the user has answered.
+  isReturning = true;
+  history.go(-steps);
+  void answer.then((yes) => yes && history.go(steps));
 }

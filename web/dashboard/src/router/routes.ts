@@ -94,3 +94,8 @@ export function path(name: RouteName, parameters: Record<string, string | number
 export function safeNext(next: string | null): string | undefined {
   return next && match(next.split(/[?#]/)[0] ?? '') && !next.startsWith('//') ? next : undefined;
 }
+
+/** A page number of an address; the first by default. */
+export function pageOf(text: string | null): number {
+  return text && /^[1-9]\d{0,8}$/.test(text) ? Number(text) : 1;
+}

@@ -3,6 +3,8 @@ export interface Question {
   title: string;
   text: string;
   yes: string;
+  /** `Cancel`, unless something says it better. */
+  no?: string;
   isBad?: boolean;
 }
 

@@ -4,11 +4,13 @@ import { credential } from '../api/credential';
 import type { ProgramView } from '../api/operations';
 import { go, place } from '../router/location.svelte';
 import { path } from '../router/routes';
+import { keepId, keptId } from './kept';
 
 export type User = Answer<'GET /api/users/me'>;
 export type Program = ProgramView;
 
 const MOST_PROGRAMS = 100;
+const LAST_PROGRAM = 'program';
 
 class Session {
   user = $state.raw<User>();
@@ -23,7 +25,18 @@ class Session {
     const found = this.programs.find(({ id }) => id === Number(named ?? this.lastProgram));
     return named ? found : (found ?? this.programs[0]);
   });
-  lastProgram = $state<number>();
+  #lastProgram = $state(keptId(LAST_PROGRAM));
+  /** When [`begin`] is done. */
+  #begun: Promise<void> = Promise.resolve();
+
+  get lastProgram(): number | undefined {
+    return this.#lastProgram;
+  }
+
+  set lastProgram(id: number | undefined) {
+    this.#lastProgram = id;
+    keepId(LAST_PROGRAM, id);
+  }
 
   get isPartner() {
     return this.user?.kind === 'partner';
@@ -39,11 +52,22 @@ class Session {
   readonly owned = $derived(this.run.filter(({ role }) => role === 'owner'));
 
   /** Loads the session. */
-  async begin() {
+  begin(): Promise<void> {
+    this.#begun = this.#load();
+    return this.#begun;
+  }
+
+  async #load() {
     this.failure = undefined;
+    // Asked for together: most users are advertisers. Others are refused, which does not matter then.
+    const programs = this.#listed().catch((error: unknown) => ({ error }));
     try {
       const user = await call('GET /api/users/me');
-      if (user.kind === 'advertiser' && !user.lacks_second_factor) await this.readPrograms();
+      if (user.kind === 'advertiser' && !user.lacks_second_factor) {
+        const listed = await programs;
+        if ('error' in listed) throw listed.error;
+        this.programs = listed;
+      }
       this.user = user;
     } catch (error) {
       if (error instanceof ApiError && error.status !== 401) this.failure = error;
@@ -52,12 +76,22 @@ class Session {
   }
 
   async readPrograms() {
+    this.programs = await this.#listed();
+  }
+
+  async #listed(): Promise<Program[]> {
     const answer = await call('GET /api/advertiser/affiliate-programs', { query: { pageSize: MOST_PROGRAMS } });
-    this.programs = answer.data;
+    return answer.data;
+  }
+
+  /** Whether a page of this program can be drawn: its name and currency are known. */
+  has(id: number): boolean {
+    return this.programs.some((program) => program.id === id);
   }
 
   /** Reads a program that the list does not have: an archived one, or one of very many. */
   async know(id: number): Promise<Program> {
+    await this.#begun;
     const known = this.programs.find((program) => program.id === id);
     if (known) return known;
     const answer = await call('GET /api/advertiser/affiliate-programs/{program_id}', { path: { program_id: id } });

@@ -1,8 +1,11 @@
 /** The workspace whose members and keys are shown. */
+import { keepId, keptId } from './kept';
 import { session } from './session.svelte';
 
+const NAME = 'workspace';
+
 class Chosen {
-  #id = $state<number>();
+  #id = $state(keptId(NAME));
 
   /** The chosen one, that of the program at hand, or the first. */
   get id(): number | undefined {
@@ -13,6 +16,7 @@ class Chosen {
 
   set id(id: number | undefined) {
     this.#id = id;
+    keepId(NAME, id);
   }
 
   /** For queries and bodies. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { match, path, ROUTES, safeNext, type RouteName } from '../../src/router/routes';
+import { match, pageOf, path, ROUTES, safeNext, type RouteName } from '../../src/router/routes';
 
 test('every page is found under its own address, and under no other', () => {
   const parameters = { program: '7', partner: '8', payout: '9', endpoint: '10', token: 'inv_a-b' };
@@ -17,6 +17,11 @@ test('what is no address of ours has no page', () => {
   for (const nothing of ['/', '/api/users/me', '/app/nothing', '/app/programs/0', '/app/programs/x', '/invitations/a/b']) {
     expect(match(nothing)).toBeUndefined();
   }
+});
+
+test('a page number of an address is a number from 1 on', () => {
+  expect(pageOf('17')).toBe(17);
+  for (const nothing of [null, '', '0', '-1', '1.5', 'two', '1e3', '9'.repeat(12)]) expect(pageOf(nothing)).toBe(1);
 });
 
 test('a sign-in leads nowhere else', () => {

@@ -57,12 +57,12 @@ test('a partner is invited by e-mail, accepts, and replaces a forgotten password
   await settled(page);
   await expect(page.getByText('Your address is confirmed.')).toBeVisible();
   await page.getByLabel('A summary of each week').uncheck();
-  await expect(page.getByText('You will get no more of these e-mails.')).toBeVisible();
+  await expect(page.getByText('You will no longer get these e-mails.')).toBeVisible();
   await page.reload();
   await expect(page.getByLabel('A summary of each week')).not.toBeChecked();
   await page.getByRole('button', { name: 'Sign out', exact: true }).click();
 
-  await page.getByRole('link', { name: 'Forgotten your password?' }).click();
+  await page.getByRole('link', { name: 'Forgot your password?' }).click();
   await page.getByLabel('E-mail address').fill(email);
   await judge(page, 'a forgotten password');
   await fits(page, 'a forgotten password');
@@ -81,7 +81,7 @@ test('a partner is invited by e-mail, accepts, and replaces a forgotten password
   await expect(page.getByRole('alert')).toHaveText('The passwords are not the same.');
   await page.getByLabel('New password again').fill(NEW_PASSWORD);
   await page.getByRole('button', { name: 'Replace the password' }).click();
-  await expect(page.getByText('Your password is replaced')).toBeVisible();
+  await expect(page.getByText('Your password has been replaced')).toBeVisible();
   await judge(page, 'a replaced password');
 
   await page.getByRole('link', { name: 'Sign in' }).click();

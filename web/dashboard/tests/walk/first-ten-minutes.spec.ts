@@ -44,7 +44,7 @@ test('the first attributed sale is there after at most twelve steps', async ({ p
     await page.getByLabel('E-mail address').fill(`walker-${began}@demo.example`);
     await page.getByRole('button', { name: 'Add partner' }).click();
     await page.getByRole('button', { name: 'I have stored it' }).click();
-    await expect(page.getByLabel('Link to try it with')).toBeVisible();
+    await expect(page.getByLabel('Link to test with')).toBeVisible();
   });
   for (const noun of ['click', 'lead', 'sale']) {
     await step(`send a test ${noun}`, async () => {

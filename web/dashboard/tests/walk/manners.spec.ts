@@ -50,7 +50,7 @@ test('a partner has pages of their own, and no others', async ({ page }) => {
   await signIn(page, PARTNER);
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('Your programs');
   await page.goto(`/app/programs/${program()}/commissions`);
-  await expect(page.getByRole('heading', { level: 1 })).toHaveText('No such page');
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Page not found');
 });
 
 test('events appear while one looks', async ({ page }) => {
@@ -106,7 +106,7 @@ test('a command line is connected by its code, after one sign-in', async ({ page
   await page.getByLabel('Password').fill(process.env.DEMO_PASSWORD ?? '');
   await page.getByRole('button', { name: 'Sign in' }).click();
   await expect(page.getByLabel('Code')).toHaveValue(begun.user_code);
-  await page.getByRole('button', { name: 'Go on' }).click();
+  await page.getByRole('button', { name: 'Continue' }).click();
   await expect(page.getByText(begun.user_code)).toBeVisible();
   await page.screenshot({ path: `${pictures}/connect.png` });
   await page.getByRole('button', { name: 'Connect' }).click();
@@ -135,6 +135,6 @@ test('a program that is archived or unknown is called so, and never another', as
   await expect(page.locator('main')).not.toContainText('$');
   await expect(page.locator('main')).toContainText('Tokyo');
   await page.goto('/app/programs/999999999/payouts');
-  await expect(page.getByRole('heading', { level: 1 })).toHaveText('No such program');
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Program not found');
   await expect(page.locator('main')).not.toContainText('$');
 });

@@ -86,7 +86,7 @@ test('dialogs, menus and the doors', async ({ browser }) => {
     [`/app/programs/${program()}/settings`, 'Replace the key', 'replace-key'],
     [`/app/programs/${program()}/settings`, 'New server key', 'new-server-key'],
     [`/app/programs/${program()}`, 'Custom', 'custom-range'],
-    ['/app/members', 'Invite somebody', 'invite'],
+    ['/app/members', 'Invite a member', 'invite'],
     ['/app/keys', 'New key', 'new-key'],
   ];
   for (const [path, button, picture] of dialogs) {

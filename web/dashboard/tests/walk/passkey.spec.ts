@@ -27,7 +27,7 @@ test('a passkey signs in, confirms and is removed', async ({ browser, baseURL })
   const dialog = page.getByRole('dialog', { name: 'Add a passkey' });
   await dialog.getByLabel('Name').fill('Phone');
   await judge(page, 'adding a passkey');
-  await dialog.getByRole('button', { name: 'Go on' }).click();
+  await dialog.getByRole('button', { name: 'Continue' }).click();
   await expect(page.getByText('never used')).toBeVisible();
   await page.screenshot({ path: `${pictures}/account-passkeys.png`, fullPage: true });
 
@@ -54,7 +54,7 @@ test('a passkey signs in, confirms and is removed', async ({ browser, baseURL })
     return route.fulfill({ status: 403, json: { data: null, error } });
   });
   await page.goto('/app/account');
-  const asked = page.getByRole('dialog', { name: 'Is it you?' });
+  const asked = page.getByRole('dialog', { name: 'Confirm it’s you' });
   await expect(asked.getByLabel('Password')).toBeFocused();
   await judge(page, 'the password asked again, with passkeys');
   await asked.getByRole('button', { name: 'Use a passkey instead' }).click();

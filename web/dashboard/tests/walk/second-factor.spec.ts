@@ -26,7 +26,7 @@ test('somebody new sets up a second factor and signs in with it', async ({ brows
   await signIn(page, OWNER);
   await page.goto('/app/members');
   await settled(page);
-  await page.getByRole('button', { name: 'Invite somebody', exact: true }).click();
+  await page.getByRole('button', { name: 'Invite a member', exact: true }).click();
   const email = `sam-${Date.now()}@shop.example`;
   await page.getByRole('dialog').getByLabel('E-mail address').fill(email);
   await page.getByRole('dialog').getByRole('button', { name: 'Invite' }).click();
@@ -76,7 +76,7 @@ test('somebody new sets up a second factor and signs in with it', async ({ brows
     return route.fulfill({ status: 403, json: { data: null, error } });
   });
   await page.goto('/app/account');
-  const asked = page.getByRole('dialog', { name: 'Is it you?' });
+  const asked = page.getByRole('dialog', { name: 'Confirm it’s you' });
   await asked.getByLabel('Password').fill(PASSWORD);
   await asked.getByLabel('Code', { exact: true }).fill(codes[1] ?? '');
   await judge(page, 'the password asked again');

@@ -70,7 +70,7 @@ test('the owner of a program manages its webhook endpoints', async ({ browser })
   await row.getByRole('button', { name: /^Replay/ }).click();
   await expect(page.getByRole('row').filter({ hasText: 'sale.refunded' })).toHaveCount(2);
   await page.getByLabel('State', { exact: true }).selectOption('delivered');
-  await expect(page.getByText('None of these.')).toBeVisible();
+  await expect(page.getByText('None match these filters.')).toBeVisible();
   await page.getByLabel('State', { exact: true }).selectOption('');
 
   await page.getByRole('button', { name: 'Replay since' }).click();
@@ -94,7 +94,7 @@ test('the owner of a program manages its webhook endpoints', async ({ browser })
 
   await page.getByRole('button', { name: 'Turn off' }).click();
   await dialog.getByRole('button', { name: 'Turn off' }).click();
-  await expect(page.getByText('Somebody turned it off.')).toBeVisible();
+  await expect(page.getByText('It was turned off manually.')).toBeVisible();
   await seen(page, 'off');
   await page.getByRole('button', { name: 'Turn on' }).click();
   await expect(page.getByText('Nothing sent yet')).toBeVisible();

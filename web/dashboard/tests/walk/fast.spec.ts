@@ -1,0 +1,70 @@
+/** How much a page loads, and what is drawn before its script. Bytes and requests, no timings. */
+import { expect, test } from '@playwright/test';
+import { OWNER, PARTNER, program, settled, signIn } from './stage';
+import { listen, ofDashboard, total } from './wire';
+
+const MOST_BYTES = 90_000;
+const PAGES = ['', '/events', '/partners', '/links', '/commissions', '/payouts', '/notifications', '/processor', '/webhooks', '/settings'];
+
+test('the first page is small, compressed, and asks for nothing twice', async ({ page }) => {
+  test.slow();
+  await signIn(page, OWNER);
+  await settled(page);
+  const asked = await listen(page);
+  for (const path of PAGES) {
+    asked.length = 0;
+    await page.goto(`/app/programs/${program()}${path}`);
+    await settled(page);
+    const files = ofDashboard(asked);
+    expect(files.length, `files of ${path}`).toBeGreaterThan(2);
+    expect(total(files), `bytes of ${path}: ${files.map(({ url, bytes }) => `${url} ${bytes}`).join(', ')}`).toBeLessThanOrEqual(MOST_BYTES);
+    for (const { url, coding, status } of files) {
+      expect(status, url).toBe(200);
+      if (/\.(js|css)$|\/programs\//.test(url)) expect(coding, url).toBe('br');
+    }
+    const gets = asked.filter(({ method, url }) => method === 'GET' && url.includes('/api/')).map(({ url }) => url);
+    expect(gets.length).toBe(new Set(gets).size);
+  }
+});
+
+test('a page of one kind does not load the code of the others', async ({ page }) => {
+  await signIn(page, PARTNER);
+  await settled(page);
+  const asked = await listen(page);
+  await page.goto('/app/partner/links');
+  await settled(page);
+  const names = ofDashboard(asked).map(({ url }) => new URL(url).pathname);
+  expect(names.filter((name) => name.endsWith('.js')).length).toBeGreaterThan(1);
+  expect(names.filter((name) => /Overview|Settings|Members|Integration/.test(name))).toEqual([]);
+});
+
+for (const [path, drawn] of [
+  ['/app/keys', '.side .brand'],
+  ['/app/sign-in', '.doorway .skeleton'],
+] as const) {
+  test(`something is drawn before the script of ${path} runs`, async ({ page }) => {
+    await page.route('**/*.js', (route) => route.abort());
+    await page.goto(path, { waitUntil: 'commit' });
+    await expect(page.locator(drawn)).toBeVisible();
+    await expect(page.locator('.skeleton .line').first()).toBeVisible();
+    await expect(page.getByRole('button')).toHaveCount(0);
+  });
+}
+
+test('data is asked for before the session is known', async ({ page }) => {
+  await signIn(page, OWNER);
+  await settled(page);
+  let answer = () => {};
+  const known = new Promise<void>((resolve) => (answer = resolve));
+  await page.route('**/api/users/me', async (route) => {
+    await known;
+    await route.continue();
+  });
+  const data = page.waitForResponse(/\/commissions\?/);
+  await page.goto(`/app/programs/${program()}/commissions`);
+  await data;
+  await expect(page.getByRole('heading', { level: 1 })).toHaveCount(0);
+  answer();
+  await settled(page);
+  await expect(page.getByRole('table')).toBeVisible();
+});

@@ -1,0 +1,124 @@
+/** What a table shows is in the address; choosing says what it did; an unknown page is a page. */
+import { expect, test, type Page } from '@playwright/test';
+import { OWNER, judge, pictures, prepare, program, settled, signIn } from './stage';
+
+const rows = (page: Page) => page.locator('tbody tr');
+
+async function open(page: Page, path: string) {
+  await prepare(page.context());
+  await signIn(page, OWNER);
+  await page.goto(path);
+  await settled(page);
+}
+
+test('page and filters are in the address, and Back undoes them', async ({ page }) => {
+  await open(page, `/app/programs/${program()}/commissions`);
+  const first = await rows(page).first().innerText();
+  const next = page.getByRole('button', { name: 'Next' });
+  await next.scrollIntoViewIfNeeded();
+  await next.focus();
+  await page.keyboard.press('Enter');
+  await expect(page).toHaveURL(/[?&]page=2$/);
+  await settled(page);
+  await expect(rows(page).first()).not.toHaveText(first);
+  const second = await rows(page).first().innerText();
+  // At the top of the table, also for the keyboard and for whoever listens.
+  await expect(page.getByRole('region', { name: 'Table: Commissions' })).toBeFocused();
+  await expect(rows(page).first()).toBeInViewport();
+  await expect(page.getByRole('navigation', { name: 'Pages of commissions' }).getByRole('status')).toContainText(/^26–/);
+  await page.reload();
+  await settled(page);
+  expect(await rows(page).first().innerText()).toBe(second);
+  await page.getByLabel('Status').selectOption('pending');
+  await expect(page).toHaveURL(/\?status=pending$/);
+  await settled(page);
+  await page.goBack();
+  await expect(page).toHaveURL(/\?page=2$/);
+  await expect(page.getByLabel('Status')).toHaveValue('');
+  await settled(page);
+  expect(await rows(page).first().innerText()).toBe(second);
+  await page.goBack();
+  await settled(page);
+  await expect(page).toHaveURL(/commissions$/);
+  expect(await rows(page).first().innerText()).toBe(first);
+});
+
+test('a page number that is too large says so', async ({ page }) => {
+  await open(page, `/app/programs/${program()}/links?page=900`);
+  await expect(page.getByText('This page is empty')).toBeVisible();
+  await page.getByRole('button', { name: 'First page' }).click();
+  await settled(page);
+  await expect(rows(page).first()).toBeVisible();
+  await expect(page).toHaveURL(/links$/);
+});
+
+test('choosing all says what it chose, also nothing', async ({ page }) => {
+  await open(page, `/app/programs/${program()}/commissions?status=paid`);
+  await page.getByRole('button', { name: 'Choose all on this page' }).click();
+  await expect(page.getByText('No commission on this page waits for approval.')).toBeVisible();
+  await page.getByLabel('Status').selectOption('pending');
+  await settled(page);
+  await page.getByRole('button', { name: 'Choose all on this page' }).click();
+  await expect(page.getByText(/\d+ commissions? chosen/)).toBeVisible();
+  await page.getByLabel('Status').selectOption('');
+  await expect(page.getByText(/\d+ commissions? chosen/)).toHaveCount(0);
+});
+
+test('pages of the workspace keep the program when they are reloaded', async ({ page }) => {
+  await open(page, '/app/programs');
+  const chosen = page.getByRole('combobox', { name: 'Program' });
+  const other = await page.evaluate(async () => {
+    const headers = { Authorization: `Bearer ${sessionStorage.getItem('session')}`, 'Content-Type': 'application/json' };
+    const body = JSON.stringify({ name: 'Kept', currency: 'KWD' });
+    const answer = await fetch('/api/advertiser/affiliate-programs', { method: 'POST', headers, body });
+    return String((await answer.json()).data.id);
+  });
+  await page.goto(`/app/programs/${other}/links`);
+  await settled(page);
+  for (const name of ['Management keys', 'Members']) {
+    await page.getByRole('link', { name }).click();
+    await settled(page);
+    await expect(chosen).toHaveValue(other);
+    await page.reload();
+    await settled(page);
+    await expect(chosen).toHaveValue(other);
+  }
+  // The other walks begin with the demo.
+  await page.evaluate(async (id) => {
+    const headers = { Authorization: `Bearer ${sessionStorage.getItem('session')}` };
+    await fetch(`/api/advertiser/affiliate-programs/${id}`, { method: 'DELETE', headers });
+  }, other);
+});
+
+test('an address without a page is a page of the dashboard', async ({ page }) => {
+  await prepare(page.context());
+  const answer = await page.goto('/app/nope');
+  expect(answer?.status()).toBe(404);
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Page not found');
+  await judge(page, 'an unknown page, signed out');
+  await signIn(page, OWNER);
+  await page.goto('/app/nope');
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Page not found');
+  await expect(page.getByRole('navigation', { name: 'Main' })).toBeVisible();
+  await judge(page, 'an unknown page');
+  await page.screenshot({ path: `${pictures}/unknown-page.png` });
+  await page.getByRole('main').getByRole('link').click();
+  await settled(page);
+  await expect(page).toHaveURL(/\/app\/programs/);
+});
+
+test('days are chosen by name', async ({ page }) => {
+  await open(page, `/app/programs/${program()}`);
+  await page.getByRole('button', { name: 'Custom', exact: true }).click();
+  await judge(page, 'days by name');
+  await page.screenshot({ path: `${pictures}/days-by-name.png` });
+  await page.getByRole('button', { name: 'Last month' }).click();
+  await settled(page);
+  const now = new Date();
+  const day = (month: number, day: number) => new Date(Date.UTC(now.getUTCFullYear(), month, day)).toISOString().slice(0, 10);
+  const range = `${day(now.getUTCMonth() - 1, 1)}..${day(now.getUTCMonth(), 0)}`;
+  expect(new URL(page.url()).searchParams.get('range')).toBe(range);
+  await page.reload();
+  await settled(page);
+  await expect(page.getByRole('button', { name: 'Last month' })).toHaveAttribute('aria-pressed', 'true');
+});
