@@ -75,7 +75,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn pauses_grow_while_rounds_fail_and_shrink_afterwards() {
         let at = beginnings(30, |number| number < 20).await;
-        let pauses: Vec<Duration> = at.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let pauses: Vec<Duration> = at.windows(2).map(|pair| pair[1].abs_diff(pair[0])).collect();
         // Each has a jitter of half of it.
         assert!(pauses[0] < Duration::from_secs(2), "{pauses:?}");
         assert!(

@@ -71,7 +71,10 @@ pub fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
         .fold(files, |files, (page, document)| files.add_alias(page, document))
         .add_alias(UNKNOWN, DOCUMENT)
         .into_router()
-        .route("/app/assets/{*missing}", get(async || ApiError::NotFound("Not Found")))
+        .route(
+            "/app/assets/{*missing}",
+            get(async || ApiError::NotFound("Not Found")),
+        )
         .route("/", get(async || Redirect::to("/app")))
         .layer(map_response(with_headers))
 }

@@ -86,16 +86,16 @@ impl Taker {
             additional: count(free.additional),
             endpoints: &free.endpoints,
         };
-        let mut connection = self.pool.acquire().await?;
-        let due = webhook_queue::take_due(&mut connection, &room).await?;
+        let mut transaction = self.pool.begin().await?;
+        let due = webhook_queue::take_due(&mut transaction, &room).await?;
         if due.is_empty() {
             return Ok(0);
         }
-        crash_point("delivery.after_take");
         let endpoints: BTreeSet<i64> = due.iter().map(|delivery| delivery.endpoint_id.get()).collect();
         let endpoints: Vec<i64> = endpoints.into_iter().collect();
-        let targets = webhook_health::targets(&mut connection, &self.keys, &endpoints, now).await?;
-        drop(connection);
+        let targets = webhook_health::targets(&mut transaction, &self.keys, &endpoints, now).await?;
+        transaction.commit().await?;
+        crash_point("delivery.after_take");
         let taken = due.len();
         for delivery in due {
             if let Some(target) = targets.get(&delivery.endpoint_id) {

@@ -5,7 +5,7 @@
 //! taken, replays among replays. A delivery that waits long takes those behind it along, so that what is due is nearly always free, too.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use sqlx::{Connection, PgConnection};
+use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::batch::unnest;
@@ -97,10 +97,9 @@ pub(super) async fn go_by_indexes(connection: &mut PgConnection) -> StorageResul
 }
 
 /// Takes deliveries that are due: of each endpoint as many as there is room for, the endpoints in turn. Endpoints that struggle leave room for the
-/// others, and so do further deliveries for first ones.
+/// others, and so do further deliveries for first ones. In a transaction.
 pub async fn take_due(connection: &mut PgConnection, room: &Room<'_>) -> StorageResult<Vec<DueDelivery>> {
-    let mut transaction = connection.begin().await?;
-    go_by_indexes(&mut transaction).await?;
+    go_by_indexes(connection).await?;
     let rows = unnest!(
         query_as,
         Taken,
@@ -162,9 +161,8 @@ pub async fn take_due(connection: &mut PgConnection, room: &Room<'_>) -> Storage
             struggling: bool = endpoint.struggles;
         room.now, room.leased_until, room.deliveries, room.struggling, room.additional
     )
-    .fetch_all(&mut *transaction)
+    .fetch_all(connection)
     .await?;
-    transaction.commit().await?;
     Ok(rows
         .into_iter()
         .map(|row| row.leased(room.leased_until))

@@ -1,25 +1,9 @@
 /** A partner is invited by e-mail, accepts, forgets the password and replaces it. The e-mails are those that the catcher shows. */
 import { expect, test, type Page } from '@playwright/test';
-import { COLLEAGUE, OWNER, complaints, fits, judge, mailUrl, pictures, prepare, program, settled, signIn } from './stage';
+import { COLLEAGUE, OWNER, complaints, emailed, fits, judge, pictures, prepare, program, settled, signIn } from './stage';
 
 const PASSWORD = 'kettle ambush violin';
 const NEW_PASSWORD = 'lantern oblique tractor';
-
-/** The link of the newest e-mail to somebody about something; its picture is kept. */
-async function emailed(page: Page, to: string, subject: string, picture: string): Promise<string> {
-  const row = page.getByRole('row', { name: to }).filter({ hasText: subject }).first();
-  await expect(async () => {
-    await page.goto(mailUrl());
-    await expect(row).toBeVisible({ timeout: 1_000 });
-  }).toPass();
-  await row.getByRole('link').click();
-  const html = page.frameLocator('iframe');
-  await expect(html.getByRole('heading', { level: 1 })).toContainText(subject);
-  await page.locator('iframe').screenshot({ path: `${pictures}/${picture}.png` });
-  const link = await page.getByRole('listitem').getByRole('link').first().getAttribute('href');
-  const { pathname, hash } = new URL(link ?? '');
-  return pathname + hash;
-}
 
 async function signsInWith(page: Page, email: string, password: string) {
   await page.getByLabel('E-mail address').fill(email);
@@ -63,6 +47,7 @@ test('a partner is invited by e-mail, accepts, and replaces a forgotten password
   await page.getByRole('button', { name: 'Sign out', exact: true }).click();
 
   await page.getByRole('link', { name: 'Forgot your password?' }).click();
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Forgot your password?');
   await page.getByLabel('E-mail address').fill(email);
   await judge(page, 'a forgotten password');
   await fits(page, 'a forgotten password');

@@ -23,7 +23,7 @@ test('the first page is small, compressed, and asks for nothing twice', async ({
       if (/\.(js|css)$|\/programs\//.test(url)) expect(coding, url).toBe('br');
     }
     const gets = asked.filter(({ method, url }) => method === 'GET' && url.includes('/api/')).map(({ url }) => url);
-    expect(gets.length).toBe(new Set(gets).size);
+    expect(gets, path).toEqual([...new Set(gets)]);
   }
 });
 

@@ -86,3 +86,19 @@ export async function tooWide(page: Page): Promise<string[]> {
       .map((element) => `${element.tagName}.${element.className} ${element.textContent.trim().slice(0, 60)}`),
   );
 }
+
+/** The link of the newest e-mail to somebody about something; its picture is kept. */
+export async function emailed(page: Page, to: string, subject: string, picture: string): Promise<string> {
+  const row = page.getByRole('row', { name: to }).filter({ hasText: subject }).first();
+  await expect(async () => {
+    await page.goto(mailUrl());
+    await expect(row).toBeVisible({ timeout: 1_000 });
+  }).toPass();
+  await row.getByRole('link').click();
+  const html = page.frameLocator('iframe');
+  await expect(html.getByRole('heading', { level: 1 })).toContainText(subject);
+  await page.locator('iframe').screenshot({ path: `${pictures}/${picture}.png` });
+  const link = await page.getByRole('listitem').getByRole('link').first().getAttribute('href');
+  const { pathname, hash } = new URL(link ?? '');
+  return pathname + hash;
+}

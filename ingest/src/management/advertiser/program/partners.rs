@@ -210,18 +210,23 @@ pub async fn add(mut write: WriteProgram<Update>) -> Created<InvitedPartner> {
     write.audit("partner.invited", membership.get(), details).await?;
     tell(&mut write, &partner).await?;
     let link = match link {
-        Some(code) => Some(referral_links::add(&mut write, membership, code).await?),
+        Some(WantedLink { code }) => Some(referral_links::add(&mut write, membership, code).await?),
         None => None,
     };
     write.commit().await?;
     Ok(created(InvitedPartner::new(partner.into(), invitation, link)))
 }
 
-/// The code of the link that is asked for, if one is; `None` within it is made up.
+/// A link that is asked for.
+struct WantedLink {
+    /// `None`: one is made up.
+    code: Option<ShortCode>,
+}
+
 fn first_link(
     field: Field<Object<FirstLink>>,
     status: MembershipStatus,
-) -> Result<Option<Option<ShortCode>>, ApiError> {
+) -> Result<Option<WantedLink>, ApiError> {
     let Some(Object(link)) = field.optional(|| refused("referral_link", "must be an object"))? else {
         return Ok(None);
     };
@@ -231,7 +236,8 @@ fn first_link(
             "must be null: only approved partners have links",
         ));
     }
-    referral_links::code_if_given(link.short_code).map(Some)
+    let code = referral_links::code_if_given(link.short_code)?;
+    Ok(Some(WantedLink { code }))
 }
 
 async fn join(
