@@ -4,11 +4,15 @@ import { call } from '../api/client';
 class News {
   unread = $state(0);
   #of: number | 'partner' | undefined;
+  #path: string | undefined;
 
   /** An effect: reloads the number, and ignores errors. */
-  follow(of: number | 'partner' | undefined, _path: string) {
+  follow(of: number | 'partner' | undefined, path: string) {
+    // The session's data changed, and not whose news this is.
+    if (of === this.#of && path === this.#path) return;
     if (of !== this.#of) this.unread = 0;
     this.#of = of;
+    this.#path = path;
     void this.look();
   }
 
