@@ -1,5 +1,5 @@
-//! Stripe's own libraries and those of Standard Webhooks, which the tests compare our signatures with: pinned in `ingest/tests/oracles`, passed by environment
-//! variables.
+//! Stripe's own libraries and those of Standard Webhooks, which the tests compare our signatures with, and a mail server that speaks TLS: pinned in
+//! `ingest/tests/oracles`, passed by environment variables.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -32,7 +32,7 @@ impl Oracles {
             .env("NODE_PATH", &self.node_modules)
             .args(["-e", "require('stripe'); require('standardwebhooks')"]);
         let mut python = Command::new(&self.python);
-        python.args(["-c", "import standardwebhooks, stripe"]);
+        python.args(["-c", "import aiosmtpd, standardwebhooks, stripe"]);
         process::output(&mut javascript).is_ok() && process::output(&mut python).is_ok()
     }
 }
@@ -45,7 +45,7 @@ pub(crate) fn provide(checkout: &Checkout, interrupt: &Interrupt) -> Result<Orac
         python: pinned.python("python"),
     };
     pinned.install(
-        "Libraries of Stripe and of Standard Webhooks, which signatures are compared with",
+        "Libraries of Stripe and of Standard Webhooks, which signatures are compared with, and a mail server",
         &oracles.node,
         || oracles.work(),
         interrupt,

@@ -1,5 +1,8 @@
 //! The mail server: where it is, and how a session with it begins.
 
+#[cfg(test)]
+mod tests;
+
 use std::fmt;
 use std::net::IpAddr;
 use std::path::Path;
