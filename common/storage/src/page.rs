@@ -1,13 +1,21 @@
 //! Pages of lists.
 
-/// `limit` rows after the first `offset`.
+/// `limit` rows after the first `offset`, of those whose id is `up_to` at most: what is added meanwhile shifts no page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
+    pub up_to: i64,
     pub offset: i64,
     pub limit: i64,
 }
 
 impl Window {
+    /// The whole list.
+    pub const EVERYTHING: Self = Self {
+        up_to: i64::MAX,
+        offset: 0,
+        limit: i64::MAX,
+    };
+
     /// The page of a list that is in memory.
     pub fn of<T>(self, rows: Vec<T>) -> Vec<T> {
         let skip = usize::try_from(self.offset).unwrap_or(usize::MAX);
@@ -16,16 +24,32 @@ impl Window {
     }
 }
 
-/// The rows of one page, and how many rows the whole list has. Both queries take the same arguments; that of the rows takes the
-/// offset and the limit after them.
+/// What a page is taken from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Whole {
+    pub count: i64,
+    /// The highest id in it, where its pages can be asked for up to one.
+    pub up_to: Option<i64>,
+}
+
+impl From<i64> for Whole {
+    fn from(count: i64) -> Self {
+        Self { count, up_to: None }
+    }
+}
+
+/// The rows of one page, and the [`Whole`]. Both queries take the same arguments, and the highest id after them; that of the rows takes
+/// the offset and the limit at last.
 macro_rules! page {
-    ($connection:expr, $window:expr, $row:path, $rows:literal, $total:literal, $($argument:expr),+ $(,)?) => {{
+    ($connection:expr, $window:expr, $row:path, $rows:literal, $whole:literal, $($argument:expr),+ $(,)?) => {{
         let connection: &mut ::sqlx::PgConnection = $connection;
-        let total = ::sqlx::query_scalar!($total, $($argument),+).fetch_one(&mut *connection).await?;
-        let rows = ::sqlx::query_as!($row, $rows, $($argument),+, $window.offset, $window.limit)
+        let whole = ::sqlx::query_as!($crate::page::Whole, $whole, $($argument),+, $window.up_to)
+            .fetch_one(&mut *connection)
+            .await?;
+        let rows = ::sqlx::query_as!($row, $rows, $($argument),+, $window.up_to, $window.offset, $window.limit)
             .fetch_all(connection)
             .await?;
-        (rows, total)
+        (rows, whole)
     }};
 }
 

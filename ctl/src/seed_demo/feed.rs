@@ -262,8 +262,8 @@ fn event_id(at: DateTime<Utc>) -> EventId {
 /// Links of approved partners, oldest first.
 async fn links_of(pool: &PgPool, program_id: ProgramId) -> anyhow::Result<Vec<ReferralLinkId>> {
     let window = Window {
-        offset: 0,
         limit: i64::try_from(SHARES.len())?,
+        ..Window::EVERYTHING
     };
     let (listed, _) = links::page(&mut *pool.acquire().await?, program_id, window).await?;
     let mut ids: Vec<ReferralLinkId> = listed.into_iter().map(|link| link.referral_link_id).collect();

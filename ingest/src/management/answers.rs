@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use axum::http::request::Parts;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use storage::page::Window;
+use storage::page::{Whole, Window};
 use url::form_urlencoded;
 use utoipa::{IntoParams, ToSchema};
 
@@ -52,13 +52,17 @@ pub struct Pagination {
     pub page_size: i64,
     pub page_count: i64,
     pub total: i64,
+    /// The newest entry. Pages that are asked for with `upTo` are of the list as it was: what is added meanwhile shifts none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub up_to: Option<i64>,
 }
 
-/// `page` and `pageSize` of a query: from 1, 10 a page unless said otherwise.
+/// `page`, `pageSize` and `upTo` of a query: from 1, 10 a page and of everything unless said otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Page {
     page: i64,
     page_size: i64,
+    up_to: i64,
 }
 
 /// [`Page`], as it is described.
@@ -72,6 +76,9 @@ pub struct PageQuery {
     /// At most 100; larger ones are answered with 100.
     #[param(rename = "pageSize", minimum = 1, example = 10)]
     page_size: Option<i64>,
+    /// The `upTo` that the first page was answered with, where it was: nothing that came later is listed, and no page shifts.
+    #[param(rename = "upTo", minimum = 1)]
+    up_to: Option<i64>,
 }
 
 impl Default for Page {
@@ -79,6 +86,7 @@ impl Default for Page {
         Self {
             page: 1,
             page_size: DEFAULT_PAGE_SIZE,
+            up_to: i64::MAX,
         }
     }
 }
@@ -100,6 +108,7 @@ impl Page {
         Ok(Self {
             page: number("page", 1)?,
             page_size: number("pageSize", DEFAULT_PAGE_SIZE)?.min(MAX_PAGE_SIZE),
+            up_to: number("upTo", i64::MAX)?,
         })
     }
 
@@ -110,18 +119,25 @@ impl Page {
 
     pub const fn window(self) -> Window {
         Window {
+            up_to: self.up_to,
             offset: (self.page - 1).saturating_mul(self.page_size),
             limit: self.page_size,
         }
     }
 
-    /// This page of a list of `total`.
-    pub fn listed<T: From<R>, R>(self, rows: impl IntoIterator<Item = R>, total: i64) -> Json<Listed<T>> {
+    /// This page of a list.
+    pub fn listed<T: From<R>, R>(
+        self,
+        rows: impl IntoIterator<Item = R>,
+        whole: impl Into<Whole>,
+    ) -> Json<Listed<T>> {
+        let Whole { count, up_to } = whole.into();
         let pagination = Pagination {
             page: self.page,
             page_size: self.page_size,
-            page_count: total.saturating_add(self.page_size - 1) / self.page_size,
-            total,
+            page_count: count.saturating_add(self.page_size - 1) / self.page_size,
+            total: count,
+            up_to,
         };
         Json(Listed {
             data: rows.into_iter().map(T::from).collect(),
@@ -187,6 +203,7 @@ mod tests {
         assert_eq!(
             page.window(),
             Window {
+                up_to: i64::MAX,
                 offset: 50,
                 limit: 25
             }
@@ -195,7 +212,8 @@ mod tests {
             Page::of("").unwrap(),
             Page {
                 page: 1,
-                page_size: 10
+                page_size: 10,
+                up_to: i64::MAX
             }
         );
         assert_eq!(Page::of("pageSize=100000").unwrap().page_size, 100);
@@ -214,6 +232,8 @@ mod tests {
             "pageSize=0",
             "pageSize=",
             "page=1.5",
+            "upTo=0",
+            "upTo=newest",
         ] {
             assert!(matches!(Page::of(query), Err(ApiError::BadRequest(_))), "{query}");
         }

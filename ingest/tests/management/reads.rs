@@ -1,4 +1,5 @@
 mod dashboard;
 mod event_stream;
+mod growing_lists;
 mod partner_view;
 mod reports;

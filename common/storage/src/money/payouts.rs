@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use crate::error::{StorageError, StorageResult, expect_rows};
-use crate::page::{Window, page};
+use crate::page::{Whole, Window, page};
 use domain::commission::{CommissionStatus, NeedsApproval};
 use domain::ids::{CommissionId, EventId, PartnerId, PartnerProgramId, PayoutId, ProgramId, SaleId};
 use domain::money::{Cents, Currency};
@@ -317,14 +317,14 @@ pub async fn page(
     connection: &mut PgConnection,
     program_id: ProgramId,
     window: Window,
-) -> StorageResult<(Vec<StoredPayout>, i64)> {
+) -> StorageResult<(Vec<StoredPayout>, Whole)> {
     Ok(page!(
         connection,
         window,
         StoredPayout,
         "SELECT id, currency, amount_cents, commission_count, reference, created_at FROM payouts
-         WHERE program_id = $1 ORDER BY id DESC OFFSET $2 LIMIT $3",
-        r#"SELECT count(*) AS "count!" FROM payouts WHERE program_id = $1"#,
+         WHERE program_id = $1 AND id <= $2 ORDER BY id DESC OFFSET $3 LIMIT $4",
+        r#"SELECT count(*) AS "count!", max(id) AS up_to FROM payouts WHERE program_id = $1 AND id <= $2"#,
         program_id.get(),
     ))
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use sqlx::PgConnection;
 
 use crate::error::{StorageError, StorageResult};
-use crate::page::{Window, page};
+use crate::page::{Whole, Window, page};
 use domain::ids::{ManagementKeyId, ProgramId, UserId, WorkspaceId};
 
 /// Who acted.
@@ -109,7 +109,7 @@ pub async fn list(
     workspace_id: WorkspaceId,
     program_id: Option<ProgramId>,
     window: Window,
-) -> StorageResult<(Vec<AuditEntry>, i64)> {
+) -> StorageResult<(Vec<AuditEntry>, Whole)> {
     let program_id = program_id.map(ProgramId::get);
     let (rows, total) = page!(
         connection,
@@ -121,10 +121,10 @@ pub async fn list(
            LEFT JOIN users u ON a.actor = 'user' AND u.id = a.actor_id
            LEFT JOIN management_keys k ON a.actor = 'key' AND k.id = a.actor_id
            LEFT JOIN programs p ON a.actor = 'program' AND p.id = a.actor_id
-           WHERE a.workspace_id = $1 AND ($2::bigint IS NULL OR a.program_id = $2)
-           ORDER BY a.id DESC OFFSET $3 LIMIT $4"#,
-        r#"SELECT count(*) AS "total!" FROM audit_log
-           WHERE workspace_id = $1 AND ($2::bigint IS NULL OR program_id = $2)"#,
+           WHERE a.workspace_id = $1 AND ($2::bigint IS NULL OR a.program_id = $2) AND a.id <= $3
+           ORDER BY a.id DESC OFFSET $4 LIMIT $5"#,
+        r#"SELECT count(*) AS "count!", max(id) AS up_to FROM audit_log
+           WHERE workspace_id = $1 AND ($2::bigint IS NULL OR program_id = $2) AND id <= $3"#,
         workspace_id.get(),
         program_id,
     );

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::batch::unnest;
 use crate::error::StorageResult;
-use crate::page::{Window, page};
+use crate::page::{Whole, Window, page};
 use domain::ids::{ProgramId, UserId};
 
 #[derive(Debug)]
@@ -77,16 +77,16 @@ pub async fn of_program(
     program_id: ProgramId,
     unread_only: bool,
     window: Window,
-) -> StorageResult<(Vec<StoredNotification>, i64)> {
+) -> StorageResult<(Vec<StoredNotification>, Whole)> {
     Ok(page!(
         connection,
         window,
         StoredNotification,
         "SELECT id, program_id, kind, message, details, read_at, created_at FROM notifications
-         WHERE program_id = $1 AND recipient = 'advertiser' AND NOT ($2 AND read_at IS NOT NULL)
-         ORDER BY id DESC OFFSET $3 LIMIT $4",
-        r#"SELECT count(*) AS "count!" FROM notifications
-           WHERE program_id = $1 AND recipient = 'advertiser' AND NOT ($2 AND read_at IS NOT NULL)"#,
+         WHERE program_id = $1 AND recipient = 'advertiser' AND NOT ($2 AND read_at IS NOT NULL) AND id <= $3
+         ORDER BY id DESC OFFSET $4 LIMIT $5",
+        r#"SELECT count(*) AS "count!", max(id) AS up_to FROM notifications
+           WHERE program_id = $1 AND recipient = 'advertiser' AND NOT ($2 AND read_at IS NOT NULL) AND id <= $3"#,
         program_id.get(),
         unread_only,
     ))
@@ -98,18 +98,18 @@ pub async fn of_partner(
     user_id: UserId,
     unread_only: bool,
     window: Window,
-) -> StorageResult<(Vec<StoredNotification>, i64)> {
+) -> StorageResult<(Vec<StoredNotification>, Whole)> {
     Ok(page!(
         connection,
         window,
         StoredNotification,
         "SELECT id, program_id, kind, message, details, read_at, created_at FROM notifications
          WHERE partner_id = ANY(ARRAY(SELECT p.id FROM partners p WHERE p.user_id = $1))
-           AND NOT ($2 AND read_at IS NOT NULL)
-         ORDER BY id DESC OFFSET $3 LIMIT $4",
-        r#"SELECT count(*) AS "count!" FROM notifications
+           AND NOT ($2 AND read_at IS NOT NULL) AND id <= $3
+         ORDER BY id DESC OFFSET $4 LIMIT $5",
+        r#"SELECT count(*) AS "count!", max(id) AS up_to FROM notifications
            WHERE partner_id = ANY(ARRAY(SELECT p.id FROM partners p WHERE p.user_id = $1))
-             AND NOT ($2 AND read_at IS NOT NULL)"#,
+             AND NOT ($2 AND read_at IS NOT NULL) AND id <= $3"#,
         user_id.get(),
         unread_only,
     ))

@@ -8,7 +8,7 @@ use sqlx::types::Json;
 
 use crate::error::{StorageError, StorageResult};
 use crate::operations::audit_log::AuditActor;
-use crate::page::{Window, page};
+use crate::page::{Whole, Window, page};
 use crate::people::members::{self, GivenPermissions};
 use domain::account::{EmailAddress, UserKind};
 use domain::ids::{InvitationId, PartnerId, ProgramId, WorkspaceId};
@@ -262,16 +262,16 @@ pub async fn page(
     connection: &mut PgConnection,
     workspace_id: WorkspaceId,
     window: Window,
-) -> StorageResult<(Vec<MemberInvitation>, i64)> {
+) -> StorageResult<(Vec<MemberInvitation>, Whole)> {
     let (rows, total) = page!(
         connection,
         window,
         MemberInvitationRow,
         r#"SELECT id, workspace_id, email, role AS "role!", permissions AS "permissions: Json<BTreeMap<i64, Vec<String>>>",
                   created_at, expires_at, accepted_at, withdrawn_at
-           FROM invitations WHERE workspace_id = $1 AND role IS NOT NULL
-           ORDER BY id DESC OFFSET $2 LIMIT $3"#,
-        r#"SELECT count(*) AS "count!" FROM invitations WHERE workspace_id = $1 AND role IS NOT NULL"#,
+           FROM invitations WHERE workspace_id = $1 AND role IS NOT NULL AND id <= $2
+           ORDER BY id DESC OFFSET $3 LIMIT $4"#,
+        r#"SELECT count(*) AS "count!", max(id) AS up_to FROM invitations WHERE workspace_id = $1 AND role IS NOT NULL AND id <= $2"#,
         workspace_id.get(),
     );
     let invitations: StorageResult<Vec<_>> = rows.into_iter().map(TryInto::try_into).collect();

@@ -4,7 +4,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::PgConnection;
 
 use crate::error::{StorageError, StorageResult};
-use crate::page::{Window, page};
+use crate::page::{Whole, Window, page};
 use domain::ids::{ManagementKeyId, ProgramId, UserId, WorkspaceId};
 use domain::management_key::{KeySettings, KeyStatus};
 use domain::name::Name;
@@ -141,7 +141,7 @@ pub async fn list(
     connection: &mut PgConnection,
     workspace_id: WorkspaceId,
     window: Window,
-) -> StorageResult<(Vec<StoredKey>, i64)> {
+) -> StorageResult<(Vec<StoredKey>, Whole)> {
     let (rows, total) = page!(
         connection,
         window,
@@ -149,8 +149,8 @@ pub async fn list(
         "SELECT k.id, k.workspace_id, k.name, scopes, program_scope, expires_at, prefix, key_masked, k.status, k.created_at,
                 k.created_by, u.name AS creator_name, k.last_used_at
          FROM management_keys k JOIN users u ON u.id = k.created_by
-         WHERE k.workspace_id = $1 ORDER BY k.id DESC OFFSET $2 LIMIT $3",
-        r#"SELECT count(*) AS "total!" FROM management_keys WHERE workspace_id = $1"#,
+         WHERE k.workspace_id = $1 AND k.id <= $2 ORDER BY k.id DESC OFFSET $3 LIMIT $4",
+        r#"SELECT count(*) AS "count!", max(id) AS up_to FROM management_keys WHERE workspace_id = $1 AND id <= $2"#,
         workspace_id.get(),
     );
     let keys = rows

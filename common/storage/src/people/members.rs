@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use crate::error::{StorageError, StorageResult};
-use crate::page::{Window, page};
+use crate::page::{Whole, Window, page};
 use domain::account::EmailAddress;
 use domain::ids::{MemberId, ProgramId, UserId, WorkspaceId};
 use domain::permission::{ProgramPermissions, Role};
@@ -76,7 +76,7 @@ pub async fn list(
     connection: &mut PgConnection,
     workspace_id: WorkspaceId,
     window: Window,
-) -> StorageResult<(Vec<Member>, i64)> {
+) -> StorageResult<(Vec<Member>, Whole)> {
     let (rows, total) = page!(
         connection,
         window,
@@ -85,8 +85,8 @@ pub async fn list(
                 EXISTS (SELECT FROM second_factors f WHERE f.user_id = m.user_id AND f.enabled_at IS NOT NULL)
                     AS "has_second_factor!"
          FROM workspace_members m JOIN users u ON u.id = m.user_id
-         WHERE m.workspace_id = $1 ORDER BY m.id OFFSET $2 LIMIT $3"#,
-        r#"SELECT count(*) AS "total!" FROM workspace_members WHERE workspace_id = $1"#,
+         WHERE m.workspace_id = $1 AND m.id <= $2 ORDER BY m.id OFFSET $3 LIMIT $4"#,
+        r#"SELECT count(*) AS "count!", max(id) AS up_to FROM workspace_members WHERE workspace_id = $1 AND id <= $2"#,
         workspace_id.get(),
     );
     Ok((with_permissions(connection, rows).await?, total))

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use crate::error::{StorageError, StorageResult};
-use crate::page::{Window, page};
+use crate::page::{Whole, Window, page};
 use domain::ids::{PartnerId, PartnerProgramId, ProgramId, ReferralLinkId};
 use domain::partner::{LinkStatus, ShortCode};
 use domain::sale::{LinkOwner, Membership};
@@ -169,7 +169,7 @@ pub async fn page(
     connection: &mut PgConnection,
     program_id: ProgramId,
     window: Window,
-) -> StorageResult<(Vec<StoredLink>, i64)> {
+) -> StorageResult<(Vec<StoredLink>, Whole)> {
     let (rows, total) = page!(
         connection,
         window,
@@ -178,8 +178,8 @@ pub async fn page(
                   l.status AS "status!", l.clicks AS "clicks!", l.last_clicked, l.created_at AS "created_at!",
                   l.updated_at AS "updated_at!"
            FROM referral_links l LEFT JOIN partners p ON p.id = l.partner_id
-           WHERE l.program_id = $1 ORDER BY l.id DESC OFFSET $2 LIMIT $3"#,
-        r#"SELECT count(*) AS "count!" FROM referral_links WHERE program_id = $1"#,
+           WHERE l.program_id = $1 AND l.id <= $2 ORDER BY l.id DESC OFFSET $3 LIMIT $4"#,
+        r#"SELECT count(*) AS "count!", max(id) AS up_to FROM referral_links WHERE program_id = $1 AND id <= $2"#,
         program_id.get(),
     );
     let links: StorageResult<Vec<_>> = rows.into_iter().map(TryInto::try_into).collect();

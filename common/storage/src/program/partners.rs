@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use crate::error::{StorageError, StorageResult, expect_rows};
-use crate::page::{Window, page};
+use crate::page::{Whole, Window, page};
 use crate::reads::rollups::Deltas;
 use domain::account::EmailAddress;
 use domain::ids::{PartnerId, PartnerProgramId, ProgramId, UserId};
@@ -154,7 +154,7 @@ pub async fn page(
     program_id: ProgramId,
     status: Option<MembershipStatus>,
     window: Window,
-) -> StorageResult<(Vec<ProgramPartner>, i64)> {
+) -> StorageResult<(Vec<ProgramPartner>, Whole)> {
     let status = status.map(MembershipStatus::as_str);
     let (rows, total) = page!(
         &mut *connection,
@@ -163,10 +163,10 @@ pub async fn page(
         r#"SELECT m.id AS "id!", m.partner_id, p.name AS "name?", p.email, p.user_id, m.status AS "status!",
                   m.clicks AS "clicks!", m.last_clicked, m.created_at AS "created_at!", m.updated_at AS "updated_at!"
            FROM partner_programs m LEFT JOIN partners p ON p.id = m.partner_id
-           WHERE m.program_id = $1 AND ($2::text IS NULL OR m.status = $2)
-           ORDER BY m.id DESC OFFSET $3 LIMIT $4"#,
-        r#"SELECT count(*) AS "count!" FROM partner_programs
-           WHERE program_id = $1 AND ($2::text IS NULL OR status = $2)"#,
+           WHERE m.program_id = $1 AND ($2::text IS NULL OR m.status = $2) AND m.id <= $3
+           ORDER BY m.id DESC OFFSET $4 LIMIT $5"#,
+        r#"SELECT count(*) AS "count!", max(id) AS up_to FROM partner_programs
+           WHERE program_id = $1 AND ($2::text IS NULL OR status = $2) AND id <= $3"#,
         program_id.get(),
         status,
     );

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use crate::error::StorageResult;
-use crate::page::{Window, page};
+use crate::page::{Whole, Window, page};
 use domain::commission::CommissionStatus;
 use domain::ids::{PartnerId, PartnerProgramId, ProgramId};
 use domain::signal::Signal;
@@ -99,7 +99,7 @@ pub async fn page(
     program_id: ProgramId,
     filter: Filter,
     window: Window,
-) -> StorageResult<(Vec<ListedCommission>, i64)> {
+) -> StorageResult<(Vec<ListedCommission>, Whole)> {
     let status = filter.status.map(CommissionStatus::as_str);
     let membership = filter.partner_program_id.map(PartnerProgramId::get);
     let partner = filter.partner_id.map(PartnerId::get);
@@ -118,12 +118,12 @@ pub async fn page(
            LEFT JOIN partners p ON p.id = c.partner_id
            WHERE c.program_id = $1 AND ($2::text IS NULL OR c.status = $2)
              AND ($3::bigint IS NULL OR c.partner_program_id = $3) AND ($4::bigint IS NULL OR c.partner_id = $4)
-             AND ($5::text[] IS NULL OR c.signals && $5)
-           ORDER BY c.id DESC OFFSET $6 LIMIT $7"#,
-        r#"SELECT count(*) AS "count!" FROM commissions c
+             AND ($5::text[] IS NULL OR c.signals && $5) AND c.id <= $6
+           ORDER BY c.id DESC OFFSET $7 LIMIT $8"#,
+        r#"SELECT count(*) AS "count!", max(id) AS up_to FROM commissions c
            WHERE c.program_id = $1 AND ($2::text IS NULL OR c.status = $2)
              AND ($3::bigint IS NULL OR c.partner_program_id = $3) AND ($4::bigint IS NULL OR c.partner_id = $4)
-             AND ($5::text[] IS NULL OR c.signals && $5)"#,
+             AND ($5::text[] IS NULL OR c.signals && $5) AND id <= $6"#,
         program_id.get(),
         status,
         membership,

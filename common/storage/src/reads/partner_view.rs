@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use crate::error::{StorageError, StorageResult};
-use crate::page::{Window, page};
+use crate::page::{Whole, Window, page};
 use domain::ids::{ProgramId, ReferralLinkId, UserId, WorkspaceId};
 use domain::program::ProgramStatus;
 
@@ -28,7 +28,7 @@ pub async fn memberships(
     connection: &mut PgConnection,
     user_id: UserId,
     window: Window,
-) -> StorageResult<(Vec<PartnerMembership>, i64)> {
+) -> StorageResult<(Vec<PartnerMembership>, Whole)> {
     Ok(page!(
         connection,
         window,
@@ -36,9 +36,9 @@ pub async fn memberships(
         "SELECT m.id AS partner_program_id, g.id AS program_id, g.name AS program_name, m.status, g.cookie_window_days,
                 m.created_at
          FROM partners p JOIN partner_programs m ON m.partner_id = p.id JOIN programs g ON g.id = m.program_id
-         WHERE p.user_id = $1 ORDER BY m.id DESC OFFSET $2 LIMIT $3",
-        r#"SELECT count(*) AS "count!" FROM partners p JOIN partner_programs m ON m.partner_id = p.id
-           WHERE p.user_id = $1"#,
+         WHERE p.user_id = $1 AND m.id <= $2 ORDER BY m.id DESC OFFSET $3 LIMIT $4",
+        r#"SELECT count(*) AS "count!", max(m.id) AS up_to FROM partners p JOIN partner_programs m ON m.partner_id = p.id
+           WHERE p.user_id = $1 AND m.id <= $2"#,
         user_id.get(),
     ))
 }
@@ -83,7 +83,7 @@ pub async fn links(
     connection: &mut PgConnection,
     user_id: UserId,
     window: Window,
-) -> StorageResult<(Vec<PartnerLink>, i64)> {
+) -> StorageResult<(Vec<PartnerLink>, Whole)> {
     Ok(page!(
         connection,
         window,
@@ -91,9 +91,9 @@ pub async fn links(
         "SELECT l.id, g.id AS program_id, g.name AS program_name, l.short_code, l.status, l.clicks, l.last_clicked,
                 l.created_at, l.updated_at
          FROM partners p JOIN referral_links l ON l.partner_id = p.id JOIN programs g ON g.id = l.program_id
-         WHERE p.user_id = $1 ORDER BY l.id DESC OFFSET $2 LIMIT $3",
-        r#"SELECT count(*) AS "count!" FROM partners p JOIN referral_links l ON l.partner_id = p.id
-           JOIN programs g ON g.id = l.program_id WHERE p.user_id = $1"#,
+         WHERE p.user_id = $1 AND l.id <= $2 ORDER BY l.id DESC OFFSET $3 LIMIT $4",
+        r#"SELECT count(*) AS "count!", max(l.id) AS up_to FROM partners p JOIN referral_links l ON l.partner_id = p.id
+           JOIN programs g ON g.id = l.program_id WHERE p.user_id = $1 AND l.id <= $2"#,
         user_id.get(),
     ))
 }
@@ -230,7 +230,7 @@ pub async fn commissions(
     connection: &mut PgConnection,
     user_id: UserId,
     window: Window,
-) -> StorageResult<(Vec<PartnerCommission>, i64)> {
+) -> StorageResult<(Vec<PartnerCommission>, Whole)> {
     Ok(page!(
         connection,
         window,
@@ -238,10 +238,10 @@ pub async fn commissions(
         "SELECT c.id, c.program_id, g.name AS program_name, c.amount_cents, c.deducted_cents, c.adjusted_cents, c.currency,
                 c.status, c.note, c.hold_until, c.approved_at, c.paid_at, c.created_at
          FROM commissions c JOIN programs g ON g.id = c.program_id
-         WHERE c.partner_id = ANY(ARRAY(SELECT p.id FROM partners p WHERE p.user_id = $1))
-         ORDER BY c.id DESC OFFSET $2 LIMIT $3",
-        r#"SELECT count(*) AS "count!" FROM commissions c
-           WHERE c.partner_id = ANY(ARRAY(SELECT p.id FROM partners p WHERE p.user_id = $1))"#,
+         WHERE c.partner_id = ANY(ARRAY(SELECT p.id FROM partners p WHERE p.user_id = $1)) AND c.id <= $2
+         ORDER BY c.id DESC OFFSET $3 LIMIT $4",
+        r#"SELECT count(*) AS "count!", max(id) AS up_to FROM commissions c
+           WHERE c.partner_id = ANY(ARRAY(SELECT p.id FROM partners p WHERE p.user_id = $1)) AND id <= $2"#,
         user_id.get(),
     ))
 }

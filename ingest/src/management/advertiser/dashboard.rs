@@ -94,11 +94,7 @@ pub async fn summary(State(app): State<App>, advertiser: Advertiser) -> Answer<S
     advertiser.demand(Permission::DashboardView)?;
     let mut connection = app.management.acquire().await?;
     let reach = advertiser.reach(Permission::ProgramRead);
-    let everything = Window {
-        offset: 0,
-        limit: i64::MAX,
-    };
-    let (ids, _) = workspaces::programs_within(&mut connection, &reach, false, everything).await?;
+    let (ids, _) = workspaces::programs_within(&mut connection, &reach, false, Window::EVERYTHING).await?;
     let ids: Vec<i64> = ids.into_iter().map(ProgramId::get).collect();
     let mut programs = program_settings::find(&mut connection, &ids).await?;
     programs.reverse();

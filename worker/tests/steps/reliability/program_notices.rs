@@ -138,7 +138,7 @@ async fn only_verified_members_with_a_right_to_the_program_are_told() {
         ProgramPermissions::parse(["program:read"]).unwrap(),
     )]);
     let mut connection = stack.pool().acquire().await.unwrap();
-    let all = storage::page::Window { offset: 0, limit: 10 };
+    let all = storage::page::Window::EVERYTHING;
     let (listed, _) = members::list(&mut connection, workspace_id, all).await.unwrap();
     let member = listed
         .iter()

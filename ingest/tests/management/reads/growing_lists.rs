@@ -1,0 +1,59 @@
+//! Pages of lists that grow while they are read.
+
+use serde_json::{Value, json};
+use test_harness::Shop;
+
+const LISTS: [&str; 5] = [
+    "commissions",
+    "payouts",
+    "partners",
+    "referral-links",
+    "notifications",
+];
+
+/// One more entry in each of the lists.
+async fn add(shop: &Shop, number: u32) {
+    let commission = shop.sell(&format!("t{number}"), json!({})).await;
+    shop.approve(&[commission]).await;
+    shop.pay(json!({ "commission_ids": [commission] })).await;
+    let partner = json!({
+        "name": "Cleo",
+        "email": format!("cleo{number}@letters.example"),
+        "status": "approved",
+        "referral_link": {},
+    });
+    let added = shop.post("partners", partner).await;
+    assert_eq!(added.status, 201, "{added:?}");
+}
+
+async fn list(shop: &Shop, path: &str, query: &str) -> Value {
+    let answer = shop.get(&format!("{path}?pageSize=1&{query}")).await;
+    assert_eq!(answer.status, 200, "{path}: {answer:?}");
+    answer.body
+}
+
+#[tokio::test]
+async fn what_is_added_meanwhile_shifts_no_page() {
+    let shop = Shop::open().await;
+    add(&shop, 1).await;
+    add(&shop, 2).await;
+    let mut first_pages = Vec::new();
+    for path in LISTS {
+        first_pages.push(list(&shop, path, "page=1").await);
+    }
+    add(&shop, 3).await;
+    for (path, first) in LISTS.iter().zip(first_pages) {
+        let (newest, pagination) = (&first["data"][0]["id"], &first["meta"]["pagination"]);
+        assert_eq!(&pagination["upTo"], newest, "{path}");
+        let shifted = list(&shop, path, "page=2").await;
+        assert_eq!(&shifted["data"][0]["id"], newest, "{path}");
+        let second = list(&shop, path, &format!("page=2&upTo={newest}")).await;
+        assert!(second["data"][0]["id"].as_i64() < newest.as_i64(), "{path}");
+        for same in ["upTo", "total", "pageCount"] {
+            assert_eq!(second["meta"]["pagination"][same], pagination[same], "{path}");
+        }
+    }
+    shop.get("commissions?upTo=newest")
+        .await
+        .refused(400, "upTo must be a positive integer");
+}
