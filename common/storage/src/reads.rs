@@ -6,4 +6,5 @@ pub mod events;
 pub mod partner_view;
 pub mod program_health;
 pub mod program_overview;
+pub mod refund_rollups;
 pub mod rollups;
