@@ -1,5 +1,6 @@
 //! Queries of the dashboard and reports.
 
+pub mod breakdowns;
 pub mod commission_lists;
 pub mod dashboard;
 pub mod events;
