@@ -234,7 +234,8 @@ impl SecretsConfig {
 #[command(next_help_heading = "E-mail")]
 pub struct EmailConfig {
     /// Sender of e-mails, an address or `Name <address>`. Turns e-mail on: invitations are sent, forgotten passwords can be replaced, and people
-    /// are told of changes of their accounts. Where it is not set, links of invitations are only shown.
+    /// are told of changes of their accounts. Where it is not set, links of invitations are shown to the inviter; where it is, to nobody but
+    /// the invitee.
     #[arg(long, env = "EMAIL_FROM", value_parser = email_sender)]
     pub email_from: Option<String>,
 }
