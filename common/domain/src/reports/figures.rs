@@ -118,7 +118,7 @@ pub struct Report {
 impl Report {
     /// Of what is known, in any order and any number of pieces a day.
     pub fn of(range: &DayRange, currency: Currency, known: &[Known]) -> Self {
-        let previous_days = std::iter::successors(Some(range.previous_first()), |day| day.succ_opt());
+        let previous_days = std::iter::successors(Some(range.previous_first()), NaiveDate::succ_opt);
         let first = range.first();
         let previous_days = previous_days.take_while(|day| *day < first);
         let mut now = Sums::of(range.days());

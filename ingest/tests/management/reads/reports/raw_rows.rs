@@ -464,9 +464,9 @@ async fn breakdowns(stack: &Stack, owned: &Owned, cut: &Cut<'_>, figures: &Figur
             ("net_commission", "net_commission_cents"),
         ] {
             let mut rows: Vec<Value> = expected.iter().filter(|row| row["by"] == by).cloned().collect();
-            rows.iter_mut().for_each(|row| {
+            for row in &mut rows {
                 row.as_object_mut().unwrap().remove("by");
-            });
+            }
             let place = |row: &Value| (row[field].as_i64().unwrap(), row["id"].as_i64().unwrap());
             rows.sort_by_key(|row| std::cmp::Reverse(place(row)));
             let page = breakdown(stack, owned, &format!("by={by}&sort={sort}&{range}")).await;
@@ -493,13 +493,13 @@ const OWED: &str = "
 
 async fn summary(stack: &Stack, owned: &Owned, cut: &Cut<'_>, now: DateTime<Utc>) -> Value {
     let figures = raw(stack, &owned.program).await;
-    let owed: Vec<(String, Option<i64>, Option<i64>)> = sqlx::query_as(OWED)
+    let unpaid: Vec<(String, Option<i64>, Option<i64>)> = sqlx::query_as(OWED)
         .bind(owned.program.program_id.get())
         .bind(now)
         .fetch_all(stack.pool())
         .await
         .unwrap();
-    let mut currencies: BTreeMap<&str, (i64, i64)> = owed
+    let mut currencies: BTreeMap<&str, (i64, i64)> = unpaid
         .iter()
         .map(|(currency, pending, approved)| {
             (
@@ -550,8 +550,11 @@ async fn every_number_of_every_report_is_what_the_raw_rows_come_to() {
             currency: owned.currency,
             link: None,
         };
-        let taken = cut.cents(&figures, "deducted") + cut.cents(&figures, "changed");
-        assert!(taken > 0 && cut.cents(&figures, "refunded") > 0, "{figures:?}");
+        let taken_back = cut.cents(&figures, "deducted") + cut.cents(&figures, "changed");
+        assert!(
+            taken_back > 0 && cut.cents(&figures, "refunded") > 0,
+            "{figures:?}"
+        );
         let range = format!("dateFrom={}&dateTo={}", cut.first, cut.last);
         let path = format!(
             "/api/advertiser/affiliate-programs/{}/report?{range}",
