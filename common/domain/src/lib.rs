@@ -61,7 +61,7 @@ pub use self::programs::{
     event_stream, key_rotation, outbound_event, partner, program, readiness, tracking_token, webhook,
     webhook_address, webhook_attempt, webhook_endpoint,
 };
-pub use self::reports::{days, performance};
+pub use self::reports::{breakdown, days, figures, performance};
 pub use self::tracking::{
     affiliate_url, attribution, click, click_id, customer, lead, reassessment, sale, signal, test_chain,
     visitor,

@@ -1,4 +1,6 @@
 //! Figures of the dashboard for a range of days.
 
+pub mod breakdown;
 pub mod days;
+pub mod figures;
 pub mod performance;

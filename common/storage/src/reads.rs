@@ -1,9 +1,11 @@
 //! Queries of the dashboard and reports.
 
+pub mod breakdowns;
 pub mod commission_lists;
 pub mod dashboard;
 pub mod events;
 pub mod partner_view;
 pub mod program_health;
 pub mod program_overview;
+pub mod refund_rollups;
 pub mod rollups;

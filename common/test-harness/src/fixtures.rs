@@ -98,7 +98,8 @@ pub async fn digests(stack: &Stack) -> Vec<(String, Option<String>)> {
     let tables: Vec<String> = sqlx::query_scalar(
         "SELECT relname::text FROM pg_class
          WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
-           AND relname NOT IN ('token_uses', 'rollup_deltas', 'program_days', 'link_days') ORDER BY 1",
+           AND relname NOT IN ('token_uses', 'rollup_deltas', 'program_days', 'link_days', 'refund_deltas',
+                               'program_refund_days', 'link_refund_days') ORDER BY 1",
     )
     .fetch_all(stack.pool())
     .await

@@ -1,9 +1,12 @@
 //! What the rollups must say: added up row by row, here and not in the database, from the tables they count.
 
+mod refunds;
+
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, NaiveDate, Utc};
 use sqlx::FromRow;
+use storage::refund_rollups::RefundSums;
 use storage::rollups::Sums;
 
 use crate::stack::Stack;
@@ -16,6 +19,8 @@ type Day = (i64, NaiveDate, String);
 pub struct Rollups {
     pub programs: BTreeMap<Day, Sums>,
     pub links: BTreeMap<Day, Sums>,
+    pub program_refunds: BTreeMap<Day, RefundSums>,
+    pub link_refunds: BTreeMap<Day, RefundSums>,
 }
 
 impl Rollups {
@@ -26,6 +31,18 @@ impl Rollups {
         if link != 0 {
             let of_link = self.links.entry((link, day, currency.to_owned()));
             of_link.or_default().add(sums);
+        }
+    }
+
+    fn give_back(&mut self, program: i64, link: i64, day: NaiveDate, currency: &str, sums: RefundSums) {
+        let add = |known: &mut RefundSums| {
+            known.refunded_cents += sums.refunded_cents;
+            known.deducted_cents += sums.deducted_cents;
+        };
+        let key = |of| (of, day, currency.to_owned());
+        add(self.program_refunds.entry(key(program)).or_default());
+        if link != 0 {
+            add(self.link_refunds.entry(key(link)).or_default());
         }
     }
 
@@ -40,6 +57,9 @@ impl Rollups {
     fn without_zeros(mut self) -> Self {
         self.programs.retain(|_, sums| *sums != Sums::default());
         self.links.retain(|_, sums| *sums != Sums::default());
+        self.program_refunds
+            .retain(|_, sums| *sums != RefundSums::default());
+        self.link_refunds.retain(|_, sums| *sums != RefundSums::default());
         self
     }
 }
@@ -214,6 +234,7 @@ pub async fn recomputed(stack: &Stack) -> Rollups {
         tables.add_customer(&customer, &mut rollups);
     }
     memberships(stack, &mut rollups).await;
+    refunds::recompute(stack, &mut rollups).await;
     rollups.without_zeros()
 }
 
@@ -274,9 +295,11 @@ pub async fn kept(stack: &Stack) -> Rollups {
                  UNION ALL
                  SELECT referral_link_id, day, currency, clicks, leads, conversions, partners, sales, revenue_cents,
                         commission_cents FROM rollup_deltas WHERE referral_link_id <> 0";
-    Rollups {
+    let mut rollups = Rollups {
         programs: by_day(rows(stack, programs).await),
         links: by_day(rows(stack, links).await),
-    }
-    .without_zeros()
+        ..Rollups::default()
+    };
+    refunds::read(stack, &mut rollups).await;
+    rollups.without_zeros()
 }

@@ -110,7 +110,8 @@ pub async fn counts(stack: &Stack) -> BTreeMap<String, i64> {
     let tables: Vec<String> = sqlx::query_scalar(
         "SELECT relname::text FROM pg_class
          WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
-           AND relname NOT IN ('refused_events', 'rollup_deltas', 'program_days', 'link_days')",
+           AND relname NOT IN ('refused_events', 'rollup_deltas', 'program_days', 'link_days', 'refund_deltas',
+                               'program_refund_days', 'link_refund_days')",
     )
     .fetch_all(stack.pool())
     .await

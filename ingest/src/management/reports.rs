@@ -1,4 +1,4 @@
-//! `/api/tracking/{performance,status,events,live}/…`: what the dashboard shows of a program's events, by session only.
+//! `/api/tracking/{performance,status,events,live}/…` and `…/report`: what the dashboard shows of a program's events, by session only.
 
 mod dates;
 mod event_view;
@@ -6,6 +6,8 @@ mod events;
 mod export;
 mod live;
 mod performance;
+mod program_report;
+mod report_breakdown;
 mod status;
 
 use crate::http::endpoint::{Endpoint, SESSION, managed};
@@ -13,6 +15,8 @@ use crate::http::endpoint::{Endpoint, SESSION, managed};
 pub fn endpoints() -> Vec<Endpoint> {
     managed! { "reports", SESSION;
         performance::performance => performance::examples();
+        program_report::report => program_report::examples();
+        report_breakdown::breakdown => report_breakdown::examples();
         status::status => status::examples();
         events::list => events::examples();
         export::export => export::examples();

@@ -22,6 +22,7 @@ use storage::links::Owners;
 use storage::outbound_commissions;
 use storage::programs::Program;
 use storage::reassessments::{self, Credited, StoredSale};
+use storage::refund_rollups::{self, Counted, RefundDeltas};
 use storage::rollups::Deltas;
 
 use crate::outbound::OutboundEvents;
@@ -149,6 +150,11 @@ impl<'a> Corrections<'a> {
             .iter()
             .map(|(_, credited)| credited.clone())
             .collect();
+        let moved: Vec<_> = credited
+            .iter()
+            .map(|sale| (sale.sale_id, sale.referral_link_id))
+            .collect();
+        refund_rollups::move_sales(connection, &moved).await?;
         reassessments::save_credits(connection, &credited).await?;
         for (sale, credited) in &self.credited {
             self.deltas
@@ -174,6 +180,7 @@ impl<'a> Corrections<'a> {
             .iter()
             .map(|commission| commission.commission_id)
             .collect();
+        refund_rollups::forget_commissions(connection, &ids).await?;
         reassessments::supersede(connection, &ids, REASON).await?;
         let mut entries = Vec::new();
         for commission in &self.superseded {
@@ -191,6 +198,7 @@ impl<'a> Corrections<'a> {
             .iter()
             .map(|(commission, link)| (commission.commission_id, *link))
             .collect();
+        refund_rollups::move_commissions(connection, &relinked).await?;
         reassessments::relink(connection, &relinked).await?;
         for (commission, link) in &self.relinked {
             self.deltas.moved_commission(commission, *link);
@@ -202,7 +210,7 @@ impl<'a> Corrections<'a> {
         let new: Vec<NewCommission<'_>> = self.added.iter().map(|added| self.commission(added)).collect();
         let ids = commissions::insert(connection, &new).await?;
         let (mut entries, mut refunded) = (Vec::new(), Vec::new());
-        for ((added, new), commission_id) in self.added.iter().zip(&new).zip(ids) {
+        for ((added, new), commission_id) in self.added.iter().zip(&new).zip(ids.iter().copied()) {
             self.deltas.commission(new);
             self.added_ids.push(commission_id);
             let entry_group = EventId::new(self.context.clock.mint());
@@ -219,6 +227,7 @@ impl<'a> Corrections<'a> {
             }
         }
         commissions::save_refunded(connection, &refunded).await?;
+        count_shares(connection, &new, &ids, &refunded).await?;
         Ok(entries)
     }
 
@@ -285,6 +294,34 @@ impl<'a> Corrections<'a> {
         };
         self.superseded.iter().flat_map(of).collect()
     }
+}
+
+/// What earlier refunds take from added commissions: it is posted to the ledger today.
+async fn count_shares(
+    connection: &mut PgConnection,
+    new: &[NewCommission<'_>],
+    ids: &[CommissionId],
+    refunded: &[RefundedCommission<'_>],
+) -> StorageResult<()> {
+    if refunded.is_empty() {
+        return Ok(());
+    }
+    let shares: HashMap<CommissionId, Cents> = refunded
+        .iter()
+        .map(|commission| (commission.commission_id, commission.deducted))
+        .collect();
+    let day = refund_rollups::posting_day(connection).await?;
+    let mut deltas = RefundDeltas::default();
+    for (new, id) in new.iter().zip(ids) {
+        let counted = Counted {
+            program_id: new.program_id,
+            referral_link_id: Some(new.credit.referral_link_id),
+            day,
+            currency: new.currency,
+        };
+        deltas.deduction(counted, shares.get(id).copied().unwrap_or_default());
+    }
+    deltas.append(connection).await
 }
 
 fn remaining(commission: &LockedCommission) -> Cents {

@@ -3,10 +3,11 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::batch::unnest;
+use crate::batch::{columns, unnest};
 use crate::error::{StorageResult, expect_rows};
 use crate::money::ledger::{NewEntry, post};
 use crate::money::payouts::LockedCommission;
+use crate::reads::refund_rollups;
 use domain::adjustment::{Adjusted, Change};
 use domain::ids::{CommissionId, EventId, PartnerId, PartnerProgramId, ProgramId, SaleId};
 use domain::ledger::raised;
@@ -45,7 +46,9 @@ pub async fn save(
     .execute(&mut *connection)
     .await?;
     expect_rows("commissions", adjusted.len(), updated.rows_affected())?;
-    post(connection, &entries(new, adjusted)).await
+    post(connection, &entries(new, adjusted)).await?;
+    columns!((commission, _) in adjusted => ids: i64 = commission.commission_id.get());
+    refund_rollups::count_adjustments(connection, &ids, new.event_id.get()).await
 }
 
 fn entries(new: &NewAdjustment<'_>, adjusted: &[(LockedCommission, Adjusted)]) -> Vec<NewEntry> {

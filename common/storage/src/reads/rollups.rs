@@ -2,13 +2,15 @@
 //!
 //! Writers of events append their sums ([`Deltas`]) in the same transaction. [`fold`] moves deltas into the days they
 //! belong to. A reader ([`program_days`]) adds both in one statement, so that it sees each event once, folded or not.
-//! [`rebuild`] rewrites the days from the view `recomputed_sums`, with which `ctl verify` compares them.
+//! [`rebuild`] rewrites the days from the view `recomputed_sums`, with which `ctl verify` compares them. What is given back has days of its
+//! own ([`refund_rollups`]), which are folded and rebuilt with these.
 
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, NaiveDate, Utc};
 use sqlx::{Connection, PgConnection, PgPool};
 
+use super::refund_rollups;
 use crate::batch::unnest;
 use crate::error::{StorageError, StorageResult};
 use crate::money::commissions::{LockedCommission, NewCommission};
@@ -41,9 +43,9 @@ pub struct Sums {
     /// Memberships made.
     pub partners: i64,
     pub sales: i64,
-    /// Sales as paid: refunds do not reduce the day of their sale.
+    /// Sales as paid: refunds have days of their own.
     pub revenue_cents: i64,
-    /// Commissions as created: refunds do not reduce theirs either.
+    /// Commissions as created: what is taken from them has days of its own, too.
     pub commission_cents: i64,
 }
 
@@ -279,8 +281,9 @@ pub async fn fold(pool: &PgPool, limit: i64) -> StorageResult<u64> {
     )
     .fetch_one(&mut *transaction)
     .await?;
+    let refunds = refund_rollups::fold(&mut transaction, limit).await?;
     transaction.commit().await?;
-    Ok(u64::try_from(folded).unwrap_or_default())
+    Ok(u64::try_from(folded + refunds).unwrap_or_default())
 }
 
 /// Every program, for [`rebuild`].
@@ -336,6 +339,7 @@ pub async fn rebuild(pool: &PgPool, program_id: ProgramId) -> StorageResult<()> 
     )
     .execute(&mut *snapshot)
     .await?;
+    refund_rollups::rebuild(&mut snapshot, program_id).await?;
     snapshot.commit().await?;
     connection.close().await?;
     Ok(())

@@ -11,7 +11,7 @@ use crate::error::{StorageError, StorageResult, expect_rows};
 use domain::attribution::AttributionModel;
 use domain::commission::SelfReferrals;
 use domain::ids::{CommissionId, CustomerId, EventId, ProgramId, ReferralLinkId, SaleId};
-use domain::money::CommissionableCents;
+use domain::money::{CommissionableCents, Currency};
 use domain::outbound_event::WantedEvents;
 use domain::sale::SubscriptionInterval;
 use domain::text::{ProductId, SubscriptionId};
@@ -140,6 +140,9 @@ pub async fn recorded(
 #[derive(Debug)]
 pub struct LockedSale {
     pub sale_id: SaleId,
+    /// The link under which it counts, and its refunds with it.
+    pub referral_link_id: Option<ReferralLinkId>,
+    pub currency: Currency,
     pub amount_cents: i64,
     pub api_refunded_cents: i64,
     pub processor_refunded_cents: i64,
@@ -160,7 +163,7 @@ pub struct RefundedSale {
 /// Locks sales in ascending order: two refunds of one sale follow each other.
 pub async fn lock(connection: &mut PgConnection, sales: &[i64]) -> StorageResult<Vec<LockedSale>> {
     let rows = sqlx::query!(
-        r#"SELECT s.id, s.amount_cents, s.api_refunded_cents, s.processor_refunded_cents, p.wanted_events,
+        r#"SELECT s.id, s.referral_link_id, s.currency, s.amount_cents, s.api_refunded_cents, s.processor_refunded_cents, p.wanted_events,
                   EXISTS (SELECT FROM customers c WHERE c.id = s.customer_id AND c.erased_at IS NOT NULL) AS "of_erased!"
            FROM sale_events s JOIN programs p ON p.id = s.program_id
            WHERE s.id = ANY($1) ORDER BY s.id FOR UPDATE OF s"#,
@@ -168,17 +171,21 @@ pub async fn lock(connection: &mut PgConnection, sales: &[i64]) -> StorageResult
     )
     .fetch_all(connection)
     .await?;
-    Ok(rows
-        .into_iter()
-        .map(|row| LockedSale {
-            sale_id: SaleId::new(row.id),
-            amount_cents: row.amount_cents,
-            api_refunded_cents: row.api_refunded_cents,
-            processor_refunded_cents: row.processor_refunded_cents,
-            of_erased: row.of_erased,
-            wanted_events: WantedEvents::from_bits(row.wanted_events),
+    rows.into_iter()
+        .map(|row| {
+            Ok(LockedSale {
+                sale_id: SaleId::new(row.id),
+                referral_link_id: row.referral_link_id.map(ReferralLinkId::new),
+                currency: Currency::parse(&row.currency)
+                    .ok_or_else(|| StorageError::corrupt("sale_events", "currency", row.id))?,
+                amount_cents: row.amount_cents,
+                api_refunded_cents: row.api_refunded_cents,
+                processor_refunded_cents: row.processor_refunded_cents,
+                of_erased: row.of_erased,
+                wanted_events: WantedEvents::from_bits(row.wanted_events),
+            })
         })
-        .collect())
+        .collect()
 }
 
 /// Writes the refund totals of sales that are locked.

@@ -139,13 +139,13 @@ impl Period {
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy)]
-struct Asked {
+pub(super) struct Asked {
     period: Option<Period>,
     dates: Option<DayRange>,
 }
 
 impl Asked {
-    fn of(query: &Query) -> Result<Self, ApiError> {
+    pub(super) fn of(query: &Query) -> Result<Self, ApiError> {
         let period = query.parsed("period", "must be one of 7d, 30d, 90d, all", Period::parse);
         match (date_from(query)?, date_to(query)?) {
             (None, None) => Ok(Self {
@@ -161,7 +161,7 @@ impl Asked {
         }
     }
 
-    fn range(&self, now: DateTime<Utc>, created_at: DateTime<Utc>) -> Result<DayRange, ApiError> {
+    pub(super) fn range(&self, now: DateTime<Utc>, created_at: DateTime<Utc>) -> Result<DayRange, ApiError> {
         let today = now.date_naive();
         match (self.dates, self.period.unwrap_or(Period::DEFAULT)) {
             (Some(dates), _) => Ok(dates),
@@ -307,8 +307,12 @@ impl TrendView {
     }
 }
 
+pub(super) fn range_refusals() -> [ApiError; 3] {
+    [ONE_DATE_ONLY, REVERSED, refusal(DayRangeError::TooLong)]
+}
+
 pub fn examples() -> Examples {
-    let examples = Examples::of_refusals([ONE_DATE_ONLY, REVERSED, refusal(DayRangeError::TooLong)]);
+    let examples = Examples::of_refusals(range_refusals());
     let last = DateTime::UNIX_EPOCH.date_naive() + chrono::TimeDelta::days(20_000);
     let Ok(range) = DayRange::ending(last, 2) else {
         return examples;

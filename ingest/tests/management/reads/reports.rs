@@ -5,6 +5,7 @@ mod events;
 mod export;
 mod live;
 mod performance;
+mod raw_rows;
 mod replica;
 mod status;
 

@@ -118,6 +118,14 @@ const DAMAGES: &[(&str, &str)] = &[
          SELECT program_id, id, current_date, 1 FROM referral_links",
     ),
     (
+        "what a program gave back on a day is what its refunds add up to",
+        "UPDATE refunds SET refunded_at = refunded_at - interval '1 day'",
+    ),
+    (
+        "what was given back under a link on a day is what its refunds add up to",
+        "UPDATE sale_events SET referral_link_id = NULL WHERE processor_event_id = 't2'",
+    ),
+    (
         "a customer's status agrees with its dates and events",
         "UPDATE customers SET status = 'lead'",
     ),

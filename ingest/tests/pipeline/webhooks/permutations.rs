@@ -22,7 +22,7 @@ const CENTS: i64 = 4900;
 const AT_ONCE: usize = 40;
 
 /// What stands of a program, without ids. `$1` is the program.
-const ROWS: [(&str, &str); 9] = [
+const ROWS: [(&str, &str); 10] = [
     (
         "sales",
         "SELECT jsonb_build_object('amount', s.amount_cents, 'currency', s.currency, 'why not', s.no_commission_reason,
@@ -78,6 +78,12 @@ const ROWS: [(&str, &str); 9] = [
         FROM (SELECT sales, revenue_cents, commission_cents, conversions FROM program_days WHERE program_id = $1
               UNION ALL SELECT sales, revenue_cents, commission_cents, conversions FROM rollup_deltas
               WHERE program_id = $1) d",
+    ),
+    (
+        "given back",
+        "SELECT jsonb_build_object('refunded', coalesce(sum(refunded_cents), 0), 'deducted', coalesce(sum(deducted_cents), 0))
+        FROM (SELECT refunded_cents, deducted_cents FROM program_refund_days WHERE program_id = $1
+              UNION ALL SELECT refunded_cents, deducted_cents FROM refund_deltas WHERE program_id = $1) d",
     ),
 ];
 /// Where only one thing reports sales, they are the same to the last column.

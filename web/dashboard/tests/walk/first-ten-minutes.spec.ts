@@ -64,7 +64,7 @@ test('the first attributed sale is there after at most twelve steps', async ({ p
     const tile = (name: string) => page.getByRole('button', { name });
     await expect(tile('Clicks 1 ')).toBeVisible();
     await expect(tile('New customers 1 ')).toBeVisible();
-    await expect(tile('Revenue $49.00')).toBeVisible();
+    await expect(tile('Net revenue $49.00')).toBeVisible();
     await expect(tile('Commission $9.80')).toBeVisible();
     await page.screenshot({ path: `${pictures}/walk-first-sale.png`, fullPage: true });
   });

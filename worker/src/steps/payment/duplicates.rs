@@ -19,7 +19,7 @@ use sqlx::PgConnection;
 use storage::customers::{self, Customer};
 use storage::duplicate_sales::{self, Duplicate, Recorded, ReportedRefund};
 use storage::rollups::Deltas;
-use storage::{StorageError, StorageResult, ledger};
+use storage::{StorageError, StorageResult, ledger, refund_rollups};
 
 use super::super::StepContext;
 use super::super::refund::settle;
@@ -63,6 +63,7 @@ pub async fn undo(
         .map(|(sale_id, refund)| (*sale_id, refund))
         .collect();
     settle(connection, &to_settle, clock, events).await?;
+    refund_rollups::forget_sales(connection, &ids).await?;
     duplicate_sales::mark(connection, duplicates, names).await?;
     let mut deltas = Deltas::default();
     for sale in &undone {

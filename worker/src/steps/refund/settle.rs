@@ -1,15 +1,15 @@
 //! Applies refunds to recorded sales: commissions, balances, ledger entries, notifications.
 //!
 //! Phases: **open** (lock sales, commissions and balances, each ascending, and read what was refunded before) → **apply**,
-//! refund by refund in order of their events, in memory → **close**, one statement a table. Rollups do not change: a day's
-//! revenue is the amount paid on it, its commission the amount created on it.
+//! refund by refund in order of their events, in memory → **close**, one statement a table. What was sold and earned on a day does not
+//! change: what is given back counts on the day of the refund.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use domain::ids::{CommissionId, EventId, PartnerProgramId, SaleId};
 use domain::ledger::{self, deduct};
 use domain::money::{AmountCents, Cents};
-use domain::outbound_event::{OutboundEventType, WantedEvents};
+use domain::outbound_event::OutboundEventType;
 use domain::refund::{self, RefundEffect, RefundRequest, RefundableCommission, SaleRefunds};
 use domain::text::RefundReason;
 use messages::notification::NotificationRecord;
@@ -18,8 +18,9 @@ use runtime::clock::Clock;
 use sqlx::PgConnection;
 use storage::commissions::{self, LockedCommission, RefundedCommission};
 use storage::ledger::{NewEntry, lock_balances, post};
+use storage::refund_rollups::{Counted, RefundDeltas};
 use storage::refunds::{self, NewRefund};
-use storage::sales::{self, RefundedSale};
+use storage::sales::{self, LockedSale, RefundedSale};
 use storage::{StorageError, StorageResult};
 
 use super::outbound::ToldRefunds;
@@ -50,15 +51,14 @@ pub async fn settle(
 /// The sales of a batch, their commissions and balances, while refunds are applied; and what must be written.
 struct RefundBatch<'a> {
     sales: BTreeMap<SaleId, SaleRefunds>,
+    locked: HashMap<SaleId, LockedSale>,
     commissions: HashMap<CommissionId, LockedCommission>,
     reasons: HashMap<CommissionId, &'a str>,
-    /// Whose customers were erased: reasons may name them.
-    of_erased: HashSet<SaleId>,
-    wanted: HashMap<SaleId, WantedEvents>,
     told: ToldRefunds,
     balances: BTreeMap<(PartnerProgramId, String), Cents>,
     recorded: Vec<NewRefund>,
     entries: Vec<NewEntry>,
+    deltas: RefundDeltas,
     notifications: Vec<NotificationRecord>,
     outcomes: Outcomes,
 }
@@ -79,17 +79,8 @@ impl<'a> RefundBatch<'a> {
             .map(|commission| commission.partner_program_id.get())
             .collect();
         let balances = lock_balances(connection, &memberships).await?;
-        let of_erased = sales
+        let refunds = sales
             .iter()
-            .filter(|sale| sale.of_erased)
-            .map(|sale| sale.sale_id)
-            .collect();
-        let wanted = sales
-            .iter()
-            .map(|sale| (sale.sale_id, sale.wanted_events))
-            .collect();
-        let sales = sales
-            .into_iter()
             .map(|sale| {
                 let of_sale = commissions
                     .iter()
@@ -108,34 +99,42 @@ impl<'a> RefundBatch<'a> {
             })
             .collect::<StorageResult<_>>()?;
         Ok(Self {
-            sales,
+            sales: refunds,
+            locked: sales.into_iter().map(|sale| (sale.sale_id, sale)).collect(),
             commissions: commissions
                 .into_iter()
                 .map(|commission| (commission.commission_id, commission))
                 .collect(),
             reasons: HashMap::new(),
-            of_erased,
-            wanted,
             told: ToldRefunds::default(),
             balances,
             recorded: Vec::new(),
             entries: Vec::new(),
+            deltas: RefundDeltas::default(),
             notifications: Vec::new(),
             outcomes: Outcomes::new(),
         })
     }
 
     fn apply(&mut self, sale_id: SaleId, record: &'a RefundRecord, clock: &Clock) -> StorageResult<()> {
-        let sale = self
-            .sales
-            .get_mut(&sale_id)
-            .ok_or_else(|| StorageError::corrupt("transaction_claims", "sale_id", &record.transaction_id))?;
+        let (Some(sale), Some(locked)) = (self.sales.get_mut(&sale_id), self.locked.get(&sale_id)) else {
+            return Err(StorageError::corrupt(
+                "transaction_claims",
+                "sale_id",
+                &record.transaction_id,
+            ));
+        };
         let decision = sale.apply(&record.request);
-        let reason = record
-            .refund_reason
-            .as_ref()
-            .filter(|_| !self.of_erased.contains(&sale_id));
-        let wanted = self.wanted.get(&sale_id).copied().unwrap_or_default();
+        // Reasons may name a customer who was erased.
+        let reason = record.refund_reason.as_ref().filter(|_| !locked.of_erased);
+        let wanted = locked.wanted_events;
+        let counted = Counted {
+            program_id: record.program_id,
+            referral_link_id: locked.referral_link_id,
+            day: record.refunded_at.date_naive(),
+            currency: locked.currency,
+        };
+        self.deltas.refund(counted, decision.effective_delta);
         if wanted.contains(OutboundEventType::SaleRefunded) && decision.effective_delta > Cents::ZERO {
             self.told
                 .refund((sale_id, sale), record, reason, decision.effective_delta);
@@ -174,6 +173,13 @@ impl<'a> RefundBatch<'a> {
         if let Some(reason) = reason {
             self.reasons.insert(commission.commission_id, reason.as_str());
         }
+        let counted = Counted {
+            program_id: commission.program_id,
+            referral_link_id: Some(commission.referral_link_id),
+            day: record.refunded_at.date_naive(),
+            currency: commission.currency,
+        };
+        self.deltas.deduction(counted, deduction.requested);
         let account = (
             commission.partner_program_id,
             commission.currency.as_str().to_owned(),
@@ -218,6 +224,7 @@ impl<'a> RefundBatch<'a> {
         sales::save_refunded(connection, &totals).await?;
         commissions::save_refunded(connection, &refunded).await?;
         refunds::insert(connection, &self.recorded).await?;
+        self.deltas.append(connection).await?;
         post(connection, &self.entries).await?;
         postings::notify(connection, &self.notifications).await?;
         self.told.tell(connection, events).await?;

@@ -261,20 +261,6 @@ async fn an_earlier_sale_that_comes_late_takes_the_conversion_to_its_day() {
     assert_eq!(kept, recomputed(&stack).await);
 }
 
-#[tokio::test]
-async fn what_a_refund_takes_back_leaves_the_day_of_the_sale_as_it_was() {
-    let (stack, program) = Stack::with_customer().await;
-    sell(&stack, &program, "t1").await;
-    stack.verify().await;
-    let before = kept(&stack).await;
-    let refund = stack.refund(&program, json!({ "transaction_id": "t1" })).await;
-    assert_eq!(refund.body["status"], "reversed", "{refund:?}");
-    assert_eq!(kept(&stack).await, before);
-    let total = before.total(program.program_id.get());
-    assert_eq!((total.revenue_cents, total.commission_cents), (1_000, 200));
-    stack.verify().await;
-}
-
 /// So many clicks of one program, each a delta of its own.
 async fn deltas(stack: &Stack, program_id: i64, count: i32) {
     sqlx::query(

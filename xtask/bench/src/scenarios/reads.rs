@@ -1,6 +1,6 @@
 //! The dashboard's reads, for different numbers of events.
 //!
-//! One program has the [`history`] and all of the running traffic. Phases: for each size, the history is extended, and both reads are
+//! One program has the [`history`] and all of the running traffic. Phases: for each size, the history is extended, and all reads are
 //! measured under traffic at a fixed rate, round by round → the highest settled rate of clicks → at half of it, the delay until a click
 //! is shown.
 //!
@@ -14,16 +14,18 @@ use harness::progress::{Step, note};
 use harness::services::INGEST;
 
 use crate::effort::Effort;
-use crate::environment::BenchEnvironment;
+use crate::environment::{BenchEnvironment, Group};
 use crate::freshness::{Look, delays};
 use crate::history;
-use crate::load::Load;
+use crate::load::{Load, Requests};
 use crate::outcome::{Outcome, float, median, milliseconds};
 use crate::report::{Goal, Report, Row, compact};
 use crate::requests::{Reads, Sales, Target};
 
 /// Reads a second, of each kind.
 const READS: f64 = 50.0;
+/// Kinds of reads.
+const READ: usize = 5;
 /// Traffic a second: 26 million clicks and two and a half million sales a day, which do not saturate two cores. On saturated cores the
 /// queue would be measured, not the read.
 const CLICKS: f64 = 300.0;
@@ -71,7 +73,7 @@ impl Options {
     }
 }
 
-/// Both reads, each with p50 and p99 in milliseconds.
+/// The reads, each with p50 and p99 in milliseconds.
 struct Figures {
     clicks: u64,
     reads: Vec<(&'static str, f64, f64)>,
@@ -152,14 +154,19 @@ struct Dashboard {
 }
 
 impl Dashboard {
-    fn reads(&self) -> [(&'static str, String); 2] {
+    /// The first one shows clicks.
+    fn reads(&self) -> [(&'static str, String); READ] {
         let id = self.program_id;
+        let report = format!("/api/advertiser/affiliate-programs/{id}/report");
         [
             (
                 "performance",
                 format!("/api/tracking/performance/{id}?period=30d"),
             ),
             ("events", format!("/api/tracking/events/{id}")),
+            ("report", format!("{report}?period=30d")),
+            ("by partner", format!("{report}/breakdown?by=partner&period=30d")),
+            ("by link", format!("{report}/breakdown?by=link&period=30d")),
         ]
     }
 
@@ -175,19 +182,17 @@ impl Dashboard {
         for round in 0..effort.rounds() {
             bench.settle()?;
             let step = Step::start(format_args!("Reading beside traffic, round {}", round + 1));
-            let [performance, events] =
-                self.beside_traffic(bench, options, effort, &format!("{number}{round}"))?;
-            for (all, outcome) in rounds.iter_mut().zip([&performance, &events]) {
+            let outcomes = self.beside_traffic(bench, options, effort, &format!("{number}{round}"))?;
+            for (all, outcome) in rounds.iter_mut().zip(&outcomes) {
                 let answers = &outcome.answers;
                 all.push((
                     milliseconds(answers.quantile(0.5)),
                     milliseconds(answers.quantile(0.99)),
                 ));
             }
-            step.done(format_args!(
-                "performance {}\n    events      {}",
-                performance.answers, events.answers
-            ));
+            let lines = self.reads().into_iter().zip(&outcomes);
+            let lines = lines.map(|((name, _), outcome)| format!("{name:12} {}", outcome.answers));
+            step.done(lines.collect::<Vec<_>>().join("\n    "));
         }
         let middle = |of: &[(f64, f64)]| {
             let (p50, p99): (Vec<f64>, Vec<f64>) = of.iter().copied().unzip();
@@ -203,30 +208,29 @@ impl Dashboard {
         })
     }
 
-    /// Runs both reads, clicks and sales concurrently.
+    /// Runs all reads, clicks and sales concurrently. Outcomes are in the order of the reads.
     fn beside_traffic(
         &self,
         bench: &mut BenchEnvironment<'_>,
         options: &Options,
         effort: Effort,
         run: &str,
-    ) -> Result<[Outcome; 2]> {
+    ) -> Result<Vec<Outcome>> {
         let seconds = options.seconds.unwrap_or(if effort.quick { 10 } else { 20 });
         let length = Duration::from_secs(seconds);
-        let [performance, events] = self.reads();
+        let reads = self.reads();
         let load = |rate: f64, connections| Load::open(self.ingest, connections, rate, length);
         let (market, clicks) = (bench.market.clone(), bench.clicks(Target::Hot));
-        let [reads, traffic] = bench.together([
-            vec![
-                (
-                    load(READS, 4),
-                    Box::new(Reads::new(&performance.1, &self.session, |_, _| ())),
-                ),
-                (
-                    load(READS, 4),
-                    Box::new(Reads::new(&events.1, &self.session, |_, _| ())),
-                ),
-            ],
+        let asked: Group<'_> = reads
+            .iter()
+            .map(|(_, path)| {
+                let reads: Box<dyn Requests + Send + '_> =
+                    Box::new(Reads::new(path, &self.session, |_, _| ()));
+                (load(READS, 4), reads)
+            })
+            .collect();
+        let [outcomes, traffic] = bench.together([
+            asked,
             vec![
                 (load(options.clicks, 32), Box::new(clicks)),
                 (
@@ -235,18 +239,13 @@ impl Dashboard {
                 ),
             ],
         ])?;
-        for (what, outcome) in ["performance", "events"]
-            .iter()
-            .zip(&reads)
-            .chain(["clicks", "sales"].iter().zip(&traffic))
-        {
+        let names = reads.iter().map(|(name, _)| *name).chain(["clicks", "sales"]);
+        for (what, outcome) in names.zip(outcomes.iter().chain(&traffic)) {
             if outcome.lost() > 0 {
                 note(format_args!("{what}: {}", outcome.losses()));
             }
         }
-        <[Outcome; 2]>::try_from(reads)
-            .ok()
-            .context("two reads were asked for")
+        Ok(outcomes)
     }
 
     /// The delay until `performance` shows a click, at half of the settled rate.
@@ -268,7 +267,7 @@ impl Dashboard {
 
     fn delays_at(&self, bench: &mut BenchEnvironment<'_>, rate: f64, length: Duration) -> Result<f64> {
         bench.settle()?;
-        let [(_, path), _] = self.reads();
+        let [(_, path), ..] = self.reads();
         let mut looks: Vec<(Instant, u64)> = Vec::new();
         let base = {
             let mut before = None;

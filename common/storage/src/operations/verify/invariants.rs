@@ -33,21 +33,20 @@ pub static INVARIANTS: LazyLock<Vec<Invariant>> = LazyLock::new(|| [books::BOOKS
 impl Check {
     /// Of all rows, without parameters.
     pub fn of_all(&self) -> String {
-        let (days, leads, sums) = days::ALL;
-        self.filled(self.division.table(), days, leads, sums)
+        self.filled(self.division.table(), days::ALL)
     }
 
     /// Of these rows, whose parameters are the bounds of a slice.
     pub fn of_rows(&self, rows: &str) -> String {
-        let (days, leads, sums) = days::OF_A_SLICE;
-        self.filled(rows, days, leads, sums)
+        self.filled(rows, days::OF_A_SLICE)
     }
 
-    fn filled(&self, rows: &str, days: &str, leads: &str, sums: &str) -> String {
+    fn filled(&self, rows: &str, [days, leads, sums, refunds]: [&str; 4]) -> String {
         self.query
             .replace("{rows}", rows)
             .replace("{days}", days)
             .replace("{leads}", leads)
             .replace("{sums}", sums)
+            .replace("{refunds}", refunds)
     }
 }

@@ -316,7 +316,7 @@ async fn counted(stack: &Stack, program: &Program) -> BTreeMap<NaiveDate, [i64; 
 }
 
 /// To so many decimals, halves away from zero, by long division on paper.
-fn rounded(numerator: i64, denominator: i64, decimals: u32) -> f64 {
+pub(super) fn rounded(numerator: i64, denominator: i64, decimals: u32) -> f64 {
     if denominator == 0 {
         return 0.0;
     }
@@ -330,7 +330,7 @@ fn rounded(numerator: i64, denominator: i64, decimals: u32) -> f64 {
     format!("{digits}e-{decimals}").parse().unwrap()
 }
 
-fn trend(previous: i64, current: i64) -> Value {
+pub(super) fn trend(previous: i64, current: i64) -> Value {
     let percent = match (previous, current) {
         (0, 0) => 0.0,
         (0, _) => 100.0,

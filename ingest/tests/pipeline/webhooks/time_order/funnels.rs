@@ -233,7 +233,7 @@ impl Run {
 }
 
 /// What the books of a program say, without ids. `$1` is the program.
-const BOOKS: [(&str, &str); 7] = [
+const BOOKS: [(&str, &str); 8] = [
     (
         "sales",
         "SELECT jsonb_build_object('id', s.processor_event_id, 'at', s.sale_date, 'amount', s.amount_cents,
@@ -283,6 +283,15 @@ const BOOKS: [(&str, &str); 7] = [
         WHERE l.program_id = $1 GROUP BY p.name, d.day
         HAVING sum(sales) <> 0 OR sum(revenue_cents) <> 0 OR sum(commission_cents) <> 0 OR sum(conversions) <> 0
         ORDER BY p.name, d.day",
+    ),
+    (
+        "given back",
+        "SELECT jsonb_build_object('partner', p.name, 'refunded', sum(refunded_cents), 'deducted', sum(deducted_cents))
+        FROM (SELECT referral_link_id, refunded_cents, deducted_cents FROM link_refund_days
+              UNION ALL SELECT referral_link_id, refunded_cents, deducted_cents FROM refund_deltas WHERE referral_link_id <> 0) d
+        JOIN referral_links l ON l.id = d.referral_link_id JOIN partners p ON p.id = l.partner_id
+        WHERE l.program_id = $1 GROUP BY p.name HAVING sum(refunded_cents) <> 0 OR sum(deducted_cents) <> 0
+        ORDER BY p.name",
     ),
 ];
 

@@ -1,63 +1,30 @@
-/** The overview's view of a report. */
+/** The overview's view of a report. Amounts are in the smallest unit of the program's currency. */
 import type { Answer } from '../../api/client';
-import type { DayRange } from '../../domain/days';
-import { centsOfDollars, count, money, shortMoney } from '../../domain/money';
+import { count, money, shortMoney } from '../../domain/money';
 import type { Trend } from '../../domain/trend';
 
-export type Report = Answer<'GET /api/tracking/performance/{program_id}'>;
-type Day = Report['data'][number];
+export type Report = Answer<'GET /api/advertiser/affiliate-programs/{program_id}/report'>['data'];
+export type Figures = Report['total'];
 
 export interface Measure {
-  id: 'clicks' | 'leads' | 'conversions' | 'revenue' | 'commission';
+  id: 'clicks' | 'leads' | 'conversions' | 'sales' | 'revenue' | 'refunds' | 'net' | 'commission';
   name: string;
-  total: (report: Report) => number;
-  trend: (report: Report) => Trend;
-  ofDay: (day: Day) => number;
+  of: (figures: Figures) => number;
   isMoney: boolean;
+  /** More of it is no good news. */
+  isLoss?: boolean;
 }
 
-/** Series with a figure for each day. Amounts are in cents. */
+/** Series with a figure for each day. */
 export const MEASURES: Measure[] = [
-  {
-    id: 'clicks',
-    name: 'Clicks',
-    total: ({ metrics }) => metrics.totalClicks,
-    trend: ({ metrics }) => metrics.clicksTrend,
-    ofDay: (day) => day.clicks,
-    isMoney: false,
-  },
-  {
-    id: 'leads',
-    name: 'Leads',
-    total: ({ metrics }) => metrics.totalLeads,
-    trend: ({ metrics }) => metrics.leadsTrend,
-    ofDay: (day) => day.leads,
-    isMoney: false,
-  },
-  {
-    id: 'conversions',
-    name: 'New customers',
-    total: ({ metrics }) => metrics.totalConversions,
-    trend: ({ metrics }) => metrics.conversionsTrend,
-    ofDay: (day) => day.conversions,
-    isMoney: false,
-  },
-  {
-    id: 'revenue',
-    name: 'Revenue',
-    total: ({ metrics }) => centsOfDollars(metrics.totalRevenue),
-    trend: ({ metrics }) => metrics.revenueTrend,
-    ofDay: (day) => centsOfDollars(day.revenue),
-    isMoney: true,
-  },
-  {
-    id: 'commission',
-    name: 'Commission',
-    total: ({ metrics }) => centsOfDollars(metrics.totalPartnersCommission),
-    trend: ({ metrics }) => metrics.commissionTrend,
-    ofDay: (day) => centsOfDollars(day.commission),
-    isMoney: true,
-  },
+  { id: 'clicks', name: 'Clicks', of: ({ clicks }) => clicks, isMoney: false },
+  { id: 'leads', name: 'Leads', of: ({ leads }) => leads, isMoney: false },
+  { id: 'conversions', name: 'New customers', of: ({ conversions }) => conversions, isMoney: false },
+  { id: 'sales', name: 'Sales', of: ({ sales }) => sales, isMoney: false },
+  { id: 'revenue', name: 'Revenue', of: (figures) => figures.revenue_cents, isMoney: true },
+  { id: 'refunds', name: 'Refunds', of: (figures) => figures.refunded_cents, isMoney: true, isLoss: true },
+  { id: 'net', name: 'Net revenue', of: (figures) => figures.net_revenue_cents, isMoney: true },
+  { id: 'commission', name: 'Net commission', of: (figures) => figures.net_commission_cents, isMoney: true },
 ];
 
 export const full = (measure: Measure, currency: string) => (value: number) =>
@@ -71,8 +38,10 @@ function compact(value: number): string {
   return Number.isInteger(value) ? value.toLocaleString('en', { notation: 'compact' }) : '';
 }
 
-/** The days that the report's are compared with. */
-export function previousDays({ meta }: Report): DayRange {
-  const { dateFrom, dateTo } = meta.previousPeriod;
-  return { from: dateFrom.slice(0, 10), to: dateTo.slice(0, 10) };
+/** As the service compares figures: tenths of a percent of the one before, and 100 where there was nothing. */
+export function trendOf(before: number, now: number): Trend {
+  const change = now - before;
+  const trendDirection = change > 0 ? 'up' : change < 0 ? 'down' : 'stable';
+  if (before <= 0) return { trend: change === 0 ? 0 : 100, trendDirection };
+  return { trend: Math.round((Math.abs(change) * 1_000) / before) / 10, trendDirection };
 }

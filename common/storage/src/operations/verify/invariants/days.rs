@@ -2,12 +2,13 @@
 //!
 //! `{days}` limits the rows that are kept, and `{sums}` are the sums recomputed: the view that a rebuild writes, or the same from the events of
 //! the slice by their indexes. `customers` have no index by day: who signed up is found by the lead, and who bought by the sale. Of
-//! months that retention has dropped the leads are gone, so there they are not compared (`{leads}`).
+//! months that retention has dropped the leads are gone, so there they are not compared (`{leads}`). `{refunds}` are the sums of what was given
+//! back, in the same two ways.
 
 /// Markers' texts without a slice.
-pub(super) const ALL: (&str, &str, &str) = ("", "leads", "recomputed_sums");
+pub(super) const ALL: [&str; 4] = ["", "leads", "recomputed_sums", "recomputed_refunds"];
 
-pub(super) const OF_A_SLICE: (&str, &str, &str) = (
+pub(super) const OF_A_SLICE: [&str; 4] = [
     "AND program_id = $3::bigint AND day >= $1::date AND day < $2::date",
     "CASE WHEN day >= (SELECT (min(lead_timestamp) AT TIME ZONE 'UTC')::date FROM lead_events WHERE program_id = $3::bigint AND NOT is_test)
           THEN leads ELSE 0 END",
@@ -54,7 +55,34 @@ pub(super) const OF_A_SLICE: (&str, &str, &str) = (
         AND created_at >= $1::date::timestamp AT TIME ZONE 'UTC' AND created_at < $2::date::timestamp AT TIME ZONE 'UTC'
         AND NOT EXISTS (SELECT 1 FROM sale_events s WHERE s.id = c.sale_id AND s.duplicate_of IS NOT NULL)
       GROUP BY 1, 2, 3, 4) sums",
-);
+    "(SELECT r.program_id, coalesce(s.referral_link_id, 0) AS referral_link_id, (r.refunded_at AT TIME ZONE 'UTC')::date AS day, s.currency,
+             sum(r.effective_cents) AS refunded_cents, 0::bigint AS deducted_cents
+      FROM refunds r JOIN sale_events s ON s.id = r.sale_id
+      WHERE r.program_id = $3::bigint AND NOT s.is_test AND s.duplicate_of IS NULL
+        AND r.refunded_at >= $1::date::timestamp AT TIME ZONE 'UTC' AND r.refunded_at < $2::date::timestamp AT TIME ZONE 'UTC'
+      GROUP BY 1, 2, 3, 4
+      UNION ALL
+      SELECT l.program_id, c.referral_link_id, (r.refunded_at AT TIME ZONE 'UTC')::date, l.currency, 0, sum(l.requested_cents)
+      FROM refunds r
+      JOIN sale_events s ON s.id = r.sale_id
+      JOIN commissions c ON c.sale_id = r.sale_id
+      JOIN ledger_entries l ON l.commission_id = c.id AND l.entry_group = r.event_id
+      WHERE r.program_id = $3::bigint AND s.duplicate_of IS NULL AND c.superseded_at IS NULL AND NOT c.is_test
+        AND l.account = 'partner' AND l.kind = 'reversal'
+        AND r.refunded_at >= $1::date::timestamp AT TIME ZONE 'UTC' AND r.refunded_at < $2::date::timestamp AT TIME ZONE 'UTC'
+      GROUP BY 1, 2, 3, 4
+      UNION ALL
+      SELECT l.program_id, c.referral_link_id, (l.created_at AT TIME ZONE 'UTC')::date, l.currency, 0,
+             sum(CASE WHEN l.amount_cents > 0 THEN -l.requested_cents ELSE l.requested_cents END)
+      FROM ledger_entries l
+      JOIN commissions c ON c.id = l.commission_id
+      JOIN sale_events s ON s.id = c.sale_id
+      WHERE l.program_id = $3::bigint AND l.account = 'partner' AND l.kind IN ('reversal', 'adjustment')
+        AND l.created_at >= $1::date::timestamp AT TIME ZONE 'UTC' AND l.created_at < $2::date::timestamp AT TIME ZONE 'UTC'
+        AND c.superseded_at IS NULL AND NOT c.is_test AND s.duplicate_of IS NULL
+        AND NOT EXISTS (SELECT 1 FROM refunds r WHERE r.event_id = l.entry_group)
+      GROUP BY 1, 2, 3, 4) refunds",
+];
 
 pub(super) const PROGRAMS: &str =
     "WITH kept AS (
@@ -88,3 +116,29 @@ pub(super) const LINKS: &str =
                    referral_link_id, day, currency, coalesce(k.sums, '{}'), coalesce(r.sums, '{}'))
      FROM kept k FULL JOIN recomputed r USING (referral_link_id, day, currency)
      WHERE coalesce(k.sums, array_fill(0::numeric, ARRAY[6])) <> coalesce(r.sums, array_fill(0::numeric, ARRAY[6]))";
+
+pub(super) const REFUNDS_OF_PROGRAMS: &str =
+    "WITH kept AS (
+       SELECT program_id, day, currency, ARRAY[sum(refunded_cents), sum(deducted_cents)] AS sums
+       FROM (SELECT program_id, day, currency, refunded_cents, deducted_cents FROM program_refund_days WHERE true {days} UNION ALL
+             SELECT program_id, day, currency, refunded_cents, deducted_cents FROM refund_deltas WHERE true {days}) k GROUP BY 1, 2, 3),
+     recomputed AS (
+       SELECT program_id, day, currency, ARRAY[sum(refunded_cents), sum(deducted_cents)] AS sums FROM {refunds} GROUP BY 1, 2, 3)
+     SELECT format('program %s on %s %s: %s, its refunds add up to %s (refunded, taken from commissions)',
+                   program_id, day, currency, coalesce(k.sums, '{}'), coalesce(r.sums, '{}'))
+     FROM kept k FULL JOIN recomputed r USING (program_id, day, currency)
+     WHERE coalesce(k.sums, ARRAY[0, 0]) <> coalesce(r.sums, ARRAY[0, 0])";
+
+pub(super) const REFUNDS_OF_LINKS: &str =
+    "WITH kept AS (
+       SELECT referral_link_id, day, currency, ARRAY[sum(refunded_cents), sum(deducted_cents)] AS sums
+       FROM (SELECT referral_link_id, day, currency, refunded_cents, deducted_cents FROM link_refund_days WHERE true {days} UNION ALL
+             SELECT referral_link_id, day, currency, refunded_cents, deducted_cents FROM refund_deltas
+             WHERE referral_link_id <> 0 {days}) k GROUP BY 1, 2, 3),
+     recomputed AS (
+       SELECT referral_link_id, day, currency, ARRAY[sum(refunded_cents), sum(deducted_cents)] AS sums
+       FROM {refunds} WHERE referral_link_id <> 0 GROUP BY 1, 2, 3)
+     SELECT format('link %s on %s %s: %s, its refunds add up to %s (refunded, taken from commissions)',
+                   referral_link_id, day, currency, coalesce(k.sums, '{}'), coalesce(r.sums, '{}'))
+     FROM kept k FULL JOIN recomputed r USING (referral_link_id, day, currency)
+     WHERE coalesce(k.sums, ARRAY[0, 0]) <> coalesce(r.sums, ARRAY[0, 0])";

@@ -56,6 +56,24 @@ pub(super) const EVENTS: &[Invariant] = &[
         ],
     },
     Invariant {
+        name: "what a program gave back on a day is what its refunds add up to",
+        checks: &[
+            of(
+                Days,
+                days::REFUNDS_OF_PROGRAMS,
+            ),
+        ],
+    },
+    Invariant {
+        name: "what was given back under a link on a day is what its refunds add up to",
+        checks: &[
+            of(
+                Days,
+                days::REFUNDS_OF_LINKS,
+            ),
+        ],
+    },
+    Invariant {
         name: "a customer's status agrees with its dates and events",
         checks: &[
             of(

@@ -1,0 +1,333 @@
+//! `refund_deltas`, `program_refund_days` and `link_refund_days`: what was given back, by UTC day.
+//!
+//! Like [`rollups`](super::rollups), which folds and rebuilds these too: writers append their sums in the transaction of the refund,
+//! a reader adds days and deltas. A refund counts on its own day, not on that of its sale, and so does what it takes from commissions.
+//! Changes by hand, and what a replacement owes to earlier refunds, count on the day they are posted. Sales that are undone and commissions
+//! that are superseded count nowhere: what was given back of them leaves the days on which it was counted.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, NaiveDate, Utc};
+use sqlx::PgConnection;
+
+use crate::batch::{columns, unnest};
+use crate::error::{StorageError, StorageResult};
+use domain::ids::{CommissionId, ProgramId, ReferralLinkId, SaleId};
+use domain::money::{Cents, Currency};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    program_id: ProgramId,
+    /// `None` for what is no link's.
+    referral_link_id: Option<ReferralLinkId>,
+    day: NaiveDate,
+    currency: Currency,
+}
+
+/// Cents of one currency.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RefundSums {
+    /// Of sales.
+    pub refunded_cents: i64,
+    /// From commissions of sales, by refunds and by hand, before the clamp of the balance. What was added by hand is subtracted, so
+    /// commissions less this is what is left of them.
+    pub deducted_cents: i64,
+}
+
+/// Additions of a batch. Only for rows the batch has inserted: a redelivered refund adds nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RefundDeltas(BTreeMap<Key, RefundSums>);
+
+/// Whose sum it is, and the day it counts on.
+#[derive(Debug, Clone, Copy)]
+pub struct Counted {
+    pub program_id: ProgramId,
+    pub referral_link_id: Option<ReferralLinkId>,
+    pub day: NaiveDate,
+    pub currency: Currency,
+}
+
+impl RefundDeltas {
+    /// By how much a sale's effective refund grew.
+    pub fn refund(&mut self, counted: Counted, grew: Cents) {
+        self.on(counted).refunded_cents += grew.get();
+    }
+
+    /// What was taken from a commission.
+    pub fn deduction(&mut self, counted: Counted, requested: Cents) {
+        self.on(counted).deducted_cents += requested.get();
+    }
+
+    fn on(&mut self, counted: Counted) -> &mut RefundSums {
+        let Counted {
+            program_id,
+            referral_link_id,
+            day,
+            currency,
+        } = counted;
+        let key = Key {
+            program_id,
+            referral_link_id,
+            day,
+            currency,
+        };
+        self.0.entry(key).or_default()
+    }
+
+    /// Belongs into the transaction that writes what is counted.
+    pub async fn append(mut self, connection: &mut PgConnection) -> StorageResult<()> {
+        self.0.retain(|_, sums| *sums != RefundSums::default());
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        unnest!(
+            query,
+            "INSERT INTO refund_deltas (program_id, referral_link_id, day, currency, refunded_cents, deducted_cents)
+             SELECT * FROM UNNEST($1::bigint[], $2::bigint[], $3::date[], $4::text[], $5::bigint[], $6::bigint[])",
+            (key, sums) in self.0 =>
+                programs: i64 = key.program_id.get(),
+                links: i64 = key.referral_link_id.map_or(0, ReferralLinkId::get),
+                days: NaiveDate = key.day,
+                currencies: &str = key.currency.as_str(),
+                refunded: i64 = sums.refunded_cents,
+                deducted: i64 = sums.deducted_cents
+        )
+        .execute(connection)
+        .await?;
+        Ok(())
+    }
+}
+
+/// The day on which what this transaction posts to the ledger counts, unless a refund caused it.
+pub async fn posting_day(connection: &mut PgConnection) -> StorageResult<NaiveDate> {
+    let now: DateTime<Utc> = sqlx::query_scalar!(r#"SELECT now() AS "now!""#)
+        .fetch_one(connection)
+        .await?;
+    Ok(now.date_naive())
+}
+
+/// Counts changes by hand of these commissions, which this transaction has posted as one group.
+pub async fn count_adjustments(
+    connection: &mut PgConnection,
+    commissions: &[i64],
+    entry_group: uuid::Uuid,
+) -> StorageResult<()> {
+    sqlx::query!(
+        "INSERT INTO refund_deltas (program_id, referral_link_id, day, currency, refunded_cents, deducted_cents)
+         SELECT d.program_id, d.referral_link_id, d.day, d.currency, 0, sum(d.cents)::bigint
+         FROM counted_deductions d WHERE d.commission_id = ANY($1) AND d.entry_group = $2
+         GROUP BY 1, 2, 3, 4 HAVING sum(d.cents) <> 0",
+        commissions,
+        entry_group,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Before sales are marked as undone: what was given back of them counts no more.
+pub async fn forget_sales(connection: &mut PgConnection, sales: &[i64]) -> StorageResult<()> {
+    sqlx::query!(
+        "INSERT INTO refund_deltas (program_id, referral_link_id, day, currency, refunded_cents, deducted_cents)
+         SELECT program_id, referral_link_id, day, currency, -sum(refunded)::bigint, -sum(deducted)::bigint
+         FROM (SELECT r.program_id, coalesce(s.referral_link_id, 0) AS referral_link_id,
+                      (r.refunded_at AT TIME ZONE 'UTC')::date AS day, s.currency, r.effective_cents AS refunded, 0 AS deducted
+               FROM refunds r JOIN sale_events s ON s.id = r.sale_id WHERE r.sale_id = ANY($1)
+               UNION ALL
+               SELECT program_id, referral_link_id, day, currency, 0, cents FROM counted_deductions WHERE sale_id = ANY($1)) given_back
+         GROUP BY 1, 2, 3, 4",
+        sales,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Before commissions are superseded: what was taken from them counts no more.
+pub async fn forget_commissions(
+    connection: &mut PgConnection,
+    commissions: &[CommissionId],
+) -> StorageResult<()> {
+    if commissions.is_empty() {
+        return Ok(());
+    }
+    columns!(commission in commissions => ids: i64 = commission.get());
+    sqlx::query!(
+        "INSERT INTO refund_deltas (program_id, referral_link_id, day, currency, refunded_cents, deducted_cents)
+         SELECT program_id, referral_link_id, day, currency, 0, -sum(cents)::bigint
+         FROM counted_deductions WHERE commission_id = ANY($1) GROUP BY 1, 2, 3, 4",
+        &ids,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Before sales are credited to other links: their refunds go with them.
+pub async fn move_sales(
+    connection: &mut PgConnection,
+    sales: &[(SaleId, Option<ReferralLinkId>)],
+) -> StorageResult<()> {
+    if sales.is_empty() {
+        return Ok(());
+    }
+    unnest!(
+        query,
+        "INSERT INTO refund_deltas (program_id, referral_link_id, day, currency, refunded_cents, deducted_cents)
+         SELECT r.program_id, side.link_id, (r.refunded_at AT TIME ZONE 'UTC')::date, s.currency,
+                sum(side.sign * r.effective_cents)::bigint, 0
+         FROM UNNEST($1::bigint[], $2::bigint[]) AS n (sale_id, link_id)
+         JOIN sale_events s ON s.id = n.sale_id JOIN refunds r ON r.sale_id = s.id
+         CROSS JOIN LATERAL (VALUES (coalesce(s.referral_link_id, 0), -1), (n.link_id, 1)) AS side (link_id, sign)
+         GROUP BY 1, 2, 3, 4 HAVING sum(side.sign * r.effective_cents) <> 0",
+        (sale, link) in sales =>
+            ids: i64 = sale.get(),
+            links: i64 = link.map_or(0, ReferralLinkId::get)
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Before commissions are put under other links: what was taken from them goes with them.
+pub async fn move_commissions(
+    connection: &mut PgConnection,
+    commissions: &[(CommissionId, ReferralLinkId)],
+) -> StorageResult<()> {
+    if commissions.is_empty() {
+        return Ok(());
+    }
+    unnest!(
+        query,
+        "INSERT INTO refund_deltas (program_id, referral_link_id, day, currency, refunded_cents, deducted_cents)
+         SELECT d.program_id, side.link_id, d.day, d.currency, 0, sum(side.sign * d.cents)::bigint
+         FROM UNNEST($1::bigint[], $2::bigint[]) AS n (id, link_id)
+         JOIN counted_deductions d ON d.commission_id = n.id
+         CROSS JOIN LATERAL (VALUES (d.referral_link_id, -1), (n.link_id, 1)) AS side (link_id, sign)
+         GROUP BY 1, 2, 3, 4 HAVING sum(side.sign * d.cents) <> 0",
+        (commission, link) in commissions =>
+            ids: i64 = commission.get(),
+            links: i64 = link.get()
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// As [`rollups::fold`](super::rollups::fold), in whose transaction and under whose lock it is.
+pub(super) async fn fold(connection: &mut PgConnection, limit: i64) -> StorageResult<i64> {
+    let folded = sqlx::query_scalar!(
+        r#"WITH taken AS (
+               DELETE FROM refund_deltas
+               WHERE id <= (SELECT max(id) FROM (SELECT id FROM refund_deltas ORDER BY id LIMIT $1) AS oldest)
+               RETURNING *
+           ), programs AS (
+               INSERT INTO program_refund_days AS d
+               SELECT program_id, day, currency, least(sum(refunded_cents), 9223372036854775807),
+                      least(sum(deducted_cents), 9223372036854775807)
+               FROM taken GROUP BY 1, 2, 3
+               ON CONFLICT (program_id, day, currency) DO UPDATE SET
+                   refunded_cents = least(d.refunded_cents::numeric + excluded.refunded_cents, 9223372036854775807),
+                   deducted_cents = least(d.deducted_cents::numeric + excluded.deducted_cents, 9223372036854775807)
+           ), links AS (
+               INSERT INTO link_refund_days AS d
+               SELECT referral_link_id, day, currency, min(program_id), least(sum(refunded_cents), 9223372036854775807),
+                      least(sum(deducted_cents), 9223372036854775807)
+               FROM taken WHERE referral_link_id <> 0 GROUP BY 1, 2, 3
+               ON CONFLICT (referral_link_id, day, currency) DO UPDATE SET
+                   refunded_cents = least(d.refunded_cents::numeric + excluded.refunded_cents, 9223372036854775807),
+                   deducted_cents = least(d.deducted_cents::numeric + excluded.deducted_cents, 9223372036854775807)
+           )
+           SELECT count(*) AS "folded!" FROM taken"#,
+        limit,
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(folded)
+}
+
+/// As [`rollups::rebuild`](super::rollups::rebuild), in whose snapshot it is.
+pub(super) async fn rebuild(snapshot: &mut PgConnection, program_id: ProgramId) -> StorageResult<()> {
+    sqlx::query!(
+        "DELETE FROM refund_deltas WHERE program_id = $1",
+        program_id.get()
+    )
+    .execute(&mut *snapshot)
+    .await?;
+    sqlx::query!(
+        "DELETE FROM program_refund_days WHERE program_id = $1",
+        program_id.get()
+    )
+    .execute(&mut *snapshot)
+    .await?;
+    sqlx::query!(
+        "DELETE FROM link_refund_days WHERE program_id = $1",
+        program_id.get()
+    )
+    .execute(&mut *snapshot)
+    .await?;
+    sqlx::query!(
+        "WITH sums AS MATERIALIZED (SELECT * FROM recomputed_refunds WHERE program_id = $1), programs AS (
+             INSERT INTO program_refund_days
+             SELECT program_id, day, currency, least(sum(refunded_cents), 9223372036854775807),
+                    least(sum(deducted_cents), 9223372036854775807)
+             FROM sums GROUP BY 1, 2, 3
+         )
+         INSERT INTO link_refund_days
+         SELECT referral_link_id, day, currency, program_id, least(sum(refunded_cents), 9223372036854775807),
+                least(sum(deducted_cents), 9223372036854775807)
+         FROM sums WHERE referral_link_id <> 0 GROUP BY 1, 2, 3, 4",
+        program_id.get(),
+    )
+    .execute(snapshot)
+    .await?;
+    Ok(())
+}
+
+/// What a program gave back on a day, in one currency.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RefundDay {
+    pub day: NaiveDate,
+    pub currency: Currency,
+    pub sums: RefundSums,
+}
+
+/// The days from `first` to `last`, both included, on which anything was given back; sorted by day and currency.
+pub async fn refund_days(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    first: NaiveDate,
+    last: NaiveDate,
+) -> StorageResult<Vec<RefundDay>> {
+    let rows = sqlx::query!(
+        r#"SELECT day AS "day!", currency AS "currency!",
+                  least(sum(refunded_cents), 9223372036854775807)::bigint AS "refunded_cents!",
+                  least(sum(deducted_cents), 9223372036854775807)::bigint AS "deducted_cents!"
+           FROM (
+               SELECT day, currency, refunded_cents, deducted_cents
+               FROM program_refund_days WHERE program_id = $1 AND day BETWEEN $2 AND $3
+               UNION ALL
+               SELECT day, currency, refunded_cents, deducted_cents
+               FROM refund_deltas WHERE program_id = $1 AND day BETWEEN $2 AND $3
+           ) both_kinds
+           GROUP BY day, currency ORDER BY day, currency"#,
+        program_id.get(),
+        first,
+        last,
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter()
+        .map(|row| {
+            Ok(RefundDay {
+                day: row.day,
+                currency: Currency::parse(&row.currency)
+                    .ok_or_else(|| StorageError::corrupt("program_refund_days", "currency", program_id))?,
+                sums: RefundSums {
+                    refunded_cents: row.refunded_cents,
+                    deducted_cents: row.deducted_cents,
+                },
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,286 @@
+//! `GET /api/advertiser/affiliate-programs/{program_id}/report`: what a program earned and gave back, day by day.
+
+use chrono::NaiveDate;
+use domain::days::DayRange;
+use domain::figures::{Counts, Earnings, Figures, Known, Period, Report};
+use domain::ids::ProgramId;
+use domain::money::{Cents, Currency};
+use sqlx::PgConnection;
+use storage::refund_rollups::{self, RefundDay};
+use storage::rollups::{self, ProgramDay};
+
+use super::performance::{Asked, PerformanceQuery, range_refusals};
+use crate::management::prelude::*;
+
+/// Amounts are in cents of `currency`, the program's; sales of every currency are counted. `currencies` have the others' amounts.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ReportView {
+    currency: String,
+    range: RangeView,
+    /// Every UTC day of the range, in order.
+    days: Vec<DayFigures>,
+    total: FiguresView,
+    /// One of every currency with sales or refunds in either range, the program's first.
+    currencies: Vec<CurrencyView>,
+    previous: PreviousView,
+}
+
+/// UTC days, both included.
+#[derive(Debug, Serialize, ToSchema)]
+struct RangeView {
+    #[schema(format = Date)]
+    first: String,
+    #[schema(format = Date)]
+    last: String,
+}
+
+/// As many days, which end the day before the range.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = PreviousReport)]
+struct PreviousView {
+    range: RangeView,
+    days: Vec<DayFigures>,
+    total: FiguresView,
+    currencies: Vec<CurrencyView>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct DayFigures {
+    #[schema(format = Date)]
+    date: String,
+    #[serde(flatten)]
+    figures: FiguresView,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ReportFigures)]
+struct FiguresView {
+    /// That count.
+    clicks: i64,
+    /// Customers who became leads.
+    leads: i64,
+    /// Customers who bought for the first time.
+    conversions: i64,
+    /// Memberships made.
+    partners: i64,
+    /// In every currency.
+    sales: i64,
+    #[serde(flatten)]
+    earnings: EarningsView,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = CurrencyFigures)]
+struct CurrencyView {
+    currency: String,
+    /// In this currency.
+    sales: i64,
+    #[serde(flatten)]
+    earnings: EarningsView,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Earnings)]
+pub struct EarningsView {
+    /// Sales as paid.
+    revenue_cents: i64,
+    /// What was refunded in these days, of sales of any day.
+    refunded_cents: i64,
+    /// Revenue less refunds; negative where more was refunded.
+    net_revenue_cents: i64,
+    /// Commissions as sales earned them. Those that were added without a sale are not among them.
+    commission_cents: i64,
+    /// What refunds and changes by hand took from commissions in these days. What was added by hand is subtracted, so it may be negative.
+    commission_taken_back_cents: i64,
+    net_commission_cents: i64,
+    /// Revenue a sale, of the sales in this currency; 0 without any.
+    average_order_cents: i64,
+}
+
+impl From<&Earnings> for EarningsView {
+    fn from(earnings: &Earnings) -> Self {
+        Self {
+            revenue_cents: earnings.revenue.get(),
+            refunded_cents: earnings.refunded.get(),
+            net_revenue_cents: earnings.net_revenue().get(),
+            commission_cents: earnings.commission.get(),
+            commission_taken_back_cents: earnings.deducted.get(),
+            net_commission_cents: earnings.net_commission().get(),
+            average_order_cents: earnings.average_order().get(),
+        }
+    }
+}
+
+impl From<&Figures> for FiguresView {
+    fn from(figures: &Figures) -> Self {
+        let Counts {
+            clicks,
+            leads,
+            conversions,
+            partners,
+            sales,
+        } = figures.counts;
+        Self {
+            clicks,
+            leads,
+            conversions,
+            partners,
+            sales,
+            earnings: (&figures.earnings).into(),
+        }
+    }
+}
+
+impl RangeView {
+    fn new(first: NaiveDate, last: NaiveDate) -> Self {
+        Self {
+            first: first.to_string(),
+            last: last.to_string(),
+        }
+    }
+}
+
+impl ReportView {
+    fn new(report: &Report, range: &DayRange, currency: Currency) -> Self {
+        let (previous_first, previous_last) = range.previous_bounds();
+        let previous = PreviousView {
+            range: RangeView::new(previous_first.date_naive(), previous_last.date_naive()),
+            days: days(&report.previous),
+            total: (&report.previous.total).into(),
+            currencies: currencies(&report.previous),
+        };
+        Self {
+            currency: currency.to_string(),
+            range: RangeView::new(range.first(), range.last()),
+            days: days(&report.range),
+            total: (&report.range.total).into(),
+            currencies: currencies(&report.range),
+            previous,
+        }
+    }
+}
+
+fn days(period: &Period) -> Vec<DayFigures> {
+    let of = |(day, figures): &(NaiveDate, Figures)| DayFigures {
+        date: day.to_string(),
+        figures: figures.into(),
+    };
+    period.days.iter().map(of).collect()
+}
+
+fn currencies(period: &Period) -> Vec<CurrencyView> {
+    let of = |(currency, earnings): &(Currency, Earnings)| CurrencyView {
+        currency: currency.to_string(),
+        sales: earnings.sales,
+        earnings: earnings.into(),
+    };
+    period.currencies.iter().map(of).collect()
+}
+
+/// Report on a program's days
+///
+/// With what was given back, the days before, and every currency. Days are UTC calendar days; a refund counts on its own day. Any member of
+/// the program's workspace may ask.
+#[utoipa::path(
+    get,
+    path = "/api/advertiser/affiliate-programs/{program_id}/report",
+    operation_id = "report_on_program",
+    params(PerformanceQuery),
+    responses((status = 200, description = "The days, their sums, and those before.", body = Data<ReportView>))
+)]
+pub async fn report(
+    State(app): State<App>,
+    user: AdvertiserUser,
+    Ids(program_id): Ids<ProgramId>,
+    query: Query,
+) -> Answer<ReportView> {
+    let program = {
+        let mut connection = app.management.acquire().await?;
+        user.program_as(&mut connection, program_id, |_| true).await?
+    };
+    let range = Asked::of(&query)?.range(app.clock.now(), program.created_at)?;
+    let mut connection = app.reads.acquire().await?;
+    let known = known(&mut connection, program_id, &range).await?;
+    let report = Report::of(&range, program.currency, &known);
+    Ok(data(ReportView::new(&report, &range, program.currency)))
+}
+
+async fn known(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    range: &DayRange,
+) -> Result<Vec<Known>, ApiError> {
+    let (first, last) = (range.previous_first(), range.last());
+    let sold = rollups::program_days(connection, &[program_id.get()], first, last).await?;
+    let refunded = refund_rollups::refund_days(connection, program_id, first, last).await?;
+    Ok(sold
+        .iter()
+        .map(counted)
+        .chain(refunded.iter().map(given_back))
+        .collect())
+}
+
+fn counted(day: &ProgramDay) -> Known {
+    let sums = &day.sums;
+    let earnings = Earnings {
+        sales: sums.sales,
+        revenue: Cents::new(sums.revenue_cents),
+        commission: Cents::new(sums.commission_cents),
+        ..Earnings::default()
+    };
+    Known {
+        day: day.day,
+        counts: Counts {
+            clicks: sums.clicks,
+            leads: sums.leads,
+            conversions: sums.conversions,
+            partners: sums.partners,
+            sales: sums.sales,
+        },
+        earnings: day.currency.map(|currency| (currency, earnings)),
+    }
+}
+
+fn given_back(day: &RefundDay) -> Known {
+    let earnings = Earnings {
+        refunded: Cents::new(day.sums.refunded_cents),
+        deducted: Cents::new(day.sums.deducted_cents),
+        ..Earnings::default()
+    };
+    Known {
+        day: day.day,
+        counts: Counts::default(),
+        earnings: Some((day.currency, earnings)),
+    }
+}
+
+pub fn examples() -> Examples {
+    let examples = Examples::of_refusals(range_refusals());
+    let last = NaiveDate::default() + chrono::TimeDelta::days(20_000);
+    let Ok(range) = DayRange::ending(last, 2) else {
+        return examples;
+    };
+    let sold = |day, sales| Known {
+        day,
+        counts: Counts {
+            clicks: 120,
+            leads: 12,
+            conversions: 3,
+            partners: 1,
+            sales,
+        },
+        earnings: Some((
+            Currency::default(),
+            Earnings {
+                sales,
+                revenue: Cents::new(4_900 * sales),
+                refunded: Cents::new(4_900),
+                commission: Cents::new(980 * sales),
+                deducted: Cents::new(980),
+            },
+        )),
+    };
+    let known = [sold(range.previous_first(), 2), sold(last, 4)];
+    let report = Report::of(&range, Currency::default(), &known);
+    examples.data("Two days", ReportView::new(&report, &range, Currency::default()))
+}

@@ -1,0 +1,127 @@
+//! What was given back, by day: on the day of the refund, once, under the link of the sale.
+
+use chrono::{DateTime, NaiveDate, TimeZone, Utc};
+use domain::attribution::AttributionModel;
+use domain::commission::CommissionType;
+use reqwest::StatusCode;
+use runtime::clock::Clock;
+use serde_json::json;
+use storage::refund_rollups::{self, RefundDay, RefundSums};
+use storage::rollups;
+use test_harness::{
+    Program, Stack, Streams, noon, percentage,
+    recomputation::{kept, recomputed},
+};
+
+fn on(day: u32) -> DateTime<Utc> {
+    Utc.with_ymd_and_hms(2026, 3, day, 9, 0, 0).unwrap()
+}
+
+/// By day, what was refunded and what was taken from commissions.
+async fn given_back(stack: &Stack, program: &Program) -> Vec<(NaiveDate, i64, i64)> {
+    let mut connection = stack.pool().acquire().await.unwrap();
+    let (first, last) = (on(1).date_naive(), on(31).date_naive());
+    let days = refund_rollups::refund_days(&mut connection, program.program_id, first, last)
+        .await
+        .unwrap();
+    let figures = |RefundDay { day, sums, .. }: RefundDay| (day, sums.refunded_cents, sums.deducted_cents);
+    days.into_iter().map(figures).collect()
+}
+
+async fn refund(stack: &Stack, program: &Program, transaction_id: &str, cents: i64) {
+    let body = json!({ "transaction_id": transaction_id, "refund_amount_cents": cents });
+    let answer = stack.refund(program, body).await;
+    assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+}
+
+/// A program that sold for 10 dollars on 3 March, of which Ada earned two.
+async fn sold_on_the_third() -> (Stack, Program) {
+    let stack = Stack::start_with(Clock::manual(noon())).await;
+    let program = stack.program().await;
+    stack.customer(&program, &program.ada.code, "user-1").await;
+    stack.clock.set(on(3));
+    let sale = json!({ "transaction_id": "t1", "amount_cents": 1_000, "customer_key": "user-1" });
+    stack.sold(&program, sale).await;
+    (stack, program)
+}
+
+#[tokio::test]
+async fn a_refund_counts_once_on_its_own_day_and_leaves_the_day_of_the_sale_as_it_was() {
+    let (stack, program) = sold_on_the_third().await;
+    let before = kept(&stack).await;
+    stack.clock.set(on(5));
+    refund(&stack, &program, "t1", 250).await;
+    stack.clock.set(on(7));
+    refund(&stack, &program, "t1", 5_000).await;
+    let days = [(on(5).date_naive(), 250, 50), (on(7).date_naive(), 750, 150)];
+    assert_eq!(given_back(&stack, &program).await, days);
+    Streams::of(&stack).await.replay(&stack).await;
+    assert_eq!(given_back(&stack, &program).await, days, "redelivered");
+    let after = kept(&stack).await;
+    assert_eq!((&after.programs, &after.links), (&before.programs, &before.links));
+    let of_link: i64 = after
+        .link_refunds
+        .iter()
+        .filter(|((link, ..), _)| *link == program.ada.link.get())
+        .map(|(_, sums)| sums.refunded_cents)
+        .sum();
+    assert_eq!(of_link, 1_000);
+    assert_eq!(after, recomputed(&stack).await);
+    rollups::rebuild(stack.pool(), program.program_id).await.unwrap();
+    assert_eq!(kept(&stack).await, after, "rebuilt");
+    stack.verify().await;
+}
+
+#[tokio::test]
+async fn what_was_given_back_survives_a_fold_and_days_that_were_damaged_are_found_and_rebuilt() {
+    let (stack, program) = sold_on_the_third().await;
+    refund(&stack, &program, "t1", 300).await;
+    let before = given_back(&stack, &program).await;
+    stack.reaches("refund_deltas", 0).await;
+    assert_eq!(stack.count("program_refund_days").await, 1);
+    assert_eq!(stack.count("link_refund_days").await, 1);
+    assert_eq!(given_back(&stack, &program).await, before);
+    stack.verify().await;
+    stack
+        .execute("UPDATE program_refund_days SET deducted_cents = deducted_cents + 1")
+        .await;
+    let violations = storage::verify::violations(stack.pool()).await.unwrap();
+    let broken: Vec<_> = violations.iter().map(|violation| violation.invariant).collect();
+    assert_eq!(
+        broken,
+        ["what a program gave back on a day is what its refunds add up to"]
+    );
+    rollups::rebuild(stack.pool(), program.program_id).await.unwrap();
+    assert_eq!(given_back(&stack, &program).await, before);
+    stack.verify().await;
+}
+
+/// An earlier sale that comes late takes the one-time commission, and what a refund took from the first one leaves its day.
+#[tokio::test]
+async fn what_was_taken_from_a_commission_that_is_superseded_counts_no_more() {
+    let stack = Stack::start_with(Clock::manual(noon())).await;
+    let (model, kind) = (AttributionModel::LastClick, CommissionType::CpsOneTime);
+    let program = stack.program_with(model, kind, percentage(2_000)).await;
+    stack.customer(&program, &program.ada.code, "user-1").await;
+    let sell = async |transaction_id: &str| {
+        let sale =
+            json!({ "transaction_id": transaction_id, "amount_cents": 1_000, "customer_key": "user-1" });
+        stack.sold(&program, sale).await;
+    };
+    stack.clock.set(on(5));
+    sell("later").await;
+    stack.clock.set(on(6));
+    refund(&stack, &program, "later", 500).await;
+    assert_eq!(
+        given_back(&stack, &program).await,
+        [(on(6).date_naive(), 500, 100)]
+    );
+    stack.clock.set(on(3));
+    sell("earlier").await;
+    let given_back = given_back(&stack, &program).await;
+    assert_eq!(given_back, [(on(6).date_naive(), 500, 0)]);
+    let kept = kept(&stack).await;
+    let nothing = RefundSums::default();
+    assert!(kept.program_refunds.values().all(|sums| *sums != nothing));
+    stack.verify().await;
+}
