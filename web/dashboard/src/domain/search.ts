@@ -1,11 +1,12 @@
 /** Search in a short list that is there as a whole. Pure. */
 
 export interface Entry {
-  /** `Page`, `Program`, `Partner`. */
+  /** `Page`, `Program`, `Partner`; '' where all are of one kind. */
   kind: string;
   text: string;
   /** Also found by it, such as an e-mail address. */
   about?: string | undefined;
+  /** Where it leads, or its id. */
   href: string;
 }
 

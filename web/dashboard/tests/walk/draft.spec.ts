@@ -14,6 +14,13 @@ async function api(page: Page, method: string, path: string, body?: object) {
   );
 }
 
+/** Programs that a walk has made: the other walks begin with the demo. */
+const ids: number[] = [];
+
+test.afterEach(async ({ page }) => {
+  for (const id of ids.splice(0)) await api(page, 'DELETE', `/${id}`);
+});
+
 const panel = (page: Page) => page.getByRole('region', { name: 'This program is a draft' });
 
 for (const viewport of [{ width: 1280, height: 860 }, { width: 390, height: 844 }]) {
@@ -24,6 +31,7 @@ for (const viewport of [{ width: 1280, height: 860 }, { width: 390, height: 844 
     await signIn(page, OWNER);
     await settled(page);
     const { id } = await api(page, 'POST', '', { name: `Draft ${viewport.width}`, currency: 'USD' });
+    ids.push(id);
     await page.goto(`/app/programs/${id}`);
     await settled(page);
     await expect(panel(page).getByRole('status')).toHaveText('0 of 5 steps are done.');
@@ -53,8 +61,6 @@ for (const viewport of [{ width: 1280, height: 860 }, { width: 390, height: 844 
     await expect(panel(page)).toHaveCount(0);
     await expect(page.getByRole('heading', { level: 1 })).toBeFocused();
     expect((await api(page, 'GET', `/${id}`)).status).toBe('live');
-    // The other walks begin with the demo.
-    await api(page, 'DELETE', `/${id}`);
     expect(heard).toEqual([]);
   });
 }

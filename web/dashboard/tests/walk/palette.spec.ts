@@ -11,6 +11,8 @@ async function open(page: Page, who: typeof OWNER | typeof PARTNER = OWNER) {
   const heard = complaints(page);
   await signIn(page, who);
   await settled(page);
+  if (who === OWNER) await page.goto(`/app/programs/${program()}`);
+  await settled(page);
   return heard;
 }
 
