@@ -47,10 +47,10 @@ test('the whole link is copied and shared, by keyboard alone', async ({ page, co
     Object.assign(navigator, { share: async (given: object) => Object.assign(window, { shared: given }) });
   });
   const heard = await open(page);
-  const box = page.getByLabel('Page to lead to');
+  const box = page.getByLabel('Page to link to');
   await box.focus();
   await page.keyboard.type('not a website');
-  await expect(page.getByText('This is no address of a website.')).toBeVisible();
+  await expect(page.getByText('This is not a website address.')).toBeVisible();
   await box.fill('https://shop.example/shoes?size=9');
   await page.keyboard.press('Tab');
   const link = await page.locator('code').innerText();

@@ -54,14 +54,14 @@ test('a page number that is too large says so', async ({ page }) => {
 
 test('choosing all says what it chose, also nothing', async ({ page }) => {
   await open(page, `/app/programs/${program()}/commissions?status=paid`);
-  await page.getByRole('button', { name: 'Choose all on this page' }).click();
+  await page.getByRole('button', { name: 'Select all on this page' }).click();
   await expect(page.getByText('No commission on this page waits for approval.')).toBeVisible();
   await page.getByLabel('Status').selectOption('pending');
   await settled(page);
-  await page.getByRole('button', { name: 'Choose all on this page' }).click();
-  await expect(page.getByText(/\d+ commissions? chosen/)).toBeVisible();
+  await page.getByRole('button', { name: 'Select all on this page' }).click();
+  await expect(page.getByText(/\d+ commissions? selected/)).toBeVisible();
   await page.getByLabel('Status').selectOption('');
-  await expect(page.getByText(/\d+ commissions? chosen/)).toHaveCount(0);
+  await expect(page.getByText(/\d+ commissions? selected/)).toHaveCount(0);
 });
 
 test('pages of the workspace keep the program when they are reloaded', async ({ page }) => {
