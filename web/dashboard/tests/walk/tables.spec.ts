@@ -122,3 +122,17 @@ test('days are chosen by name', async ({ page }) => {
   await settled(page);
   await expect(page.getByRole('button', { name: 'Last month' })).toHaveAttribute('aria-pressed', 'true');
 });
+
+test('long codes of links leave the buttons in sight', async ({ page }) => {
+  await open(page, `/app/programs/${program()}/partners`);
+  await page.route('**/referral-links?**', async (route) => {
+    const answer = await (await route.fetch()).json();
+    for (const link of answer.data.slice(0, 1)) link.short_code = 'summer-sale-of-the-newsletter-2026';
+    await route.fulfill({ json: answer });
+  });
+  await page.getByRole('link', { name: 'Referral links' }).click();
+  await settled(page);
+  await expect(page.getByText('summer-sale-of-the-newsletter-2026').first()).toBeVisible();
+  const table = page.getByRole('region', { name: 'Table: Referral links' });
+  expect(await table.evaluate((box) => box.scrollWidth - box.clientWidth)).toBe(0);
+});
