@@ -2,3 +2,13 @@
 export function linkAddress(domain: string | null | undefined, shortCode: string): string {
   return `https://${domain ?? 'your-site.example'}/?aff=${encodeURIComponent(shortCode)}`;
 }
+
+/** A page of the shop with the partner's code in its address; `undefined` if the text is no address of a website. */
+export function deepLink(page: string, shortCode: string): string | undefined {
+  const text = page.trim();
+  const full = /^[a-z]+:\/\//i.test(text) ? text : `https://${text}`;
+  const address = URL.canParse(full) ? new URL(full) : undefined;
+  if (!address || !/^https?:$/.test(address.protocol) || !/.\../.test(address.hostname)) return undefined;
+  address.searchParams.set('aff', shortCode);
+  return address.href;
+}

@@ -45,6 +45,16 @@ export const COMMISSION_TYPES: Record<string, string> = {
   cps_one_time: 'First payment only',
 };
 
+/** As filters offer them. */
+export const COMMISSION_STATUSES = [
+  ['', 'All'],
+  ['pending', 'Pending'],
+  ['approved', 'Approved'],
+  ['paid', 'Paid'],
+  ['refunded', 'Refunded in part'],
+  ['reversed', 'Reversed'],
+] as const;
+
 /** `1 partner`, `2 partners`. */
 export function counted(number: number, one: string, many = `${one}s`): string {
   return `${number.toLocaleString('en')} ${number === 1 ? one : many}`;

@@ -59,6 +59,7 @@ export function partnerMenu(): Group[] {
     {
       title: '',
       items: [
+        item('partnerHome', 'overview', 'Home'),
         item('partnerPrograms', 'programs', 'Programs'),
         item('partnerLinks', 'links', 'Referral links'),
         item('partnerClicks', 'events', 'Clicks'),

@@ -32,6 +32,7 @@ export const PAGES: Partial<Record<RouteName, () => Promise<{ default: Page }>>>
   members: () => import('./Members.svelte'),
   auditLog: () => import('./AuditLog.svelte'),
   account: () => import('./Account.svelte'),
+  partnerHome: () => import('./partner/home/Home.svelte'),
   partnerPrograms: () => import('./partner/Programs.svelte'),
   partnerLinks: () => import('./partner/Links.svelte'),
   partnerClicks: () => import('./partner/Clicks.svelte'),

@@ -27,7 +27,8 @@ export const ROUTES = {
   account: '/app/account',
   /** Confirmation of a command line's login. Its code is behind the `#`. */
   connect: '/app/connect',
-  partnerPrograms: '/app/partner',
+  partnerHome: '/app/partner',
+  partnerPrograms: '/app/partner/programs',
   partnerLinks: '/app/partner/links',
   partnerClicks: '/app/partner/clicks',
   partnerCommissions: '/app/partner/commissions',

@@ -61,10 +61,10 @@ test('a partner is invited by e-mail, accepts, and replaces a forgotten password
   await judge(page, 'a new password');
   await page.screenshot({ path: `${pictures}/password-reset.png` });
   await page.getByLabel('New password', { exact: true }).fill(NEW_PASSWORD);
-  await page.getByLabel('New password again').fill('something else entirely');
+  await page.getByLabel('Repeat the new password').fill('something else entirely');
   await page.getByRole('button', { name: 'Replace the password' }).click();
   await expect(page.getByRole('alert')).toHaveText('The passwords are not the same.');
-  await page.getByLabel('New password again').fill(NEW_PASSWORD);
+  await page.getByLabel('Repeat the new password').fill(NEW_PASSWORD);
   await page.getByRole('button', { name: 'Replace the password' }).click();
   await expect(page.getByText('Your password has been replaced')).toBeVisible();
   await judge(page, 'a replaced password');

@@ -48,7 +48,7 @@ test('the keyboard gets everywhere, and pages say that they have changed', async
 
 test('a partner has pages of their own, and no others', async ({ page }) => {
   await signIn(page, PARTNER);
-  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Your programs');
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Home');
   await page.goto(`/app/programs/${program()}/commissions`);
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('Page not found');
 });

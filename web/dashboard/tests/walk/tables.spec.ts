@@ -54,14 +54,14 @@ test('a page number that is too large says so', async ({ page }) => {
 
 test('choosing all says what it chose, also nothing', async ({ page }) => {
   await open(page, `/app/programs/${program()}/commissions?status=paid`);
-  await page.getByRole('button', { name: 'Choose all on this page' }).click();
+  await page.getByRole('button', { name: 'Select all on this page' }).click();
   await expect(page.getByText('No commission on this page waits for approval.')).toBeVisible();
   await page.getByLabel('Status').selectOption('pending');
   await settled(page);
-  await page.getByRole('button', { name: 'Choose all on this page' }).click();
-  await expect(page.getByText(/\d+ commissions? chosen/)).toBeVisible();
+  await page.getByRole('button', { name: 'Select all on this page' }).click();
+  await expect(page.getByText(/\d+ commissions? selected/)).toBeVisible();
   await page.getByLabel('Status').selectOption('');
-  await expect(page.getByText(/\d+ commissions? chosen/)).toHaveCount(0);
+  await expect(page.getByText(/\d+ commissions? selected/)).toHaveCount(0);
 });
 
 test('pages of the workspace keep the program when they are reloaded', async ({ page }) => {
@@ -121,4 +121,18 @@ test('days are chosen by name', async ({ page }) => {
   await page.reload();
   await settled(page);
   await expect(page.getByRole('button', { name: 'Last month' })).toHaveAttribute('aria-pressed', 'true');
+});
+
+test('long codes of links leave the buttons in sight', async ({ page }) => {
+  await open(page, `/app/programs/${program()}/partners`);
+  await page.route('**/referral-links?**', async (route) => {
+    const answer = await (await route.fetch()).json();
+    for (const link of answer.data.slice(0, 1)) link.short_code = 'summer-sale-of-the-newsletter-2026';
+    await route.fulfill({ json: answer });
+  });
+  await page.getByRole('link', { name: 'Referral links' }).click();
+  await settled(page);
+  await expect(page.getByText('summer-sale-of-the-newsletter-2026').first()).toBeVisible();
+  const table = page.getByRole('region', { name: 'Table: Referral links' });
+  expect(await table.evaluate((box) => box.scrollWidth - box.clientWidth)).toBe(0);
 });

@@ -1,0 +1,114 @@
+/** A member is invited with presets of rights for programs that are found by name; by keyboard alone. */
+import { expect, test, type Page } from '@playwright/test';
+import { OWNER, complaints, fits, judge, pictures, prepare, program, settled, signIn } from './stage';
+
+const PROGRAMS = '/api/advertiser/affiliate-programs';
+const SEES = ['program:list', 'program:read', 'tracking:list', 'tracking:read'];
+
+/** Programs that a walk has made. */
+const ids: string[] = [];
+
+async function api(page: Page, method: string, path: string, body?: object) {
+  return page.evaluate(
+    async ([method, path, body]) => {
+      const headers = { Authorization: `Bearer ${sessionStorage.getItem('session')}`, 'Content-Type': 'application/json' };
+      return (await (await fetch(path, { method, headers, body })).json()).data;
+    },
+    [method, path, body ? JSON.stringify(body) : null] as const,
+  );
+}
+
+async function open(page: Page) {
+  await prepare(page.context());
+  const heard = complaints(page);
+  await signIn(page, OWNER);
+  await settled(page);
+  for (const name of ['Berlin', 'Bern']) ids.push(String((await api(page, 'POST', PROGRAMS, { name, currency: 'EUR' })).id));
+  await page.goto('/app/members');
+  await settled(page);
+  return heard;
+}
+
+// The other walks begin with the demo.
+test.afterEach(async ({ page }) => {
+  for (const id of ids.splice(0)) await api(page, 'DELETE', `${PROGRAMS}/${id}`);
+});
+
+for (const viewport of [{ width: 1280, height: 860 }, { width: 390, height: 844 }]) {
+  test(`a member is invited with a preset for each program, ${viewport.width} px`, async ({ page }) => {
+    await page.setViewportSize(viewport);
+    const heard = await open(page);
+    await page.getByRole('button', { name: 'Invite a member' }).focus();
+    await page.keyboard.press('Enter');
+    const dialog = page.getByRole('dialog', { name: 'Invite a member' });
+    const email = `rights-${Date.now()}@demo.example`;
+    await expect(dialog.getByLabel('E-mail address')).toBeFocused();
+    await page.keyboard.type(email);
+    await expect(dialog.getByText('a member sees only the programs that are added here')).toBeVisible();
+    const search = dialog.getByRole('combobox', { name: 'Add a program' });
+    await search.focus();
+    await page.keyboard.type('ber');
+    const results = dialog.getByRole('listbox', { name: 'Results' }).getByRole('option');
+    await expect(results).toHaveText([/Ber/, /Ber/]);
+    await judge(page, 'programs found by name');
+    await page.screenshot({ path: `${pictures}/member-search-${viewport.width}.png` });
+    // The first Escape closes the results, not the dialog.
+    await page.keyboard.press('Escape');
+    await expect(results).toHaveCount(0);
+    await expect(dialog).toBeVisible();
+    await search.fill('berlin');
+    await page.keyboard.press('Enter');
+    await expect(dialog.getByLabel('Berlin', { exact: true })).toHaveValue('analyst');
+    await search.fill('bern');
+    await results.click();
+    await dialog.getByLabel('Berlin', { exact: true }).selectOption('finance');
+    await dialog.getByLabel('Bern', { exact: true }).selectOption('custom');
+    await dialog.getByRole('group', { name: 'Rights in Bern' }).getByLabel('See events').uncheck();
+    await judge(page, 'rights of a new member');
+    await fits(page, 'rights of a new member');
+    await page.screenshot({ path: `${pictures}/member-rights-${viewport.width}.png` });
+    const sent = page.waitForResponse((response) => response.url().endsWith('/invitations') && response.request().method() === 'POST');
+    await dialog.getByRole('button', { name: 'Invite' }).click();
+    const answer = await sent;
+    expect(answer.status()).toBe(201);
+    const [berlin = '', bern = ''] = ids;
+    const { permissions } = answer.request().postDataJSON();
+    expect(Object.keys(permissions).sort()).toEqual([...ids].sort());
+    expect([...permissions[berlin]].sort()).toEqual([...SEES, 'program:pay_out'].sort());
+    expect([...permissions[bern]].sort()).toEqual(SEES.filter((right) => right !== 'tracking:list').sort());
+    await page.reload();
+    await settled(page);
+    await expect(page.getByRole('row', { name: email })).toBeVisible();
+    expect(heard).toEqual([]);
+  });
+}
+
+test('what a member may do is shown in few words, and changed', async ({ page }) => {
+  await open(page);
+  const [berlin = '', bern = ''] = ids;
+  await page.route('**/api/advertiser/members?**', async (route) => {
+    const answer = await (await route.fetch()).json();
+    const [owner] = answer.data;
+    const member = { ...owner, id: 4_711, user_id: 4_711, name: 'Mo', email: 'mo@demo.example', role: 'member' };
+    answer.data = [owner, { ...member, permissions: { [program()]: SEES, [berlin]: SEES, [bern]: ['program:list'] } }];
+    await route.fulfill({ json: answer });
+  });
+  let changed: { permissions?: object } = {};
+  await page.route('**/api/advertiser/members/4711', (route) => {
+    changed = route.request().postDataJSON();
+    return route.fulfill({ json: { data: {} } });
+  });
+  await page.reload();
+  await settled(page);
+  await expect(page.getByRole('row', { name: /^Mo / })).toContainText('Analyst in 2 programs, Some rights in 1 program');
+  await judge(page, 'members and their rights');
+  await page.getByRole('button', { name: 'Change Mo' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Change Mo' });
+  await expect(dialog.getByRole('list', { name: 'Programs of this member' }).getByRole('listitem')).toHaveCount(3);
+  await dialog.getByRole('button', { name: 'Remove Berlin' }).click();
+  await expect(dialog.getByRole('combobox', { name: 'Add a program' })).toBeFocused();
+  await dialog.getByLabel('Bern', { exact: true }).selectOption('analyst');
+  await dialog.getByRole('button', { name: 'Change', exact: true }).click();
+  await expect(page.getByText('The member has been changed.')).toBeVisible();
+  expect(changed.permissions).toEqual({ [program()]: SEES, [bern]: SEES });
+});

@@ -1,0 +1,133 @@
+/** Ctrl K opens pages, programs and partners by name; by keyboard alone. */
+import { expect, test, type Page } from '@playwright/test';
+import { OWNER, PARTNER, complaints, fits, judge, pictures, prepare, program, settled, signIn } from './stage';
+import { listen } from './wire';
+
+const box = (page: Page) => page.getByRole('combobox', { name: 'Page, program or partner' });
+const options = (page: Page) => page.getByRole('listbox', { name: 'Results' }).getByRole('option');
+
+async function open(page: Page, who: typeof OWNER | typeof PARTNER = OWNER) {
+  await prepare(page.context());
+  const heard = complaints(page);
+  await signIn(page, who);
+  await settled(page);
+  if (who === OWNER) await page.goto(`/app/programs/${program()}`);
+  await settled(page);
+  return heard;
+}
+
+/** What a screen reader is told to be on. */
+async function active(page: Page): Promise<string> {
+  const id = await box(page).getAttribute('aria-activedescendant');
+  const option = page.locator(`[id="${id}"]`);
+  await expect(option).toHaveAttribute('aria-selected', 'true');
+  await expect(option).toBeInViewport();
+  return option.innerText();
+}
+
+test('a page is opened by its name, and Escape gives the focus back', async ({ page }) => {
+  const heard = await open(page);
+  const link = page.getByRole('link', { name: 'Events' }).first();
+  await link.focus();
+  await page.keyboard.press('Control+k');
+  await expect(box(page)).toBeFocused();
+  await expect(box(page)).toHaveAttribute('aria-expanded', 'true');
+  await judge(page, 'the palette');
+  await page.screenshot({ path: `${pictures}/palette.png` });
+  await page.keyboard.press('Escape');
+  await expect(page.getByRole('dialog')).toHaveCount(0);
+  await expect(link).toBeFocused();
+
+  await page.keyboard.press('Meta+k');
+  await box(page).pressSequentially('commiss');
+  await expect(options(page)).toHaveCount(1);
+  expect(await active(page)).toContain('Commissions');
+  await page.keyboard.press('Enter');
+  await expect(page).toHaveURL(`/app/programs/${program()}/commissions`);
+  await expect(page.getByRole('heading', { level: 1, name: 'Commissions' })).toBeFocused();
+  expect(heard).toEqual([]);
+});
+
+test('arrows go around the results', async ({ page }) => {
+  await open(page);
+  await page.getByRole('button', { name: 'Go to' }).click();
+  await expect(box(page)).toBeFocused();
+  const count = await options(page).count();
+  expect(count).toBeGreaterThan(3);
+  const first = await active(page);
+  await page.keyboard.press('ArrowUp');
+  const last = await active(page);
+  expect(last).not.toBe(first);
+  await page.keyboard.press('ArrowDown');
+  expect(await active(page)).toBe(first);
+  for (let step = 0; step < count - 1; step += 1) await page.keyboard.press('ArrowDown');
+  expect(await active(page)).toBe(last);
+  await page.keyboard.type('nothing is called so');
+  await expect(page.getByRole('dialog').getByRole('status')).toContainText('Nothing found');
+  await expect(box(page)).toHaveAttribute('aria-expanded', 'false');
+  await judge(page, 'the palette without a result');
+  await page.keyboard.press('Enter');
+  await expect(box(page)).toBeFocused();
+});
+
+test('partners and programs are found; their page opens', async ({ page }) => {
+  await open(page);
+  await page.keyboard.press('Control+k');
+  await box(page).fill('partner ada');
+  await expect(options(page)).toHaveCount(1);
+  await page.keyboard.press('Enter');
+  await settled(page);
+  await expect(page).toHaveURL(new RegExp(`/programs/${program()}/partners/\\d+$`));
+  await page.keyboard.press('Control+k');
+  await box(page).fill('program demo');
+  await options(page).first().click();
+  await settled(page);
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Overview');
+});
+
+test('a half-filled form is asked about before the palette leaves it', async ({ page }) => {
+  await open(page);
+  await page.goto(`/app/programs/${program()}/settings`);
+  await settled(page);
+  await page.getByLabel('Description').fill('Half');
+  await page.keyboard.press('Control+k');
+  await box(page).fill('events');
+  await page.keyboard.press('Enter');
+  const question = page.getByRole('dialog', { name: 'Discard your changes?' });
+  await expect(question).toBeVisible();
+  // Another dialog waits: the palette does not cover it.
+  await page.keyboard.press('Control+k');
+  await expect(box(page)).toHaveCount(0);
+  await question.getByRole('button', { name: 'Keep editing' }).click();
+  await expect(page.getByLabel('Description')).toHaveValue('Half');
+});
+
+test('its code is loaded when it is first opened', async ({ page }) => {
+  await open(page);
+  const asked = await listen(page);
+  await page.goto(`/app/programs/${program()}`);
+  await settled(page);
+  expect(asked.filter(({ url }) => /Palette/.test(url))).toEqual([]);
+  await page.route('**/Palette*.js', (route) => route.abort(), { times: 1 });
+  await page.keyboard.press('Control+k');
+  await expect(page.getByText('The search could not be loaded.')).toBeVisible();
+  await page.reload();
+  await settled(page);
+  await page.keyboard.press('Control+k');
+  await expect(box(page)).toBeFocused();
+  await expect.poll(() => asked.filter(({ url }) => /Palette.*\.js$/.test(url)).length).toBe(1);
+});
+
+test('a partner has their own pages there, on a phone too', async ({ page }) => {
+  await page.setViewportSize({ width: 390, height: 844 });
+  await open(page, PARTNER);
+  await page.getByRole('button', { name: 'Menu' }).click();
+  await page.getByRole('button', { name: 'Go to' }).click();
+  await expect(options(page).filter({ hasText: 'Members' })).toHaveCount(0);
+  await box(page).fill('clicks');
+  await judge(page, 'the palette on a phone');
+  await fits(page, 'the palette on a phone');
+  await page.screenshot({ path: `${pictures}/palette-phone.png` });
+  await options(page).first().click();
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Clicks');
+});

@@ -1,0 +1,154 @@
+/** A partner's first page: the link to share, what they are owed and when, the last 30 days, payouts. */
+import { expect, test, type Page } from '@playwright/test';
+import { PARTNER, complaints, judge, pictures, prepare, settled, signIn, tooWide } from './stage';
+
+const DAY_MS = 86_400_000;
+const at = (days: number) => new Date(Date.now() + days * DAY_MS).toISOString();
+const dateOf = (days: number) =>
+  new Intl.DateTimeFormat('en', { timeZone: 'UTC', day: 'numeric', month: 'short', year: 'numeric' }).format(new Date(at(days)));
+
+async function open(page: Page) {
+  await prepare(page.context());
+  const heard = complaints(page);
+  await signIn(page, PARTNER);
+  await settled(page);
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Home');
+  return heard;
+}
+
+/** Answers of the service, with other rows in them. */
+async function stub(page: Page, list: string, rows: object[]) {
+  await page.route(`**/api/partner/${list}?**`, (route) =>
+    route.fulfill({ json: { data: rows, meta: { pagination: { page: 1, pageSize: 100, pageCount: 1, total: rows.length } } } }),
+  );
+}
+
+const commission = (id: number, given: object) => ({
+  id,
+  program_id: 1,
+  program_name: 'Shop',
+  amount_cents: 1_000,
+  adjusted_cents: 0,
+  deducted_cents: 0,
+  payable_cents: 1_000,
+  currency: 'USD',
+  status: 'pending',
+  note: null,
+  hold_until: at(10),
+  approved_at: null,
+  paid_at: null,
+  createdAt: at(0),
+  ...given,
+});
+
+test('the whole link is copied and shared, by keyboard alone', async ({ page, context }) => {
+  await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+  await context.addInitScript(() => {
+    Object.assign(navigator, { share: async (given: object) => Object.assign(window, { shared: given }) });
+  });
+  const heard = await open(page);
+  const box = page.getByLabel('Page to link to');
+  await box.focus();
+  await page.keyboard.type('not a website');
+  await expect(page.getByText('This is not a website address.')).toBeVisible();
+  await box.fill('https://shop.example/shoes?size=9');
+  await page.keyboard.press('Tab');
+  const link = await page.locator('code').innerText();
+  expect(link).toMatch(/^https:\/\/shop\.example\/shoes\?size=9&aff=\w+$/);
+  await page.getByRole('button', { name: 'Copy your link' }).focus();
+  await page.keyboard.press('Enter');
+  await expect(page.getByText('Your link copied.')).toBeVisible();
+  expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(link);
+  await page.keyboard.press('Tab');
+  await page.keyboard.press('Enter');
+  expect(await page.evaluate(() => (window as unknown as { shared: { url: string } }).shared.url)).toBe(link);
+  await page.getByText('QR code').focus();
+  await page.keyboard.press('Enter');
+  await expect(page.getByRole('img', { name: 'QR code of your link' })).toBeVisible();
+  await judge(page, 'a partner’s link');
+  await page.screenshot({ path: `${pictures}/partner-home-link.png`, fullPage: true });
+  await page.reload();
+  await settled(page);
+  await expect(box).toHaveValue('https://shop.example/shoes?size=9');
+  // The list of links leads to the same page.
+  await page.getByRole('link', { name: 'All links' }).click();
+  await settled(page);
+  await expect(page.getByText(link.replace('https://', ''))).toBeVisible();
+  expect(heard).toEqual([]);
+});
+
+test('what was earned in 30 days is what the list of commissions has', async ({ page }) => {
+  await open(page);
+  const figures = page.getByRole('region', { name: 'The last 30 days' });
+  await expect(figures.getByRole('img', { name: /Earned/ })).toBeVisible();
+  const [first = 0, days = 0] = await page.evaluate(async () => {
+    const headers = { Authorization: `Bearer ${sessionStorage.getItem('session')}` };
+    let cents = 0;
+    const found = new Set<string>();
+    const from = new Date(Date.now() - 29 * 86_400_000).toISOString().slice(0, 10);
+    for (let page = 1, pages = 1; page <= pages; page += 1) {
+      const answer = await (await fetch(`/api/partner/commissions?page=${page}&pageSize=50`, { headers })).json();
+      pages = answer.meta.pagination.pageCount;
+      for (const one of answer.data) {
+        if (one.createdAt.slice(0, 10) < from || one.currency !== 'USD') continue;
+        cents += one.payable_cents;
+        found.add(one.createdAt.slice(0, 10));
+      }
+    }
+    return [cents, found.size];
+  });
+  const dollars = new Intl.NumberFormat('en', { style: 'currency', currency: 'USD' }).format(first / 100);
+  await expect(figures.getByText(`: ${dollars}`)).toBeVisible();
+  await figures.getByText('Show as a table').click();
+  await expect(figures.getByRole('row').filter({ hasNotText: '$0.00' }).filter({ hasText: '$' })).toHaveCount(days);
+  await figures.getByRole('button', { name: 'Clicks' }).click();
+  await expect(page).toHaveURL(/show=Clicks$/);
+  await settled(page);
+  await expect(figures.getByRole('img', { name: /^Clicks/ })).toBeVisible();
+  await judge(page, 'a partner’s clicks by day');
+});
+
+for (const viewport of [{ width: 1280, height: 860 }, { width: 390, height: 844 }]) {
+  test(`what is owed, when it becomes payable, and what was paid, ${viewport.width} px`, async ({ page }) => {
+    await page.setViewportSize(viewport);
+    await stub(page, 'commissions', [
+      commission(1, { hold_until: at(10) }),
+      commission(2, { hold_until: at(10), payable_cents: 250 }),
+      commission(3, { hold_until: at(40), currency: 'JPY', payable_cents: 987_654_321 }),
+      commission(4, { hold_until: at(-1), payable_cents: 700 }),
+      commission(5, { status: 'paid', paid_at: '2026-01-04T10:00:00Z', approved_at: at(-60), payable_cents: 1_100 }),
+      commission(6, { status: 'paid', paid_at: '2026-01-04T10:00:00Z', approved_at: at(-60), payable_cents: 900 }),
+    ]);
+    const balance = { partner_program_id: 1, program_id: 1, program_name: 'Shop', balance_cents: 0 };
+    await stub(page, 'balances', [
+      { ...balance, currency: 'USD', pending_cents: 1_950, approved_cents: 0, paid_cents: 2_000, debt_cents: 500 },
+      { ...balance, currency: 'JPY', pending_cents: 987_654_321, approved_cents: 987_654_321, paid_cents: 0, debt_cents: 0 },
+    ]);
+    const heard = await open(page);
+    const owed = page.getByRole('region', { name: 'What you are owed' });
+    await expect(owed).toContainText('$19.50');
+    await expect(owed).toContainText('¥987,654,321');
+    await expect(owed).toContainText('$5.00 will be held back from your next payouts');
+    await expect(owed.getByRole('list', { name: 'Becomes payable' }).getByRole('listitem')).toHaveText([
+      /When the advertiser approves it\s*\$7\.00/,
+      new RegExp(`${dateOf(10)}\\s*\\$12\\.50`),
+      new RegExp(`${dateOf(40)}\\s*¥987,654,321`),
+    ]);
+    const paid = page.getByRole('region', { name: 'Latest payouts' });
+    await expect(paid.getByRole('row')).toHaveCount(2);
+    await expect(paid.getByRole('row').last()).toContainText('$20.00');
+    await judge(page, 'a partner’s home');
+    expect(await tooWide(page), 'a partner’s home').toEqual([]);
+    await page.screenshot({ path: `${pictures}/partner-home-${viewport.width}.png`, fullPage: true });
+    expect(heard).toEqual([]);
+  });
+}
+
+test('a partner who has nothing yet is told what comes', async ({ page }) => {
+  for (const list of ['commissions', 'balances', 'referral-links']) await stub(page, list, []);
+  await open(page);
+  await expect(page.getByText('No links yet')).toBeVisible();
+  await expect(page.getByText('Nothing earned yet')).toBeVisible();
+  await expect(page.getByText('No payouts yet')).toBeVisible();
+  await judge(page, 'an empty home');
+});
