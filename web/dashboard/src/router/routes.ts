@@ -96,7 +96,15 @@ export function safeNext(next: string | null): string | undefined {
   return next && match(next.split(/[?#]/)[0] ?? '') && !next.startsWith('//') ? next : undefined;
 }
 
-/** A page number of an address; the first by default. */
-export function pageOf(text: string | null): number {
-  return text && /^[1-9]\d{0,8}$/.test(text) ? Number(text) : 1;
+/** Which page a list is asked for: of its entries up to one, so that what is added meanwhile shifts nothing. */
+export interface PageOf {
+  page: number;
+  upTo?: number;
+}
+
+/** A page in an address, `3` or `3-1234`: the third, of the entries up to 1234. The first by default. */
+export function pageOf(text: string): PageOf {
+  const [, page, upTo] = /^([1-9]\d{0,8})(?:-([1-9]\d{0,15}))?$/.exec(text) ?? [];
+  if (!page) return { page: 1 };
+  return upTo ? { page: Number(page), upTo: Number(upTo) } : { page: Number(page) };
 }

@@ -1,11 +1,14 @@
 /** What a table shows, in the page's address: reloading keeps it, Back undoes each change. */
 import { place, setQuery } from './location.svelte';
-import { pageOf } from './routes';
+import { pageOf, type PageOf } from './routes';
+
+/** Shows another page, of the entries up to one. */
+export type Turn = (page: number, upTo?: number | null) => void;
 
 export class TableState<Filter extends string = never> {
   readonly #filters: readonly Filter[];
   readonly #pageName: string;
-  readonly #page = $derived.by(() => pageOf(place.query.get(this.#pageName)));
+  readonly #at = $derived.by(() => place.query.get(this.#pageName) ?? '');
   // Text, so that changes of other tables in the address change nothing here.
   readonly #texts = $derived.by(() => JSON.stringify(this.#filters.map((name) => place.query.get(name) ?? '')));
 
@@ -15,13 +18,15 @@ export class TableState<Filter extends string = never> {
     this.#pageName = pageName;
   }
 
-  get page(): number {
-    return this.#page;
+  get at(): PageOf {
+    return pageOf(this.#at);
   }
 
-  set page(to: number) {
-    setQuery({ [this.#pageName]: to > 1 ? String(to) : undefined }, true);
-  }
+  /** The first page shows what is new. */
+  readonly turn: Turn = (page, upTo) => {
+    const at = upTo ? `${page}-${upTo}` : String(page);
+    setQuery({ [this.#pageName]: page > 1 ? at : undefined }, true);
+  };
 
   get(filter: Filter): string {
     const texts = JSON.parse(this.#texts) as string[];

@@ -19,9 +19,12 @@ test('what is no address of ours has no page', () => {
   }
 });
 
-test('a page number of an address is a number from 1 on', () => {
-  expect(pageOf('17')).toBe(17);
-  for (const nothing of [null, '', '0', '-1', '1.5', 'two', '1e3', '9'.repeat(12)]) expect(pageOf(nothing)).toBe(1);
+test('a page of an address is a number from 1 on, and may name the newest entry', () => {
+  expect(pageOf('17')).toEqual({ page: 17 });
+  expect(pageOf('2-1234')).toEqual({ page: 2, upTo: 1234 });
+  for (const nothing of ['', '0', '-1', '1.5', 'two', '1e3', '2-', '2-0', '2-x', '9'.repeat(12)]) {
+    expect(pageOf(nothing)).toEqual({ page: 1 });
+  }
 });
 
 test('a sign-in leads nowhere else', () => {
