@@ -509,15 +509,17 @@ async fn summary(stack: &Stack, owned: &Owned, cut: &Cut<'_>, now: DateTime<Utc>
         })
         .collect();
     for (figure, day, currency, _) in figures.keys() {
-        if *figure == "revenue" && (cut.first..=cut.last).contains(day) {
+        if matches!(*figure, "revenue" | "refunded") && (cut.first..=cut.last).contains(day) {
             currencies.entry(currency).or_default();
         }
     }
     let money: Vec<Value> = currencies
         .into_iter()
         .map(|(currency, (pending, approved))| {
+            let sum = |wanted| cut.sum(&figures, wanted, Some(currency));
             json!({
-                "currency": currency, "revenue_last_30_days_cents": cut.sum(&figures, "revenue", Some(currency)),
+                "currency": currency, "revenue_last_30_days_cents": sum("revenue"), "refunded_last_30_days_cents": sum("refunded"),
+                "net_revenue_last_30_days_cents": sum("revenue") - sum("refunded"),
                 "commissions_pending_cents": pending, "commissions_approved_cents": approved, "commissions_paid_cents": 0,
             })
         })
