@@ -1,6 +1,7 @@
 //! Queries of the dashboard and reports.
 
 pub mod breakdowns;
+pub mod click_origins;
 pub mod commission_lists;
 pub mod dashboard;
 pub mod events;

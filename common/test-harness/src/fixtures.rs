@@ -99,7 +99,7 @@ pub async fn digests(stack: &Stack) -> Vec<(String, Option<String>)> {
         "SELECT relname::text FROM pg_class
          WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
            AND relname NOT IN ('token_uses', 'rollup_deltas', 'program_days', 'link_days', 'refund_deltas',
-                               'program_refund_days', 'link_refund_days') ORDER BY 1",
+                               'program_refund_days', 'link_refund_days', 'click_origin_deltas', 'click_origin_days') ORDER BY 1",
     )
     .fetch_all(stack.pool())
     .await

@@ -111,7 +111,7 @@ pub async fn counts(stack: &Stack) -> BTreeMap<String, i64> {
         "SELECT relname::text FROM pg_class
          WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
            AND relname NOT IN ('refused_events', 'rollup_deltas', 'program_days', 'link_days', 'refund_deltas',
-                               'program_refund_days', 'link_refund_days')",
+                               'program_refund_days', 'link_refund_days', 'click_origin_deltas', 'click_origin_days')",
     )
     .fetch_all(stack.pool())
     .await

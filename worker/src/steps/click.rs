@@ -20,6 +20,7 @@ use messages::click::ClickRecord;
 use messages::subject::Subject;
 use serde_json::Value;
 use sqlx::PgConnection;
+use storage::click_origins::ClickOrigins;
 use storage::clicks::{self, ClickCount, NewClick};
 use storage::customers::{self, Customer, NewCustomer};
 use storage::rollups::Deltas;
@@ -232,6 +233,7 @@ pub(super) async fn store(
     returning.retain(|click| some_are_late || !click.new_customer);
     extend_journeys(connection, context, &returning).await?;
     deltas(&counted).append(connection).await?;
+    origins(&events).append(connection).await?;
     let streamed = events.iter().map(|click| click.record);
     let streamed = streamed.filter(|click| unseen.get(&click.event_id) == Some(&true));
     mark_for_stream(connection, streamed).await?;
@@ -338,6 +340,14 @@ fn deltas(clicks: &[&ClickRecord]) -> Deltas {
         deltas.click(click.program_id, click.referral_link_id, click.clicked_at);
     }
     deltas
+}
+
+fn origins(clicks: &[&NewClick<'_>]) -> ClickOrigins {
+    let mut origins = ClickOrigins::default();
+    for click in clicks.iter().filter(|click| click.counted) {
+        origins.click(click);
+    }
+    origins
 }
 
 fn sums(clicks: &[&ClickRecord]) -> BTreeMap<i64, ClickCount> {

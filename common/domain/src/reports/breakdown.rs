@@ -1,11 +1,26 @@
 //! How a range of days is broken down.
 
+use url::Url;
+
 crate::text_enum! {
     /// What the figures are divided by.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Dimension {
         Partner = "partner",
         Link = "link",
+        Country = "country",
+        Device = "device",
+        Referrer = "referrer",
+    }
+}
+
+crate::text_enum! {
+    /// What is known of where clicks come from. Counted for clicks alone.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Origin {
+        Country = "country",
+        Device = "device",
+        Referrer = "referrer",
     }
 }
 
@@ -22,5 +37,46 @@ crate::text_enum! {
         NetRevenue = "net_revenue",
         Commission = "commission",
         NetCommission = "net_commission",
+    }
+}
+
+/// The host of the page a visitor came from, without `www.`; `None` where the text names no host of the web.
+pub fn referring_host(referrer_url: &str) -> Option<String> {
+    let url = Url::parse(referrer_url).ok()?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return None;
+    }
+    let host = url.host_str()?;
+    let host = host.strip_prefix("www.").unwrap_or(host).trim_end_matches('.');
+    (!host.is_empty() && host.len() <= LONGEST_HOST).then(|| host.to_owned())
+}
+
+/// Of a name in the DNS.
+const LONGEST_HOST: usize = 253;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_referrer_is_its_host_whatever_the_page() {
+        for (url, host) in [
+            ("https://News.Example/today?x=1#top", Some("news.example")),
+            ("http://www.news.example:8080/", Some("news.example")),
+            ("https://user:secret@news.example/", Some("news.example")),
+            ("https://münchen.example/", Some("xn--mnchen-3ya.example")),
+            ("https://[2001:db8::1]/", Some("[2001:db8::1]")),
+            ("https://www./", None),
+            ("android-app://com.example", None),
+            ("about:blank", None),
+            ("news.example", None),
+            ("", None),
+        ] {
+            assert_eq!(referring_host(url).as_deref(), host, "{url}");
+        }
+        assert_eq!(
+            referring_host(&format!("https://{}.example", "a.".repeat(200))),
+            None
+        );
     }
 }

@@ -6,6 +6,7 @@
 //! |---|---|---|
 //! | clicks, all time | the links' counters | one row a link |
 //! | clicks, leads, sales, revenue of a period | [`rollups`] | one row a day and currency, and what is not folded yet |
+//! | refunds of a period | [`refund_rollups`] | the same |
 //! | commissions pending, approved | indexes of unpaid ones | one row an unpaid commission |
 //! | commissions paid | `payouts` | one row a payout |
 //! | active partners | memberships | one row a membership |
@@ -16,7 +17,7 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, NaiveDate, Utc};
 use sqlx::PgConnection;
 
-use super::rollups;
+use super::{refund_rollups, rollups};
 use crate::error::StorageResult;
 
 /// Figures of one program. Test events are in none of them.
@@ -37,6 +38,8 @@ pub struct Figures {
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Money {
     pub revenue: i64,
+    /// Of sales of any day.
+    pub refunded: i64,
     pub pending: i64,
     pub approved: i64,
     pub paid: i64,
@@ -63,6 +66,7 @@ pub async fn figures(
     .fetch_all(&mut *connection)
     .await?;
     let days = rollups::program_days(&mut *connection, programs, first, last).await?;
+    let refunds = refund_rollups::refund_days(&mut *connection, programs, first, last).await?;
     let mut money = money(connection, programs, now).await?;
     let mut by_program: BTreeMap<i64, Figures> = rows
         .into_iter()
@@ -87,6 +91,11 @@ pub async fn figures(
             money.revenue = money.revenue.saturating_add(day.sums.revenue_cents);
         }
     }
+    for day in refunds.iter().filter(|day| day.sums.refunded_cents != 0) {
+        let figures = by_program.entry(day.program_id.get()).or_default();
+        let money = figures.money.entry(day.currency.as_str().to_owned()).or_default();
+        money.refunded = money.refunded.saturating_add(day.sums.refunded_cents);
+    }
     Ok(programs
         .iter()
         .map(|id| by_program.remove(id).unwrap_or_default())
@@ -105,7 +114,7 @@ pub async fn active_partners(connection: &mut PgConnection, programs: &[i64]) ->
     Ok(count)
 }
 
-/// What is pending, approved and paid, by program and currency; without revenue.
+/// What is pending, approved and paid, by program and currency; without revenue and refunds.
 pub async fn money(
     connection: &mut PgConnection,
     programs: &[i64],
@@ -148,6 +157,7 @@ pub async fn money(
     for row in rows {
         let money = Money {
             revenue: 0,
+            refunded: 0,
             pending: row.pending,
             approved: row.approved,
             paid: row.paid,

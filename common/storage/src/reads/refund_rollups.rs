@@ -287,31 +287,32 @@ pub(super) async fn rebuild(snapshot: &mut PgConnection, program_id: ProgramId) 
 /// What a program gave back on a day, in one currency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RefundDay {
+    pub program_id: ProgramId,
     pub day: NaiveDate,
     pub currency: Currency,
     pub sums: RefundSums,
 }
 
-/// The days from `first` to `last`, both included, on which anything was given back; sorted by day and currency.
+/// The days from `first` to `last`, both included, on which anything was given back; sorted by program, day and currency.
 pub async fn refund_days(
     connection: &mut PgConnection,
-    program_id: ProgramId,
+    programs: &[i64],
     first: NaiveDate,
     last: NaiveDate,
 ) -> StorageResult<Vec<RefundDay>> {
     let rows = sqlx::query!(
-        r#"SELECT day AS "day!", currency AS "currency!",
+        r#"SELECT program_id AS "program_id!", day AS "day!", currency AS "currency!",
                   least(sum(refunded_cents), 9223372036854775807)::bigint AS "refunded_cents!",
                   least(sum(deducted_cents), 9223372036854775807)::bigint AS "deducted_cents!"
            FROM (
-               SELECT day, currency, refunded_cents, deducted_cents
-               FROM program_refund_days WHERE program_id = $1 AND day BETWEEN $2 AND $3
+               SELECT program_id, day, currency, refunded_cents, deducted_cents
+               FROM program_refund_days WHERE program_id = ANY($1) AND day BETWEEN $2 AND $3
                UNION ALL
-               SELECT day, currency, refunded_cents, deducted_cents
-               FROM refund_deltas WHERE program_id = $1 AND day BETWEEN $2 AND $3
+               SELECT program_id, day, currency, refunded_cents, deducted_cents
+               FROM refund_deltas WHERE program_id = ANY($1) AND day BETWEEN $2 AND $3
            ) both_kinds
-           GROUP BY day, currency ORDER BY day, currency"#,
-        program_id.get(),
+           GROUP BY program_id, day, currency ORDER BY program_id, day, currency"#,
+        programs,
         first,
         last,
     )
@@ -320,9 +321,11 @@ pub async fn refund_days(
     rows.into_iter()
         .map(|row| {
             Ok(RefundDay {
+                program_id: ProgramId::new(row.program_id),
                 day: row.day,
-                currency: Currency::parse(&row.currency)
-                    .ok_or_else(|| StorageError::corrupt("program_refund_days", "currency", program_id))?,
+                currency: Currency::parse(&row.currency).ok_or_else(|| {
+                    StorageError::corrupt("program_refund_days", "currency", row.program_id)
+                })?,
                 sums: RefundSums {
                     refunded_cents: row.refunded_cents,
                     deducted_cents: row.deducted_cents,

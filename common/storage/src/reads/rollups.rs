@@ -3,14 +3,14 @@
 //! Writers of events append their sums ([`Deltas`]) in the same transaction. [`fold`] moves deltas into the days they
 //! belong to. A reader ([`program_days`]) adds both in one statement, so that it sees each event once, folded or not.
 //! [`rebuild`] rewrites the days from the view `recomputed_sums`, with which `ctl verify` compares them. What is given back has days of its
-//! own ([`refund_rollups`]), which are folded and rebuilt with these.
+//! own ([`refund_rollups`]), which are folded and rebuilt with these; clicks by origin ([`click_origins`]) are folded with them.
 
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, NaiveDate, Utc};
 use sqlx::{Connection, PgConnection, PgPool};
 
-use super::refund_rollups;
+use super::{click_origins, refund_rollups};
 use crate::batch::unnest;
 use crate::error::{StorageError, StorageResult};
 use crate::money::commissions::{LockedCommission, NewCommission};
@@ -282,8 +282,9 @@ pub async fn fold(pool: &PgPool, limit: i64) -> StorageResult<u64> {
     .fetch_one(&mut *transaction)
     .await?;
     let refunds = refund_rollups::fold(&mut transaction, limit).await?;
+    let origins = click_origins::fold(&mut transaction, limit).await?;
     transaction.commit().await?;
-    Ok(u64::try_from(folded + refunds).unwrap_or_default())
+    Ok(u64::try_from(folded + refunds + origins).unwrap_or_default())
 }
 
 /// Every program, for [`rebuild`].

@@ -47,8 +47,12 @@ pub struct FiguresView {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct MoneyView {
     currency: String,
-    /// Before refunds.
+    /// Gross: before refunds.
     revenue_last_30_days_cents: i64,
+    /// What was refunded in these days, of sales of any day.
+    refunded_last_30_days_cents: i64,
+    /// Revenue less refunds; negative where more was refunded.
+    net_revenue_last_30_days_cents: i64,
     commissions_pending_cents: i64,
     /// What a payout of everything would move now: debts are off, and suspended partners left out.
     commissions_approved_cents: i64,
@@ -71,6 +75,8 @@ impl From<Figures> for FiguresView {
                 .map(|(currency, money)| MoneyView {
                     currency,
                     revenue_last_30_days_cents: money.revenue,
+                    refunded_last_30_days_cents: money.refunded,
+                    net_revenue_last_30_days_cents: money.revenue.saturating_sub(money.refunded),
                     commissions_pending_cents: money.pending,
                     commissions_approved_cents: money.approved,
                     commissions_paid_cents: money.paid,
@@ -83,7 +89,8 @@ impl From<Figures> for FiguresView {
 /// Read the dashboard's summary
 ///
 /// Programs within reach that are not archived, newest first. The last 30 days are UTC days, today included, and count as
-/// `performance` does: clicks that count, customers who became leads. Amounts are in cents of their currency.
+/// `performance` and `report` do: clicks that count, customers who became leads, refunds on their own day. Amounts are in cents of
+/// their currency.
 #[utoipa::path(
     get,
     path = "/api/advertiser/dashboard/summary",
@@ -134,6 +141,7 @@ fn sum(figures: &[Figures]) -> Figures {
         for (currency, more) in &of_program.money {
             let sum = money.entry(currency.clone()).or_default();
             sum.revenue += more.revenue;
+            sum.refunded += more.refunded;
             sum.pending += more.pending;
             sum.approved += more.approved;
             sum.paid += more.paid;
@@ -146,6 +154,7 @@ pub fn examples() -> Examples {
     let figures = || {
         let money = Money {
             revenue: 49_000,
+            refunded: 4_900,
             pending: 4_900,
             approved: 980,
             paid: 1_500,

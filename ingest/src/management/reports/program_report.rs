@@ -211,8 +211,9 @@ async fn known(
     range: &DayRange,
 ) -> Result<Vec<Known>, ApiError> {
     let (first, last) = (range.previous_first(), range.last());
-    let sold = rollups::program_days(connection, &[program_id.get()], first, last).await?;
-    let refunded = refund_rollups::refund_days(connection, program_id, first, last).await?;
+    let programs = [program_id.get()];
+    let sold = rollups::program_days(connection, &programs, first, last).await?;
+    let refunded = refund_rollups::refund_days(connection, &programs, first, last).await?;
     Ok(sold
         .iter()
         .map(counted)

@@ -1,39 +1,44 @@
-//! `GET /api/advertiser/affiliate-programs/{program_id}/report/breakdown`: a program's figures by partner or by link.
+//! `GET /api/advertiser/affiliate-programs/{program_id}/report/breakdown`: a program's figures by partner or link, and its
+//! clicks by country, device or referrer.
 
-use domain::breakdown::{Dimension, Measure};
+use domain::breakdown::{Dimension, Measure, Origin};
 use domain::figures::{Counts, Earnings, Figures};
 use domain::ids::ProgramId;
 use domain::money::Cents;
 use storage::breakdowns::{self, BreakdownRow, Wanted};
+use storage::click_origins::{self, OriginRow};
 
 use super::performance::{Asked, PerformanceQuery, range_refusals};
 use super::program_report::EarningsView;
 use crate::management::prelude::*;
 
-const BY: &str = "must be one of partner, link";
+const BY: &str = "must be one of partner, link, country, device, referrer";
 const SORT: &str = "must be one of clicks, leads, conversions, sales, revenue, refunded, net_revenue, commission, net_commission";
-const NO_DIMENSION: ApiError = ApiError::refusal("by must be one of partner, link");
+const NO_DIMENSION: ApiError =
+    ApiError::refusal("by must be one of partner, link, country, device, referrer");
 
 #[derive(Debug, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[expect(dead_code, reason = "described, never built: a query is read by name")]
 pub struct BreakdownQuery {
-    /// `partner` or `link`.
+    /// `partner` or `link`; or of clicks alone, `country`, `device` or `referrer`.
     #[param(example = "partner")]
     by: String,
     /// The measure of which a row has most comes first: `clicks`, `leads`, `conversions`, `sales`, `revenue`, `refunded`, `net_revenue`,
-    /// `commission` or `net_commission`; `revenue` unless said otherwise.
+    /// `commission` or `net_commission`; `revenue` unless said otherwise. Of clicks alone there is no other.
     #[param(example = "revenue")]
     sort: Option<String>,
 }
 
-/// Amounts are in cents of the program's currency; sales of every currency are counted.
+/// Amounts are in cents of the program's currency; sales of every currency are counted. By country, device and referrer only clicks are
+/// counted, and all else is 0.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = BreakdownRow)]
 pub struct RowView {
-    /// Of the membership, or of the link.
-    id: i64,
-    /// The partner's, null once their record is gone; or the link's code.
+    /// Of the membership, or of the link; else null.
+    id: Option<i64>,
+    /// The partner's, null once their record is gone; or the link's code. A country's code, a device or the host of a referrer, null where
+    /// none is known; `other` are those beyond a hundred of a day.
     name: Option<String>,
     clicks: i64,
     leads: i64,
@@ -53,13 +58,27 @@ impl From<BreakdownRow> for RowView {
             ..
         } = row.figures.counts;
         Self {
-            id: row.id,
+            id: Some(row.id),
             name: row.name,
             clicks,
             leads,
             conversions,
             sales,
             earnings: (&row.figures.earnings).into(),
+        }
+    }
+}
+
+impl From<OriginRow> for RowView {
+    fn from(row: OriginRow) -> Self {
+        Self {
+            id: None,
+            name: row.value,
+            clicks: row.clicks,
+            leads: 0,
+            conversions: 0,
+            sales: 0,
+            earnings: (&Earnings::default()).into(),
         }
     }
 }
@@ -97,10 +116,21 @@ pub async fn breakdown(
         sort: sort.unwrap_or(Measure::Revenue),
     };
     let mut connection = app.reads.acquire().await?;
-    let (rows, total) = match by {
-        Dimension::Partner => breakdowns::by_partner(&mut connection, &wanted, page.window()).await?,
-        Dimension::Link => breakdowns::by_link(&mut connection, &wanted, page.window()).await?,
+    let origin = match by {
+        Dimension::Partner => {
+            let (rows, total) = breakdowns::by_partner(&mut connection, &wanted, page.window()).await?;
+            return Ok(page.listed(rows, total));
+        }
+        Dimension::Link => {
+            let (rows, total) = breakdowns::by_link(&mut connection, &wanted, page.window()).await?;
+            return Ok(page.listed(rows, total));
+        }
+        Dimension::Country => Origin::Country,
+        Dimension::Device => Origin::Device,
+        Dimension::Referrer => Origin::Referrer,
     };
+    let days = (range.first(), range.last());
+    let (rows, total) = click_origins::page(&mut connection, program_id, origin, days, page.window()).await?;
     Ok(page.listed(rows, total))
 }
 

@@ -54,9 +54,11 @@ async fn the_summary_adds_up_what_is_within_reach_without_tests() {
         .await;
     let summary = ask().await;
     let money = json!([
-        { "currency": "EUR", "revenue_last_30_days_cents": 10_000, "commissions_pending_cents": 2_000,
+        { "currency": "EUR", "revenue_last_30_days_cents": 10_000, "refunded_last_30_days_cents": 0,
+          "net_revenue_last_30_days_cents": 10_000, "commissions_pending_cents": 2_000,
           "commissions_approved_cents": 0, "commissions_paid_cents": 0 },
-        { "currency": "USD", "revenue_last_30_days_cents": 20_000, "commissions_pending_cents": 0,
+        { "currency": "USD", "revenue_last_30_days_cents": 20_000, "refunded_last_30_days_cents": 7_500,
+          "net_revenue_last_30_days_cents": 12_500, "commissions_pending_cents": 0,
           "commissions_approved_cents": 500, "commissions_paid_cents": 2_000 },
     ]);
     let own = |program: i64, clicks: i64| {
@@ -117,6 +119,69 @@ async fn the_summary_counts_as_performance_does() {
     let summed = ["clicks", "leads", "sales"].map(|noun| &summary[format!("{noun}_last_30_days")]);
     assert_eq!(summed, counted, "{summary}");
     shop.stack.verify().await;
+}
+
+/// What the page of programs and a program's overview show of the same days.
+#[tokio::test]
+async fn programs_and_overview_have_the_same_figures_of_thirty_days() {
+    let shop = Shop::open().await;
+    let (stack, program) = (&shop.stack, &shop.program);
+    stack.customer(program, &program.bruno.code, "user-2").await;
+    shop.sell("t1", json!({})).await;
+    shop.sell("t2", json!({ "amount_cents": 4_999, "customer_key": "user-2" }))
+        .await;
+    shop.sell("t3", json!({ "currency": "EUR", "amount_cents": 3_333 }))
+        .await;
+    for (sale, cents) in [("t1", 1_001), ("t3", 3_333)] {
+        shop.refund(sale, cents).await;
+    }
+    for link in [program.ada.link, program.bruno.link] {
+        rows::counted(stack, link, 1).await;
+    }
+    let summary = stack.get(SUMMARY, &shop.owner.token).await.body["data"]["programs"][0].clone();
+    let report = shop.get("report?period=30d").await.body["data"].clone();
+    let total = &report["total"];
+    for (noun, number) in [("clicks", 2), ("leads", 2), ("sales", 3)] {
+        let shown = [&summary[format!("{noun}_last_30_days")], &total[noun]];
+        assert_eq!(shown, [&json!(number), &json!(number)], "{noun}");
+    }
+    for (currency, revenue, refunded) in [("USD", 14_999, 1_001), ("EUR", 3_333, 3_333)] {
+        let one = |list: &Value| -> Value {
+            let mut list = list.as_array().unwrap().iter();
+            list.find(|row| row["currency"] == currency).unwrap().clone()
+        };
+        let (of_summary, of_report) = (one(&summary["money"]), one(&report["currencies"]));
+        for (name, cents) in [
+            ("revenue", revenue),
+            ("refunded", refunded),
+            ("net_revenue", revenue - refunded),
+        ] {
+            assert_eq!(of_summary[format!("{name}_last_30_days_cents")], cents, "{name}");
+            assert_eq!(of_report[format!("{name}_cents")], cents, "{name}");
+        }
+    }
+    // Two sales in the program's currency, of 149.99 together.
+    assert_eq!(total["average_order_cents"], 7_500);
+    let partners = shop
+        .get("report/breakdown?by=partner&sort=net_revenue&period=30d")
+        .await;
+    let partners = partners.body["data"].as_array().unwrap().clone();
+    let names: Vec<&Value> = partners.iter().map(|row| &row["name"]).collect();
+    assert_eq!(names, ["ada", "bruno"], "the leader is first");
+    for name in [
+        "clicks",
+        "leads",
+        "conversions",
+        "sales",
+        "revenue_cents",
+        "refunded_cents",
+        "net_revenue_cents",
+        "net_commission_cents",
+    ] {
+        let sum: i64 = partners.iter().map(|row| row[name].as_i64().unwrap()).sum();
+        assert_eq!(total[name], sum, "{name} of all partners");
+    }
+    stack.verify().await;
 }
 
 #[tokio::test]

@@ -126,6 +126,11 @@ const DAMAGES: &[(&str, &str)] = &[
         "UPDATE sale_events SET referral_link_id = NULL WHERE processor_event_id = 't2'",
     ),
     (
+        "a day has no more clicks by country, device or referrer than in all",
+        "INSERT INTO click_origin_deltas (program_id, day, origin, value, clicks)
+         SELECT id, current_date, 'country', 'DE', 1000 FROM programs",
+    ),
+    (
         "a customer's status agrees with its dates and events",
         "UPDATE customers SET status = 'lead'",
     ),

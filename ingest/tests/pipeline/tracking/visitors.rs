@@ -166,6 +166,16 @@ async fn the_place_comes_from_the_address_else_from_the_proxy() {
     assert_eq!(event(&stack, &by_proxy).await[..3], ["NL", "", ""]);
     assert_eq!(event(&stack, &nowhere).await[..3], [""; 3]);
     assert_eq!(event(&stack, &over_ipv6).await[..3], ["JP", "", "Kyoto"]);
+    let counted: Vec<(String, i64)> = sqlx::query_as(
+        "SELECT value, sum(clicks)::bigint
+         FROM (SELECT origin, value, clicks FROM click_origin_days UNION ALL SELECT origin, value, clicks FROM click_origin_deltas) o
+         WHERE origin = 'country' GROUP BY 1 ORDER BY 1",
+    )
+    .fetch_all(stack.pool())
+    .await
+    .unwrap();
+    let one = |country: &str| (country.to_owned(), 1);
+    assert_eq!(counted, ["", "DE", "JP", "NL"].map(one), "and is counted");
     stack.verify().await;
 }
 

@@ -21,7 +21,7 @@ fn on(day: u32) -> DateTime<Utc> {
 async fn given_back(stack: &Stack, program: &Program) -> Vec<(NaiveDate, i64, i64)> {
     let mut connection = stack.pool().acquire().await.unwrap();
     let (first, last) = (on(1).date_naive(), on(31).date_naive());
-    let days = refund_rollups::refund_days(&mut connection, program.program_id, first, last)
+    let days = refund_rollups::refund_days(&mut connection, &[program.program_id.get()], first, last)
         .await
         .unwrap();
     let figures = |RefundDay { day, sums, .. }: RefundDay| (day, sums.refunded_cents, sums.deducted_cents);

@@ -521,3 +521,27 @@ async fn what_events_added_up_to_outlives_their_retention() {
         }
     );
 }
+
+#[tokio::test]
+async fn a_day_keeps_a_hundred_referrers_and_counts_the_rest_together() {
+    let stack = Stack::without_services(Clock::system()).await;
+    let deltas = "INSERT INTO click_origin_deltas (program_id, day, origin, value, clicks)
+                  SELECT 1, '2026-03-01', 'referrer', 'host-' || n || '.example', 1 + n % 3 FROM generate_series(1, 150) n";
+    let rest = "SELECT coalesce(sum(clicks), 0)::bigint FROM click_origin_days WHERE value = 'other'";
+    for round in 1..=3 {
+        stack.execute(deltas).await;
+        let folded = rollups::fold(stack.pool(), 1_000).await.unwrap();
+        assert_eq!(folded, 150);
+        assert_eq!(
+            stack.count("click_origin_days").await,
+            101,
+            "the same hundred, round {round}"
+        );
+        let clicks: i64 = stack
+            .value("SELECT sum(clicks)::bigint FROM click_origin_days")
+            .await;
+        assert_eq!(clicks, 300 * round);
+        // A third has three clicks, a third two: these are kept, and fifty with one click are not.
+        assert_eq!(stack.value::<i64>(rest).await, 50 * round);
+    }
+}

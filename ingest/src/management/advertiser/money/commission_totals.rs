@@ -52,6 +52,7 @@ pub async fn read(State(app): State<App>, mut read: ReadProgram<Read>) -> Answer
 pub fn examples() -> Examples {
     let money = Money {
         revenue: 0,
+        refunded: 0,
         pending: 4_900,
         approved: 980,
         paid: 1_500,

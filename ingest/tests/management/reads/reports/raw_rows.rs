@@ -15,6 +15,9 @@ use super::performance::{rounded, trend};
 use test_harness::{Person, Program, Stack, Streams, percentage, rows};
 
 const BOT: &str = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)";
+const PHONE: &str = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.1 \
+                     Mobile/15E148 Safari/604.1";
+const DESKTOP: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0";
 const SUMMARY: &str = "/api/advertiser/dashboard/summary";
 /// Of each program: its currency, another one, and how it begins.
 const PROGRAMS: [(&str, &str, &str); 4] = [
@@ -319,6 +322,14 @@ impl Past<'_> {
         stack
             .customer(program, &program.bruno.code, &self.customer("b"))
             .await;
+        for (referrer, agent) in [
+            ("https://www.News.example/today", PHONE),
+            ("http://news.example:8080/?q=1", DESKTOP),
+            ("https://blog.example/", DESKTOP),
+        ] {
+            let visit = json!({ "referrer_url": referrer, "user_agent": agent });
+            stack.click_with(&program.ada.code, visit).await;
+        }
         let returning = json!({ "existing_click_id": first });
         stack.click_with(&program.bruno.code, returning).await;
         self.odd_clicks().await;
@@ -483,6 +494,50 @@ async fn breakdowns(stack: &Stack, owned: &Owned, cut: &Cut<'_>, figures: &Figur
     );
 }
 
+/// By each of three columns, whose empty values are unknown.
+async fn origins(stack: &Stack, owned: &Owned, cut: &Cut<'_>) {
+    for (by, column) in [
+        ("country", "geo_country"),
+        ("device", "device_type"),
+        (
+            "referrer",
+            "lower(substring(referrer_url FROM '^https?://(?:[Ww]{3}[.])?([^/:?#]+)'))",
+        ),
+    ] {
+        let query = format!(
+            "SELECT {column} AS name, count(*) FROM click_events
+             WHERE program_id = $1 AND counted AND NOT is_test AND (click_timestamp AT TIME ZONE 'UTC')::date BETWEEN $2 AND $3
+             GROUP BY 1 ORDER BY 2 DESC, 1 NULLS FIRST"
+        );
+        let rows: Vec<(Option<String>, i64)> = sqlx::query_as(sqlx::AssertSqlSafe(query))
+            .bind(owned.program.program_id.get())
+            .bind(cut.first)
+            .bind(cut.last)
+            .fetch_all(stack.pool())
+            .await
+            .unwrap();
+        let page = breakdown(
+            stack,
+            owned,
+            &format!("by={by}&dateFrom={}&dateTo={}", cut.first, cut.last),
+        )
+        .await;
+        let shown: Vec<(Option<String>, i64)> = page["data"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|row| {
+                (
+                    row["name"].as_str().map(str::to_owned),
+                    row["clicks"].as_i64().unwrap(),
+                )
+            })
+            .collect();
+        assert_eq!(shown, rows, "by {by}");
+        assert!(by == "country" || rows.len() > 1, "{rows:?}");
+    }
+}
+
 /// Money of a program, by currency: pending, and what could be paid now. Nothing was paid out.
 const OWED: &str = "
     SELECT currency, sum(amount_cents - deducted_cents) FILTER (WHERE NOT payable)::bigint,
@@ -509,15 +564,17 @@ async fn summary(stack: &Stack, owned: &Owned, cut: &Cut<'_>, now: DateTime<Utc>
         })
         .collect();
     for (figure, day, currency, _) in figures.keys() {
-        if *figure == "revenue" && (cut.first..=cut.last).contains(day) {
+        if matches!(*figure, "revenue" | "refunded") && (cut.first..=cut.last).contains(day) {
             currencies.entry(currency).or_default();
         }
     }
     let money: Vec<Value> = currencies
         .into_iter()
         .map(|(currency, (pending, approved))| {
+            let sum = |wanted| cut.sum(&figures, wanted, Some(currency));
             json!({
-                "currency": currency, "revenue_last_30_days_cents": cut.sum(&figures, "revenue", Some(currency)),
+                "currency": currency, "revenue_last_30_days_cents": sum("revenue"), "refunded_last_30_days_cents": sum("refunded"),
+                "net_revenue_last_30_days_cents": sum("revenue") - sum("refunded"),
                 "commissions_pending_cents": pending, "commissions_approved_cents": approved, "commissions_paid_cents": 0,
             })
         })
@@ -568,6 +625,7 @@ async fn every_number_of_every_report_is_what_the_raw_rows_come_to() {
         let (days, metrics) = performance(&cut, &figures);
         assert_eq!((&answer["data"], &answer["metrics"]), (&days, &metrics));
         breakdowns(&stack, owned, &cut, &figures).await;
+        origins(&stack, owned, &cut).await;
         stack
             .eventually("the summary is that of the rows", async || {
                 let today = stack.clock.now().date_naive();

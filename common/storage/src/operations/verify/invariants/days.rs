@@ -142,3 +142,14 @@ pub(super) const REFUNDS_OF_LINKS: &str =
                    referral_link_id, day, currency, coalesce(k.sums, '{}'), coalesce(r.sums, '{}'))
      FROM kept k FULL JOIN recomputed r USING (referral_link_id, day, currency)
      WHERE coalesce(k.sums, ARRAY[0, 0]) <> coalesce(r.sums, ARRAY[0, 0])";
+
+/// Not as many: days from before there were these sums have none.
+pub(super) const ORIGINS: &str =
+    "SELECT format('program %s on %s: %s clicks by %s, %s in all', program_id, day, o.clicks, origin, coalesce(d.clicks, 0))
+     FROM (SELECT program_id, day, origin, sum(clicks) AS clicks
+           FROM (SELECT program_id, day, origin, clicks FROM click_origin_days WHERE true {days} UNION ALL
+                 SELECT program_id, day, origin, clicks FROM click_origin_deltas WHERE true {days}) k GROUP BY 1, 2, 3) o
+     LEFT JOIN (SELECT program_id, day, sum(clicks) AS clicks
+                FROM (SELECT program_id, day, clicks FROM program_days WHERE true {days} UNION ALL
+                      SELECT program_id, day, clicks FROM rollup_deltas WHERE true {days}) k GROUP BY 1, 2) d USING (program_id, day)
+     WHERE o.clicks > coalesce(d.clicks, 0)";

@@ -74,6 +74,15 @@ pub(super) const EVENTS: &[Invariant] = &[
         ],
     },
     Invariant {
+        name: "a day has no more clicks by country, device or referrer than in all",
+        checks: &[
+            of(
+                Days,
+                days::ORIGINS,
+            ),
+        ],
+    },
+    Invariant {
         name: "a customer's status agrees with its dates and events",
         checks: &[
             of(
