@@ -47,7 +47,7 @@ pub struct WebhookLimitsConfig {
     /// Maximum number of webhooks in flight.
     #[arg(long, env = "WEBHOOK_IN_FLIGHT", default_value_t = 512, value_parser = RangedU64ValueParser::<usize>::new().range(1..=10_000))]
     pub webhook_in_flight: usize,
-    /// Maximum number of webhooks in flight to one endpoint; one, until it has answered quickly, and while it fails or is slow.
+    /// Maximum number of webhooks in flight to one endpoint; one at first and while it fails.
     #[arg(long, env = "WEBHOOK_IN_FLIGHT_PER_ENDPOINT", default_value_t = 8, value_parser = clap::value_parser!(i32).range(1..=1_000))]
     pub webhook_in_flight_per_endpoint: i32,
     /// Milliseconds for a whole attempt, from the look-up of the host to the end of the answer.

@@ -8,14 +8,17 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use url::Host;
 
-/// Not public, by IANA's registry of special purposes. Documentation of each: RFC 6890 and those it lists.
-const NOT_PUBLIC_V4: [(Ipv4Net, &str); 17] = [
+/// Not public, by IANA's registry of special purposes, and a public address that clouds answer at. Documentation of each: RFC 6890 and those it
+/// lists.
+const NOT_PUBLIC_V4: [(Ipv4Net, &str); 19] = [
     (v4([0, 0, 0, 0], 8), "this network"),
     (v4([10, 0, 0, 0], 8), "private"),
     (v4([100, 64, 0, 0], 10), "carrier-grade NAT"),
     (v4([127, 0, 0, 0], 8), "loopback"),
     // Clouds have their metadata at 169.254.169.254.
     (v4([169, 254, 0, 0], 16), "link-local"),
+    // Public by its number; in Azure it is the host of the machine that asks.
+    (v4([168, 63, 129, 16], 32), "Azure's platform"),
     (v4([172, 16, 0, 0], 12), "private"),
     (v4([192, 0, 0, 0], 24), "protocol assignments"),
     (v4([192, 0, 2, 0], 24), "documentation"),
@@ -23,6 +26,7 @@ const NOT_PUBLIC_V4: [(Ipv4Net, &str); 17] = [
     (v4([192, 52, 193, 0], 24), "multicast relays"),
     (v4([192, 88, 99, 0], 24), "6to4 relays"),
     (v4([192, 168, 0, 0], 16), "private"),
+    (v4([192, 175, 48, 0], 24), "AS112"),
     (v4([198, 18, 0, 0], 15), "benchmarking"),
     (v4([198, 51, 100, 0], 24), "documentation"),
     (v4([203, 0, 113, 0], 24), "documentation"),
@@ -140,6 +144,7 @@ mod tests {
             "127.8.8.8",
             "169.254.0.1",
             "169.254.169.254",
+            "168.63.129.16",
             "172.16.0.1",
             "172.31.255.255",
             "192.0.0.8",
@@ -147,6 +152,7 @@ mod tests {
             "192.0.2.1",
             "192.88.99.1",
             "192.168.0.1",
+            "192.175.48.1",
             "198.18.0.1",
             "198.19.255.255",
             "198.51.100.1",

@@ -8,7 +8,7 @@ export interface Newest<Row> {
 }
 
 /** At most `pages` pages, as `read` has them. */
-export async function newest<Row extends { id: number }>(
+export async function newest<Row extends { id?: number | null }>(
   read: (page: number) => Promise<{ data: Row[]; meta: ListMeta }>,
   pages: number,
 ): Promise<Newest<Row>> {

@@ -8,14 +8,15 @@ mod question;
 mod reading;
 
 use axum::body::{Body, Bytes};
-use axum::http::{HeaderMap, header};
+use axum::http::header;
+use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use domain::event_stream::EventCursor;
 use futures::stream;
 use sqlx::Connection;
 use storage::event_streams;
 
-use self::answer::{Format, StreamPage};
+use self::answer::StreamPage;
 use self::question::{Question, StreamQuery};
 use self::reading::{Reading, StreamState};
 use crate::management::prelude::*;
@@ -52,7 +53,7 @@ pub async fn read(
     State(app): State<App>,
     program: ReadProgram<ReadEvents>,
     query: Query,
-    headers: HeaderMap,
+    parts: Parts,
 ) -> Result<Response, ApiError> {
     let question = Question::of(&query, program.ids)?;
     if question
@@ -71,14 +72,7 @@ pub async fn read(
         Some(_) => Some(app.stream_waits.permit(workspace_id)?),
         None => None,
     };
-    let mut reading = Reading::new(
-        app,
-        program_id,
-        question,
-        stream,
-        Format::accepted(&headers),
-        waits,
-    );
+    let mut reading = Reading::new(app, parts, program_id, question, stream, waits);
     // Read before the answer begins: what fails at once is answered as a failure.
     let first = reading.begin().await?;
     let content_type = reading.format().content_type();

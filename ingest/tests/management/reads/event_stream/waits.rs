@@ -69,6 +69,22 @@ async fn who_waited_in_vain_is_answered_with_a_cursor() {
 }
 
 #[tokio::test]
+async fn who_may_not_read_any_more_is_told_nothing() {
+    let reader = Reader::begun().await;
+    let waits = reader.waiting("wait=30").await;
+    reader
+        .stack
+        .execute("UPDATE management_keys SET status = 'revoked'")
+        .await;
+    reader.happens(TYPE).await;
+    reader.place().await;
+    let body = answered(waits).await;
+    assert_eq!(body["data"], json!([]));
+    let again = reader.stack.get(&reader.path(""), &reader.key).await;
+    assert_eq!(again.status, StatusCode::UNAUTHORIZED);
+}
+
+#[tokio::test]
 async fn those_who_wait_hold_no_connection_have_a_limit_and_are_answered_at_a_shutdown() {
     let reader = Reader::begun().await;
     let other = reader.stack.program().await;

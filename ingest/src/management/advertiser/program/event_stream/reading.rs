@@ -1,5 +1,7 @@
 //! One answer: what was read of the stream, as it is sent.
 
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
 use chrono::{DateTime, Utc};
 use domain::event_stream::{EventCursor, StreamPlace, StreamTypes};
 use domain::ids::ProgramId;
@@ -26,6 +28,8 @@ pub struct StreamState {
 
 pub struct Reading {
     app: App,
+    /// Who asks: a right can be taken away while they wait.
+    request: Parts,
     program_id: ProgramId,
     types: StreamTypes,
     stream: StreamState,
@@ -46,10 +50,10 @@ pub struct Reading {
 impl Reading {
     pub fn new(
         app: App,
+        request: Parts,
         program_id: ProgramId,
         question: Question,
         stream: StreamState,
-        format: Format,
         permit: Option<WorkspacePermit>,
     ) -> Self {
         let until = question.wait.map(|wait| Instant::now() + wait);
@@ -58,7 +62,8 @@ impl Reading {
             program_id,
             types: question.types,
             stream,
-            format,
+            format: Format::accepted(&request.headers),
+            request,
             place: question.after.map(|after| after.place).unwrap_or_default(),
             read_until: question.after.map_or(stream.since, |after| after.read_until),
             limit: question.limit,
@@ -93,6 +98,7 @@ impl Reading {
                     waits
                         .has_later(self.program_id, self.place.position, *until)
                         .await
+                        && self.may_still_read().await?
                 }
                 None => true,
             };
@@ -104,6 +110,16 @@ impl Reading {
             }
         }
         Ok(bytes)
+    }
+
+    /// Whoever may not is told where the stream is, and is refused when they ask again.
+    async fn may_still_read(&self) -> Result<bool, ApiError> {
+        let asked = ReadProgram::<ReadEvents>::from_request_parts(&mut self.request.clone(), &self.app).await;
+        match asked {
+            Ok(_) => Ok(true),
+            Err(error) if error.status().is_client_error() => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     async fn piece(&mut self) -> Result<Piece, ApiError> {

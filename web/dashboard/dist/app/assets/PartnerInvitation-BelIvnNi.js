@@ -1,1 +1,0 @@
-import{C as e}from"./app-DgTri_-b.js";function t(t,n){e(t,{title:`Invite the partner`,get secret(){return n.url},what:`Invitation link`,note:`Send this link to the partner. It opens an account for them, and is shown now and never again.`,get close(){return n.close}})}export{t};
