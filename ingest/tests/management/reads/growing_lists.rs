@@ -3,13 +3,7 @@
 use serde_json::{Value, json};
 use test_harness::Shop;
 
-const LISTS: [&str; 5] = [
-    "commissions",
-    "payouts",
-    "partners",
-    "referral-links",
-    "notifications",
-];
+const LISTS: [&str; 4] = ["commissions", "payouts", "partners", "referral-links"];
 
 /// One more entry in each of the lists.
 async fn add(shop: &Shop, number: u32) {

@@ -74,7 +74,7 @@ async fn who_may_not_read_any_more_is_told_nothing() {
     let waits = reader.waiting("wait=30").await;
     reader
         .stack
-        .execute("UPDATE management_keys SET status = 'revoked'")
+        .execute("UPDATE management_keys SET status = 'revoked', revoked_at = now()")
         .await;
     reader.happens(TYPE).await;
     reader.place().await;
