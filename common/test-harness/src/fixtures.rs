@@ -95,15 +95,7 @@ pub async fn two_clicks(stack: &Stack, program: &Program) -> (String, String) {
 /// The content of every table, as a digest. Rollups are added up: the worker folds them whenever it likes. When tokens were used is
 /// left out: an ingest writes it some seconds after the calls.
 pub async fn digests(stack: &Stack) -> Vec<(String, Option<String>)> {
-    let tables: Vec<String> = sqlx::query_scalar(
-        "SELECT relname::text FROM pg_class
-         WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
-           AND relname NOT IN ('token_uses', 'rollup_deltas', 'program_days', 'link_days', 'refund_deltas',
-                               'program_refund_days', 'link_refund_days', 'click_origin_deltas', 'click_origin_days') ORDER BY 1",
-    )
-    .fetch_all(stack.pool())
-    .await
-    .unwrap();
+    let tables = rows::tables_but(stack, &["token_uses"]).await;
     let mut digests = Vec::new();
     for table in tables {
         let query = format!("SELECT md5(string_agg(t::text, chr(10) ORDER BY t::text)) FROM {table} t");

@@ -104,18 +104,36 @@ pub async fn policy(
     policies::create(&mut connection, &policy).await.unwrap();
 }
 
+/// Filled and emptied by the worker whenever it likes.
+const ROLLUPS: [&str; 8] = [
+    "rollup_deltas",
+    "program_days",
+    "link_days",
+    "refund_deltas",
+    "program_refund_days",
+    "link_refund_days",
+    "click_origin_deltas",
+    "click_origin_days",
+];
+
+/// The names of all tables but rollups and these.
+pub async fn tables_but(stack: &Stack, others: &[&str]) -> Vec<String> {
+    let left_out: Vec<&str> = ROLLUPS.iter().chain(others).copied().collect();
+    sqlx::query_scalar(
+        "SELECT quote_ident(relname) FROM pg_class
+         WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
+           AND relname <> ALL($1) ORDER BY 1",
+    )
+    .bind(left_out)
+    .fetch_all(stack.pool())
+    .await
+    .unwrap()
+}
+
 /// How many rows each table holds. Remembered refusals are left out: they are made by being refused; so are rollups, which
 /// the worker folds behind every answer.
 pub async fn counts(stack: &Stack) -> BTreeMap<String, i64> {
-    let tables: Vec<String> = sqlx::query_scalar(
-        "SELECT relname::text FROM pg_class
-         WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
-           AND relname NOT IN ('refused_events', 'rollup_deltas', 'program_days', 'link_days', 'refund_deltas',
-                               'program_refund_days', 'link_refund_days', 'click_origin_deltas', 'click_origin_days')",
-    )
-    .fetch_all(stack.pool())
-    .await
-    .unwrap();
+    let tables = tables_but(stack, &["refused_events"]).await;
     let mut counts = BTreeMap::new();
     for table in tables {
         let query = sqlx::AssertSqlSafe(format!("SELECT count(*) FROM {table}"));

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::table::Table;
 use super::tenant::{Tenant, marker, told_of};
 use super::{Credential, Tenants};
-use test_harness::{Answer, Stack, Streams};
+use test_harness::{Answer, Stack, Streams, rows};
 
 /// One request, whoever sends it.
 #[derive(Debug, Clone)]
@@ -252,14 +252,7 @@ fn leaves(value: &Value, found: &mut Vec<String>) {
 /// The rows that bear an id of the tenant's, without those that are written behind the answers. That somebody tried to sign in as
 /// them is among those, and theirs to know.
 async fn rows_of(stack: &Stack, tenant: &Tenant) -> Vec<String> {
-    let tables: Vec<String> = sqlx::query_scalar(
-        "SELECT quote_ident(relname) FROM pg_class
-         WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
-           AND relname NOT IN ('rollup_deltas', 'program_days', 'link_days', 'failed_sign_ins') ORDER BY relname",
-    )
-    .fetch_all(stack.pool())
-    .await
-    .unwrap();
+    let tables = rows::tables_but(stack, &["failed_sign_ins"]).await;
     let marker = marker(tenant.number);
     let mut rows = Vec::new();
     for table in tables {

@@ -176,7 +176,7 @@ async fn partners_are_listed_by_status_and_found_in_their_program_only() {
     assert_eq!(ids(&approved), [bruno["id"].clone()]);
     assert_eq!(
         approved.body["meta"]["pagination"],
-        json!({ "page": 1, "pageSize": 1, "pageCount": 1, "total": 1 })
+        json!({ "page": 1, "pageSize": 1, "pageCount": 1, "total": 1, "upTo": bruno["id"] })
     );
     program
         .get(&stack, "partners?status=gone")

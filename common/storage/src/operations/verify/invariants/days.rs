@@ -62,7 +62,8 @@ pub(super) const OF_A_SLICE: [&str; 4] = [
         AND r.refunded_at >= $1::date::timestamp AT TIME ZONE 'UTC' AND r.refunded_at < $2::date::timestamp AT TIME ZONE 'UTC'
       GROUP BY 1, 2, 3, 4
       UNION ALL
-      SELECT l.program_id, c.referral_link_id, (r.refunded_at AT TIME ZONE 'UTC')::date, l.currency, 0, sum(l.requested_cents)
+      SELECT l.program_id, c.referral_link_id, (r.refunded_at AT TIME ZONE 'UTC')::date, l.currency, 0,
+             sum(CASE WHEN l.amount_cents > 0 THEN -l.requested_cents ELSE l.requested_cents END)
       FROM refunds r
       JOIN sale_events s ON s.id = r.sale_id
       JOIN commissions c ON c.sale_id = r.sale_id
