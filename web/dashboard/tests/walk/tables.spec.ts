@@ -33,7 +33,7 @@ test('page and filters are in the address, and Back undoes them', async ({ page 
   await expect(page).toHaveURL(/\?status=pending$/);
   await settled(page);
   await page.goBack();
-  await expect(page).toHaveURL(/\?page=2$/);
+  await expect(page).toHaveURL(/\?page=2-\d+$/);
   await expect(page.getByLabel('Status')).toHaveValue('');
   await settled(page);
   expect(await rows(page).first().innerText()).toBe(second);
