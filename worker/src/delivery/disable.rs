@@ -120,7 +120,8 @@ fn why(endpoint: &DisabledEndpoint) -> &'static str {
     }
 }
 
-fn host(url: &str) -> String {
+/// Of an endpoint: without path and query, which may hold secrets.
+pub(super) fn host(url: &str) -> String {
     let parsed = Url::parse(url).ok();
     let host = parsed.as_ref().and_then(|url| url.host_str());
     host.unwrap_or("an unknown host").to_owned()

@@ -16,7 +16,8 @@ use sqlx::PgPool;
 use storage::StorageResult;
 use storage::emails::{self, NewEmail};
 use storage::program_notices::{self, ProgramNotice};
-use url::Url;
+
+use super::disable::host;
 
 const EVERY: Duration = Duration::from_secs(5);
 /// Programs a transaction.
@@ -106,11 +107,4 @@ impl ProgramNotices {
             events_link: page("processor"),
         }
     }
-}
-
-/// Without path and query, which may hold secrets.
-fn host(url: &str) -> String {
-    let parsed = Url::parse(url).ok();
-    let host = parsed.as_ref().and_then(|url| url.host_str());
-    host.unwrap_or("an unknown host").to_owned()
 }

@@ -142,15 +142,16 @@ fn delay(bench: &mut BenchEnvironment<'_>, effort: Effort, report: &mut Report) 
     Ok(())
 }
 
+/// What becomes of the events of sales.
 #[derive(Debug, Clone, Copy)]
-enum Told {
+enum Subscribers {
     Nobody,
     Written,
     Delivered,
 }
 
-impl Told {
-    /// There and back: tables that grow meanwhile slow all of them alike.
+impl Subscribers {
+    /// Each twice, the second time in reverse order: tables that grow meanwhile slow all of them alike.
     const ROUND: [Self; 6] = [
         Self::Nobody,
         Self::Written,
@@ -173,7 +174,7 @@ fn pipeline(bench: &mut BenchEnvironment<'_>, effort: Effort, report: &mut Repor
     // The first tables are empty, and so is every cache.
     for round in 0..=effort.rounds() {
         let mut of_round = [0.0; 3];
-        for (run, told) in Told::ROUND.into_iter().enumerate() {
+        for (run, told) in Subscribers::ROUND.into_iter().enumerate() {
             let load = Load::closed(ingest, MANY, length);
             let rate = sales(bench, &receivers, &load, told, &format!("w{round}-{run}"))?;
             if let Some(mean) = of_round.get_mut(told as usize) {
@@ -207,11 +208,11 @@ fn sales(
     bench: &mut BenchEnvironment<'_>,
     receivers: &Receivers,
     load: &Load,
-    told: Told,
+    told: Subscribers,
     run: &str,
 ) -> Result<f64> {
-    let is_wanted = !matches!(told, Told::Nobody);
-    let is_sent = matches!(told, Told::Delivered);
+    let is_wanted = !matches!(told, Subscribers::Nobody);
+    let is_sent = matches!(told, Subscribers::Delivered);
     let addresses = if is_wanted { &receivers.addresses[..] } else { &[] };
     subscribe(bench, addresses)?;
     if is_sent {

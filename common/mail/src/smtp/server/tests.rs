@@ -55,9 +55,9 @@ impl MailServer {
 
     /// As for a server elsewhere: `smtp:` to loopback is not encrypted.
     fn upgraded(&self, authority: &Authority) -> Server {
-        let ca_file = authority.file();
-        let mut server = Server::new(&self.url(PASSWORD), Some(Path::new(&ca_file)), "acme.example").unwrap();
-        server.encryption = Encryption::Upgraded(tls("127.0.0.1", Some(Path::new(&ca_file))).unwrap());
+        let mut server = of_url(&self.url(PASSWORD), authority);
+        let tls = tls("127.0.0.1", Some(Path::new(&authority.file())));
+        server.encryption = Encryption::Upgraded(tls.unwrap());
         server
     }
 

@@ -112,7 +112,7 @@ impl Reading {
         Ok(bytes)
     }
 
-    /// Whoever may not is told where the stream is, and is refused when they ask again.
+    /// A reader who has lost the right gets no events, only the cursor; the next request is refused.
     async fn may_still_read(&self) -> Result<bool, ApiError> {
         let asked = ReadProgram::<ReadEvents>::from_request_parts(&mut self.request.clone(), &self.app).await;
         match asked {
