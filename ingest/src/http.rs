@@ -1,5 +1,6 @@
 //! HTTP for both halves: middleware, request ids, limits, credentials, client addresses, bodies, fields, errors.
 
+pub mod accept;
 pub mod body;
 pub mod client_address;
 pub mod credential;

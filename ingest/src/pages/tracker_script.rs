@@ -11,6 +11,8 @@ use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use sha2::{Digest, Sha256};
 
+use crate::http::accept::{accepts, members};
+
 const PLAIN: &[u8] = include_bytes!("../../../web/tracker/dist/tracker.js");
 const BROTLI: &[u8] = include_bytes!("../../../web/tracker/dist/tracker.js.br");
 const GZIP: &[u8] = include_bytes!("../../../web/tracker/dist/tracker.js.gz");
@@ -32,7 +34,10 @@ impl Form {
     fn for_caller(headers: &HeaderMap) -> Self {
         [Self::Brotli, Self::Gzip]
             .into_iter()
-            .find(|form| form.coding().is_some_and(|coding| takes(headers, coding)))
+            .find(|form| {
+                form.coding()
+                    .is_some_and(|coding| accepts(headers, header::ACCEPT_ENCODING, coding))
+            })
             .unwrap_or(Self::Plain)
     }
 
@@ -99,31 +104,11 @@ pub async fn script(asked: HeaderMap) -> Response {
     response
 }
 
-/// Whether the caller names the coding without refusing it (`q=0`).
-fn takes(headers: &HeaderMap, coding: &str) -> bool {
-    members(headers, header::ACCEPT_ENCODING).any(|member| {
-        let mut parts = member.split(';').map(str::trim);
-        let is_named = parts.next().is_some_and(|name| name.eq_ignore_ascii_case(coding));
-        let weight = parts.find_map(|part| part.strip_prefix("q=")).unwrap_or("1");
-        is_named && weight.parse().is_ok_and(|weight: f32| weight > 0.0)
-    })
-}
-
 /// Whether the caller has this form cached.
 fn has_already(headers: &HeaderMap, tag: &str) -> bool {
     // A proxy on the way may have marked it as weak.
     members(headers, header::IF_NONE_MATCH)
         .any(|known| known == "*" || known.strip_prefix("W/").unwrap_or(known) == tag)
-}
-
-/// The members of a header that is a list, on one line or on several.
-fn members(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = &str> {
-    headers
-        .get_all(name)
-        .into_iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .map(str::trim)
 }
 
 #[cfg(test)]

@@ -322,6 +322,28 @@ async fn lines_are_answered_to_who_accepts_them() {
 }
 
 #[tokio::test]
+async fn lines_are_not_answered_to_who_refuses_them() {
+    let reader = Reader::begun().await;
+    for (accept, content_type) in [
+        ("application/x-ndjson;q=0", "application/json"),
+        (
+            "application/json, application/x-ndjson; Q=0.000",
+            "application/json",
+        ),
+        ("application/x-ndjson;q=0.001", "application/x-ndjson"),
+        ("*/*", "application/json"),
+    ] {
+        let request = reader
+            .stack
+            .request(Method::GET, &reader.path(""))
+            .bearer_auth(&reader.key)
+            .header("accept", accept);
+        let response = request.send().await.unwrap();
+        assert_eq!(response.headers()["content-type"], content_type, "{accept}");
+    }
+}
+
+#[tokio::test]
 async fn what_is_asked_for_is_checked() {
     let reader = Reader::begun().await;
     for (query, message) in [

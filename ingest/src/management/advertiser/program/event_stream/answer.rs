@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use storage::stream_events::{StreamEvent, StreamedClick};
 use uuid::Uuid;
 
+use crate::http::accept::accepts;
 use crate::management::prelude::*;
 use messages::instant::instant;
 
@@ -22,12 +23,7 @@ pub enum Format {
 
 impl Format {
     pub fn accepted(headers: &HeaderMap) -> Self {
-        let accepted = headers.get_all(header::ACCEPT).iter();
-        let mut types = accepted
-            .filter_map(|value| value.to_str().ok())
-            .flat_map(|value| value.split(','))
-            .filter_map(|range| range.split(';').next());
-        if types.any(|kind| kind.trim().eq_ignore_ascii_case(NDJSON)) {
+        if accepts(headers, header::ACCEPT, NDJSON) {
             Self::Ndjson
         } else {
             Self::Json
