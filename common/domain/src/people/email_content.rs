@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::weekly_summary::WeekLine;
+use crate::ids::WebhookEndpointId;
 
 crate::text_enum! {
     /// The kind of an e-mail.
@@ -108,6 +109,10 @@ pub struct ProgramIdentity {
 /// A webhook endpoint that was disabled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndpointNotice {
+    /// `None` in an e-mail that was written before ids were in it.
+    #[serde(default)]
+    pub endpoint_id: Option<WebhookEndpointId>,
+    /// Several endpoints may have the same.
     pub host: String,
     /// It answered 410; otherwise every attempt failed, for days.
     pub gone: bool,

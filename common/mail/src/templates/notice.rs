@@ -23,7 +23,7 @@ pub fn page(
             .heading("Disabled webhook endpoints")
             .paragraph("Events are no longer sent to them. When the receiver works again, enable the endpoint and send it what it missed.");
         for endpoint in endpoints.iter().take(NAMED_ENDPOINTS) {
-            page = page.fact("Endpoint", format!("{}: {}", endpoint.host, why(endpoint)));
+            page = page.fact("Endpoint", format!("{}: {}", named(endpoint), why(endpoint)));
         }
         let others = endpoints.len().saturating_sub(NAMED_ENDPOINTS);
         if others > 0 {
@@ -47,6 +47,14 @@ pub fn page(
             .button("See the payment processor", events_link);
     }
     page.footnote(HOW_TO_END)
+}
+
+fn named(endpoint: &EndpointNotice) -> String {
+    let host = &endpoint.host;
+    match endpoint.endpoint_id {
+        Some(endpoint_id) => format!("{endpoint_id} at {host}"),
+        None => host.clone(),
+    }
 }
 
 const fn why(endpoint: &EndpointNotice) -> &'static str {

@@ -2,6 +2,7 @@ mod snapshots;
 
 use chrono::TimeDelta;
 use domain::email_content::{EmailKind, EndpointNotice, ProgramIdentity};
+use domain::ids::WebhookEndpointId;
 use domain::money::{Cents, Currency};
 use domain::weekly_summary::{Figure, WeekLine};
 
@@ -117,6 +118,7 @@ fn a_week_is_told_program_by_program_and_can_be_ended() {
 
 fn program_notice(name: &str, endpoints: usize) -> EmailContent {
     let endpoint = |at| EndpointNotice {
+        endpoint_id: i64::try_from(at + 41).ok().map(WebhookEndpointId::new),
         host: format!("hooks{at}.example"),
         gone: at == 0,
     };
@@ -135,7 +137,7 @@ fn a_notice_names_some_endpoints_and_counts_the_others() {
     let text = wording(&program_notice("Shop", 12), None).text;
     assert!(
         text.contains(
-            "Endpoint: hooks0.example: it answered 410 Gone\nEndpoint: hooks1.example: every attempt"
+            "Endpoint: 41 at hooks0.example: it answered 410 Gone\nEndpoint: 42 at hooks1.example: every attempt"
         ),
         "{text}"
     );

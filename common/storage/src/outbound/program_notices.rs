@@ -7,7 +7,7 @@ use sqlx::PgConnection;
 
 use crate::error::{StorageError, StorageResult};
 use domain::account::EmailAddress;
-use domain::ids::ProgramId;
+use domain::ids::{ProgramId, WebhookEndpointId};
 use domain::webhook_endpoint::DisabledReason;
 
 /// A program is told of no sooner after the notice before.
@@ -18,6 +18,7 @@ const GATHERED: TimeDelta = TimeDelta::minutes(10);
 /// A webhook endpoint that was disabled by the service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoticedEndpoint {
+    pub endpoint_id: WebhookEndpointId,
     pub url: String,
     pub reason: DisabledReason,
 }
@@ -117,7 +118,14 @@ async fn take_endpoints(
         let reason = DisabledReason::parse(&row.disabled_reason)
             .ok_or_else(|| StorageError::corrupt("webhook_endpoints", "disabled_reason", row.id))?;
         let of_program = endpoints.entry(row.program_id).or_default();
-        of_program.push(NoticedEndpoint { url: row.url, reason });
+        of_program.push(NoticedEndpoint {
+            endpoint_id: WebhookEndpointId::new(row.id),
+            url: row.url,
+            reason,
+        });
+    }
+    for of_program in endpoints.values_mut() {
+        of_program.sort_by_key(|endpoint| endpoint.endpoint_id);
     }
     Ok(endpoints)
 }

@@ -39,15 +39,19 @@ async fn events(stack: &Stack, program: &Program, name: &str, states: &[&str]) {
     }
 }
 
-async fn disabled_endpoint(stack: &Stack, program: &Program, host: &str, reason: &str) {
-    stack
-        .execute(&format!(
-            "INSERT INTO webhook_endpoints (program_id, url, event_types, secret_sealed, created_at, disabled_at, disabled_reason)
-             VALUES ({}, 'https://{host}/hooks?key=hidden', '{{sale.recorded}}', 'x', '{now}', '{now}', '{reason}')",
-            program.program_id,
-            now = stack.clock.now(),
-        ))
-        .await;
+/// Its id.
+async fn disabled_endpoint(stack: &Stack, program: &Program, host: &str, reason: &str) -> i64 {
+    sqlx::query_scalar(
+        "INSERT INTO webhook_endpoints (program_id, url, event_types, secret_sealed, created_at, disabled_at, disabled_reason)
+         VALUES ($1, 'https://' || $2 || '/hooks?key=hidden', '{sale.recorded}', 'x', $3, $3, $4) RETURNING id",
+    )
+    .bind(program.program_id.get())
+    .bind(host)
+    .bind(stack.clock.now())
+    .bind(reason)
+    .fetch_one(stack.pool())
+    .await
+    .unwrap()
 }
 
 #[tokio::test]
@@ -68,11 +72,11 @@ async fn members_who_see_a_programs_notifications_are_told_once_a_day() {
     stack.start_delivery();
     // What comes with them is told in the same e-mail.
     disabled_endpoint(&stack, &other, "by-hand.example", "by_hand").await;
-    disabled_endpoint(&stack, &other, "gone.example", "gone").await;
+    let gone = disabled_endpoint(&stack, &other, "gone.example", "gone").await;
     let about_other = mail.received(&stack, &owner_of(&other), SUBJECT).await;
     let text = about_other.text();
     assert!(
-        text.contains("Endpoint: gone.example: it answered 410 Gone"),
+        text.contains(&format!("Endpoint: {gone} at gone.example: it answered 410 Gone")),
         "{text}"
     );
     assert!(
@@ -110,6 +114,28 @@ async fn members_who_see_a_programs_notifications_are_told_once_a_day() {
     );
     stack.reaches(&format!("{NOTICES} AND state = 'sent'"), 4).await;
     assert_eq!(stack.count(NOTICES).await, 4);
+}
+
+#[tokio::test]
+async fn endpoints_of_one_host_are_told_apart() {
+    let (mut stack, mail) = with_mail(Clock::system()).await;
+    let shop = stack.program().await;
+    stack.owner_of(&shop).await;
+    let first = disabled_endpoint(&stack, &shop, "hooks.example", "gone").await;
+    let second = disabled_endpoint(&stack, &shop, "hooks.example", "failing").await;
+    stack.start_delivery();
+    let email = mail.received(&stack, &owner_of(&shop), SUBJECT).await;
+    for body in [email.text(), email.html()] {
+        assert!(
+            body.contains(&format!("{first} at hooks.example: it answered 410 Gone")),
+            "{body}"
+        );
+        assert!(
+            body.contains(&format!("{second} at hooks.example: every attempt")),
+            "{body}"
+        );
+        assert!(!body.contains("hidden"), "{body}");
+    }
 }
 
 #[tokio::test]
