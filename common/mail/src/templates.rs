@@ -9,7 +9,7 @@ mod tests;
 use chrono::{DateTime, Utc};
 use domain::email_content::{EmailContent, ProgramIdentity};
 
-use self::page::Page;
+use self::page::{Page, unlinked};
 
 /// An e-mail as it is read. It may hold the token of a link: it must not reach a log.
 #[derive(Clone, PartialEq, Eq)]
@@ -102,6 +102,7 @@ fn page(content: &EmailContent, token: Option<&str>) -> Page {
 }
 
 fn member_invitation(workspace: &str, link: String, expires_at: DateTime<Utc>) -> Page {
+    let workspace = unlinked(workspace);
     Page::new(format!("You are invited to work in {workspace}"))
         .paragraph(format!("You are invited to work in the workspace “{workspace}”."))
         .button("Accept the invitation", link)
@@ -115,9 +116,10 @@ fn partner_invitation(
     link: String,
     expires_at: DateTime<Utc>,
 ) -> Page {
+    let program = unlinked(program);
     Page::new(format!("You are invited to be a partner of {program}"))
         .reply_to(identity.reply_to.as_deref())
-        .logo(program, identity.logo_url.as_deref())
+        .logo(&program, identity.logo_url.as_deref())
         .paragraph(format!(
             "You are invited to be a partner of “{program}”: get your referral links, and see what they earn."
         ))
@@ -134,7 +136,7 @@ fn new_sign_in(at: DateTime<Utc>, place: [Option<&str>; 3], account_link: String
         .fact("When", moment(at))
         .fact_if_any("Address", address)
         .fact_if_any("Country", country)
-        .fact_if_any("Browser", browser)
+        .fact_if_any("Browser", browser.map(unlinked).as_deref())
         .paragraph(
             "If it was you, there is nothing to do. If not, end that session and change your password.",
         )
@@ -159,6 +161,7 @@ fn password_reset(link: String, expires_at: DateTime<Utc>) -> Page {
 }
 
 fn second_claim(at: DateTime<Utc>, invited_to: &str, account_link: String) -> Page {
+    let invited_to = unlinked(invited_to);
     Page::new("Somebody tried to use your address")
         .paragraph(format!(
             "Somebody opened an invitation to “{invited_to}” for your address, and did not give the password of your account."

@@ -2,7 +2,7 @@
 
 use domain::email_content::EndpointNotice;
 
-use super::page::Page;
+use super::page::{Page, unlinked};
 
 /// More are told of by their number.
 const NAMED_ENDPOINTS: usize = 10;
@@ -17,7 +17,7 @@ pub fn page(
     endpoints_link: String,
     events_link: String,
 ) -> Page {
-    let mut page = Page::new(format!("{program} needs a look"));
+    let mut page = Page::new(format!("{} needs a look", unlinked(program)));
     if !endpoints.is_empty() {
         page = page
             .heading("Disabled webhook endpoints")

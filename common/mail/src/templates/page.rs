@@ -232,6 +232,28 @@ fn one_line(text: &str) -> String {
         .collect()
 }
 
+/// A name as people chose it, which no mail program takes for an address and makes a link of: a narrow space is put where an address has none. An
+/// invisible character would not do, because some count it as a letter, and browsers leave it out of a host's name.
+pub fn unlinked(name: &str) -> String {
+    const NARROW_SPACE: char = '\u{202f}';
+    let mut unlinked = String::with_capacity(name.len());
+    let mut rest = name.chars().peekable();
+    while let Some(c) = rest.next() {
+        unlinked.push(c);
+        let breaks = match c {
+            '.' | '\u{3002}' | '\u{ff0e}' | '\u{ff61}' => {
+                rest.peek().is_some_and(|next| !next.is_whitespace())
+            }
+            ':' => rest.peek() == Some(&'/'),
+            _ => false,
+        };
+        if breaks {
+            unlinked.push(NARROW_SPACE);
+        }
+    }
+    unlinked
+}
+
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

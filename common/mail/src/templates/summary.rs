@@ -6,19 +6,20 @@ use chrono::{Datelike, NaiveDate};
 use domain::money::{Cents, Currency};
 use domain::weekly_summary::{Figure, WeekLine};
 
-use super::page::Page;
+use super::page::{Page, unlinked};
 
 pub fn page(first_day: NaiveDate, last_day: NaiveDate, lines: &[WeekLine], commissions_link: String) -> Page {
     let mut page = Page::new(format!("Your week: {}", range(first_day, last_day)))
         .paragraph("This is what your partner programs gave. Days are those of UTC.");
     let mut last_logo = None;
     for line in lines {
+        let program = unlinked(&line.program);
         let logo = line.identity.logo_url.as_deref();
         if logo != last_logo {
-            page = page.logo(&line.program, logo);
+            page = page.logo(&program, logo);
             last_logo = logo;
         }
-        page = page.heading(&format!("{}, {}", line.program, line.currency));
+        page = page.heading(&format!("{program}, {}", line.currency));
         for (name, figure, noun) in [
             ("Earned", line.earned, "commission"),
             ("Approved", line.approved, "commission"),

@@ -215,6 +215,48 @@ fn names_of_people_are_text_and_nothing_else() {
     }
 }
 
+/// Mail programs make links of what looks like an address, in text, in HTML and in subjects.
+#[test]
+fn names_of_people_become_no_links() {
+    let name = "visit https://evil.example/a?b=c now: www.evil.example, http://localhost, pay@evil.example or evil\u{3002}example";
+    for content in one_of_each(name) {
+        let Wording {
+            subject, text, html, ..
+        } = wording(&content, Some("affr_token"));
+        for part in [subject, text, html] {
+            for address in [
+                "://evil",
+                "://localhost",
+                "evil.example",
+                "www.evil",
+                "evil\u{3002}e",
+            ] {
+                assert!(!part.contains(address), "{address} in {part}");
+            }
+        }
+    }
+    let shown = |name: &str| {
+        let content = EmailContent::MemberInvitation {
+            workspace: name.to_owned(),
+            link: LINK.to_owned(),
+            expires_at: noon(),
+        };
+        let subject = wording(&content, None).subject;
+        subject
+            .strip_prefix("You are invited to work in ")
+            .unwrap()
+            .to_owned()
+    };
+    for name in ["Shop & Co. affiliates: all...", "Dr. Müller (5/7)", "A.", ":/"] {
+        let expected = match name {
+            ":/" => ":\u{202f}/".to_owned(),
+            name => name.replace("...", ".\u{202f}.\u{202f}."),
+        };
+        assert_eq!(shown(name), expected);
+    }
+    assert_eq!(shown("Booking.com"), "Booking.\u{202f}com");
+}
+
 #[test]
 fn nothing_is_loaded_and_every_link_is_ours() {
     for content in one_of_each("Acme") {

@@ -50,6 +50,28 @@ async fn a_member_is_invited_by_mail() {
     assert_eq!(audited(&stack, "user.address_verified").await, 1);
 }
 
+/// Mail programs make links of names that look like addresses: an invitation would carry whatever link its program is named after.
+#[tokio::test]
+async fn a_name_that_looks_like_an_address_is_no_link_in_an_invitation() {
+    let (stack, mail) = with_mail().await;
+    let acme = stack.workspace("acme").await;
+    let program = Managed::new(&stack, &acme, "visit https://evil.example now").await;
+    let added = program.partner(&stack, "ada@letters.example", "approved").await;
+    assert_eq!(added["invitation_emailed"], true);
+    let email = mail.received(&stack, "ada@letters.example", "").await;
+    for part in [email.header("Subject"), email.text(), email.html()] {
+        assert!(
+            !part.contains("://evil") && !part.contains("evil.example"),
+            "{part}"
+        );
+    }
+    let spaced = email.text().replace('\u{202f}', "");
+    assert!(
+        spaced.contains("partner of “visit https://evil.example now”"),
+        "{spaced}"
+    );
+}
+
 /// Whoever had the link could try it, and learn from the answer whether the address has an account.
 #[tokio::test]
 async fn the_link_of_an_emailed_invitation_is_shown_to_nobody_else() {
