@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use chrono::TimeDelta;
 use domain::account::EmailAddress;
 use domain::email_content::{EmailContent, token_purpose};
 use sqlx::PgConnection;
@@ -13,8 +12,6 @@ use tokio_util::task::TaskTracker;
 
 use crate::management::prelude::*;
 
-/// An e-mail that could not be sent for a day is not worth sending any more.
-const WORTH_SENDING: TimeDelta = TimeDelta::days(1);
 /// Work behind answers that waits or runs at once.
 const BEHIND_ANSWERS: usize = 256;
 
@@ -74,17 +71,6 @@ pub async fn write(
         })
         .transpose()
         .map_err(ApiError::unexpected)?;
-    let worth_until = match content {
-        EmailContent::MemberInvitation { expires_at, .. }
-        | EmailContent::PartnerInvitation { expires_at, .. }
-        | EmailContent::PasswordReset { expires_at, .. }
-        | EmailContent::AddressVerification { expires_at, .. } => *expires_at,
-        EmailContent::NewSignIn { .. }
-        | EmailContent::PasswordChanged { .. }
-        | EmailContent::SecondClaim { .. }
-        | EmailContent::WeeklySummary { .. }
-        | EmailContent::ProgramNotice { .. } => now + WORTH_SENDING,
-    };
     let new = NewEmail {
         message_id,
         recipient,
@@ -92,7 +78,6 @@ pub async fn write(
         content,
         token_sealed: token_sealed.as_deref(),
         created_at: now,
-        expires_at: worth_until.min(now + WORTH_SENDING),
     };
     Ok(emails::add(connection, &new).await?)
 }

@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use chrono::TimeDelta;
 use domain::email::EmailHasher;
 use domain::email_content::{EmailContent, EndpointNotice};
 use domain::webhook_endpoint::DisabledReason;
@@ -22,7 +21,6 @@ use super::disable::host;
 const EVERY: Duration = Duration::from_secs(5);
 /// Programs a transaction.
 const BATCH: i64 = 100;
-const WORTH_SENDING: TimeDelta = TimeDelta::days(1);
 
 #[derive(Debug)]
 pub(super) struct ProgramNotices {
@@ -75,7 +73,6 @@ impl ProgramNotices {
                 content,
                 token_sealed: None,
                 created_at: now,
-                expires_at: now + WORTH_SENDING,
             })
             .collect();
         let added = emails::add_batch(&mut transaction, &new).await?;

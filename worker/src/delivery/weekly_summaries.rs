@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use chrono::{DateTime, Days, TimeDelta, Utc};
+use chrono::{DateTime, Days, Utc};
 use domain::account::EmailAddress;
 use domain::email::EmailHasher;
 use domain::email_content::{EmailContent, token_purpose};
@@ -25,8 +25,6 @@ use uuid::Uuid;
 const EVERY: Duration = Duration::from_secs(5);
 /// E-mails a transaction.
 const BATCH: i64 = 500;
-/// A summary that could not be sent for three days is not worth sending any more.
-const WORTH_SENDING: TimeDelta = TimeDelta::days(3);
 
 #[derive(Debug)]
 pub(super) struct WeeklySummaries {
@@ -126,7 +124,6 @@ impl Written {
             content: &self.content,
             token_sealed: Some(&self.token_sealed),
             created_at: now,
-            expires_at: now + WORTH_SENDING,
         }
     }
 }

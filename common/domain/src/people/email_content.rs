@@ -1,6 +1,6 @@
 //! What e-mails tell: facts, without wording. `common/mail` has the wording.
 
-use chrono::{DateTime, NaiveDate, Utc};
+use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -132,7 +132,27 @@ impl EmailContent {
             Self::ProgramNotice { .. } => EmailKind::ProgramNotice,
         }
     }
+
+    /// Until when it is worth sending: no longer than its link works.
+    pub fn worth_sending_until(&self, written_at: DateTime<Utc>) -> DateTime<Utc> {
+        match self {
+            Self::MemberInvitation { expires_at, .. }
+            | Self::PartnerInvitation { expires_at, .. }
+            | Self::PasswordReset { expires_at, .. }
+            | Self::AddressVerification { expires_at, .. } => (*expires_at).min(written_at + WORTH_SENDING),
+            Self::WeeklySummary { .. } => written_at + SUMMARY_WORTH_SENDING,
+            Self::NewSignIn { .. }
+            | Self::PasswordChanged { .. }
+            | Self::SecondClaim { .. }
+            | Self::ProgramNotice { .. } => written_at + WORTH_SENDING,
+        }
+    }
 }
+
+/// An e-mail that could not be sent for so long is not worth sending any more.
+const WORTH_SENDING: TimeDelta = TimeDelta::days(1);
+/// The same of a summary, which tells of a week.
+const SUMMARY_WORTH_SENDING: TimeDelta = TimeDelta::days(3);
 
 /// Context under which the token of an e-mail's link is [sealed](crate::sealed).
 pub fn token_purpose(message_id: Uuid) -> Vec<u8> {

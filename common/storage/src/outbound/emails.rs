@@ -28,8 +28,6 @@ pub struct NewEmail<'a> {
     /// The token of its link.
     pub token_sealed: Option<&'a [u8]>,
     pub created_at: DateTime<Utc>,
-    /// From then on it is not worth sending.
-    pub expires_at: DateTime<Utc>,
 }
 
 /// Writes an e-mail that will be sent; `false` when the address is stopped, or has got as many of this kind as it may within an hour.
@@ -47,7 +45,7 @@ pub async fn add(connection: &mut PgConnection, new: &NewEmail<'_>) -> StorageRe
         Json(new.content) as _,
         new.token_sealed,
         new.created_at,
-        new.expires_at,
+        new.content.worth_sending_until(new.created_at),
         &hashes,
         new.created_at - TimeDelta::hours(1),
         AN_HOUR,
@@ -85,7 +83,7 @@ pub async fn add_batch(connection: &mut PgConnection, emails: &[NewEmail<'_>]) -
             contents: &Value = content,
             tokens: Option<&[u8]> = new.token_sealed,
             created: DateTime<Utc> = new.created_at,
-            expire: DateTime<Utc> = new.expires_at
+            expire: DateTime<Utc> = new.content.worth_sending_until(new.created_at)
     )
     .execute(connection)
     .await?;

@@ -34,7 +34,6 @@ async fn write(stack: &Stack, to: &str) -> bool {
         },
         token_sealed: None,
         created_at: now,
-        expires_at: now + TimeDelta::days(1),
     };
     let mut connection = stack.pool().acquire().await.unwrap();
     emails::add(&mut connection, &new).await.unwrap()
