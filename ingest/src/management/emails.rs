@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use domain::account::EmailAddress;
 use domain::email_content::{EmailContent, token_purpose};
+use domain::ids::WorkspaceId;
 use sqlx::PgConnection;
 use storage::emails::{self, NewEmail};
 use storage::users::User;
@@ -60,6 +61,29 @@ pub async fn write(
     content: &EmailContent,
     token: Option<&str>,
 ) -> Result<bool, ApiError> {
+    add(app, connection, recipient, content, token, None).await
+}
+
+/// The same of an invitation into a workspace, or of a partner of one of its programs.
+pub async fn write_invitation(
+    app: &App,
+    connection: &mut PgConnection,
+    invited_by: WorkspaceId,
+    recipient: &EmailAddress,
+    content: &EmailContent,
+    token: &str,
+) -> Result<bool, ApiError> {
+    add(app, connection, recipient, content, Some(token), Some(invited_by)).await
+}
+
+async fn add(
+    app: &App,
+    connection: &mut PgConnection,
+    recipient: &EmailAddress,
+    content: &EmailContent,
+    token: Option<&str>,
+    invited_by: Option<WorkspaceId>,
+) -> Result<bool, ApiError> {
     if !app.emails.are_on() {
         return Ok(false);
     }
@@ -77,6 +101,7 @@ pub async fn write(
         recipient_hashes: &app.email_hasher.hashes(recipient.as_str()),
         content,
         token_sealed: token_sealed.as_deref(),
+        invited_by,
         created_at: now,
     };
     Ok(emails::add(connection, &new).await?)

@@ -72,6 +72,7 @@ impl ProgramNotices {
                 recipient_hashes,
                 content,
                 token_sealed: None,
+                invited_by: None,
                 created_at: now,
             })
             .collect();

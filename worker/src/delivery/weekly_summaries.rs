@@ -123,6 +123,7 @@ impl Written {
             recipient_hashes: &self.recipient_hashes,
             content: &self.content,
             token_sealed: Some(&self.token_sealed),
+            invited_by: None,
             created_at: now,
         }
     }

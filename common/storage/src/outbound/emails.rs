@@ -12,10 +12,13 @@ use crate::batch::{array_literal, unnest};
 use crate::error::{StorageError, StorageResult};
 use domain::account::EmailAddress;
 use domain::email_content::EmailContent;
+use domain::ids::WorkspaceId;
 use domain::lead::EmailHash;
 
 /// One address gets no more e-mails of one kind within an hour: strangers cause some of them.
 const AN_HOUR: i64 = 5;
+/// Of invitations so many, of which a workspace may send it [`AN_HOUR`]: what one workspace sends takes nothing of the others', and tells them nothing.
+const INVITATIONS_AN_HOUR: i64 = 20;
 
 #[derive(Debug)]
 pub struct NewEmail<'a> {
@@ -27,17 +30,25 @@ pub struct NewEmail<'a> {
     pub content: &'a EmailContent,
     /// The token of its link.
     pub token_sealed: Option<&'a [u8]>,
+    /// Who invites, where it is an invitation.
+    pub invited_by: Option<WorkspaceId>,
     pub created_at: DateTime<Utc>,
 }
 
 /// Writes an e-mail that will be sent; `false` when the address is stopped, or has got as many of this kind as it may within an hour.
 pub async fn add(connection: &mut PgConnection, new: &NewEmail<'_>) -> StorageResult<bool> {
     let hashes = texts(new.recipient_hashes);
+    let most = if new.invited_by.is_some() {
+        INVITATIONS_AN_HOUR
+    } else {
+        AN_HOUR
+    };
     let added = sqlx::query!(
-        "INSERT INTO emails (message_id, kind, recipient, recipient_hash, content, token_sealed, created_at, expires_at, due_at)
-         SELECT $1, $2, $3, $4, $5, $6, $7, $8, $7
+        "INSERT INTO emails (message_id, kind, recipient, recipient_hash, content, token_sealed, created_at, expires_at, due_at, workspace_id)
+         SELECT $1, $2, $3, $4, $5, $6, $7, $8, $7, $11
          WHERE NOT EXISTS (SELECT FROM stopped_addresses WHERE recipient_hash = ANY($9))
-           AND (SELECT count(*) FROM emails WHERE recipient_hash = ANY($9) AND kind = $2 AND created_at > $10) < $11",
+           AND (SELECT count(*) < $12 AND count(*) FILTER (WHERE workspace_id = $11) < $13
+                FROM emails WHERE recipient_hash = ANY($9) AND kind = $2 AND created_at > $10)",
         new.message_id,
         new.content.kind().as_str(),
         new.recipient.as_str(),
@@ -48,6 +59,8 @@ pub async fn add(connection: &mut PgConnection, new: &NewEmail<'_>) -> StorageRe
         new.content.worth_sending_until(new.created_at),
         &hashes,
         new.created_at - TimeDelta::hours(1),
+        new.invited_by.map(WorkspaceId::get),
+        most,
         AN_HOUR,
     )
     .execute(connection)

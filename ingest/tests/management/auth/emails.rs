@@ -5,14 +5,14 @@ use reqwest::{Method, StatusCode};
 use runtime::clock::Clock;
 use serde_json::json;
 use test_harness::{
-    LoggedServices, MAIL_PASSWORD, MailServer, Manner, PASSWORD, Stack,
+    LoggedServices, MAIL_PASSWORD, MailServer, Manner, PASSWORD, Person, Stack,
     managed::{Managed, audited},
     noon,
 };
 
 const INVITATIONS: &str = "/api/advertiser/invitations";
 const OWNER: &str = "owner@acme.example";
-const GETS_NO_EMAIL: &str = "This address gets no e-mail at present: its mailbox refused one, or it has had five invitations within an hour";
+const GETS_NO_EMAIL: &str = "This address gets no e-mail at present: its mailbox refused one, or it has had too many invitations within an hour";
 
 async fn with_mail() -> (Stack, MailServer) {
     let mail = MailServer::start().await;
@@ -195,6 +195,26 @@ async fn one_address_gets_five_emails_of_a_kind_within_an_hour() {
     clock.advance(TimeDelta::minutes(61));
     stack.prove(&acme.owner).await;
     assert_eq!(invite().await.status, StatusCode::CREATED);
+}
+
+/// Else one workspace keeps an address from every other's invitations, and each learns what the others send.
+#[tokio::test]
+async fn a_workspaces_invitations_are_counted_apart_up_to_twenty_an_hour() {
+    let (stack, _mail) = with_mail().await;
+    let invite = async |owner: &Person| {
+        let body = json!({ "email": "max@shop.example", "role": "admin" });
+        stack.submit(INVITATIONS, Some(&owner.token), body).await
+    };
+    for name in ["acme", "bolt", "cog", "dash"] {
+        let owner = stack.workspace(name).await.owner;
+        for _ in 0..5 {
+            assert_eq!(invite(&owner).await.status, StatusCode::CREATED, "{name}");
+        }
+        invite(&owner).await.refused(409, GETS_NO_EMAIL);
+    }
+    // Whoever floods a mailbox from many workspaces is refused in the same words.
+    let owner = stack.workspace("flood").await.owner;
+    invite(&owner).await.refused(409, GETS_NO_EMAIL);
 }
 
 /// Whoever has the link and not the password may be somebody else: the owner is told.

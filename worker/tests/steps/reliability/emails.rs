@@ -33,6 +33,7 @@ async fn write(stack: &Stack, to: &str) -> bool {
             account_link: "https://referrals.example/app/account".to_owned(),
         },
         token_sealed: None,
+        invited_by: None,
         created_at: now,
     };
     let mut connection = stack.pool().acquire().await.unwrap();

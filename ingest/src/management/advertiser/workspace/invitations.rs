@@ -157,7 +157,8 @@ async fn invite<C: Caller, On: Send>(
     let expires_at = now + INVITATION_LASTS;
     let link = if write.app.emails.are_on() {
         let content = content(write, workspace_id, purpose, expires_at).await?;
-        if !emails::write(&write.app, &mut write.db, email, &content, Some(token.expose())).await? {
+        let (app, db) = (&write.app, &mut write.db);
+        if !emails::write_invitation(app, db, workspace_id, email, &content, token.expose()).await? {
             return Ok(None);
         }
         InvitationLink::emailed(expires_at)
@@ -349,7 +350,7 @@ pub const MEMBER_ALREADY: ApiError = ApiError::Conflict("They work in this works
 
 /// The refusal of an invitation that nobody would get.
 pub const GETS_NO_EMAIL: ApiError = ApiError::Conflict(
-    "This address gets no e-mail at present: its mailbox refused one, or it has had five invitations within an hour",
+    "This address gets no e-mail at present: its mailbox refused one, or it has had too many invitations within an hour",
 );
 
 const ENDED: ApiError = ApiError::Conflict("This invitation has ended already");
