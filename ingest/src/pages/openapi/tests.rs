@@ -152,6 +152,45 @@ fn every_type_of_event_is_a_webhook_with_a_valid_example() {
     }
 }
 
+/// The event stream's own: webhooks do not have it.
+#[test]
+fn a_click_of_the_event_stream_has_a_schema_and_a_valid_example() {
+    let api = described();
+    let path = "/api/advertiser/affiliate-programs/{program_id}/event-stream";
+    let (_, body) = bodies(&api["paths"][path]["get"])
+        .into_iter()
+        .find(|(status, _)| status == "200")
+        .unwrap();
+    let events: Vec<Value> = examples(body)
+        .values()
+        .flat_map(|example| example["value"]["data"].as_array().unwrap().clone())
+        .collect();
+    let click = events
+        .iter()
+        .find(|event| event["type"] == "click.recorded")
+        .unwrap();
+    let validator = |schema: &str| {
+        let schema =
+            json!({ "$ref": format!("#/components/schemas/{schema}"), "components": api["components"] });
+        jsonschema::validator_for(&schema).unwrap()
+    };
+    let (clicks, events) = (validator("ClickRecorded"), validator("StreamEvent"));
+    assert!(clicks.is_valid(click) && events.is_valid(click), "{click}");
+    assert_eq!(&api["components"]["schemas"]["ClickRecorded"]["example"], click);
+    for (at, wrong) in [
+        ("/type", json!("lead.created")),
+        ("/data", json!({ "program_id": 1 })),
+        ("/data/counted", json!("yes")),
+    ] {
+        let mut other = click.clone();
+        *other.pointer_mut(at).unwrap() = wrong;
+        assert!(!clicks.is_valid(&other), "{at}");
+    }
+    let mut unknown = click.clone();
+    unknown["type"] = json!("click.made");
+    assert!(!events.is_valid(&unknown));
+}
+
 #[test]
 fn a_schema_is_not_so_wide_that_everything_is_valid() {
     let api = described();

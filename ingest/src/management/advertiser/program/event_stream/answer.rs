@@ -4,9 +4,11 @@ use axum::http::{HeaderMap, header};
 use chrono::{DateTime, TimeDelta};
 use domain::event_stream::{CLICK_RECORDED, EventCursor, StreamPlace};
 use domain::ids::ProgramId;
+use domain::outbound_event::OutboundEventType;
 use domain::webhook::message_id;
 use serde_json::{Map, Value};
 use storage::stream_events::{StreamEvent, StreamedClick};
+use utoipa::openapi::{ObjectBuilder, Type};
 use uuid::Uuid;
 
 use crate::http::accept::accepts;
@@ -106,40 +108,57 @@ pub struct StreamMeta {
     pub started: bool,
 }
 
-/// What happened: as webhook endpoints are told, or a click.
+/// What happened: a click, or as webhook endpoints are told.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = StreamEvent)]
-pub struct StreamEventView {
+#[serde(untagged)]
+pub enum StreamEventView {
+    Click(ClickEvent),
+    Told(ToldEvent),
+}
+
+/// An event of a type that webhook endpoints have.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ToldEvent)]
+pub struct ToldEvent {
     /// The same whenever the event is read; that of the `webhook-id` header, where an endpoint was told.
     id: String,
-    /// `click.recorded`, or a type that webhook endpoints have.
     #[serde(rename = "type")]
-    event_type: String,
+    #[schema(schema_with = told_type)]
+    event_type: &'static str,
     /// When it happened: ISO 8601.
     timestamp: String,
-    /// By its type.
+    /// By its type, as under `webhooks`.
     data: Map<String, Value>,
 }
 
-/// A click, as the stream has it.
-#[derive(Debug, Serialize)]
-struct ClickEvent {
+/// A click, which webhook endpoints are not told of.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ClickRecorded, example = json!(ClickEvent::example()))]
+pub struct ClickEvent {
+    /// The same whenever the click is read.
     id: String,
     #[serde(rename = "type")]
+    #[schema(schema_with = click_type)]
     event_type: &'static str,
+    /// When it happened: ISO 8601.
     timestamp: String,
     data: ClickData,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ClickRecordedData)]
 struct ClickData {
     program_id: i64,
     click_id: String,
+    /// As the link is now; null when there is none any more.
     partner_id: Option<i64>,
     referral_link_code: Option<String>,
+    /// This one and addresses: as the page reported them.
     session_id: Option<String>,
     page_url: Option<String>,
     referrer_url: Option<String>,
+    /// Two letters (ISO 3166-1). This one and what follows is derived.
     geo_country: Option<String>,
     geo_region: Option<String>,
     geo_city: Option<String>,
@@ -151,26 +170,32 @@ struct ClickData {
     counted: bool,
 }
 
+fn click_type() -> ObjectBuilder {
+    one_of([CLICK_RECORDED])
+}
+
+fn told_type() -> ObjectBuilder {
+    one_of(OutboundEventType::ALL.map(OutboundEventType::as_str))
+}
+
+fn one_of<const N: usize>(types: [&'static str; N]) -> ObjectBuilder {
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .enum_values(Some(types))
+}
+
 impl StreamPage {
     /// For the description.
     pub fn example() -> Self {
-        let event = |event_id: u128, event_type: &str, timestamp: &str, data: Value| StreamEventView {
-            id: message_id(Uuid::from_u128(event_id)),
-            event_type: event_type.to_owned(),
-            timestamp: timestamp.to_owned(),
-            data: match data {
-                Value::Object(data) => data,
-                _ => Map::new(),
-            },
+        let suspended = ToldEvent {
+            id: message_id(Uuid::from_u128(2)),
+            event_type: OutboundEventType::PartnerSuspended.as_str(),
+            timestamp: "2024-10-04T09:00:01.250Z".to_owned(),
+            data: Map::from_iter([
+                ("program_id".to_owned(), json!(1)),
+                ("partner_program_id".to_owned(), json!(9)),
+            ]),
         };
-        let click = json!({
-            "program_id": 1, "click_id": "cust_7203685477580001_1728000000000", "partner_id": 6, "referral_link_code": "ada",
-            "session_id": "s-1",
-            "page_url": "https://shop.example/pricing", "referrer_url": "https://blog.example/review",
-            "geo_country": "DE", "geo_region": null, "geo_city": null, "device_type": "desktop", "device_os": "macOS",
-            "browser_name": "Firefox", "is_bot": false, "counted": true,
-        });
-        let suspended = json!({ "program_id": 1, "partner_program_id": 9 });
         let place = StreamPlace {
             position: 1_024,
             clicks: 0,
@@ -182,8 +207,8 @@ impl StreamPage {
         };
         Self {
             data: vec![
-                event(1, CLICK_RECORDED, "2024-10-04T09:00:00.000Z", click),
-                event(2, "partner.suspended", "2024-10-04T09:00:01.250Z", suspended),
+                StreamEventView::Click(ClickEvent::example()),
+                StreamEventView::Told(suspended),
             ],
             meta: StreamMeta {
                 next: next.encode(),
@@ -196,6 +221,31 @@ impl StreamPage {
 }
 
 impl ClickEvent {
+    /// For the description.
+    fn example() -> Self {
+        let some = |text: &str| Some(text.to_owned());
+        let clicked_at = DateTime::UNIX_EPOCH + TimeDelta::days(20_000) + TimeDelta::hours(9);
+        let click = StreamedClick {
+            event_id: Uuid::from_u128(1),
+            clicked_at,
+            click_id: "cust_7203685477580001_1728000000000".to_owned(),
+            partner_id: Some(6),
+            referral_link_code: some("ada"),
+            session_id: some("s-1"),
+            page_url: some("https://shop.example/pricing"),
+            referrer_url: some("https://blog.example/review"),
+            geo_country: some("DE"),
+            geo_region: None,
+            geo_city: None,
+            device_type: some("desktop"),
+            device_os: some("macOS"),
+            browser_name: some("Firefox"),
+            is_bot: false,
+            counted: true,
+        };
+        Self::new(ProgramId::new(1), click)
+    }
+
     fn new(program_id: ProgramId, click: StreamedClick) -> Self {
         Self {
             id: message_id(click.event_id),
