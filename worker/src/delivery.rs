@@ -1,12 +1,13 @@
 //! The delivery role (`worker --role delivery`): events get their positions, webhook endpoints are told of them, and e-mails are sent.
 //!
-//! Four loops share a pool of connections: [`place`] gives positions and fills the queue; [`take`] takes what is due, as much as there is room
+//! Five loops share a pool of connections: [`place`] gives positions and fills the queue; [`take`] takes what is due, as much as there is room
 //! for, and starts an [`attempt`] each; [`finish`] writes what the attempts came to, in batches; [`disable`] disables endpoints that fail for
-//! good. [`emails`] hands e-mails to a mail server, if one is set; [`weekly_summaries`] and [`program_notices`] write those that nothing else causes. Everything is in
+//! good, and [`bring_forward`] keeps customers with many events from holding up the others of an endpoint. [`emails`] hands e-mails to a mail server, if one is set; [`weekly_summaries`] and [`program_notices`] write those that nothing else causes. Everything is in
 //! PostgreSQL before and after an attempt: a process that dies leaves leased deliveries, which are due again when the lease ends. Nothing here
 //! needs NATS.
 
 mod attempt;
+mod bring_forward;
 pub mod config;
 mod disable;
 mod emails;
@@ -106,6 +107,7 @@ fn start(
     tasks.spawn(taker.run(lifecycle.clone()));
     tasks.spawn(finisher.run(to_finish, lifecycle.clone()));
     tasks.spawn(disable::run(pool.clone(), clock.clone(), lifecycle.clone()));
+    tasks.spawn(bring_forward::run(pool.clone(), clock.clone(), lifecycle.clone()));
 }
 
 /// Sends e-mails, where a mail server is set.

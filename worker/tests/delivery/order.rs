@@ -56,6 +56,38 @@ async fn events_of_a_customer_come_in_their_order_and_wait_for_one_that_fails() 
     assert_eq!(after[&2], [of(2), vec![late[1].clone()]].concat());
 }
 
+/// More events of one customer than a take looks at.
+#[tokio::test]
+async fn a_customer_with_many_events_holds_up_nobody_else() {
+    let mut stack = Stack::without_services(Clock::manual(noon())).await;
+    let (program, receiver) = (stack.program().await, Receiver::start().await);
+    webhooks::endpoint(&stack, &program, &receiver.url(), &[LeadCreated]).await;
+    let customers = std::iter::repeat_n(1, 1_200).chain([2, 3, 2]);
+    let ids = webhooks::leads(&stack, &program, customers).await;
+    let (first, second, third) = (ids[0].clone(), ids[1_200].clone(), ids[1_201].clone());
+    receiver.reply_with({
+        let first = first.clone();
+        move |webhook| Reply::Status(if webhook.id == first { 500 } else { 200 })
+    });
+    stack.start_delivery();
+    stack
+        .eventually("the others' events arrive", async || receiver.count() == 4)
+        .await;
+    let arrived = by_customer(&receiver.received());
+    assert_eq!(arrived[&1], [first.clone()]);
+    assert_eq!(arrived[&2], [second, ids[1_202].clone()]);
+    assert_eq!(arrived[&3], [third]);
+    receiver.reply(Reply::Status(200));
+    stack.clock.advance(TimeDelta::seconds(6));
+    stack
+        .eventually("the first customer's events arrive", async || {
+            receiver.count() >= 104
+        })
+        .await;
+    let arrived = by_customer(&receiver.received());
+    assert_eq!(arrived[&1][1..101], ids[..100]);
+}
+
 #[tokio::test]
 async fn an_endpoint_that_hangs_is_tried_one_at_a_time_and_delays_nobody() {
     let mut stack = Stack::without_services(Clock::system()).await;

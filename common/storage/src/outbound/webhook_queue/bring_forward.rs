@@ -1,0 +1,99 @@
+//! Deliveries that a take would not get to, because one customer has more in front of them than it looks at.
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+
+use super::go_by_indexes;
+use crate::error::StorageResult;
+use domain::ids::WebhookEndpointId;
+
+/// When fewer of the thousand deliveries that a take looks at can be taken, others are brought forward.
+const FREE_AT_LEAST: i64 = 32;
+/// At once.
+const BROUGHT: i64 = 500;
+/// So many deliveries behind those thousand are looked through.
+const LOOKED_THROUGH: i64 = 200_000;
+
+/// Endpoints that something waits for, ascending: those after this one.
+pub async fn endpoints(
+    connection: &mut PgConnection,
+    after: WebhookEndpointId,
+    limit: i64,
+) -> StorageResult<Vec<i64>> {
+    go_by_indexes(connection).await?;
+    let endpoints = sqlx::query_scalar!(
+        r#"WITH RECURSIVE waiting AS (
+               (SELECT endpoint_id FROM webhook_queue WHERE endpoint_id > $1 ORDER BY endpoint_id LIMIT 1)
+               UNION ALL
+               SELECT (SELECT q.endpoint_id FROM webhook_queue q WHERE q.endpoint_id > w.endpoint_id ORDER BY q.endpoint_id LIMIT 1)
+               FROM waiting w WHERE w.endpoint_id IS NOT NULL
+           )
+           SELECT endpoint_id AS "endpoint_id!" FROM waiting WHERE endpoint_id IS NOT NULL LIMIT $2"#,
+        after.get(),
+        limit,
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(endpoints)
+}
+
+/// Where nearly all that a take looks at waits for an earlier one of its customer, brings forward what other customers have behind it. Returns how many.
+/// Those in flight, and those that wait for their next attempt, stay as they are. In a transaction.
+pub async fn bring_forward(
+    connection: &mut PgConnection,
+    endpoints: &[i64],
+    now: DateTime<Utc>,
+) -> StorageResult<u64> {
+    if endpoints.is_empty() {
+        return Ok(0);
+    }
+    go_by_indexes(connection).await?;
+    let brought = sqlx::query!(
+        "WITH full_ones AS MATERIALIZED (
+             SELECT w.endpoint_id, last.due_at, last.position
+             FROM UNNEST($4::bigint[]) AS w (endpoint_id) CROSS JOIN LATERAL (
+                 SELECT q.due_at, q.position FROM webhook_queue q WHERE q.endpoint_id = w.endpoint_id AND q.due_at <= $1
+                 ORDER BY q.due_at, q.position OFFSET 999 LIMIT 1
+             ) last
+         ), blocked AS MATERIALIZED (
+             SELECT f.*, (SELECT min(q.due_at) FROM webhook_queue q WHERE q.endpoint_id = f.endpoint_id) AS first_due_at
+             FROM full_ones f
+             WHERE (SELECT count(*) FROM (
+                        SELECT 1 FROM webhook_queue d
+                        WHERE d.endpoint_id = f.endpoint_id AND (d.due_at, d.position) <= (f.due_at, f.position)
+                          AND (d.customer_id IS NULL
+                               OR NOT EXISTS (SELECT 1 FROM webhook_queue e
+                                              WHERE e.endpoint_id = d.endpoint_id AND e.customer_id = d.customer_id
+                                                AND e.position < d.position AND e.is_replay = d.is_replay))
+                        LIMIT $2) free) < $2
+         ), foremost AS MATERIALIZED (
+             SELECT DISTINCT d.endpoint_id, d.customer_id, d.is_replay
+             FROM blocked b JOIN webhook_queue d ON d.endpoint_id = b.endpoint_id AND (d.due_at, d.position) <= (b.due_at, b.position)
+             WHERE d.customer_id IS NOT NULL
+         ), chosen AS MATERIALIZED (
+             SELECT behind.id, b.first_due_at
+             FROM blocked b CROSS JOIN LATERAL (
+                 SELECT d.id
+                 FROM (SELECT q.* FROM webhook_queue q
+                       WHERE q.endpoint_id = b.endpoint_id AND q.due_at <= $1 AND (q.due_at, q.position) > (b.due_at, b.position)
+                       ORDER BY q.due_at, q.position LIMIT $3) d
+                 WHERE d.customer_id IS NULL
+                    OR (d.endpoint_id, d.customer_id, d.is_replay) NOT IN (SELECT f.endpoint_id, f.customer_id, f.is_replay FROM foremost f)
+                 ORDER BY d.due_at, d.position LIMIT $5
+             ) behind
+         ), locked AS MATERIALIZED (
+             SELECT q.id FROM webhook_queue q WHERE q.id IN (SELECT id FROM chosen) AND q.due_at <= $1
+             ORDER BY q.id FOR UPDATE SKIP LOCKED
+         )
+         UPDATE webhook_queue q SET due_at = c.first_due_at - interval '1 microsecond'
+         FROM locked l JOIN chosen c ON c.id = l.id WHERE q.id = l.id",
+        now,
+        FREE_AT_LEAST,
+        LOOKED_THROUGH,
+        endpoints,
+        BROUGHT,
+    )
+    .execute(connection)
+    .await?;
+    Ok(brought.rows_affected())
+}
