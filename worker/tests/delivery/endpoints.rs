@@ -3,9 +3,11 @@
 use chrono::TimeDelta;
 use domain::ids::WebhookEndpointId;
 use domain::outbound_event::OutboundEventType::{EndpointDisabled, LeadCreated};
+use domain::webhook::message_id;
 use runtime::clock::Clock;
 use serde_json::{Value, json};
 use test_harness::{Program, Receiver, Reply, Stack, noon, webhooks};
+use uuid::Uuid;
 
 /// A delivery role on a clock that stands, an endpoint at a receiver, and another one that wants to know when endpoints are disabled.
 async fn watched(reply: Reply) -> (Stack, Program, Receiver, WebhookEndpointId, Receiver) {
@@ -116,6 +118,75 @@ async fn a_receiver_that_is_gone_gets_nothing_more() {
     let (notification, event) = told(&stack, &watcher).await;
     assert_eq!(notification["details"]["reason"], "gone");
     assert_eq!(event["data"]["reason"], "gone");
+}
+
+async fn switch(stack: &Stack, id: WebhookEndpointId, is_on: bool) {
+    sqlx::query(
+        "UPDATE webhook_endpoints SET disabled_at = CASE WHEN NOT $2 THEN $3 END, disabled_reason = CASE WHEN NOT $2 THEN 'by_hand' END
+         WHERE id = $1",
+    )
+    .bind(id.get())
+    .bind(is_on)
+    .bind(stack.clock.now())
+    .execute(stack.pool())
+    .await
+    .unwrap();
+}
+
+/// Within two seconds what waits may be cancelled or not; longer, it is.
+#[tokio::test]
+async fn an_endpoint_that_is_enabled_again_gets_nothing_twice_and_lists_what_it_does_not_get() {
+    for at_once in [true, false] {
+        let (stack, program, receiver, id, _) = watched(Reply::Hang).await;
+        let mut ids = webhooks::leads(&stack, &program, [1]).await;
+        stack
+            .eventually("the first is in flight", async || receiver.hanging() == 1)
+            .await;
+        ids.extend(webhooks::leads(&stack, &program, [1, 2, 1, 3]).await);
+        stack.reaches("webhook_queue", 5).await;
+        switch(&stack, id, false).await;
+        if !at_once {
+            stack
+                .reaches("webhook_deliveries WHERE state = 'cancelled'", 4)
+                .await;
+        }
+        switch(&stack, id, true).await;
+        let last = webhooks::leads(&stack, &program, [1]).await;
+        stack
+            .reaches("outbound_events WHERE position IS NOT NULL", 6)
+            .await;
+        receiver.release();
+        webhooks::drained(&stack).await;
+        ids.extend(last);
+        let delivered: Vec<Uuid> = sqlx::query_scalar(
+            "SELECT event_id FROM webhook_deliveries WHERE state = 'delivered' AND customer_id = 1 ORDER BY position",
+        )
+        .fetch_all(stack.pool())
+        .await
+        .unwrap();
+        let mut arrived = receiver.ids();
+        let of_first: Vec<String> = arrived
+            .iter()
+            .filter(|id| delivered.iter().any(|delivered| message_id(*delivered) == **id))
+            .cloned()
+            .collect();
+        let in_order: Vec<String> = delivered.into_iter().map(message_id).collect();
+        assert_eq!(of_first, in_order);
+        assert!(
+            arrived.contains(&ids[0]) && arrived.contains(&ids[5]),
+            "{arrived:?}"
+        );
+        let (delivered, cancelled) = (
+            webhooks::finished(&stack, "state = 'delivered' AND attempts = 1").await,
+            webhooks::finished(&stack, "state = 'cancelled' AND attempts = 0").await,
+        );
+        assert_eq!(delivered + cancelled, 6);
+        assert_eq!(arrived.len(), usize::try_from(delivered).unwrap());
+        arrived.sort();
+        arrived.dedup();
+        assert_eq!(arrived.len(), usize::try_from(delivered).unwrap(), "twice");
+        assert!(at_once || cancelled == 4);
+    }
 }
 
 /// Queues the deliveries of an event again, as a replay.
