@@ -92,12 +92,14 @@ impl Taken {
     }
 }
 
-/// For the rest of the transaction, statements go by indexes. The queue is empty at one moment and long at the next: a plan that was made, and kept,
-/// for an empty one reads all of a long one for every row.
+/// For the rest of the transaction, statements go by indexes, row by row. The queue is empty at one moment and long at the next: a plan that was
+/// made, and kept, for an empty one reads all of a long one for every row, or all that an endpoint waits for to find the first.
 pub(super) async fn go_by_indexes(connection: &mut PgConnection) -> StorageResult<()> {
-    sqlx::query("SET LOCAL enable_seqscan = off")
-        .execute(connection)
-        .await?;
+    sqlx::query(
+        "SELECT set_config('enable_' || way, 'off', true) FROM UNNEST(ARRAY['seqscan', 'bitmapscan', 'mergejoin']) AS other (way)",
+    )
+    .execute(connection)
+    .await?;
     Ok(())
 }
 
@@ -131,10 +133,11 @@ pub async fn take_due(connection: &mut PgConnection, room: &Room<'_>) -> Storage
                    FROM (SELECT q.id, q.due_at, q.position, q.customer_id, q.is_replay FROM webhook_queue q
                          WHERE q.endpoint_id = w.id AND q.due_at <= $5 AND (w.enabled OR q.is_replay)
                          ORDER BY q.due_at, q.position LIMIT 1000) d
+                   -- The order leaves one index to go by.
                    WHERE d.customer_id IS NULL
                       OR (SELECT e.id FROM webhook_queue e
                           WHERE e.endpoint_id = w.id AND e.customer_id = d.customer_id AND e.position < d.position
-                            AND e.is_replay = d.is_replay LIMIT 1) IS NULL
+                            AND e.is_replay = d.is_replay ORDER BY e.position LIMIT 1) IS NULL
                    ORDER BY d.due_at, d.position
                    LIMIT least(w.room::bigint, s.deliveries)
                ) front
@@ -147,9 +150,10 @@ pub async fn take_due(connection: &mut PgConnection, room: &Room<'_>) -> Storage
                WHERE f.place <= CASE WHEN f.struggles THEN $8::bigint WHEN f.turn = 1 THEN $7::bigint ELSE $9::bigint END
                ORDER BY f.turn, f.due_at, f.id LIMIT $7
            ), locked AS MATERIALIZED (
+               -- `IS TRUE` keeps the index by time out of it.
                SELECT q.id FROM webhook_queue q
-               WHERE q.id IN (SELECT id FROM chosen) AND q.due_at <= $5
-               ORDER BY q.id FOR UPDATE SKIP LOCKED
+               WHERE q.id IN (SELECT id FROM chosen) AND (q.due_at <= $5) IS TRUE
+               FOR UPDATE SKIP LOCKED
            ), taken AS (
                UPDATE webhook_queue q SET due_at = $6 FROM locked WHERE q.id = locked.id
                RETURNING q.id, q.endpoint_id, q.program_id, q.event_id, q.event_created_at, q.position, q.customer_id, q.is_replay,
