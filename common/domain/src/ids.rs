@@ -47,7 +47,7 @@ row_ids! {
     PartnerProgramId,
     /// The link whose short code is the `aff` value.
     ReferralLinkId,
-    /// The sequence number of a customer. Never shown: the public form is
+    /// The sequence number of a customer. Shown to members of the program's workspace alone: the public form is
     /// [`ClickId`](super::click_id::ClickId).
     CustomerId,
     /// Answered as `sale_id`.

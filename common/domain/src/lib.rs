@@ -28,6 +28,7 @@
 //! - [`partner`]: memberships and referral links.
 //! - [`readiness`]: how far a program's set-up has come.
 //! - [`days`], [`performance`]: ranges of UTC days, and their figures on the dashboard.
+//! - [`program_events`]: a place in a program's list of events.
 //! - [`text`]: strings a caller sends, bounded.
 //! - [`name`]: names people type, without invisible characters.
 //! - [`money`]: cents, basis points, currencies and the one rounding rule.
@@ -61,7 +62,7 @@ pub use self::programs::{
     event_stream, key_rotation, outbound_event, partner, program, readiness, tracking_token, webhook,
     webhook_address, webhook_attempt, webhook_endpoint,
 };
-pub use self::reports::{breakdown, days, figures, performance};
+pub use self::reports::{breakdown, days, figures, performance, program_events};
 pub use self::tracking::{
     affiliate_url, attribution, click, click_id, customer, lead, reassessment, sale, signal, test_chain,
     visitor,

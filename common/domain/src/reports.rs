@@ -4,3 +4,4 @@ pub mod breakdown;
 pub mod days;
 pub mod figures;
 pub mod performance;
+pub mod program_events;

@@ -3,9 +3,11 @@
 pub mod breakdowns;
 pub mod click_origins;
 pub mod commission_lists;
+pub mod customer_timeline;
 pub mod dashboard;
 pub mod events;
 pub mod partner_view;
+pub mod program_events;
 pub mod program_health;
 pub mod program_overview;
 pub mod refund_rollups;

@@ -1,11 +1,15 @@
-//! `/api/tracking/{performance,status,events,live}/…` and `…/report`: what the dashboard shows of a program's events, by session only.
+//! `/api/tracking/{performance,status,events,live}/…`, `…/report`, `…/events` and `…/customers/{customer_id}`: what the dashboard shows of a
+//! program's events, by session only.
 
+mod customer_timeline;
 mod dates;
+mod event_file;
 mod event_view;
 mod events;
 mod export;
 mod live;
 mod performance;
+mod program_events;
 mod program_report;
 mod report_breakdown;
 mod status;
@@ -17,6 +21,9 @@ pub fn endpoints() -> Vec<Endpoint> {
         performance::performance => performance::examples();
         program_report::report => program_report::examples();
         report_breakdown::breakdown => report_breakdown::examples();
+        program_events::list::list => program_events::list::examples();
+        program_events::export::export => program_events::export::examples();
+        customer_timeline::read => customer_timeline::examples();
         status::status => status::examples();
         events::list => events::examples();
         export::export => export::examples();

@@ -105,6 +105,19 @@ pub struct Before {
 }
 
 impl Before {
+    /// Everything that happened earlier, or at this instant with a lower id.
+    pub(super) const fn new(timestamp: DateTime<Utc>, id: i64) -> Self {
+        Self { timestamp, id }
+    }
+
+    pub(super) const fn timestamp(self) -> DateTime<Utc> {
+        self.timestamp
+    }
+
+    pub(super) const fn id(self) -> i64 {
+        self.id
+    }
+
     /// Everything that happened earlier.
     pub const fn instant(until: DateTime<Utc>) -> Self {
         Self {

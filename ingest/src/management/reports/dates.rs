@@ -9,6 +9,7 @@ use crate::http::query::Query;
 const RULE: &str = "must be an ISO 8601 date of the years 1970 to 9999";
 
 pub const REVERSED: ApiError = ApiError::refusal("dateFrom must not be after dateTo");
+pub const FROM_AFTER_TO: ApiError = ApiError::refusal("from must not be after to");
 
 pub fn date_from(query: &Query) -> Result<Option<Moment>, ApiError> {
     query.parsed("dateFrom", RULE, Moment::parse)
@@ -28,11 +29,28 @@ pub struct Span {
 impl Span {
     /// Both bounds are inclusive, and each may be there alone.
     pub fn of(query: &Query) -> Result<Self, ApiError> {
-        let (from, to) = (date_from(query)?, date_to(query)?);
+        Self::between(date_from(query)?, date_to(query)?, REVERSED)
+    }
+
+    /// Everything.
+    pub fn whole() -> Self {
+        Self {
+            from: DateTime::UNIX_EPOCH,
+            until: latest(),
+        }
+    }
+
+    /// The same of `from` and `to`.
+    pub fn from_to(query: &Query) -> Result<Self, ApiError> {
+        let moment = |name| query.parsed(name, RULE, Moment::parse);
+        Self::between(moment("from")?, moment("to")?, FROM_AFTER_TO)
+    }
+
+    fn between(from: Option<Moment>, to: Option<Moment>, reversed: ApiError) -> Result<Self, ApiError> {
         if let (Some(from), Some(to)) = (from, to)
             && from.start() >= to.end()
         {
-            return Err(REVERSED);
+            return Err(reversed);
         }
         Ok(Self {
             from: from.map_or(DateTime::UNIX_EPOCH, Moment::start),

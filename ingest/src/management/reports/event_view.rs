@@ -1,9 +1,9 @@
 //! Events as the list, the live view and exports show them.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use serde_json::Value;
 use storage::events::{ClickDetails, ConversionDetails, EventDetails, EventType, LeadDetails, ListedEvent};
 
+use super::event_file::{Line, cells_of};
 use crate::management::csv_download::Cell;
 use crate::management::prelude::*;
 
@@ -35,7 +35,7 @@ enum DetailsView {
 
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ClickDetails)]
-struct ClickView {
+pub struct ClickView {
     #[schema(required = true)]
     session_id: Option<String>,
     #[schema(required = true)]
@@ -60,7 +60,7 @@ struct ClickView {
 
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = LeadDetails)]
-struct LeadView {
+pub struct LeadView {
     #[schema(required = true)]
     customer_key: Option<String>,
     #[schema(required = true)]
@@ -110,28 +110,18 @@ impl EventView {
     pub fn examples() -> Vec<Self> {
         examples().map(Self::new).into()
     }
+}
 
-    /// One line of a CSV file: a cell for each of [`COLUMNS`], empty where the type has no such field.
-    pub fn cells(self) -> Vec<Cell> {
-        let is_true = |flag: bool| Cell::Text(flag.to_string());
-        let fields = match serde_json::to_value(&self) {
-            Ok(Value::Object(fields)) => fields,
-            _ => serde_json::Map::new(),
-        };
-        COLUMNS
-            .iter()
-            .map(|column| match fields.get(*column) {
-                Some(Value::String(text)) => Cell::Text(text.clone()),
-                Some(Value::Number(number)) => number.as_i64().into(),
-                Some(Value::Bool(flag)) => is_true(*flag),
-                _ => Cell::Empty,
-            })
-            .collect()
+impl Line for EventView {
+    const COLUMNS: &'static [&'static str] = &COLUMNS;
+
+    fn cells(&self) -> Vec<Cell> {
+        cells_of(&serde_json::to_value(self).unwrap_or_default(), Self::COLUMNS)
     }
 }
 
 /// Of a CSV file: every field any type has.
-pub const COLUMNS: [&str; 22] = [
+const COLUMNS: [&str; 22] = [
     "event_type",
     "id",
     "timestamp",
@@ -244,6 +234,8 @@ fn examples() -> [ListedEvent; 3] {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
 
     #[test]

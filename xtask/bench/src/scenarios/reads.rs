@@ -25,7 +25,7 @@ use crate::requests::{Reads, Sales, Target};
 /// Reads a second, of each kind.
 const READS: f64 = 50.0;
 /// Kinds of reads.
-const READ: usize = 6;
+const READ: usize = 7;
 /// Traffic a second: 26 million clicks and two and a half million sales a day, which do not saturate two cores. On saturated cores the
 /// queue would be measured, not the read.
 const CLICKS: f64 = 300.0;
@@ -164,6 +164,10 @@ impl Dashboard {
                 format!("/api/tracking/performance/{id}?period=30d"),
             ),
             ("events", format!("/api/tracking/events/{id}")),
+            (
+                "event list",
+                format!("/api/advertiser/affiliate-programs/{id}/events"),
+            ),
             ("report", format!("{report}?period=30d")),
             ("by partner", format!("{report}/breakdown?by=partner&period=30d")),
             ("by link", format!("{report}/breakdown?by=link&period=30d")),

@@ -1,0 +1,170 @@
+//! What is known of one customer of a program, for its advertiser: who they are, what their sales earned and why, and what moved in the books.
+//! Their events are those of the program's list ([`program_events`](super::program_events)).
+//!
+//! All of it is found by the customer's id and by ids from there.
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+
+use crate::error::StorageResult;
+use domain::ids::{CustomerId, ProgramId};
+
+/// Commissions that are read, the latest ones: a renewal a day for years is beyond a page.
+const COMMISSIONS: i64 = 2_000;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TimelineCustomer {
+    pub id: i64,
+    /// Of one whose data was erased, no more than that.
+    pub click_id: String,
+    pub customer_key: Option<String>,
+    pub status: String,
+    pub first_click_at: DateTime<Utc>,
+    pub signup_date: Option<DateTime<Utc>>,
+    pub first_purchase_date: Option<DateTime<Utc>>,
+    pub erased_at: Option<DateTime<Utc>>,
+}
+
+/// A commission of a sale to the customer, also one that is superseded; or one that was added by hand for such a sale.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TimelineCommission {
+    pub id: i64,
+    pub created_at: DateTime<Utc>,
+    pub sale_id: i64,
+    pub transaction_id: String,
+    pub partner_program_id: i64,
+    pub partner_id: i64,
+    pub partner_name: Option<String>,
+    pub amount_cents: i64,
+    pub adjusted_cents: i64,
+    pub deducted_cents: i64,
+    pub currency: String,
+    pub status: String,
+    pub signals: Vec<String>,
+    pub refund_reason: Option<String>,
+    pub rejection_reason: Option<String>,
+    pub note: Option<String>,
+    pub hold_until: DateTime<Utc>,
+    pub approved_at: Option<DateTime<Utc>>,
+    pub paid_at: Option<DateTime<Utc>>,
+    pub superseded_at: Option<DateTime<Utc>>,
+    pub payout_id: Option<i64>,
+    /// How the sale was credited. `None`: recorded before this was stored.
+    pub attribution_model: Option<String>,
+    pub referral_link_code: Option<String>,
+    /// The customer's last click on that link before the sale, as far as it is known.
+    pub clicked_at: Option<DateTime<Utc>>,
+    /// A renewal is credited as the first payment of its subscription was.
+    pub first_payment_at: Option<DateTime<Utc>>,
+    /// What percentages are taken of, in the currency of the sale.
+    pub commissionable_cents: i64,
+    pub sale_currency: String,
+    /// `None`, like all that is of it, when it was added by hand.
+    pub policy_id: Option<i64>,
+    pub policy_product_id: Option<String>,
+    pub policy_effective_from: Option<DateTime<Utc>>,
+    pub commission_type: Option<String>,
+    pub default_duration_months: Option<i32>,
+    pub rate_bps: Option<i32>,
+    pub fixed_cents: Option<i64>,
+}
+
+/// A movement of a partner's balance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TimelineEntry {
+    pub id: i64,
+    pub created_at: DateTime<Utc>,
+    pub kind: String,
+    pub commission_id: i64,
+    pub sale_id: Option<i64>,
+    pub partner_program_id: i64,
+    pub amount_cents: i64,
+    pub requested_cents: i64,
+    pub shortfall_cents: i64,
+    pub currency: String,
+    /// Of a payout.
+    pub payout_id: Option<i64>,
+    pub payout_reference: Option<String>,
+    pub paid_out_at: Option<DateTime<Utc>>,
+}
+
+pub async fn customer(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    customer_id: CustomerId,
+) -> StorageResult<Option<TimelineCustomer>> {
+    let customer = sqlx::query_as!(
+        TimelineCustomer,
+        "SELECT id, click_id, customer_key, status, first_click_at, signup_date, first_purchase_date, erased_at
+         FROM customers WHERE id = $1 AND program_id = $2",
+        customer_id.get(),
+        program_id.get(),
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(customer)
+}
+
+/// Newest first.
+pub async fn commissions(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    customer_id: CustomerId,
+) -> StorageResult<Vec<TimelineCommission>> {
+    let commissions = sqlx::query_as!(
+        TimelineCommission,
+        r#"SELECT c.id AS "id!", c.created_at AS "created_at!", s.id AS "sale_id!", s.processor_event_id AS "transaction_id!",
+                  c.partner_program_id AS "partner_program_id!", c.partner_id AS "partner_id!", p.name AS "partner_name?",
+                  c.amount_cents AS "amount_cents!", c.adjusted_cents AS "adjusted_cents!", c.deducted_cents AS "deducted_cents!",
+                  c.currency AS "currency!", c.status AS "status!", c.signals AS "signals!", c.refund_reason AS "refund_reason?",
+                  c.rejection_reason AS "rejection_reason?", c.note AS "note?", c.hold_until AS "hold_until!",
+                  c.approved_at AS "approved_at?", c.paid_at AS "paid_at?", c.superseded_at AS "superseded_at?",
+                  c.payout_id AS "payout_id?", s.attribution_model AS "attribution_model?", l.short_code AS "referral_link_code?",
+                  k.clicked_at AS "clicked_at?", f.first_payment_at AS "first_payment_at?",
+                  coalesce(s.commissionable_cents, s.amount_cents) AS "commissionable_cents!", s.currency AS "sale_currency!",
+                  c.policy_id AS "policy_id?", y.product_id AS "policy_product_id?", y.effective_from AS "policy_effective_from?",
+                  c.commission_type AS "commission_type?", c.default_duration_months AS "default_duration_months?",
+                  c.rate_bps AS "rate_bps?", c.fixed_cents AS "fixed_cents?"
+           FROM sale_events s
+           CROSS JOIN LATERAL (
+               SELECT * FROM commissions WHERE sale_id = s.id
+               UNION ALL
+               SELECT * FROM commissions WHERE for_sale_id = s.id AND for_sale_id IS NOT NULL AND rejected_at IS NULL) c
+           LEFT JOIN partners p ON p.id = c.partner_id
+           LEFT JOIN referral_links l ON l.id = c.referral_link_id
+           LEFT JOIN commission_policies y ON y.id = c.policy_id
+           LEFT JOIN subscriptions f ON f.program_id = s.program_id AND f.subscription_id = s.subscription_id
+                                    AND f.first_sale_id <> s.id
+           LEFT JOIN LATERAL (
+               SELECT max(t.at) AS clicked_at
+               FROM customers u, unnest(u.touched_link_ids || coalesce(u.earlier_link_ids, '{}'),
+                                        u.touched_at || coalesce(u.earlier_at, '{}')) AS t (link_id, at)
+               WHERE u.id = s.customer_id AND t.link_id = c.referral_link_id
+                 AND t.at <= coalesce(f.first_payment_at, s.sale_date)) k ON true
+           WHERE s.program_id = $1 AND s.customer_id = $2 AND NOT s.is_test
+           ORDER BY c.id DESC LIMIT $3"#,
+        program_id.get(),
+        customer_id.get(),
+        COMMISSIONS,
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(commissions)
+}
+
+/// What moved by these commissions, in order.
+pub async fn ledger(connection: &mut PgConnection, commissions: &[i64]) -> StorageResult<Vec<TimelineEntry>> {
+    let entries = sqlx::query_as!(
+        TimelineEntry,
+        r#"SELECT e.id, e.created_at, e.kind, e.commission_id, e.sale_id, e.partner_program_id, e.amount_cents, e.requested_cents,
+                  e.shortfall_cents, e.currency, y.id AS "payout_id?", y.reference AS "payout_reference?",
+                  y.created_at AS "paid_out_at?"
+           FROM ledger_entries e LEFT JOIN payouts y ON y.event_id = e.entry_group AND e.kind = 'payout'
+           WHERE e.commission_id = ANY($1) AND e.account = 'partner'
+           ORDER BY e.id"#,
+        commissions,
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(entries)
+}

@@ -1,0 +1,318 @@
+//! A program's clicks, leads, sales and refunds as one list, newest first, a piece at a time.
+//!
+//! A read of one type is driven by an index: by program and time; by link and time where clicks of one partner are asked for; by customer or
+//! sale where somebody was searched for ([`search()`]). What no index has (a country among clicks, a partner among leads) is looked for along the
+//! index by program and time, [`WALK`] rows at a time and [`WALKS`] times at most: a page may then have fewer entries than were asked for, or
+//! none, and still be followed by another.
+
+mod clicks;
+mod commissions;
+mod leads;
+mod refunds;
+mod sales;
+mod search;
+
+use std::cmp::Reverse;
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+
+pub use self::commissions::SaleCommission;
+pub use self::search::{Searched, Subjects, links_of_partner, search};
+use super::events::{Before, ClickDetails, LeadDetails};
+use crate::error::StorageResult;
+use domain::ids::ProgramId;
+use domain::program_events::{EventPlace, ProgramEventType};
+
+/// Rows that are looked through at once.
+const WALK: i64 = 10_000;
+/// How often, for one page.
+const WALKS: usize = 5;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProgramEvent {
+    pub id: i64,
+    pub at: DateTime<Utc>,
+    pub created_at: DateTime<Utc>,
+    pub is_test: bool,
+    /// Test events are nobody's.
+    pub customer_id: Option<i64>,
+    /// Of a sale or refund, the customer's.
+    pub click_id: Option<String>,
+    pub link: Option<CreditedLink>,
+    pub details: ProgramEventDetails,
+}
+
+/// The link of a click; the customer's last one before a lead; the last one that a sale credits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CreditedLink {
+    pub code: String,
+    /// `None` until the partner has joined.
+    pub partner_program_id: Option<i64>,
+    /// `None` when the partner's record was removed.
+    pub partner_id: Option<i64>,
+    pub partner_name: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProgramEventDetails {
+    Click(ClickDetails),
+    Lead(LeadDetails),
+    Sale(SaleDetails),
+    Refund(RefundDetails),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SaleDetails {
+    /// As the caller sent it.
+    pub transaction_id: String,
+    pub amount_cents: i64,
+    pub currency: String,
+    pub sale_type: String,
+    pub payment_status: String,
+    pub is_recurring: bool,
+    /// What was given back of it by now.
+    pub refunded_cents: i64,
+    /// Why it earned nothing.
+    pub no_commission_reason: Option<String>,
+    /// `None`: not asked for.
+    pub commissions: Option<Vec<SaleCommission>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RefundDetails {
+    pub sale_id: i64,
+    /// The sale's.
+    pub transaction_id: String,
+    /// By how much what was given back of the sale grew.
+    pub amount_cents: i64,
+    pub currency: String,
+    /// `api` or `processor`.
+    pub channel: String,
+}
+
+impl ProgramEvent {
+    pub const fn event_type(&self) -> ProgramEventType {
+        match self.details {
+            ProgramEventDetails::Click(_) => ProgramEventType::Click,
+            ProgramEventDetails::Lead(_) => ProgramEventType::Lead,
+            ProgramEventDetails::Sale(_) => ProgramEventType::Sale,
+            ProgramEventDetails::Refund(_) => ProgramEventType::Refund,
+        }
+    }
+
+    pub const fn place(&self) -> EventPlace {
+        EventPlace {
+            at: self.at,
+            event_type: self.event_type(),
+            id: self.id,
+        }
+    }
+}
+
+impl CreditedLink {
+    fn of(
+        code: Option<String>,
+        partner_program_id: Option<i64>,
+        partner_id: Option<i64>,
+        partner_name: Option<String>,
+    ) -> Option<Self> {
+        code.map(|code| Self {
+            code,
+            partner_program_id,
+            partner_id,
+            partner_name,
+        })
+    }
+}
+
+/// Which of a program's events.
+#[derive(Debug, Clone)]
+pub struct Filter {
+    /// `None`: all.
+    pub event_type: Option<ProgramEventType>,
+    pub from: DateTime<Utc>,
+    /// Excluded.
+    pub until: DateTime<Utc>,
+    /// Test events alone; otherwise there are none among them.
+    pub is_test: bool,
+    pub origin: ClickOrigin,
+    /// Of one partner. Clicks are those that count.
+    pub links: Option<Vec<i64>>,
+    /// Who or what was searched for.
+    pub subjects: Option<Subjects>,
+}
+
+/// What is known of where a click comes from: events of other types have none of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ClickOrigin {
+    pub country: Option<String>,
+    pub device: Option<String>,
+    /// Host of the referring page, without `www.`, in lower case.
+    pub source: Option<String>,
+}
+
+impl Filter {
+    fn types(&self) -> impl Iterator<Item = ProgramEventType> {
+        let of_clicks = self.origin != ClickOrigin::default();
+        ProgramEventType::ALL
+            .into_iter()
+            .filter(move |event_type| !of_clicks || *event_type == ProgramEventType::Click)
+            .filter(move |event_type| self.event_type.is_none_or(|wanted| wanted == *event_type))
+    }
+
+    fn passes_nothing(&self) -> bool {
+        self.links.as_ref().is_some_and(Vec::is_empty)
+            || self.subjects.as_ref().is_some_and(Subjects::is_nobody)
+    }
+
+    /// Rows of this type may have to be looked through. Test events are few.
+    fn is_walked(&self, event_type: ProgramEventType) -> bool {
+        let has_condition = match event_type {
+            ProgramEventType::Click => self.origin != ClickOrigin::default(),
+            ProgramEventType::Lead | ProgramEventType::Sale | ProgramEventType::Refund => self.links.is_some(),
+        };
+        has_condition && !self.is_test && self.subjects.is_none()
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct PageRead<'a> {
+    pub program_id: ProgramId,
+    pub filter: &'a Filter,
+    /// What follows this place in the list; its beginning without one.
+    pub after: Option<EventPlace>,
+    pub limit: i64,
+    /// Sales with what they earned.
+    pub with_commissions: bool,
+}
+
+#[derive(Debug, Default)]
+pub struct EventPage {
+    pub events: Vec<ProgramEvent>,
+    /// Where to go on; `None` at the end.
+    pub next: Option<EventPlace>,
+}
+
+/// Events of one type, from `from` up to `before`.
+#[derive(Debug, Clone, Copy)]
+struct Span<'a> {
+    program_id: ProgramId,
+    from: DateTime<Utc>,
+    before: Before,
+    limit: i64,
+    filter: &'a Filter,
+}
+
+/// What was read of one type.
+struct Piece {
+    events: Vec<ProgramEvent>,
+    /// Of what happened before, none was looked at.
+    unread_before: Option<DateTime<Utc>>,
+}
+
+pub async fn page(connection: &mut PgConnection, read: &PageRead<'_>) -> StorageResult<EventPage> {
+    if read.filter.passes_nothing() {
+        return Ok(EventPage::default());
+    }
+    let mut events = Vec::new();
+    let mut unread_before = None;
+    for event_type in read.filter.types() {
+        let piece = piece(connection, read, event_type).await?;
+        unread_before = unread_before.max(piece.unread_before);
+        events.extend(piece.events);
+    }
+    events.sort_unstable_by_key(|event| Reverse(event.place()));
+    // Earlier than that, events of some type are missing: they are read again with them.
+    let unread = unread_before.map(EventPlace::before);
+    events.retain(|event| unread.is_none_or(|unread| event.place() > unread));
+    let limit = usize::try_from(read.limit).unwrap_or(usize::MAX);
+    let has_more = events.len() > limit;
+    events.truncate(limit);
+    let next = if has_more {
+        events.last().map(ProgramEvent::place)
+    } else {
+        unread
+    };
+    if read.with_commissions {
+        commissions::add(connection, &mut events).await?;
+    }
+    Ok(EventPage { events, next })
+}
+
+/// One more than the page has, so that it is known whether another follows.
+async fn piece(
+    connection: &mut PgConnection,
+    read: &PageRead<'_>,
+    event_type: ProgramEventType,
+) -> StorageResult<Piece> {
+    let filter = read.filter;
+    let before = match read.after {
+        Some(after) if after.at < filter.until => Before::new(after.at, after.lowest_read_id(event_type)),
+        Some(_) | None => Before::instant(filter.until),
+    };
+    let mut span = Span {
+        program_id: read.program_id,
+        from: filter.from,
+        before,
+        limit: read.limit + 1,
+        filter,
+    };
+    if !filter.is_walked(event_type) {
+        return Ok(Piece {
+            events: rows(connection, &span, event_type).await?,
+            unread_before: None,
+        });
+    }
+    let mut events = Vec::new();
+    for _ in 0..WALKS {
+        let edge = edge(connection, &span, event_type).await?;
+        span.from = edge.unwrap_or(filter.from);
+        let found = rows(connection, &span, event_type).await?;
+        span.limit -= i64::try_from(found.len()).unwrap_or(span.limit);
+        events.extend(found);
+        match edge {
+            Some(edge) if span.limit > 0 => {
+                span.before = Before::instant(edge);
+                span.from = filter.from;
+            }
+            Some(_) | None => {
+                return Ok(Piece {
+                    events,
+                    unread_before: None,
+                });
+            }
+        }
+    }
+    Ok(Piece {
+        events,
+        unread_before: Some(span.before.timestamp()),
+    })
+}
+
+async fn rows(
+    connection: &mut PgConnection,
+    span: &Span<'_>,
+    event_type: ProgramEventType,
+) -> StorageResult<Vec<ProgramEvent>> {
+    match event_type {
+        ProgramEventType::Click => clicks::read(connection, span).await,
+        ProgramEventType::Lead => leads::read(connection, span).await,
+        ProgramEventType::Sale => sales::read(connection, span).await,
+        ProgramEventType::Refund => refunds::read(connection, span).await,
+    }
+}
+
+/// The instant of the row that is [`WALK`] rows into the span; `None` when it has fewer.
+async fn edge(
+    connection: &mut PgConnection,
+    span: &Span<'_>,
+    event_type: ProgramEventType,
+) -> StorageResult<Option<DateTime<Utc>>> {
+    match event_type {
+        ProgramEventType::Click => clicks::edge(connection, span).await,
+        ProgramEventType::Lead => leads::edge(connection, span).await,
+        ProgramEventType::Sale => sales::edge(connection, span).await,
+        ProgramEventType::Refund => refunds::edge(connection, span).await,
+    }
+}

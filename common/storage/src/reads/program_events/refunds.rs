@@ -1,0 +1,124 @@
+//! Refunds of the list: on their own day, of the customer and partner of their sale. There are no test refunds.
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+
+use super::{CreditedLink, ProgramEvent, ProgramEventDetails, RefundDetails, Span, WALK};
+use crate::error::StorageResult;
+
+struct RefundRow {
+    id: i64,
+    timestamp: DateTime<Utc>,
+    created_at: DateTime<Utc>,
+    customer_id: Option<i64>,
+    click_id: Option<String>,
+    sale_id: i64,
+    transaction_id: String,
+    amount_cents: i64,
+    currency: String,
+    channel: String,
+    link_code: Option<String>,
+    partner_program_id: Option<i64>,
+    partner_id: Option<i64>,
+    partner_name: Option<String>,
+}
+
+/// Refunds among `from`.
+macro_rules! refunds {
+    ($connection:expr, $span:expr, $from:literal $(, $more:expr)*) => {
+        sqlx::query_as!(
+            RefundRow,
+            r#"SELECT e.id AS "id!", e.refunded_at AS "timestamp!", e.created_at AS "created_at!", e.customer_id AS "customer_id?",
+                      c.click_id AS "click_id?", e.sale_id AS "sale_id!", e.transaction_id AS "transaction_id!",
+                      e.effective_cents AS "amount_cents!", e.currency AS "currency!", e.channel AS "channel!",
+                      l.short_code AS "link_code?", l.partner_program_id AS "partner_program_id?", l.partner_id AS "partner_id?",
+                      p.name AS "partner_name?"
+               FROM (SELECT r.id, r.refunded_at, r.created_at, r.sale_id, r.effective_cents, r.channel, s.customer_id, s.currency,
+                            s.processor_event_id AS transaction_id, s.referral_link_id
+                     FROM "# + $from + r#" r JOIN sale_events s ON s.id = r.sale_id
+                     WHERE r.program_id = $1 AND s.duplicate_of IS NULL
+                       AND r.refunded_at >= $2 AND r.refunded_at <= $3 AND (r.refunded_at < $3 OR r.id < $4)
+                       AND ($6::bigint[] IS NULL OR s.referral_link_id = ANY($6)
+                            -- One row at a time: hashed, it would be all of the partner's commissions.
+                            OR (SELECT true FROM commissions k
+                                WHERE k.sale_id = s.id AND k.superseded_at IS NULL AND k.referral_link_id = ANY($6) LIMIT 1))
+                     ORDER BY r.refunded_at DESC, r.id DESC LIMIT $5) e
+               LEFT JOIN customers c ON c.id = e.customer_id
+               LEFT JOIN referral_links l ON l.id = e.referral_link_id
+               LEFT JOIN partners p ON p.id = l.partner_id
+               ORDER BY e.refunded_at DESC, e.id DESC"#,
+            $span.program_id.get(),
+            $span.from,
+            $span.before.timestamp(),
+            $span.before.id(),
+            $span.limit,
+            $span.filter.links.as_deref() as Option<&[i64]>
+            $(, $more)*
+        )
+        .fetch_all($connection)
+        .await?
+    };
+}
+
+pub(super) async fn read(connection: &mut PgConnection, span: &Span<'_>) -> StorageResult<Vec<ProgramEvent>> {
+    let filter = span.filter;
+    let rows = if filter.is_test {
+        return Ok(Vec::new());
+    } else if let Some(subjects) = &filter.subjects {
+        refunds!(
+            connection,
+            span,
+            // Read by itself: with the order and the limit, the index by time would seem quicker.
+            "(SELECT * FROM refunds
+              WHERE sale_id IN (SELECT id FROM sale_events WHERE customer_id = ANY($7) UNION SELECT unnest($8::bigint[])) OFFSET 0)",
+            &subjects.customers,
+            &subjects.sales
+        )
+    } else {
+        refunds!(connection, span, "refunds")
+    };
+    Ok(rows.into_iter().map(ProgramEvent::from).collect())
+}
+
+pub(super) async fn edge(
+    connection: &mut PgConnection,
+    span: &Span<'_>,
+) -> StorageResult<Option<DateTime<Utc>>> {
+    let edge = sqlx::query_scalar!(
+        r#"SELECT refunded_at AS "at!" FROM refunds WHERE program_id = $1 AND refunded_at >= $2 AND refunded_at <= $3
+           ORDER BY refunded_at DESC OFFSET $4 LIMIT 1"#,
+        span.program_id.get(),
+        span.from,
+        span.before.timestamp(),
+        WALK,
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(edge)
+}
+
+impl From<RefundRow> for ProgramEvent {
+    fn from(row: RefundRow) -> Self {
+        Self {
+            id: row.id,
+            at: row.timestamp,
+            created_at: row.created_at,
+            is_test: false,
+            customer_id: row.customer_id,
+            click_id: row.click_id,
+            link: CreditedLink::of(
+                row.link_code,
+                row.partner_program_id,
+                row.partner_id,
+                row.partner_name,
+            ),
+            details: ProgramEventDetails::Refund(RefundDetails {
+                sale_id: row.sale_id,
+                transaction_id: row.transaction_id,
+                amount_cents: row.amount_cents,
+                currency: row.currency,
+                channel: row.channel,
+            }),
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Sales of the list. One that is a duplicate of another is not in it.
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+
+use super::{CreditedLink, ProgramEvent, ProgramEventDetails, SaleDetails, Span, WALK};
+use crate::error::StorageResult;
+
+struct SaleRow {
+    id: i64,
+    timestamp: DateTime<Utc>,
+    created_at: DateTime<Utc>,
+    is_test: bool,
+    customer_id: Option<i64>,
+    click_id: Option<String>,
+    transaction_id: String,
+    amount_cents: i64,
+    currency: String,
+    sale_type: String,
+    payment_status: String,
+    is_recurring: bool,
+    refunded_cents: i64,
+    no_commission_reason: Option<String>,
+    link_code: Option<String>,
+    partner_program_id: Option<i64>,
+    partner_id: Option<i64>,
+    partner_name: Option<String>,
+}
+
+/// Sales that `head` selects up to its last condition. A sale may credit several partners: it is of each of them.
+macro_rules! sales {
+    ($connection:expr, $span:expr, $head:literal $(, $more:expr)*) => {
+        sqlx::query_as!(
+            SaleRow,
+            r#"SELECT e.id AS "id!", e.sale_date AS "timestamp!", e.created_at AS "created_at!", e.is_test AS "is_test!",
+                      e.customer_id AS "customer_id?", c.click_id AS "click_id?", e.processor_event_id AS "transaction_id!",
+                      e.amount_cents AS "amount_cents!", e.currency AS "currency!", e.sale_type AS "sale_type!",
+                      e.payment_status AS "payment_status!", e.is_recurring AS "is_recurring!",
+                      greatest(e.api_refunded_cents, e.processor_refunded_cents) AS "refunded_cents!",
+                      e.no_commission_reason AS "no_commission_reason?", l.short_code AS "link_code?",
+                      l.partner_program_id AS "partner_program_id?", l.partner_id AS "partner_id?", p.name AS "partner_name?"
+               FROM ("# + $head + r#" AND duplicate_of IS NULL
+                     AND sale_date >= $2 AND sale_date <= $3 AND (sale_date < $3 OR id < $4)
+                     AND ($6::bigint[] IS NULL OR referral_link_id = ANY($6)
+                          -- One row at a time: hashed, it would be all of the partner's commissions.
+                          OR (SELECT true FROM commissions k
+                              WHERE k.sale_id = sale_events.id AND k.superseded_at IS NULL AND k.referral_link_id = ANY($6) LIMIT 1))
+                     ORDER BY sale_date DESC, id DESC LIMIT $5) e
+               LEFT JOIN customers c ON c.id = e.customer_id
+               LEFT JOIN referral_links l ON l.id = e.referral_link_id
+               LEFT JOIN partners p ON p.id = l.partner_id
+               ORDER BY e.sale_date DESC, e.id DESC"#,
+            $span.program_id.get(),
+            $span.from,
+            $span.before.timestamp(),
+            $span.before.id(),
+            $span.limit,
+            $span.filter.links.as_deref() as Option<&[i64]>
+            $(, $more)*
+        )
+        .fetch_all($connection)
+        .await?
+    };
+}
+
+pub(super) async fn read(connection: &mut PgConnection, span: &Span<'_>) -> StorageResult<Vec<ProgramEvent>> {
+    let filter = span.filter;
+    let rows = if let Some(subjects) = &filter.subjects {
+        sales!(
+            connection,
+            span,
+            // Read by itself: with the order and the limit, the index by time would seem quicker.
+            "SELECT * FROM (SELECT s.* FROM (SELECT id FROM sale_events WHERE customer_id = ANY($7)
+                                             UNION SELECT unnest($8::bigint[])) n
+                            JOIN sale_events s ON s.id = n.id OFFSET 0) sale_events
+             WHERE program_id = $1 AND NOT is_test",
+            &subjects.customers,
+            &subjects.sales
+        )
+    } else if filter.is_test {
+        sales!(
+            connection,
+            span,
+            "SELECT * FROM sale_events WHERE program_id = $1 AND is_test"
+        )
+    } else {
+        sales!(
+            connection,
+            span,
+            "SELECT * FROM sale_events WHERE program_id = $1 AND NOT is_test"
+        )
+    };
+    Ok(rows.into_iter().map(ProgramEvent::from).collect())
+}
+
+pub(super) async fn edge(
+    connection: &mut PgConnection,
+    span: &Span<'_>,
+) -> StorageResult<Option<DateTime<Utc>>> {
+    let edge = sqlx::query_scalar!(
+        r#"SELECT sale_date AS "at!" FROM sale_events
+           WHERE program_id = $1 AND NOT is_test AND sale_date >= $2 AND sale_date <= $3
+           ORDER BY sale_date DESC OFFSET $4 LIMIT 1"#,
+        span.program_id.get(),
+        span.from,
+        span.before.timestamp(),
+        WALK,
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(edge)
+}
+
+impl From<SaleRow> for ProgramEvent {
+    fn from(row: SaleRow) -> Self {
+        Self {
+            id: row.id,
+            at: row.timestamp,
+            created_at: row.created_at,
+            is_test: row.is_test,
+            customer_id: row.customer_id,
+            click_id: row.click_id,
+            link: CreditedLink::of(
+                row.link_code,
+                row.partner_program_id,
+                row.partner_id,
+                row.partner_name,
+            ),
+            details: ProgramEventDetails::Sale(SaleDetails {
+                transaction_id: row.transaction_id,
+                amount_cents: row.amount_cents,
+                currency: row.currency,
+                sale_type: row.sale_type,
+                payment_status: row.payment_status,
+                is_recurring: row.is_recurring,
+                refunded_cents: row.refunded_cents,
+                no_commission_reason: row.no_commission_reason,
+                commissions: None,
+            }),
+        }
+    }
+}

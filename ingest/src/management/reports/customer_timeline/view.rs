@@ -1,0 +1,366 @@
+//! A customer's timeline, as it is shown.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use storage::customer_timeline::{TimelineCommission, TimelineCustomer, TimelineEntry};
+use storage::program_events::{EventPage, ProgramEvent, ProgramEventDetails};
+
+use crate::management::advertiser::money::commissions::NamedPartner;
+use crate::management::prelude::*;
+use crate::management::reports::program_events::view::ProgramEventView;
+
+/// A customer and what happened, oldest first.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct CustomerTimeline {
+    id: i64,
+    click_id: String,
+    /// Null when none is bound, and after an erasure.
+    customer_key: Option<String>,
+    /// `click`, `lead` or `conversion`.
+    status: String,
+    #[serde(serialize_with = "as_instant")]
+    first_click_at: DateTime<Utc>,
+    #[serde(serialize_with = "as_instant_if_any")]
+    signup_date: Option<DateTime<Utc>>,
+    #[serde(serialize_with = "as_instant_if_any")]
+    first_purchase_date: Option<DateTime<Utc>>,
+    /// When the customer's data was erased.
+    #[serde(serialize_with = "as_instant_if_any")]
+    erased_at: Option<DateTime<Utc>>,
+    /// Whether commissions, ledger and payouts are among what happened: they are for those who may read the program.
+    shows_earnings: bool,
+    /// There are events older than these.
+    has_older_events: bool,
+    timeline: Vec<HappenedView>,
+}
+
+/// One thing that happened. What its kind has not is null.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = TimelineEntry)]
+struct HappenedView {
+    #[serde(serialize_with = "as_instant")]
+    timestamp: DateTime<Utc>,
+    /// `click`, `lead`, `sale`, `refund`, `commission`, `ledger` or `payout`.
+    kind: &'static str,
+    /// Of the sale or commission, what a refund gave back, what moved a partner's balance, what a payout paid.
+    amount_cents: Option<i64>,
+    currency: Option<String>,
+    sale_id: Option<i64>,
+    commission_id: Option<i64>,
+    payout_id: Option<i64>,
+    /// Of a click, lead, sale or refund.
+    event: Option<ProgramEventView>,
+    commission: Option<TimelineCommissionView>,
+    /// Of what moved a balance, payouts among it.
+    ledger: Option<LedgerEntryView>,
+}
+
+/// A commission as it is now, and why it is what it is.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = TimelineCommission)]
+struct TimelineCommissionView {
+    /// The sale's.
+    transaction_id: String,
+    partner_program_id: i64,
+    partner: NamedPartner,
+    status: String,
+    /// What of the amount was added by hand, or taken when negative.
+    adjusted_cents: i64,
+    /// What refunds have taken.
+    deducted_cents: i64,
+    /// What is left for the partner: amount less deductions.
+    payable_cents: i64,
+    /// As the list of commissions explains them.
+    signals: Vec<String>,
+    refund_reason: Option<String>,
+    rejection_reason: Option<String>,
+    note: Option<String>,
+    #[serde(serialize_with = "as_instant")]
+    hold_until: DateTime<Utc>,
+    #[serde(serialize_with = "as_instant_if_any")]
+    approved_at: Option<DateTime<Utc>>,
+    #[serde(serialize_with = "as_instant_if_any")]
+    paid_at: Option<DateTime<Utc>>,
+    /// The sale was credited again, because an earlier click or payment became known: another commission took its place, or none.
+    #[serde(serialize_with = "as_instant_if_any")]
+    superseded_at: Option<DateTime<Utc>>,
+    why_partner: WhyPartner,
+    /// Null when it was added by hand.
+    why_rate: Option<WhyRate>,
+}
+
+/// Why this partner.
+#[derive(Debug, Serialize, ToSchema)]
+struct WhyPartner {
+    /// How the sale was credited: `last_click`, `first_click` or `linear`; null where that is not known any more.
+    attribution_model: Option<String>,
+    referral_link_code: Option<String>,
+    /// The customer's last click on that link before the payment that decided, where it is known.
+    #[serde(serialize_with = "as_instant_if_any")]
+    clicked_at: Option<DateTime<Utc>>,
+    /// A renewal is credited as the first payment of its subscription was; null for other sales.
+    #[serde(serialize_with = "as_instant_if_any")]
+    first_payment_at: Option<DateTime<Utc>>,
+}
+
+/// Why this rate: the policy that was in force when the sale was made, as it was then.
+#[derive(Debug, Serialize, ToSchema)]
+struct WhyRate {
+    policy_id: i64,
+    /// Of the policy; null when it is for every product without one.
+    product_id: Option<String>,
+    #[serde(serialize_with = "as_instant_if_any")]
+    effective_from: Option<DateTime<Utc>>,
+    commission_type: Option<String>,
+    default_duration_months: Option<i32>,
+    /// A share in hundredths of a percent, or else `fixed_cents`.
+    rate_bps: Option<i32>,
+    fixed_cents: Option<i64>,
+    /// What the share is taken of.
+    commissionable_cents: i64,
+    sale_currency: String,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = LedgerEntry)]
+struct LedgerEntryView {
+    id: i64,
+    /// `accrual`, `reversal`, `adjustment`, `settlement` or `payout`.
+    kind: String,
+    partner_program_id: i64,
+    /// By how much the balance moved; negative when it fell.
+    amount_cents: i64,
+    /// By how much it was to move: a balance does not fall below zero for what was not paid.
+    requested_cents: i64,
+    shortfall_cents: i64,
+    /// The advertiser's own, of a payout.
+    payout_reference: Option<String>,
+}
+
+impl CustomerTimeline {
+    pub fn new(customer: TimelineCustomer, shows_earnings: bool, events: EventPage) -> Self {
+        Self {
+            id: customer.id,
+            click_id: customer.click_id,
+            customer_key: customer.customer_key,
+            status: customer.status,
+            first_click_at: customer.first_click_at,
+            signup_date: customer.signup_date,
+            first_purchase_date: customer.first_purchase_date,
+            erased_at: customer.erased_at,
+            shows_earnings,
+            has_older_events: events.next.is_some(),
+            timeline: events.events.into_iter().rev().map(HappenedView::from).collect(),
+        }
+    }
+
+    pub fn add_earnings(&mut self, commissions: Vec<TimelineCommission>, ledger: Vec<TimelineEntry>) {
+        let earned_at: HashMap<i64, DateTime<Utc>> = commissions
+            .iter()
+            .map(|commission| (commission.id, commission.created_at))
+            .collect();
+        // Newest first, as they were read.
+        let commissions = commissions.into_iter().rev().map(HappenedView::from);
+        self.timeline.extend(commissions);
+        self.timeline.extend(ledger.into_iter().map(|entry| {
+            // The database's clock may be behind the worker's.
+            let earliest = earned_at.get(&entry.commission_id).copied();
+            let moved = HappenedView::from(entry);
+            HappenedView {
+                timestamp: earliest.map_or(moved.timestamp, |earliest| earliest.max(moved.timestamp)),
+                ..moved
+            }
+        }));
+        // What comes of something follows it, also at the same instant.
+        self.timeline
+            .sort_by_key(|happened| (happened.timestamp, happened.rank()));
+    }
+
+    /// For the description.
+    pub fn example() -> Self {
+        let at = DateTime::UNIX_EPOCH + TimeDelta::days(20_000);
+        Self {
+            id: 1042,
+            click_id: "cust_7203685477580001_1728000000000".to_owned(),
+            customer_key: Some("user-42".to_owned()),
+            status: "conversion".to_owned(),
+            first_click_at: at,
+            signup_date: Some(at + TimeDelta::minutes(10)),
+            first_purchase_date: Some(at + TimeDelta::minutes(20)),
+            erased_at: None,
+            shows_earnings: true,
+            has_older_events: false,
+            timeline: vec![HappenedView::example(at + TimeDelta::minutes(20))],
+        }
+    }
+}
+
+impl HappenedView {
+    const fn at(timestamp: DateTime<Utc>, kind: &'static str) -> Self {
+        Self {
+            timestamp,
+            kind,
+            amount_cents: None,
+            currency: None,
+            sale_id: None,
+            commission_id: None,
+            payout_id: None,
+            event: None,
+            commission: None,
+            ledger: None,
+        }
+    }
+
+    fn rank(&self) -> usize {
+        const ORDER: [&str; 7] = ["click", "lead", "sale", "commission", "refund", "ledger", "payout"];
+        ORDER
+            .iter()
+            .position(|kind| *kind == self.kind)
+            .unwrap_or(ORDER.len())
+    }
+
+    fn example(at: DateTime<Utc>) -> Self {
+        Self::from(TimelineCommission {
+            id: 4,
+            created_at: at,
+            sale_id: 3,
+            transaction_id: "in_1042".to_owned(),
+            partner_program_id: 5,
+            partner_id: 9,
+            partner_name: Some("Ada".to_owned()),
+            amount_cents: 1_600,
+            adjusted_cents: 0,
+            deducted_cents: 400,
+            currency: "USD".to_owned(),
+            status: "refunded".to_owned(),
+            signals: Vec::new(),
+            refund_reason: None,
+            rejection_reason: None,
+            note: None,
+            hold_until: at + TimeDelta::days(15),
+            approved_at: None,
+            paid_at: None,
+            superseded_at: None,
+            payout_id: None,
+            attribution_model: Some("last_click".to_owned()),
+            referral_link_code: Some("ada".to_owned()),
+            clicked_at: Some(at - TimeDelta::minutes(20)),
+            first_payment_at: None,
+            commissionable_cents: 7_999,
+            sale_currency: "USD".to_owned(),
+            policy_id: Some(2),
+            policy_product_id: None,
+            policy_effective_from: Some(at - TimeDelta::days(30)),
+            commission_type: Some("cps_recurring".to_owned()),
+            default_duration_months: Some(12),
+            rate_bps: Some(2_000),
+            fixed_cents: None,
+        })
+    }
+}
+
+impl From<ProgramEvent> for HappenedView {
+    fn from(event: ProgramEvent) -> Self {
+        let (amount_cents, currency, sale_id) = match &event.details {
+            ProgramEventDetails::Click(_) | ProgramEventDetails::Lead(_) => (None, None, None),
+            ProgramEventDetails::Sale(sale) => (
+                Some(sale.amount_cents),
+                Some(sale.currency.clone()),
+                Some(event.id),
+            ),
+            ProgramEventDetails::Refund(refund) => (
+                Some(refund.amount_cents),
+                Some(refund.currency.clone()),
+                Some(refund.sale_id),
+            ),
+        };
+        let happened = Self::at(event.at, event.event_type().as_str());
+        Self {
+            amount_cents,
+            currency,
+            sale_id,
+            event: Some(event.into()),
+            ..happened
+        }
+    }
+}
+
+impl From<TimelineCommission> for HappenedView {
+    fn from(row: TimelineCommission) -> Self {
+        let why_rate = row.policy_id.map(|policy_id| WhyRate {
+            policy_id,
+            product_id: row.policy_product_id,
+            effective_from: row.policy_effective_from,
+            commission_type: row.commission_type,
+            default_duration_months: row.default_duration_months,
+            rate_bps: row.rate_bps,
+            fixed_cents: row.fixed_cents,
+            commissionable_cents: row.commissionable_cents,
+            sale_currency: row.sale_currency,
+        });
+        let commission = TimelineCommissionView {
+            transaction_id: row.transaction_id,
+            partner_program_id: row.partner_program_id,
+            partner: NamedPartner {
+                id: row.partner_id,
+                name: row.partner_name,
+            },
+            status: row.status,
+            adjusted_cents: row.adjusted_cents,
+            deducted_cents: row.deducted_cents,
+            payable_cents: row.amount_cents - row.deducted_cents,
+            signals: row.signals,
+            refund_reason: row.refund_reason,
+            rejection_reason: row.rejection_reason,
+            note: row.note,
+            hold_until: row.hold_until,
+            approved_at: row.approved_at,
+            paid_at: row.paid_at,
+            superseded_at: row.superseded_at,
+            why_partner: WhyPartner {
+                attribution_model: row.attribution_model,
+                referral_link_code: row.referral_link_code,
+                clicked_at: row.clicked_at,
+                first_payment_at: row.first_payment_at,
+            },
+            why_rate,
+        };
+        Self {
+            amount_cents: Some(row.amount_cents),
+            currency: Some(row.currency),
+            sale_id: Some(row.sale_id),
+            commission_id: Some(row.id),
+            payout_id: row.payout_id,
+            commission: Some(commission),
+            ..Self::at(row.created_at, "commission")
+        }
+    }
+}
+
+impl From<TimelineEntry> for HappenedView {
+    fn from(row: TimelineEntry) -> Self {
+        let is_payout = row.payout_id.is_some();
+        Self {
+            // What was paid is what the balance fell by.
+            amount_cents: Some(if is_payout { -row.amount_cents } else { row.amount_cents }),
+            currency: Some(row.currency),
+            sale_id: row.sale_id,
+            commission_id: Some(row.commission_id),
+            payout_id: row.payout_id,
+            ledger: Some(LedgerEntryView {
+                id: row.id,
+                kind: row.kind,
+                partner_program_id: row.partner_program_id,
+                amount_cents: row.amount_cents,
+                requested_cents: row.requested_cents,
+                shortfall_cents: row.shortfall_cents,
+                payout_reference: row.payout_reference,
+            }),
+            ..Self::at(
+                row.paid_out_at.unwrap_or(row.created_at),
+                if is_payout { "payout" } else { "ledger" },
+            )
+        }
+    }
+}

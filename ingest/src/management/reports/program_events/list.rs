@@ -1,0 +1,113 @@
+//! `GET …/affiliate-programs/{program_id}/events`.
+
+use axum::Json;
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::ids::ProgramId;
+use domain::program_events::{EventPlace, ProgramEventType};
+use storage::program_events::{self, PageRead};
+
+use super::question::{self, ProgramEventsQuery, refusals};
+use super::reader;
+use super::view::ProgramEventView;
+use crate::management::prelude::*;
+
+const DEFAULT_LIMIT: i64 = 50;
+const MAX_LIMIT: i64 = 100;
+
+#[derive(Debug, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "described, never built: a query is read by name")]
+pub struct EventPlaceQuery {
+    /// `meta.next` of the answer before, with the same filters. The newest events unless said otherwise.
+    after: Option<String>,
+    /// Events in one answer, 50 unless said otherwise.
+    #[param(minimum = 1, maximum = 100)]
+    limit: Option<i64>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ProgramEventPage {
+    data: Vec<ProgramEventView>,
+    meta: EventPageMeta,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct EventPageMeta {
+    /// To be sent as `after` for the events that follow; null when there are none. An answer may have fewer events than were asked for, or
+    /// none, although others follow: a filter may pass few of many.
+    next: Option<String>,
+    /// Everything since then was looked at; null when everything was.
+    #[serde(serialize_with = "as_instant_if_any")]
+    since: Option<DateTime<Utc>>,
+}
+
+/// List clicks, leads, sales and refunds
+///
+/// Newest first. Send `meta.next` as `after` to read on: what happens meanwhile shifts nothing. What a sale earned is shown to those who may
+/// also read the program (`program:read`).
+#[utoipa::path(
+    get,
+    path = "/api/advertiser/affiliate-programs/{program_id}/events",
+    operation_id = "list_program_events",
+    params(EventPlaceQuery, ProgramEventsQuery),
+    responses((status = 200, description = "Some of them, in order.", body = ProgramEventPage))
+)]
+pub async fn list(
+    State(app): State<App>,
+    user: AdvertiserUser,
+    Ids(program_id): Ids<ProgramId>,
+    query: Query,
+) -> Result<Json<ProgramEventPage>, ApiError> {
+    let (_, with_commissions) = {
+        let mut connection = app.management.acquire().await?;
+        reader(&user, &mut connection, program_id).await?
+    };
+    let after = query
+        .parsed("after", "", |text| Some(EventPlace::parse(text, program_id)))?
+        .transpose()
+        .map_err(|error| refused("after", &format!("must be the next of an answer: {error}")))?;
+    let limit = query.parsed("limit", "must be an integer from 1 to 100", |text| {
+        let limit = text.parse().ok()?;
+        (1..=MAX_LIMIT).contains(&limit).then_some(limit)
+    })?;
+    let mut connection = app.reads.acquire().await?;
+    let filter = question::filter(&app, &mut connection, program_id, &query).await?;
+    let read = PageRead {
+        program_id,
+        filter: &filter,
+        after,
+        limit: limit.unwrap_or(DEFAULT_LIMIT),
+        with_commissions,
+    };
+    let page = program_events::page(&mut connection, &read).await?;
+    Ok(Json(ProgramEventPage {
+        data: page.events.into_iter().map(ProgramEventView::from).collect(),
+        meta: EventPageMeta {
+            next: page.next.map(|place| place.encode(program_id)),
+            since: page.next.map(|place| place.at),
+        },
+    }))
+}
+
+pub fn examples() -> Examples {
+    let place = EventPlace {
+        at: DateTime::UNIX_EPOCH + TimeDelta::days(20_000),
+        event_type: ProgramEventType::Click,
+        id: 21,
+    };
+    Examples::of_refusals(refusals())
+        .refusal(&ApiError::bad_request("limit must be an integer from 1 to 100"))
+        .refusal(&ApiError::bad_request(
+            "after must be the next of an answer: it is not whole",
+        ))
+        .answer(
+            "One of each type",
+            ProgramEventPage {
+                data: ProgramEventView::examples(),
+                meta: EventPageMeta {
+                    next: Some(place.encode(ProgramId::new(3))),
+                    since: Some(place.at),
+                },
+            },
+        )
+}
