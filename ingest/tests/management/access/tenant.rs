@@ -387,6 +387,12 @@ impl Making<'_> {
         assert_eq!(sold.status, StatusCode::OK, "{:?}", sold.body);
         let commission_id = sold.body["commission_id"].as_i64().unwrap();
         self.put("commission_id", commission_id);
+        let customer_id: i64 = sqlx::query_scalar("SELECT id FROM customers WHERE program_id = $1")
+            .bind(program_id)
+            .fetch_one(self.stack.pool())
+            .await
+            .unwrap();
+        self.put("customer_id", customer_id);
     }
 
     /// What only a row stands for here: nobody uses it.

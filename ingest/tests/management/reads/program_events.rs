@@ -1,0 +1,146 @@
+//! The dashboard's list of events: every click, lead, sale and refund once, whatever happens meanwhile, and to nobody else.
+
+mod access;
+mod filters;
+mod walks;
+
+use reqwest::StatusCode;
+use runtime::clock::Clock;
+use serde_json::{Value, json};
+use test_harness::{Answer, Shop, noon};
+
+/// The whole list, in answers of so many.
+async fn whole(shop: &Shop, query: &str, limit: usize) -> Vec<Value> {
+    let mut events = Vec::new();
+    let mut after = String::new();
+    loop {
+        let answer = shop
+            .get(&format!("events?limit={limit}&{query}&after={after}"))
+            .await
+            .expect_status(StatusCode::OK);
+        events.extend(data(&answer));
+        match answer.body["meta"]["next"].as_str() {
+            Some(next) => next.clone_into(&mut after),
+            None => return events,
+        }
+    }
+}
+
+fn data(answer: &Answer) -> Vec<Value> {
+    answer.body["data"].as_array().unwrap().clone()
+}
+
+/// `type id` of each, in order.
+fn names(events: &[Value]) -> Vec<String> {
+    let name = |event: &Value| format!("{} {}", event["event_type"].as_str().unwrap(), event["id"]);
+    events.iter().map(name).collect()
+}
+
+fn types(events: &[Value]) -> Vec<&str> {
+    events
+        .iter()
+        .map(|event| event["event_type"].as_str().unwrap())
+        .collect()
+}
+
+/// Clicks of Ada's, one a second, from this day's midnight on; further columns with their values.
+async fn add_clicks(shop: &Shop, day: &str, count: usize, columns: &str, values: &str) {
+    shop.stack
+        .execute(&format!(
+            "INSERT INTO click_events (event_id, program_id, referral_link_id, customer_id, click_timestamp, click_id{columns})
+             SELECT gen_random_uuid(), {}, {}, i, '{day}T00:00:00Z'::timestamptz + make_interval(secs => i), 'c' || i{values}
+             FROM generate_series(1, {count}) i",
+            shop.program.program_id, shop.program.ada.link
+        ))
+        .await;
+}
+
+#[tokio::test]
+async fn one_list_has_what_happened_and_to_whom_it_is_credited() {
+    let clock = Clock::manual(noon());
+    let shop = Shop::open_at(clock.clone()).await;
+    clock.advance(chrono::TimeDelta::minutes(1));
+    let commission_id = shop.sell("t1", json!({ "currency": "EUR" })).await;
+    clock.advance(chrono::TimeDelta::minutes(1));
+    shop.refund("t1", 2_500).await;
+
+    let events = whole(&shop, "", 50).await;
+    assert_eq!(types(&events), ["refund", "sale", "lead", "click"]);
+    let ada = &shop.program.ada;
+    for event in &events {
+        assert_eq!(event["partner_program_id"], json!(ada.membership), "{event}");
+        assert_eq!(event["partner"]["id"], json!(ada.partner_id), "{event}");
+        assert_eq!(event["referral_link_code"], json!(ada.code), "{event}");
+        assert_eq!(event["customer_id"], events[0]["customer_id"], "{event}");
+        assert_eq!(event["click_id"], events[0]["click_id"], "{event}");
+        assert_eq!(event["is_test"], false, "{event}");
+    }
+    let name: String = shop.stack.value("SELECT name FROM partners ORDER BY id LIMIT 1").await;
+    assert_eq!(events[0]["partner"]["name"], json!(name));
+    let (refund, sale, lead, click) = (&events[0], &events[1], &events[2], &events[3]);
+    assert_eq!(refund["timestamp"], "2026-03-01T12:02:00.000Z");
+    assert_eq!(refund["transaction_id"], "t1");
+    assert_eq!(refund["sale_id"], sale["id"]);
+    assert_eq!((&refund["amount_cents"], &refund["currency"]), (&json!(2_500), &json!("EUR")));
+    assert_eq!(sale["timestamp"], "2026-03-01T12:01:00.000Z");
+    assert_eq!((&sale["amount_cents"], &sale["refunded_cents"]), (&json!(10_000), &json!(2_500)));
+    assert_eq!(
+        sale["commissions"],
+        json!([{
+            "id": commission_id, "partner_program_id": ada.membership, "status": "refunded",
+            "amount_cents": 2_000, "payable_cents": 1_500, "currency": "EUR",
+        }])
+    );
+    assert_eq!((&lead["customer_key"], &lead["converted"]), (&json!("user-1"), &json!(true)));
+    assert_eq!((&click["customer_key"], &click["converted"]), (&Value::Null, &json!(true)));
+
+    // The contract's list is as it was.
+    let path = format!("/api/tracking/events/{}", shop.program.program_id);
+    let contract = shop.stack.get(&path, &shop.owner.token).await;
+    assert_eq!(types(&data(&contract)), ["conversion", "lead", "click"]);
+}
+
+#[tokio::test]
+async fn every_event_is_read_once_while_others_come() {
+    let shop = Shop::open().await;
+    let id = shop.program.program_id;
+    // Ties all the way, within types and across them.
+    add_clicks(&shop, "2026-01-01", 70, "", "").await;
+    shop.stack
+        .execute(&format!(
+            "INSERT INTO click_events (event_id, program_id, referral_link_id, customer_id, click_timestamp, click_id)
+             SELECT gen_random_uuid(), {id}, 1, i, '2026-01-01T00:00:07Z', 'd' || i FROM generate_series(1, 25) i;
+             INSERT INTO lead_events (event_id, program_id, customer_id, lead_timestamp, click_id)
+             SELECT gen_random_uuid(), {id}, i, '2026-01-01T00:00:07Z', 'c' || i FROM generate_series(1, 25) i;
+             INSERT INTO sale_events (event_id, program_id, customer_id, processor_event_id, amount_cents, currency, sale_type,
+                 is_recurring, sale_date)
+             SELECT gen_random_uuid(), {id}, i, 't' || i, i, 'USD', 'payment', false, '2026-01-01T00:00:07Z'
+             FROM generate_series(1, 25) i"
+        ))
+        .await;
+    let expected = names(&whole(&shop, "to=2026-01-01", 100).await);
+    assert_eq!(expected.len(), 145);
+    for limit in [4, 9, 100] {
+        let mut read = Vec::new();
+        let mut after = String::new();
+        loop {
+            let answer = shop.get(&format!("events?limit={limit}&to=2026-01-01&after={after}")).await;
+            assert!(data(&answer).len() <= limit);
+            read.extend(names(&data(&answer)));
+            if read.len() < 40 {
+                shop.stack
+                    .execute(&format!(
+                        "INSERT INTO click_events (event_id, program_id, referral_link_id, customer_id, click_timestamp, click_id)
+                         VALUES (gen_random_uuid(), {id}, 1, 1, '2026-01-01T22:00:00Z', 'meanwhile')"
+                    ))
+                    .await;
+            }
+            match answer.body["meta"]["next"].as_str() {
+                Some(next) => next.clone_into(&mut after),
+                None => break,
+            }
+        }
+        read.retain(|name| expected.contains(name));
+        assert_eq!(read, expected, "in answers of {limit}");
+    }
+}
