@@ -28,7 +28,27 @@ export function label(name: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-export const EVENT_NAMES: Record<string, string> = { click: 'Click', lead: 'Lead', conversion: 'Sale' };
+export const EVENT_NAMES: Record<string, string> = {
+  click: 'Click',
+  lead: 'Lead',
+  conversion: 'Sale',
+  sale: 'Sale',
+  refund: 'Refund',
+  commission: 'Commission',
+  ledger: 'Balance',
+  payout: 'Payout',
+};
+
+export const EVENT_TONES: Record<string, Tone> = {
+  click: 'plain',
+  lead: 'info',
+  conversion: 'good',
+  sale: 'good',
+  refund: 'wait',
+  commission: 'info',
+  ledger: 'plain',
+  payout: 'good',
+};
 
 export const SIGNALS: Record<string, string> = {
   self_referral: 'The customer has the partner’s own e-mail address.',

@@ -15,6 +15,7 @@ export const PAGES: Partial<Record<RouteName, () => Promise<{ default: Page }>>>
   programs: () => import('./Programs.svelte'),
   overview: () => import('./overview/Overview.svelte'),
   events: () => import('./Events.svelte'),
+  customer: () => import('./CustomerPage.svelte'),
   live: () => import('./Live.svelte'),
   integration: () => import('./integration/Integration.svelte'),
   partners: () => import('./Partners.svelte'),

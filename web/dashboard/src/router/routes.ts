@@ -8,6 +8,7 @@ export const ROUTES = {
   programs: '/app/programs',
   overview: '/app/programs/:program',
   events: '/app/programs/:program/events',
+  customer: '/app/programs/:program/customers/:customer',
   live: '/app/programs/:program/live',
   integration: '/app/programs/:program/integration',
   partners: '/app/programs/:program/partners',

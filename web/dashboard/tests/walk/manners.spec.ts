@@ -66,7 +66,7 @@ test('events appear while one looks', async ({ page }) => {
 
 test('events are saved as a file', async ({ page }) => {
   await signIn(page, OWNER);
-  await page.goto(`/app/programs/${program()}/events?type=conversion`);
+  await page.goto(`/app/programs/${program()}/events?type=sale`);
   await settled(page);
   const saved = page.waitForEvent('download');
   await page.getByRole('button', { name: 'CSV', exact: true }).click();

@@ -58,6 +58,14 @@ for (const one of LOOKS) {
     await settled(page);
     await judge(page, 'a partner');
     await page.screenshot({ path: `${pictures}/${one.name}-partner.png`, fullPage: true });
+    await page.goto(`/app/programs/${program()}/events?type=sale`);
+    await settled(page);
+    await page.locator('tbody tr').first().getByRole('link').first().click();
+    await expect(page.getByRole('heading', { name: 'What happened' })).toBeVisible();
+    await settled(page);
+    await judge(page, 'a customer');
+    await fits(page, 'a customer');
+    await page.screenshot({ path: `${pictures}/${one.name}-customer.png`, fullPage: true });
     await page.goto(`/app/programs/${program()}/payouts`);
     await page.getByRole('table').getByRole('link').first().click();
     await settled(page);

@@ -43,6 +43,30 @@ test('page and filters are in the address, and Back undoes them', async ({ page 
   expect(await rows(page).first().innerText()).toBe(first);
 });
 
+test('events are loaded further back, and found by name', async ({ page }) => {
+  await open(page, `/app/programs/${program()}/events`);
+  await expect(rows(page)).toHaveCount(50);
+  const first = await rows(page).first().innerText();
+  const more = page.getByRole('button', { name: 'Load more' });
+  await more.focus();
+  await page.keyboard.press('Enter');
+  await expect(rows(page)).toHaveCount(100);
+  expect(await rows(page).first().innerText()).toBe(first);
+  await page.getByLabel('Type').selectOption('sale');
+  await expect(page).toHaveURL(/\?type=sale$/);
+  await settled(page);
+  const details = await rows(page).first().locator('td[data-label="Details"]').innerText();
+  const transaction = details.split(' ').pop() ?? '';
+  await page.getByLabel('Search').fill(transaction);
+  await page.keyboard.press('Enter');
+  await settled(page);
+  await expect(rows(page).filter({ hasText: transaction }).first()).toBeVisible();
+  await rows(page).first().getByRole('link').first().click();
+  await expect(page.getByText('Why this partner').first()).toBeVisible();
+  await page.goBack();
+  await expect(page.getByLabel('Search')).toHaveValue(transaction);
+});
+
 test('a page number that is too large says so', async ({ page }) => {
   await open(page, `/app/programs/${program()}/links?page=900`);
   await expect(page.getByText('This page is empty')).toBeVisible();

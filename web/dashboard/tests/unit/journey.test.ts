@@ -1,0 +1,43 @@
+import { describe, expect, test } from 'vitest';
+import type { ProgramEvent, TimelineCommission } from '../../src/api/operations';
+import { aboutEvent, customerName, whyPartner, whyRate } from '../../src/domain/journey';
+
+const event = (more: object) => ({ event_type: 'click', id: 1, click_id: 'cust_1', customer_id: 7, ...more }) as unknown as ProgramEvent;
+
+describe('events', () => {
+  test('a customer has the name that the shop gave them, else that of the click', () => {
+    expect(customerName(event({ customer_key: 'user-42' }))).toBe('user-42');
+    expect(customerName(event({ customer_key: null }))).toBe('cust_1');
+    expect(customerName(event({ click_id: null }))).toBe('Customer 7');
+    expect(customerName(event({ click_id: null, customer_id: null }))).toBe('');
+  });
+
+  test('each type says what it is about', () => {
+    expect(aboutEvent(event({ is_recurring: false, sale_type: 'payment', transaction_id: 't1' }))).toBe('Payment t1');
+    expect(aboutEvent(event({ is_recurring: true, sale_type: 'subscription', transaction_id: 't1' }))).toBe('Renewal t1');
+    expect(aboutEvent(event({ channel: 'api', transaction_id: 't1' }))).toBe('Of sale t1');
+    expect(aboutEvent(event({ device_type: 'mobile', geo_country: 'DE', geo_city: null }))).toBe('DE, mobile');
+  });
+});
+
+describe('why', () => {
+  const partner = { attribution_model: 'last_click', referral_link_code: 'ada', clicked_at: '2026-03-01T12:00:00.000Z' };
+  const rate = { policy_id: 2, commission_type: 'cps_lifetime', rate_bps: 2_000, commissionable_cents: 9_900, sale_currency: 'USD' };
+  const commission = (why_rate: object | null) => ({ why_rate }) as unknown as TimelineCommission;
+
+  test('a partner gets a sale by a click', () => {
+    expect(whyPartner(partner, false)).toBe(
+      'By link ada, clicked Mar 1, 12:00:00: the last link that was clicked before the payment gets the sale.',
+    );
+    expect(whyPartner({ ...partner, first_payment_at: '2026-02-01T00:00:00.000Z' }, false)).toMatch(/first payment, Feb 1, 00:00:00\.$/);
+    expect(whyPartner({}, true)).toBe('It was added manually.');
+  });
+
+  test('an amount is of a policy, as it was then', () => {
+    expect(whyRate(commission(rate), 'USD')).toBe('20% of $99.00, on every payment (policy 2 of all other products).');
+    expect(whyRate(commission({ ...rate, fixed_cents: 500, product_id: 'pro' }), 'EUR')).toBe(
+      '€5.00, on every payment (policy 2 of product pro).',
+    );
+    expect(whyRate(commission(null), 'USD')).toMatch(/chosen by a member/);
+  });
+});
