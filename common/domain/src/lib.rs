@@ -27,7 +27,7 @@
 //! - [`webhook`], [`webhook_attempt`]: how a webhook is signed, when it is sent again, and when an endpoint is disabled.
 //! - [`partner`]: memberships and referral links.
 //! - [`readiness`]: how far a program's set-up has come.
-//! - [`days`], [`performance`]: ranges of UTC days, and their figures on the dashboard.
+//! - [`days`], [`performance`], [`partner_figures`]: ranges of UTC days, and their figures on the dashboard.
 //! - [`program_events`]: a place in a program's list of events.
 //! - [`text`]: strings a caller sends, bounded.
 //! - [`name`]: names people type, without invisible characters.
@@ -62,7 +62,7 @@ pub use self::programs::{
     event_stream, key_rotation, outbound_event, partner, program, readiness, tracking_token, webhook,
     webhook_address, webhook_attempt, webhook_endpoint,
 };
-pub use self::reports::{breakdown, days, figures, performance, program_events};
+pub use self::reports::{breakdown, days, figures, partner_figures, performance, program_events};
 pub use self::tracking::{
     affiliate_url, attribution, click, click_id, customer, lead, reassessment, sale, signal, test_chain,
     visitor,

@@ -3,5 +3,6 @@
 pub mod breakdown;
 pub mod days;
 pub mod figures;
+pub mod partner_figures;
 pub mod performance;
 pub mod program_events;

@@ -39,8 +39,8 @@ pub use self::program::{
     directory, links, partners, policies, program_settings, programs, tracking_setup, tracking_tokens,
 };
 pub use self::reads::{
-    breakdowns, click_origins, commission_lists, customer_timeline, dashboard, events, partner_view,
-    program_events, program_health, program_overview, refund_rollups, rollups,
+    breakdowns, click_origins, commission_lists, customer_timeline, dashboard, events, partner_days,
+    partner_payouts, partner_view, program_events, program_health, program_overview, refund_rollups, rollups,
 };
 pub use self::tracking::{
     claims, clicks, customer_ids, customers, leads, reassessments, refused_events, sales, shared_texts,

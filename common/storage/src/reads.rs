@@ -6,6 +6,8 @@ pub mod commission_lists;
 pub mod customer_timeline;
 pub mod dashboard;
 pub mod events;
+pub mod partner_days;
+pub mod partner_payouts;
 pub mod partner_view;
 pub mod program_events;
 pub mod program_health;

@@ -4,8 +4,10 @@ mod balances;
 mod clicks;
 mod commissions;
 mod notifications;
+mod payouts;
 mod programs;
 mod referral_links;
+mod report;
 
 use crate::http::endpoint::{Endpoint, SESSION, managed};
 
@@ -17,6 +19,9 @@ pub fn endpoints() -> Vec<Endpoint> {
         clicks::list => clicks::examples();
         commissions::list => commissions::examples();
         balances::list => balances::examples();
+        report::report => report::examples();
+        payouts::list => payouts::list_examples();
+        payouts::read => payouts::examples();
         notifications::list => notifications::list_examples();
         notifications::mark_read => notifications::mark_read_examples();
     }

@@ -8,9 +8,9 @@ mod event_view;
 mod events;
 mod export;
 mod live;
-mod performance;
+pub mod performance;
 mod program_events;
-mod program_report;
+pub mod program_report;
 mod report_breakdown;
 mod status;
 

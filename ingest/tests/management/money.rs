@@ -1,5 +1,6 @@
 mod adjustments;
 mod debts;
+mod partner_payouts;
 mod payout_preview;
 mod payouts;
 mod told;

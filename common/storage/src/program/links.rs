@@ -186,6 +186,31 @@ pub async fn page(
     Ok((links?, total))
 }
 
+/// The same of one membership's; none of another program's.
+pub async fn page_of(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    membership: PartnerProgramId,
+    window: Window,
+) -> StorageResult<(Vec<StoredLink>, Whole)> {
+    let (rows, total) = page!(
+        connection,
+        window,
+        LinkRow,
+        r#"SELECT l.id AS "id!", l.partner_program_id, p.name AS "partner_name?", l.short_code AS "short_code!",
+                  l.status AS "status!", l.clicks AS "clicks!", l.last_clicked, l.created_at AS "created_at!",
+                  l.updated_at AS "updated_at!"
+           FROM referral_links l LEFT JOIN partners p ON p.id = l.partner_id
+           WHERE l.program_id = $1 AND l.partner_program_id = $2 AND l.id <= $3 ORDER BY l.id DESC OFFSET $4 LIMIT $5"#,
+        r#"SELECT count(*) AS "count!", max(id) AS up_to FROM referral_links
+           WHERE program_id = $1 AND partner_program_id = $2 AND id <= $3"#,
+        program_id.get(),
+        membership.get(),
+    );
+    let links: StorageResult<Vec<_>> = rows.into_iter().map(TryInto::try_into).collect();
+    Ok((links?, total))
+}
+
 pub async fn find(
     connection: &mut PgConnection,
     program_id: ProgramId,

@@ -18,6 +18,8 @@ pub struct PartnerMembership {
     pub partner_program_id: i64,
     pub program_id: i64,
     pub program_name: String,
+    /// The shop's website.
+    pub domain: Option<String>,
     pub status: String,
     pub cookie_window_days: i16,
     pub created_at: DateTime<Utc>,
@@ -33,14 +35,39 @@ pub async fn memberships(
         connection,
         window,
         PartnerMembership,
-        "SELECT m.id AS partner_program_id, g.id AS program_id, g.name AS program_name, m.status, g.cookie_window_days,
-                m.created_at
+        "SELECT m.id AS partner_program_id, g.id AS program_id, g.name AS program_name, g.domain, m.status,
+                g.cookie_window_days, m.created_at
          FROM partners p JOIN partner_programs m ON m.partner_id = p.id JOIN programs g ON g.id = m.program_id
          WHERE p.user_id = $1 AND m.id <= $2 ORDER BY m.id DESC OFFSET $3 LIMIT $4",
         r#"SELECT count(*) AS "count!", max(m.id) AS up_to FROM partners p JOIN partner_programs m ON m.partner_id = p.id
            WHERE p.user_id = $1 AND m.id <= $2"#,
         user_id.get(),
     ))
+}
+
+/// A membership, to ask for its figures.
+#[derive(Debug, Clone, Copy)]
+pub struct OwnMembership {
+    pub partner_program_id: i64,
+    pub created_at: DateTime<Utc>,
+}
+
+/// All of theirs, or those in one program.
+pub async fn own_memberships(
+    connection: &mut PgConnection,
+    user_id: UserId,
+    program_id: Option<ProgramId>,
+) -> StorageResult<Vec<OwnMembership>> {
+    let memberships = sqlx::query_as!(
+        OwnMembership,
+        "SELECT m.id AS partner_program_id, m.created_at FROM partners p JOIN partner_programs m ON m.partner_id = p.id
+         WHERE p.user_id = $1 AND ($2::bigint IS NULL OR m.program_id = $2)",
+        user_id.get(),
+        program_id.map(ProgramId::get),
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(memberships)
 }
 
 /// By membership: currency and cents.
@@ -70,6 +97,9 @@ pub struct PartnerLink {
     pub id: i64,
     pub program_id: i64,
     pub program_name: String,
+    /// The shop's website.
+    pub domain: Option<String>,
+    pub cookie_window_days: i16,
     pub short_code: String,
     pub status: String,
     pub clicks: i64,
@@ -88,8 +118,8 @@ pub async fn links(
         connection,
         window,
         PartnerLink,
-        "SELECT l.id, g.id AS program_id, g.name AS program_name, l.short_code, l.status, l.clicks, l.last_clicked,
-                l.created_at, l.updated_at
+        "SELECT l.id, g.id AS program_id, g.name AS program_name, g.domain, g.cookie_window_days, l.short_code, l.status,
+                l.clicks, l.last_clicked, l.created_at, l.updated_at
          FROM partners p JOIN referral_links l ON l.partner_id = p.id JOIN programs g ON g.id = l.program_id
          WHERE p.user_id = $1 AND l.id <= $2 ORDER BY l.id DESC OFFSET $3 LIMIT $4",
         r#"SELECT count(*) AS "count!", max(l.id) AS up_to FROM partners p JOIN referral_links l ON l.partner_id = p.id
@@ -146,8 +176,8 @@ pub async fn set_link_active(
         r#"UPDATE referral_links l SET status = CASE WHEN $2 THEN 'active' ELSE 'inactive' END,
                turned_off_by = CASE WHEN NOT $2 THEN coalesce(l.turned_off_by, 'partner') END
            FROM programs g WHERE l.id = $1 AND g.id = l.program_id
-           RETURNING l.id, g.id AS program_id, g.name AS program_name, l.short_code, l.status, l.clicks, l.last_clicked,
-               l.created_at, l.updated_at"#,
+           RETURNING l.id, g.id AS program_id, g.name AS program_name, g.domain, g.cookie_window_days, l.short_code,
+               l.status, l.clicks, l.last_clicked, l.created_at, l.updated_at"#,
         link_id.get(),
         active,
     )

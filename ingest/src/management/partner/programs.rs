@@ -14,8 +14,11 @@ pub struct PartnerProgramView {
     partner_program_id: i64,
     program_id: i64,
     name: String,
+    /// The shop's website: a link is a page of it with `?aff=` and the code. Null where the advertiser has not named it.
+    domain: Option<String>,
     /// Of the membership: `pending`, `approved` or `suspended`.
     status: String,
+    /// For how many days a browser keeps the click.
     cookie_window_days: i16,
     /// In force now: the program's default first, then those of products that have their own.
     commission_terms: Vec<TermsView>,
@@ -100,6 +103,7 @@ pub async fn list(State(app): State<App>, partner: PartnerUser, page: Page) -> L
         partner_program_id: row.partner_program_id,
         program_id: row.program_id,
         name: row.program_name,
+        domain: row.domain,
         status: row.status,
         cookie_window_days: row.cookie_window_days,
         created_at: row.created_at,
@@ -127,6 +131,7 @@ pub fn examples() -> Examples {
         partner_program_id: 5,
         program_id: 1,
         name: "Shop affiliates".to_owned(),
+        domain: Some("shop.example".to_owned()),
         status: "approved".to_owned(),
         cookie_window_days: 90,
         commission_terms: vec![TermsView {

@@ -12,6 +12,10 @@ pub struct PartnerLinkView {
     id: i64,
     program_id: i64,
     program_name: String,
+    /// The shop's website: the link is a page of it with `?aff=` and the code. Null where the advertiser has not named it.
+    domain: Option<String>,
+    /// For how many days a browser keeps the click.
+    cookie_window_days: i16,
     /// The `aff` value.
     short_code: String,
     /// `active` or `inactive`.
@@ -26,7 +30,8 @@ pub struct PartnerLinkView {
 }
 
 view! { |row: PartnerLink| PartnerLinkView {
-    id, program_id, program_name, short_code, status, clicks, last_clicked, created_at, updated_at,
+    id, program_id, program_name, domain, cookie_window_days, short_code, status, clicks, last_clicked, created_at,
+    updated_at,
 } }
 
 /// List a partner's links
@@ -105,6 +110,8 @@ fn example() -> PartnerLinkView {
         id: 9,
         program_id: 1,
         program_name: "Shop affiliates".to_owned(),
+        domain: Some("shop.example".to_owned()),
+        cookie_window_days: 90,
         short_code: "ada".to_owned(),
         status: "active".to_owned(),
         clicks: 310,

@@ -139,13 +139,13 @@ impl Period {
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Asked {
+pub struct Asked {
     period: Option<Period>,
     dates: Option<DayRange>,
 }
 
 impl Asked {
-    pub(super) fn of(query: &Query) -> Result<Self, ApiError> {
+    pub fn of(query: &Query) -> Result<Self, ApiError> {
         let period = query.parsed("period", "must be one of 7d, 30d, 90d, all", Period::parse);
         match (date_from(query)?, date_to(query)?) {
             (None, None) => Ok(Self {
@@ -161,7 +161,7 @@ impl Asked {
         }
     }
 
-    pub(super) fn range(&self, now: DateTime<Utc>, created_at: DateTime<Utc>) -> Result<DayRange, ApiError> {
+    pub fn range(&self, now: DateTime<Utc>, created_at: DateTime<Utc>) -> Result<DayRange, ApiError> {
         let today = now.date_naive();
         match (self.dates, self.period.unwrap_or(Period::DEFAULT)) {
             (Some(dates), _) => Ok(dates),
@@ -307,7 +307,7 @@ impl TrendView {
     }
 }
 
-pub(super) fn range_refusals() -> [ApiError; 3] {
+pub fn range_refusals() -> [ApiError; 3] {
     [ONE_DATE_ONLY, REVERSED, refusal(DayRangeError::TooLong)]
 }
 

@@ -1,15 +1,17 @@
-//! `GET /api/advertiser/affiliate-programs/{program_id}/report`: what a program earned and gave back, day by day.
+//! `GET /api/advertiser/affiliate-programs/{program_id}/report`: what a program, or one of its partners, earned and gave back, day by day.
 
 use chrono::NaiveDate;
 use domain::days::DayRange;
 use domain::figures::{Counts, Earnings, Figures, Known, Period, Report};
-use domain::ids::ProgramId;
+use domain::ids::{PartnerProgramId, ProgramId};
 use domain::money::{Cents, Currency};
 use sqlx::PgConnection;
 use storage::refund_rollups::{self, RefundDay};
 use storage::rollups::{self, ProgramDay};
+use storage::{partner_days, partners};
 
 use super::performance::{Asked, PerformanceQuery, range_refusals};
+use crate::management::advertiser::program::partners::UNKNOWN as UNKNOWN_PARTNER;
 use crate::management::prelude::*;
 
 /// Amounts are in cents of `currency`, the program's; sales of every currency are counted. `currencies` have the others' amounts.
@@ -27,7 +29,7 @@ pub struct ReportView {
 
 /// UTC days, both included.
 #[derive(Debug, Serialize, ToSchema)]
-struct RangeView {
+pub struct RangeView {
     #[schema(format = Date)]
     first: String,
     #[schema(format = Date)]
@@ -132,7 +134,7 @@ impl From<&Figures> for FiguresView {
 }
 
 impl RangeView {
-    fn new(first: NaiveDate, last: NaiveDate) -> Self {
+    pub fn new(first: NaiveDate, last: NaiveDate) -> Self {
         Self {
             first: first.to_string(),
             last: last.to_string(),
@@ -179,13 +181,16 @@ fn currencies(period: &Period) -> Vec<CurrencyView> {
 
 /// Report on a program's days
 ///
-/// With what was given back, the days before, and every currency. Days are UTC calendar days; a refund counts on its own day. Any member of
-/// the program's workspace may ask.
+/// With what was given back, the days before, and every currency; of the whole program, or of what one partner brought. Days are UTC calendar
+/// days; a refund counts on its own day. Any member of the program's workspace may ask.
 #[utoipa::path(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/report",
     operation_id = "report_on_program",
-    params(PerformanceQuery),
+    params(
+        ("partner_program_id" = Option<i64>, Query, description = "Of one membership; none is made by it, so `partners` is 0."),
+        PerformanceQuery,
+    ),
     responses((status = 200, description = "The days, their sums, and those before.", body = Data<ReportView>))
 )]
 pub async fn report(
@@ -194,13 +199,26 @@ pub async fn report(
     Ids(program_id): Ids<ProgramId>,
     query: Query,
 ) -> Answer<ReportView> {
+    let membership = query.integer("partner_program_id")?.map(PartnerProgramId::new);
     let program = {
         let mut connection = app.management.acquire().await?;
-        user.program_as(&mut connection, program_id, |_| true).await?
+        let program = user.program_as(&mut connection, program_id, |_| true).await?;
+        if let Some(membership) = membership {
+            partners::find(&mut connection, program_id, membership)
+                .await?
+                .ok_or(UNKNOWN_PARTNER)?;
+        }
+        program
     };
     let range = Asked::of(&query)?.range(app.clock.now(), program.created_at)?;
     let mut connection = app.reads.acquire().await?;
-    let known = known(&mut connection, program_id, &range).await?;
+    let known = match membership {
+        Some(membership) => {
+            let (first, last) = (range.previous_first(), range.last());
+            partner_days::partner_days(&mut connection, &[membership.get()], first, last).await?
+        }
+        None => known(&mut connection, program_id, &range).await?,
+    };
     let report = Report::of(&range, program.currency, &known);
     Ok(data(ReportView::new(&report, &range, program.currency)))
 }
@@ -256,7 +274,7 @@ fn given_back(day: &RefundDay) -> Known {
 }
 
 pub fn examples() -> Examples {
-    let examples = Examples::of_refusals(range_refusals());
+    let examples = Examples::of_refusals(range_refusals()).refusal(&UNKNOWN_PARTNER);
     let last = NaiveDate::default() + chrono::TimeDelta::days(20_000);
     let Ok(range) = DayRange::ending(last, 2) else {
         return examples;

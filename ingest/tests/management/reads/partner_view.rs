@@ -13,12 +13,14 @@ struct Scene {
     bruno: Person,
 }
 
-const PATHS: [&str; 6] = [
+const PATHS: [&str; 8] = [
     "programs",
     "referral-links",
     "clicks",
     "commissions",
     "balances",
+    "report",
+    "payouts",
     "notifications",
 ];
 
@@ -203,6 +205,24 @@ async fn balances_tell_what_is_held_what_is_due_and_what_was_received() {
     );
     assert!(paid["paid_at"].is_string());
     scene.stack.verify().await;
+}
+
+#[tokio::test]
+async fn a_link_is_whole_with_the_website_of_its_program() {
+    let scene = Scene::set().await;
+    let Scene { stack, shop, .. } = &scene;
+    rows::set(stack, shop, "domain = 'shop.example', cookie_window_days = 30").await;
+    let named = |row: &Value| (row["domain"].clone(), row["cookie_window_days"].clone());
+    for path in ["programs", "referral-links"] {
+        let list = scene.list(&scene.ada, path).await;
+        assert_eq!(named(&list[0]), (Value::Null, json!(90)), "{path}");
+        assert_eq!(named(&list[1]), (json!("shop.example"), json!(30)), "{path}");
+    }
+    let path = format!("/api/partner/referral-links/{}", shop.ada.link);
+    let off = stack
+        .put(&path, &scene.ada.token, json!({ "status": "inactive" }))
+        .await;
+    assert_eq!(named(&off.body["data"]), (json!("shop.example"), json!(30)));
 }
 
 #[tokio::test]

@@ -33,6 +33,63 @@ async fn an_address_is_one_partner_in_whichever_letters() {
 }
 
 #[tokio::test]
+async fn partners_are_found_by_how_their_name_or_address_begins() {
+    let stack = Stack::start().await;
+    let (acme, rival) = (stack.workspace("acme").await, stack.workspace("rival").await);
+    let program = Managed::new(&stack, &acme, "Acme").await;
+    let other = Managed::new(&stack, &acme, "Other").await;
+    let theirs = Managed::new(&stack, &rival, "Rival").await;
+    for (program, name, email, status) in [
+        (&program, "Ada Lovelace", "countess@letters.example", "approved"),
+        (&program, "adam", "eden@letters.example", "pending"),
+        (&program, "Grace Hopper", "Ada.fan@letters.example", "approved"),
+        (&program, "50% off_", "deals@letters.example", "approved"),
+        (&other, "Ada Byron", "byron@letters.example", "approved"),
+        (&theirs, "Ada Rival", "ada@reviews.example", "approved"),
+    ] {
+        let body = json!({ "name": name, "email": email, "status": status });
+        let added = program.submit(&stack, "partners", body).await;
+        assert_eq!(added.status, StatusCode::CREATED, "{added:?}");
+    }
+    let found = async |query: &str| {
+        let list = program.get(&stack, &format!("partners?{query}")).await;
+        assert_eq!(list.status, StatusCode::OK, "{list:?}");
+        let names: Vec<Value> = list.body["data"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|partner| partner["name"].clone())
+            .collect();
+        (json!(names), list.body["meta"]["pagination"]["total"].clone())
+    };
+    for (query, names) in [
+        ("search=ada", json!(["Grace Hopper", "adam", "Ada Lovelace"])),
+        ("search=%20ADA%20", json!(["Grace Hopper", "adam", "Ada Lovelace"])),
+        ("search=ada%20l", json!(["Ada Lovelace"])),
+        ("search=ada&status=pending", json!(["adam"])),
+        ("search=lovelace", json!([])),
+        ("search=countess%40letters.example", json!(["Ada Lovelace"])),
+        // No pattern.
+        ("search=%25", json!([])),
+        ("search=50%25%20off_", json!(["50% off_"])),
+        ("search=50%25_off", json!([])),
+    ] {
+        let total = json!(names.as_array().unwrap().len());
+        assert_eq!(found(query).await, (names, total), "{query}");
+    }
+    assert_eq!(
+        found("search=ada&pageSize=1&page=2").await,
+        (json!(["adam"]), json!(3))
+    );
+    for nothing in ["search=%20", "search=%E2%80%8B", &format!("search={}", "a".repeat(121))] {
+        program
+            .get(&stack, &format!("partners?{nothing}"))
+            .await
+            .refused(400, "search must be 1 to 120 visible characters");
+    }
+}
+
+#[tokio::test]
 async fn names_that_show_nothing_or_hide_something_are_refused_wherever_they_are_typed() {
     let stack = Stack::start().await;
     let acme = stack.workspace("acme").await;

@@ -2,7 +2,7 @@
 
 use reqwest::StatusCode;
 use runtime::clock::Clock;
-use serde_json::json;
+use serde_json::{Value, json};
 use test_harness::{
     Stack,
     managed::{Managed, audited},
@@ -103,6 +103,48 @@ async fn a_code_is_unique_over_all_programs_and_its_letters_are_plain() {
         let answer = ours.submit(&stack, "referral-links", body).await;
         answer.refused(status, message);
     }
+}
+
+#[tokio::test]
+async fn links_are_listed_by_partner() {
+    let stack = Stack::start().await;
+    let acme = stack.workspace("acme").await;
+    let program = Managed::new(&stack, &acme, "Acme").await;
+    let other = Managed::new(&stack, &acme, "Other").await;
+    let ada = program.partner(&stack, "ada@letters.example", "approved").await;
+    let bruno = program.partner(&stack, "bruno@letters.example", "approved").await;
+    let elsewhere = other.partner(&stack, "ada@letters.example", "approved").await;
+    for (partner, code) in [(&ada, "spring"), (&bruno, "winter"), (&ada, "summer")] {
+        program.link(&stack, partner, code).await;
+    }
+    other.link(&stack, &elsewhere, "autumn").await;
+    let codes = async |query: String| {
+        let list = program.get(&stack, &format!("referral-links?{query}")).await;
+        assert_eq!(list.status, StatusCode::OK, "{list:?}");
+        let codes: Vec<String> = list.body["data"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|link| link["short_code"].as_str().unwrap().to_owned())
+            .collect();
+        (codes, list.body["meta"]["pagination"]["total"].clone())
+    };
+    let of = |partner: &Value| format!("partner_program_id={}", partner["id"]);
+    let listed = |codes: &[&str], total: i64| {
+        let codes: Vec<String> = codes.iter().map(|code| (*code).to_owned()).collect();
+        (codes, json!(total))
+    };
+    assert_eq!(codes(String::new()).await, listed(&["summer", "winter", "spring"], 3));
+    assert_eq!(codes(of(&ada)).await, listed(&["summer", "spring"], 2));
+    assert_eq!(codes(of(&bruno)).await, listed(&["winter"], 1));
+    let second = format!("{}&pageSize=1&page=2", of(&ada));
+    assert_eq!(codes(second).await, listed(&["spring"], 2));
+    // A membership of another program.
+    assert_eq!(codes(of(&elsewhere)).await, listed(&[], 0));
+    program
+        .get(&stack, "referral-links?partner_program_id=ada")
+        .await
+        .refused(400, "partner_program_id must be an integer");
 }
 
 #[tokio::test]

@@ -2,11 +2,12 @@
 
 use axum::http::HeaderMap;
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::ids::{EventId, PayoutId, ProgramId};
+use domain::ids::{EventId, PartnerProgramId, PayoutId, ProgramId};
 use domain::money::{Cents, Currency};
 use domain::text::Text;
 use serde_json::Value;
 use sqlx::PgConnection;
+use storage::partner_payouts::{self, SharedPayout};
 use storage::payouts::{self, PartnerShare, StoredPayout};
 
 use super::commissions::NamedPartner;
@@ -52,6 +53,15 @@ pub struct PayoutView {
     created_at: DateTime<Utc>,
 }
 
+/// A payout in a list.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ListedPayout {
+    #[serde(flatten)]
+    payout: PayoutView,
+    /// The part of the partner who is asked for; null without `partner_program_id`.
+    partner_share: Option<PartnerShareView>,
+}
+
 /// A payout with each partner's part of it.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct PayoutDetail {
@@ -82,18 +92,46 @@ view! { |row: PartnerShare| PartnerShareView {
     partner: NamedPartner { id: row.partner_id, name: row.partner_name, },
 } }
 
+impl From<StoredPayout> for ListedPayout {
+    fn from(payout: StoredPayout) -> Self {
+        Self {
+            payout: payout.into(),
+            partner_share: None,
+        }
+    }
+}
+
+impl From<SharedPayout> for ListedPayout {
+    fn from(shared: SharedPayout) -> Self {
+        Self {
+            payout: shared.payout.into(),
+            partner_share: Some(shared.share.into()),
+        }
+    }
+}
+
 /// List payouts
 ///
-/// Newest first.
+/// Newest first; all of them, or those that paid one partner, with their part.
 #[utoipa::path(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/payouts",
     operation_id = "list_payouts",
-    params(PageQuery),
-    responses((status = 200, description = "A page of them.", body = Listed<PayoutView>))
+    params(
+        ("partner_program_id" = Option<i64>, Query, description = "Only those that paid this membership."),
+        PageQuery,
+    ),
+    responses((status = 200, description = "A page of them.", body = Listed<ListedPayout>))
 )]
-pub async fn list(mut list: ListProgram<Read>) -> List<PayoutView> {
-    let (rows, total) = payouts::page(&mut list.db, list.program_id, list.page.window()).await?;
+pub async fn list(mut list: ListProgram<Read>, query: Query) -> List<ListedPayout> {
+    let (program_id, window) = (list.program_id, list.page.window());
+    if let Some(id) = query.integer("partner_program_id")? {
+        let membership = PartnerProgramId::new(id);
+        let (rows, total) =
+            partner_payouts::of_membership(&mut list.db, program_id, membership, window).await?;
+        return Ok(list.page.listed(rows, total));
+    }
+    let (rows, total) = payouts::page(&mut list.db, program_id, window).await?;
     Ok(list.page.listed(rows, total))
 }
 
@@ -279,7 +317,10 @@ pub fn list_examples() -> Examples {
             "Everything in one currency",
             json!({ "all_approved": true, "currency": "USD", "expected_amount_cents": 1_500 }),
         )
-        .page(example_of_a_list())
+        .page(ListedPayout {
+            payout: example_of_a_list(),
+            partner_share: Some(PartnerShareView::example()),
+        })
         .created("Paid, less a debt", example())
 }
 

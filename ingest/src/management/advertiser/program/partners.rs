@@ -4,6 +4,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::account::EmailAddress;
 use domain::ids::{EventId, PartnerProgramId, ProgramId};
 use domain::money::{Cents, Currency};
+use domain::name::Name;
 use domain::partner::{MembershipStatus, PartnerName, ShortCode};
 use sqlx::PgConnection;
 use storage::partners::{self, NewMembership, NewPartner, ProgramPartner};
@@ -15,6 +16,7 @@ use crate::management::advertiser::workspace::invitations::{InvitationLink, addr
 use crate::management::prelude::*;
 
 const NO_STATUS: &str = "must be one of pending, approved, suspended";
+const NO_SEARCH: &str = "must be 1 to 120 visible characters";
 
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct NewPartnerRequest {
@@ -169,13 +171,19 @@ impl BalanceView {
     operation_id = "list_partners",
     params(
         ("status" = Option<String>, Query, description = "Only those: `pending`, `approved` or `suspended`."),
+        ("search" = Option<String>, Query, description = "Only those whose name or address begins with it, whatever its case."),
         PageQuery,
     ),
     responses((status = 200, description = "A page of them.", body = Listed<PartnerView>))
 )]
 pub async fn list(mut list: ListProgram<Read>, query: Query) -> List<PartnerView> {
     let status = query.parsed("status", NO_STATUS, MembershipStatus::parse)?;
-    let (rows, total) = partners::page(&mut list.db, list.program_id, status, list.page.window()).await?;
+    let beginning = query.parsed("search", NO_SEARCH, |text| Name::parse(text).ok())?;
+    let (program_id, window) = (list.program_id, list.page.window());
+    let (rows, total) = match beginning {
+        Some(text) => partners::search(&mut list.db, program_id, &text, status, window).await?,
+        None => partners::page(&mut list.db, program_id, status, window).await?,
+    };
     Ok(list.page.listed(rows, total))
 }
 
@@ -386,7 +394,14 @@ pub fn list_examples() -> Examples {
             Some(LinkView::example()),
         )
     };
-    Examples::of_refusals([refused("status", NO_STATUS), IN_ALREADY, CODE_TAKEN, archived()])
+    let refusals = [
+        refused("status", NO_STATUS),
+        refused("search", NO_SEARCH),
+        IN_ALREADY,
+        CODE_TAKEN,
+        archived(),
+    ];
+    Examples::of_refusals(refusals)
         .request(
             "By address",
             json!({ "name": "Ada", "email": "ada@letters.example", "status": "approved",

@@ -82,16 +82,23 @@ impl LinkView {
 
 /// List referral links
 ///
-/// Newest first.
+/// Newest first; all of them, or one partner's.
 #[utoipa::path(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/referral-links",
     operation_id = "list_referral_links",
-    params(PageQuery),
+    params(
+        ("partner_program_id" = Option<i64>, Query, description = "Only those of this membership."),
+        PageQuery,
+    ),
     responses((status = 200, description = "A page of them.", body = Listed<LinkView>))
 )]
-pub async fn list(mut list: ListProgram<Read>) -> List<LinkView> {
-    let (rows, total) = links::page(&mut list.db, list.program_id, list.page.window()).await?;
+pub async fn list(mut list: ListProgram<Read>, query: Query) -> List<LinkView> {
+    let (program_id, window) = (list.program_id, list.page.window());
+    let (rows, total) = match query.integer("partner_program_id")? {
+        Some(id) => links::page_of(&mut list.db, program_id, PartnerProgramId::new(id), window).await?,
+        None => links::page(&mut list.db, program_id, window).await?,
+    };
     Ok(list.page.listed(rows, total))
 }
 

@@ -1,6 +1,8 @@
 //! Every number of the reports is what the raw rows come to: programs in three currencies and an archived one, with clicks that do not count,
 //! tests, refunds in part and whole, changes by hand and sales in a second currency. The sums are made here by queries of their own.
 
+mod partners;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
@@ -222,7 +224,11 @@ fn report(cut: &Cut<'_>, figures: &Figures) -> Value {
     let before = cut.before();
     let known: BTreeSet<&String> = figures
         .keys()
-        .filter(|(_, day, currency, _)| !currency.is_empty() && (before.first..=cut.last).contains(day))
+        .filter(|(_, day, currency, link)| {
+            !currency.is_empty()
+                && (before.first..=cut.last).contains(day)
+                && cut.link.is_none_or(|wanted| wanted == *link)
+        })
         .map(|(_, _, currency, _)| currency)
         .collect();
     let others = known.into_iter().filter(|currency| *currency != cut.currency);
@@ -625,6 +631,7 @@ async fn every_number_of_every_report_is_what_the_raw_rows_come_to() {
         let (days, metrics) = performance(&cut, &figures);
         assert_eq!((&answer["data"], &answer["metrics"]), (&days, &metrics));
         breakdowns(&stack, owned, &cut, &figures).await;
+        partners::as_the_advertiser_reads_them(&stack, owned, &cut, &figures).await;
         origins(&stack, owned, &cut).await;
         stack
             .eventually("the summary is that of the rows", async || {
@@ -647,5 +654,13 @@ async fn every_number_of_every_report_is_what_the_raw_rows_come_to() {
             })
             .await;
     }
+    let last = now.date_naive() + TimeDelta::days(1);
+    let cut = Cut {
+        first: last - TimeDelta::days(29),
+        last,
+        currency: "",
+        link: None,
+    };
+    partners::as_partners_read_them(&stack, &market, &cut).await;
     stack.verify().await;
 }

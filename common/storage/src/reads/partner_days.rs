@@ -1,0 +1,107 @@
+//! A partner's figures by day, from `link_days`, `link_refund_days` and what is not folded yet.
+//!
+//! Cost: a row for each of their links, day and currency of the range. Sums by partner would save the step over the links, which are
+//! few, and cost another row in each fold and rebuild.
+
+use chrono::NaiveDate;
+use sqlx::PgConnection;
+
+use crate::error::{StorageError, StorageResult};
+use domain::figures::{Counts, Earnings, Known};
+use domain::money::{Cents, Currency};
+
+/// What is known of these memberships from `first` to `last`, both included; sorted by day and currency. Pieces without a currency have
+/// counts alone.
+pub async fn partner_days(
+    connection: &mut PgConnection,
+    memberships: &[i64],
+    first: NaiveDate,
+    last: NaiveDate,
+) -> StorageResult<Vec<Known>> {
+    let links = sqlx::query!(
+        r#"SELECT id, program_id AS "program_id!" FROM referral_links
+           WHERE partner_program_id = ANY($1) AND program_id IS NOT NULL"#,
+        memberships,
+    )
+    .fetch_all(&mut *connection)
+    .await?;
+    let ids: Vec<i64> = links.iter().map(|link| link.id).collect();
+    let programs: Vec<i64> = links.iter().map(|link| link.program_id).collect();
+    let rows = sqlx::query_as!(
+        DayRow,
+        r#"SELECT day AS "day!", currency AS "currency!", sum(clicks)::bigint AS "clicks!", sum(leads)::bigint AS "leads!",
+                  sum(conversions)::bigint AS "conversions!", sum(sales)::bigint AS "sales!",
+                  least(sum(revenue_cents), 9223372036854775807)::bigint AS "revenue!",
+                  least(sum(commission_cents), 9223372036854775807)::bigint AS "commission!",
+                  least(sum(refunded_cents), 9223372036854775807)::bigint AS "refunded!",
+                  least(sum(deducted_cents), 9223372036854775807)::bigint AS "deducted!"
+           FROM (
+               SELECT day, currency, clicks, leads, conversions, sales, revenue_cents, commission_cents,
+                      0::bigint AS refunded_cents, 0::bigint AS deducted_cents
+               FROM link_days WHERE referral_link_id = ANY($1) AND day BETWEEN $3 AND $4
+               UNION ALL
+               SELECT day, currency, clicks, leads, conversions, sales, revenue_cents, commission_cents, 0, 0
+               FROM rollup_deltas WHERE program_id = ANY($2) AND day BETWEEN $3 AND $4 AND referral_link_id = ANY($1)
+               UNION ALL
+               SELECT day, currency, 0, 0, 0, 0, 0, 0, refunded_cents, deducted_cents
+               FROM link_refund_days WHERE referral_link_id = ANY($1) AND day BETWEEN $3 AND $4
+               UNION ALL
+               SELECT day, currency, 0, 0, 0, 0, 0, 0, refunded_cents, deducted_cents
+               FROM refund_deltas WHERE program_id = ANY($2) AND day BETWEEN $3 AND $4 AND referral_link_id = ANY($1)
+           ) pieces
+           GROUP BY day, currency ORDER BY day, currency"#,
+        &ids,
+        &programs,
+        first,
+        last,
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.iter().map(DayRow::known).collect()
+}
+
+struct DayRow {
+    day: NaiveDate,
+    currency: String,
+    clicks: i64,
+    leads: i64,
+    conversions: i64,
+    sales: i64,
+    revenue: i64,
+    commission: i64,
+    refunded: i64,
+    deducted: i64,
+}
+
+impl DayRow {
+    fn known(&self) -> StorageResult<Known> {
+        let earnings = match self.currency.as_str() {
+            "" => None,
+            code => {
+                let corrupt = || StorageError::corrupt("link_days", "currency", self.day);
+                Some((Currency::parse(code).ok_or_else(corrupt)?, self.earnings()))
+            }
+        };
+        Ok(Known {
+            day: self.day,
+            counts: Counts {
+                clicks: self.clicks,
+                leads: self.leads,
+                conversions: self.conversions,
+                partners: 0,
+                sales: self.sales,
+            },
+            earnings,
+        })
+    }
+
+    fn earnings(&self) -> Earnings {
+        Earnings {
+            sales: self.sales,
+            revenue: Cents::new(self.revenue),
+            refunded: Cents::new(self.refunded),
+            commission: Cents::new(self.commission),
+            deducted: Cents::new(self.deducted),
+        }
+    }
+}

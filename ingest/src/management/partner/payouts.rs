@@ -1,0 +1,135 @@
+//! `GET /api/partner/payouts`: what a partner has received, payout by payout.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::ids::PayoutId;
+use domain::money::Currency;
+use storage::partner_payouts::{self, PartnerPayout, ReceivedCommission};
+
+use crate::management::advertiser::money::payouts::UNKNOWN;
+use crate::management::prelude::*;
+
+/// The partner's own part of a payout. Cents of `currency`.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct PartnerPayoutView {
+    id: i64,
+    program_id: i64,
+    program_name: String,
+    currency: String,
+    commission_count: i64,
+    /// What was left of the commissions.
+    requested_cents: i64,
+    /// What of it was held back for a debt: a commission that had been paid, and was taken back afterwards.
+    shortfall_cents: i64,
+    /// Received.
+    amount_cents: i64,
+    #[serde(rename = "createdAt", serialize_with = "as_instant")]
+    created_at: DateTime<Utc>,
+}
+
+/// A payout with the commissions it paid, oldest first: 5,000 at most.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct PartnerPayoutDetail {
+    #[serde(flatten)]
+    payout: PartnerPayoutView,
+    commissions: Vec<ReceivedCommissionView>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ReceivedCommission)]
+pub struct ReceivedCommissionView {
+    id: i64,
+    /// What was left of it.
+    requested_cents: i64,
+    /// What of it was held back.
+    shortfall_cents: i64,
+    /// Received.
+    amount_cents: i64,
+    /// What the advertiser says about one that was added by hand.
+    note: Option<String>,
+    #[serde(rename = "createdAt", serialize_with = "as_instant")]
+    created_at: DateTime<Utc>,
+}
+
+view! { |row: PartnerPayout| PartnerPayoutView {
+    id, program_id, program_name, currency, commission_count, requested_cents, shortfall_cents, amount_cents, created_at,
+} }
+
+view! { |row: ReceivedCommission| ReceivedCommissionView {
+    id, requested_cents, shortfall_cents, amount_cents, note, created_at,
+} }
+
+/// List a partner's payouts
+///
+/// Newest first, of all their programs.
+#[utoipa::path(
+    get,
+    path = "/api/partner/payouts",
+    operation_id = "list_partner_payouts",
+    params(PageQuery),
+    responses((status = 200, description = "A page of them.", body = Listed<PartnerPayoutView>))
+)]
+pub async fn list(State(app): State<App>, partner: PartnerUser, page: Page) -> List<PartnerPayoutView> {
+    let mut connection = app.management.acquire().await?;
+    let (rows, total) =
+        partner_payouts::received(&mut connection, partner.user.user_id, page.window()).await?;
+    Ok(page.listed(rows, total))
+}
+
+/// Read a partner's payout
+///
+/// Their own part of it, with its commissions.
+#[utoipa::path(
+    get,
+    path = "/api/partner/payouts/{payout_id}",
+    operation_id = "read_partner_payout",
+    responses((status = 200, description = "The payout.", body = Data<PartnerPayoutDetail>))
+)]
+pub async fn read(
+    State(app): State<App>,
+    partner: PartnerUser,
+    Ids(payout_id): Ids<PayoutId>,
+) -> Answer<PartnerPayoutDetail> {
+    let mut connection = app.management.acquire().await?;
+    let user_id = partner.user.user_id;
+    let payout = partner_payouts::find_received(&mut connection, user_id, payout_id)
+        .await?
+        .ok_or(UNKNOWN)?;
+    let commissions = partner_payouts::received_commissions(&mut connection, user_id, payout_id).await?;
+    Ok(data(PartnerPayoutDetail {
+        payout: payout.into(),
+        commissions: commissions.into_iter().map(Into::into).collect(),
+    }))
+}
+
+fn example() -> PartnerPayoutView {
+    PartnerPayoutView {
+        id: 7,
+        program_id: 1,
+        program_name: "Shop affiliates".to_owned(),
+        currency: Currency::default().to_string(),
+        commission_count: 1,
+        requested_cents: 1_960,
+        shortfall_cents: 460,
+        amount_cents: 1_500,
+        created_at: DateTime::UNIX_EPOCH + TimeDelta::days(20_000),
+    }
+}
+
+pub fn list_examples() -> Examples {
+    Examples::default().page(example())
+}
+
+pub fn examples() -> Examples {
+    let detail = PartnerPayoutDetail {
+        payout: example(),
+        commissions: vec![ReceivedCommissionView {
+            id: 12,
+            requested_cents: 1_960,
+            shortfall_cents: 460,
+            amount_cents: 1_500,
+            note: None,
+            created_at: DateTime::UNIX_EPOCH + TimeDelta::days(19_980),
+        }],
+    };
+    Examples::of_refusals([UNKNOWN]).data("Less a debt", detail)
+}
