@@ -64,6 +64,7 @@ export function partnerMenu(): Group[] {
         item('partnerLinks', 'links', 'Referral links'),
         item('partnerClicks', 'events', 'Clicks'),
         item('partnerCommissions', 'commissions', 'Commissions'),
+        item('partnerPayouts', 'payouts', 'Payouts'),
         item('partnerNotifications', 'notifications', 'Notifications'),
       ],
     },

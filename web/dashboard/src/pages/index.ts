@@ -38,5 +38,7 @@ export const PAGES: Partial<Record<RouteName, () => Promise<{ default: Page }>>>
   partnerLinks: () => import('./partner/Links.svelte'),
   partnerClicks: () => import('./partner/Clicks.svelte'),
   partnerCommissions: () => import('./partner/Commissions.svelte'),
+  partnerPayouts: () => import('./partner/Payouts.svelte'),
+  partnerPayout: () => import('./partner/Payout.svelte'),
   partnerNotifications: () => import('./partner/Notifications.svelte'),
 };

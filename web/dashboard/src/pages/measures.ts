@@ -1,30 +1,57 @@
-/** Measures of the last 30 days, from lists of the newest entries. */
-import type { Newest } from '../api/newest';
-import { dayOf } from '../domain/days';
-import { countsByDay, currenciesOf, earnedByDay, firstWholeDay, lastDays, type Earned } from '../domain/earnings';
+/** Measures of a report, a value for each of its days. */
+import type { Answer } from '../api/client';
 import { count, money, shortMoney } from '../domain/money';
 import type { Measure } from './DailyFigures.svelte';
 
 export const CHART_DAYS = 30;
 
+type ProgramReport = Answer<'GET /api/advertiser/affiliate-programs/{program_id}/report'>['data'];
+type OwnReport = Answer<'GET /api/partner/report'>['data'];
+
 const shortCount = (value: number) => (Number.isInteger(value) ? value.toLocaleString('en', { notation: 'compact' }) : '');
 
-export function countMeasure(name: string, instants: string[], isWhole: boolean, now: Date): Measure {
-  const days = lastDays(dayOf(now), CHART_DAYS, firstWholeDay(instants, isWhole));
-  return { name, days, values: countsByDay(instants, days), short: shortCount, full: count };
+interface Day {
+  date: string;
 }
 
-/** One for each currency, then the number of commissions. */
-export function commissionMeasures({ rows, isWhole }: Newest<Earned & { id: number }>, now: Date): Measure[] {
-  const instants = rows.map(({ createdAt }) => createdAt);
-  const days = lastDays(dayOf(now), CHART_DAYS, firstWholeDay(instants, isWhole));
-  const currencies = currenciesOf(rows);
-  const amounts = currencies.map((currency): Measure => ({
-    name: currencies.length > 1 ? `Earned in ${currency}` : 'Earned',
-    days,
-    values: earnedByDay(rows, currency, days),
-    short: (cents) => shortMoney(cents, currency),
-    full: (cents) => money(cents, currency),
-  }));
-  return [...amounts, countMeasure('Commissions', instants, isWhole, now)];
+const counts = <D extends Day>(name: string, days: readonly D[], of: (day: D) => number): Measure => ({
+  name,
+  days: days.map(({ date }) => date),
+  values: days.map(of),
+  short: shortCount,
+  full: count,
+});
+
+const amounts = <D extends Day>(name: string, days: readonly D[], currency: string, of: (day: D) => number): Measure => ({
+  ...counts(name, days, of),
+  short: (cents) => shortMoney(cents, currency),
+  full: (cents) => money(cents, currency),
+});
+
+/** What one partner brings a program, in its currency. */
+export function programMeasures({ days, currency }: ProgramReport): Measure[] {
+  return [
+    amounts('Net commission', days, currency, (day) => day.net_commission_cents),
+    amounts('Net revenue', days, currency, (day) => day.net_revenue_cents),
+    counts('Clicks', days, ({ clicks }) => clicks),
+    counts('Leads', days, ({ leads }) => leads),
+    counts('Sales', days, ({ sales }) => sales),
+  ];
+}
+
+/** What a partner earns: one for each currency, that of most sales first; then what they bring. */
+export function ownMeasures({ days, total }: OwnReport): Measure[] {
+  const currencies = [...total.currencies].sort((one, other) => other.sales - one.sales).map(({ currency }) => currency);
+  const earned = currencies.map((currency) =>
+    amounts(currencies.length > 1 ? `Earned in ${currency}` : 'Earned', days, currency, (day) => {
+      const found = day.currencies.find((one) => one.currency === currency);
+      return found?.net_commission_cents ?? 0;
+    }),
+  );
+  return [
+    ...earned,
+    counts('Clicks', days, ({ clicks }) => clicks),
+    counts('Leads', days, ({ leads }) => leads),
+    counts('Sales', days, ({ sales }) => sales),
+  ];
 }

@@ -33,6 +33,8 @@ export const ROUTES = {
   partnerLinks: '/app/partner/links',
   partnerClicks: '/app/partner/clicks',
   partnerCommissions: '/app/partner/commissions',
+  partnerPayouts: '/app/partner/payouts',
+  partnerPayout: '/app/partner/payouts/:payout',
   partnerNotifications: '/app/partner/notifications',
   /** Its token is behind the `#`. */
   invitation: '/invitation',

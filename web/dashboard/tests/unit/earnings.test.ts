@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { currenciesOf, earnedByDay, firstWholeDay, lastDays, paidTogether, upcoming, type Earned } from '../../src/domain/earnings';
+import { upcoming, type Earned } from '../../src/domain/earnings';
 import { newest } from '../../src/api/newest';
 
 const one = (given: Partial<Earned>): Earned => ({
@@ -7,24 +7,9 @@ const one = (given: Partial<Earned>): Earned => ({
   currency: 'USD',
   status: 'pending',
   hold_until: '2026-01-10T12:00:00Z',
-  createdAt: '2026-01-01T23:59:59Z',
   ...given,
 });
 const NOW = new Date('2026-01-05T00:00:00Z');
-
-test('days end today, and begin with the first that is known as a whole', () => {
-  expect(lastDays('2026-03-01', 3)).toEqual(['2026-02-27', '2026-02-28', '2026-03-01']);
-  expect(lastDays('2026-03-01', 3, '2026-03-01')).toEqual(['2026-03-01']);
-  expect(firstWholeDay(['2026-01-05T10:00:00Z', '2026-01-03T23:00:00Z'], false)).toBe('2026-01-04');
-  expect(firstWholeDay(['2026-01-03T23:00:00Z'], true)).toBe('');
-  expect(firstWholeDay([], false)).toBe('');
-});
-
-test('what was earned is added up by UTC day and currency', () => {
-  const rows = [one({}), one({ payable_cents: 50 }), one({ currency: 'JPY' }), one({ createdAt: '2025-12-31T23:59:59Z' })];
-  expect(earnedByDay(rows, 'USD', ['2026-01-01', '2026-01-02'])).toEqual([150, 0]);
-  expect(currenciesOf(rows)).toEqual(['USD', 'JPY']);
-});
 
 test('what becomes payable: by day, after refunds, and never what is approved or paid', () => {
   const rows = [
@@ -41,23 +26,6 @@ test('what becomes payable: by day, after refunds, and never what is approved or
     { day: undefined, currency: 'USD', cents: 7 },
     { day: '2026-01-10', currency: 'USD', cents: 130 },
     { day: '2026-01-20', currency: 'USD', cents: 100 },
-  ]);
-});
-
-test('commissions that were paid together are one payout', () => {
-  const at = '2026-01-04T10:00:00Z';
-  const rows = [
-    { ...one({ status: 'paid', paid_at: at }), program_name: 'Shop' },
-    { ...one({ status: 'paid', paid_at: at, payable_cents: 5 }), program_name: 'Shop' },
-    { ...one({ status: 'paid', paid_at: at }), program_name: 'Other' },
-    { ...one({ status: 'paid', paid_at: '2026-02-04T10:00:00Z' }), program_name: 'Shop' },
-    { ...one({}), program_name: 'Shop' },
-  ];
-  const payouts = paidTogether(rows).map(({ at, program, commissions, cents }) => [at.slice(0, 7), program, commissions, cents]);
-  expect(payouts).toEqual([
-    ['2026-02', 'Shop', 1, 100],
-    ['2026-01', 'Shop', 2, 105],
-    ['2026-01', 'Other', 1, 100],
   ]);
 });
 

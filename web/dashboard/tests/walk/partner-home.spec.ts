@@ -48,7 +48,13 @@ test('the whole link is copied and shared, by keyboard alone', async ({ page, co
   });
   const heard = await open(page);
   const box = page.getByLabel('Page to link to');
+  // Whole at once: the program names its website.
+  const site = await box.inputValue();
+  expect(site).toMatch(/^https:\/\/\S+$/);
+  const whole = await page.locator('code').innerText();
+  expect(whole.startsWith(site) && /[?&]aff=[\w-]+$/.test(whole), whole).toBe(true);
   await box.focus();
+  await box.selectText();
   await page.keyboard.type('not a website');
   await expect(page.getByText('This is not a website address.')).toBeVisible();
   await box.fill('https://shop.example/shoes?size=9');
@@ -69,43 +75,54 @@ test('the whole link is copied and shared, by keyboard alone', async ({ page, co
   await page.screenshot({ path: `${pictures}/partner-home-link.png`, fullPage: true });
   await page.reload();
   await settled(page);
-  await expect(box).toHaveValue('https://shop.example/shoes?size=9');
-  // The list of links leads to the same page.
+  await expect(box).toHaveValue(site);
+  // The list of links has the same one.
   await page.getByRole('link', { name: 'All links' }).click();
   await settled(page);
-  await expect(page.getByText(link.replace('https://', ''))).toBeVisible();
+  await expect(page.getByText(whole.replace('https://', ''))).toBeVisible();
   expect(heard).toEqual([]);
 });
 
-test('what was earned in 30 days is what the list of commissions has', async ({ page }) => {
+test('what was earned in 30 days, and the clicks, are those of the report', async ({ page }) => {
   await open(page);
   const figures = page.getByRole('region', { name: 'The last 30 days' });
   await expect(figures.getByRole('img', { name: /Earned/ })).toBeVisible();
-  const [first = 0, days = 0] = await page.evaluate(async () => {
+  const report = await page.evaluate(async () => {
     const headers = { Authorization: `Bearer ${sessionStorage.getItem('session')}` };
-    let cents = 0;
-    const found = new Set<string>();
-    const from = new Date(Date.now() - 29 * 86_400_000).toISOString().slice(0, 10);
-    for (let page = 1, pages = 1; page <= pages; page += 1) {
-      const answer = await (await fetch(`/api/partner/commissions?page=${page}&pageSize=50`, { headers })).json();
-      pages = answer.meta.pagination.pageCount;
-      for (const one of answer.data) {
-        if (one.createdAt.slice(0, 10) < from || one.currency !== 'USD') continue;
-        cents += one.payable_cents;
-        found.add(one.createdAt.slice(0, 10));
-      }
-    }
-    return [cents, found.size];
+    return (await (await fetch('/api/partner/report?period=30d', { headers })).json()).data;
   });
-  const dollars = new Intl.NumberFormat('en', { style: 'currency', currency: 'USD' }).format(first / 100);
-  await expect(figures.getByText(`: ${dollars}`)).toBeVisible();
+  const inDollars = (of: { currencies: { currency: string; net_commission_cents: number }[] }) =>
+    of.currencies.find(({ currency }) => currency === 'USD')?.net_commission_cents ?? 0;
+  expect(inDollars(report.total)).toBeGreaterThan(0);
+  const dollars = new Intl.NumberFormat('en', { style: 'currency', currency: 'USD' });
+  await expect(figures.getByText(`: ${dollars.format(inDollars(report.total) / 100)}`)).toBeVisible();
   await figures.getByText('Show as a table').click();
-  await expect(figures.getByRole('row').filter({ hasNotText: '$0.00' }).filter({ hasText: '$' })).toHaveCount(days);
+  for (const day of [report.days.at(-2), report.days.at(-9)]) {
+    await expect(figures.getByRole('row', { name: day.date })).toContainText(dollars.format(inDollars(day) / 100));
+  }
   await figures.getByRole('button', { name: 'Clicks' }).click();
   await expect(page).toHaveURL(/show=Clicks$/);
   await settled(page);
   await expect(figures.getByRole('img', { name: /^Clicks/ })).toBeVisible();
+  await expect(figures.getByText(`: ${report.total.clicks.toLocaleString('en')}`)).toBeVisible();
   await judge(page, 'a partner’s clicks by day');
+});
+
+test('a payout opens with what it paid', async ({ page }) => {
+  const heard = await open(page);
+  const latest = page.getByRole('region', { name: 'Latest payouts' });
+  const received = await latest.locator('tbody tr').first().locator('strong').innerText();
+  await latest.getByRole('link', { name: 'All payouts' }).click();
+  await settled(page);
+  const first = page.getByRole('table').locator('tbody tr').first();
+  await expect(first.locator('strong')).toHaveText(received);
+  await first.getByRole('link').click();
+  await settled(page);
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText(/^Payout \d+$/);
+  await expect(page.locator('dl').getByText(received, { exact: true })).toBeVisible();
+  await judge(page, 'a partner’s payout');
+  await page.screenshot({ path: `${pictures}/partner-payout.png`, fullPage: true });
+  expect(heard).toEqual([]);
 });
 
 for (const viewport of [{ width: 1280, height: 860 }, { width: 390, height: 844 }]) {
@@ -117,7 +134,11 @@ for (const viewport of [{ width: 1280, height: 860 }, { width: 390, height: 844 
       commission(3, { hold_until: at(40), currency: 'JPY', payable_cents: 987_654_321 }),
       commission(4, { hold_until: at(-1), payable_cents: 700 }),
       commission(5, { status: 'paid', paid_at: '2026-01-04T10:00:00Z', approved_at: at(-60), payable_cents: 1_100 }),
-      commission(6, { status: 'paid', paid_at: '2026-01-04T10:00:00Z', approved_at: at(-60), payable_cents: 900 }),
+    ]);
+    const payout = { program_id: 1, program_name: 'Shop', commission_count: 2, createdAt: '2026-01-04T10:00:00Z' };
+    await stub(page, 'payouts', [
+      { ...payout, id: 9, currency: 'JPY', requested_cents: 987_654_321, shortfall_cents: 0, amount_cents: 987_654_321 },
+      { ...payout, id: 8, currency: 'USD', requested_cents: 2_000, shortfall_cents: 450, amount_cents: 1_550 },
     ]);
     const balance = { partner_program_id: 1, program_id: 1, program_name: 'Shop', balance_cents: 0 };
     await stub(page, 'balances', [
@@ -135,8 +156,8 @@ for (const viewport of [{ width: 1280, height: 860 }, { width: 390, height: 844 
       new RegExp(`${dateOf(40)}\\s*¥987,654,321`),
     ]);
     const paid = page.getByRole('region', { name: 'Latest payouts' });
-    await expect(paid.getByRole('row')).toHaveCount(2);
-    await expect(paid.getByRole('row').last()).toContainText('$20.00');
+    await expect(paid.getByRole('row')).toHaveCount(3);
+    for (const text of ['Payout 8', '$20.00', '-$4.50', '$15.50']) await expect(paid.getByRole('row').last()).toContainText(text);
     await judge(page, 'a partner’s home');
     expect(await tooWide(page), 'a partner’s home').toEqual([]);
     await page.screenshot({ path: `${pictures}/partner-home-${viewport.width}.png`, fullPage: true });
@@ -145,7 +166,7 @@ for (const viewport of [{ width: 1280, height: 860 }, { width: 390, height: 844 
 }
 
 test('a partner who has nothing yet is told what comes', async ({ page }) => {
-  for (const list of ['commissions', 'balances', 'referral-links']) await stub(page, list, []);
+  for (const list of ['commissions', 'balances', 'referral-links', 'payouts']) await stub(page, list, []);
   await open(page);
   await expect(page.getByText('No links yet')).toBeVisible();
   await expect(page.getByText('Nothing earned yet')).toBeVisible();

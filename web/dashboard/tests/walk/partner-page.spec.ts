@@ -22,7 +22,7 @@ for (const viewport of [{ width: 1280, height: 860 }, { width: 390, height: 844 
     const heard = await open(page);
     const address = new URL(page.url()).pathname;
     await expect(tab(page, 'Overview')).toHaveAttribute('aria-current', 'page');
-    await expect(page.getByRole('img', { name: /Earned/ })).toBeVisible();
+    await expect(page.getByRole('img', { name: /Net commission/ })).toBeVisible();
     for (const [name, at] of [['Links', 'links'], ['Commissions', 'commissions'], ['Payouts', 'payouts'], ['Overview', '']] as const) {
       await tab(page, name).focus();
       await page.keyboard.press('Enter');
@@ -35,7 +35,7 @@ for (const viewport of [{ width: 1280, height: 860 }, { width: 390, height: 844 
       await page.screenshot({ path: `${pictures}/partner-${viewport.width}-${at || 'overview'}.png`, fullPage: true });
     }
     await page.goBack();
-    await expect(page.getByRole('heading', { name: 'Latest payouts' })).toBeVisible();
+    await expect(page.getByRole('heading', { name: 'Payouts', exact: true })).toBeVisible();
     await page.reload();
     await settled(page);
     await expect(tab(page, 'Payouts')).toHaveAttribute('aria-current', 'page');

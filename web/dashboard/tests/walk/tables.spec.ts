@@ -67,6 +67,28 @@ test('events are loaded further back, and found by name', async ({ page }) => {
   await expect(page.getByLabel('Search')).toHaveValue(transaction);
 });
 
+test('partners are searched by how their name begins, and the address keeps it', async ({ page }) => {
+  await open(page, `/app/programs/${program()}/partners`);
+  const all = await rows(page).count();
+  const box = page.getByLabel('Name or e-mail address');
+  await box.fill('ADA');
+  await box.press('Enter');
+  await expect(page).toHaveURL(/[?&]search=ADA$/);
+  await settled(page);
+  await expect(rows(page).first()).toContainText(/ada/i);
+  expect(await rows(page).count()).toBeLessThan(all);
+  await judge(page, 'partners that were found');
+  await page.reload();
+  await settled(page);
+  await expect(box).toHaveValue('ADA');
+  await box.fill('nobody is called so');
+  await box.press('Enter');
+  await expect(page.getByText('Nobody’s name or address begins so')).toBeVisible();
+  await page.goBack();
+  await settled(page);
+  await expect(rows(page).first()).toContainText(/ada/i);
+});
+
 test('a page number that is too large says so', async ({ page }) => {
   await open(page, `/app/programs/${program()}/links?page=900`);
   await expect(page.getByText('This page is empty')).toBeVisible();
