@@ -48,6 +48,13 @@ impl Edge {
         self.try_post(path, token, body).await.unwrap()
     }
 
+    /// Of any path, for whom this session is.
+    pub async fn get(&self, path: &str, token: &str) -> Answer {
+        let url = format!("http://{}{path}", self.address);
+        let request = self.http.get(url).bearer_auth(token);
+        Answer::of(request.send().await.unwrap()).await.unwrap()
+    }
+
     pub async fn sale(&self, program: &Program, body: &Value) -> Answer {
         self.post("sale", Some(&program.token), body).await
     }

@@ -9,8 +9,15 @@ use url::form_urlencoded;
 use crate::http::error::ApiError;
 use crate::http::field::refused;
 
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Query(String);
+
+/// What is searched for may be personal data.
+impl std::fmt::Debug for Query {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Query")
+    }
+}
 
 impl Query {
     /// Empty counts as absent.

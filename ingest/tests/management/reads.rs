@@ -5,3 +5,4 @@ mod growing_lists;
 mod partner_view;
 mod program_events;
 mod reports;
+mod rows_read;

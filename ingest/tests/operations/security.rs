@@ -5,7 +5,7 @@ use reqwest::{Method, StatusCode};
 use runtime::clock::Clock;
 use serde_json::{Value, json};
 use test_harness::{
-    LoggedServices, PASSWORD, Stack, Streams,
+    LoggedServices, PASSWORD, Program, Stack, Streams,
     hooks::{Hooks, connected, event, path},
     sale_of,
 };
@@ -208,6 +208,23 @@ const TOLD: &[Told] = &[
     },
 ];
 
+/// What is searched for is in the address of the request: once it is found, once refused.
+async fn search_for(stack: &Stack, program: &Program, texts: [&str; 2]) {
+    let owner = stack.owner_of(program).await;
+    let program = format!("/api/advertiser/affiliate-programs/{}", program.program_id);
+    for text in texts {
+        for (path, status) in [
+            ("events?search=", StatusCode::OK),
+            ("events?limit=0&search=", StatusCode::BAD_REQUEST),
+            ("events/export?search=", StatusCode::OK),
+            ("partners?search=", StatusCode::OK),
+        ] {
+            let answer = stack.get(&format!("{program}/{path}{text}"), &owner.token).await;
+            assert_eq!(answer.status, status, "{path}: {answer:?}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn what_customers_tell_stands_in_no_log() {
     let mut stack = Stack::without_services(Clock::system()).await;
@@ -266,6 +283,7 @@ async fn what_customers_tell_stands_in_no_log() {
     }
     visit["existing_click_id"] = key.into();
     stack.send(from("click", &visit)).await;
+    search_for(&stack, &program, [key, email]).await;
     // What no worker can read, and what a payment processor tells.
     let streams = Streams::of(&stack).await;
     for subject in Subject::ALL {

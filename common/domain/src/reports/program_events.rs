@@ -84,14 +84,17 @@ impl EventPlace {
         let (program_id, rest) = rest.split_first_chunk::<8>()?;
         let (micros, rest) = rest.split_first_chunk::<8>()?;
         let (&number, rest) = rest.split_first()?;
+        let at = DateTime::from_timestamp_micros(i64::from_be_bytes(*micros))?;
         let place = Self {
-            at: DateTime::from_timestamp_micros(i64::from_be_bytes(*micros))?,
+            at,
             event_type: ProgramEventType::ALL
                 .into_iter()
                 .find(|event_type| *event_type as u8 == number)?,
             id: i64::from_be_bytes(rest.try_into().ok()?),
         };
-        (version == VERSION).then_some((ProgramId::new(i64::from_be_bytes(*program_id)), place))
+        // No event is older. PostgreSQL does not know every instant that has these bytes.
+        (version == VERSION && at >= DateTime::UNIX_EPOCH)
+            .then_some((ProgramId::new(i64::from_be_bytes(*program_id)), place))
     }
 }
 
@@ -133,11 +136,23 @@ mod tests {
     fn what_was_cut_or_lengthened_is_no_place() {
         let text = place(ProgramEventType::Sale, 42).encode(PROGRAM);
         for end in 0..text.len() {
-            assert_eq!(EventPlace::parse(&text[..end], PROGRAM), Err(InvalidCursor::Broken));
+            assert_eq!(
+                EventPlace::parse(&text[..end], PROGRAM),
+                Err(InvalidCursor::Broken)
+            );
         }
         for text in [format!("{text}A"), format!("{text}AAAA"), "newest".to_owned()] {
             assert_eq!(EventPlace::parse(&text, PROGRAM), Err(InvalidCursor::Broken));
         }
+    }
+
+    #[test]
+    fn no_event_is_older_than_1970() {
+        let place = EventPlace::before(DateTime::UNIX_EPOCH - TimeDelta::microseconds(1));
+        assert_eq!(
+            EventPlace::parse(&place.encode(PROGRAM), PROGRAM),
+            Err(InvalidCursor::Broken)
+        );
     }
 
     #[test]

@@ -14,7 +14,7 @@ mod search;
 
 use std::cmp::Reverse;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::PgConnection;
 
 pub use self::commissions::SaleCommission;
@@ -170,7 +170,9 @@ impl Filter {
     fn is_walked(&self, event_type: ProgramEventType) -> bool {
         let has_condition = match event_type {
             ProgramEventType::Click => self.origin != ClickOrigin::default(),
-            ProgramEventType::Lead | ProgramEventType::Sale | ProgramEventType::Refund => self.links.is_some(),
+            ProgramEventType::Lead | ProgramEventType::Sale | ProgramEventType::Refund => {
+                self.links.is_some()
+            }
         };
         has_condition && !self.is_test && self.subjects.is_none()
     }
@@ -202,6 +204,18 @@ struct Span<'a> {
     before: Before,
     limit: i64,
     filter: &'a Filter,
+}
+
+impl Span<'_> {
+    /// Nothing of the span is later. Rows have microseconds.
+    fn latest(&self) -> DateTime<Utc> {
+        let at = self.before.timestamp();
+        if self.before.id() == i64::MIN {
+            at - TimeDelta::microseconds(1)
+        } else {
+            at
+        }
+    }
 }
 
 /// What was read of one type.

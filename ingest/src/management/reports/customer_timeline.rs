@@ -64,8 +64,7 @@ pub async fn read(
     let events = program_events::page(&mut connection, &read).await?;
     let mut timeline = CustomerTimeline::new(customer, shows_earnings, events);
     if shows_earnings {
-        let commissions =
-            customer_timeline::commissions(&mut connection, program_id, customer_id).await?;
+        let commissions = customer_timeline::commissions(&mut connection, program_id, customer_id).await?;
         let ids: Vec<i64> = commissions.iter().map(|commission| commission.id).collect();
         let ledger = customer_timeline::ledger(&mut connection, &ids).await?;
         timeline.add_earnings(commissions, ledger);

@@ -90,27 +90,6 @@ impl Download {
         }
     }
 
-    /// The next events; none when all are sent.
-    async fn next(&mut self) -> Result<Vec<EventView>, ApiError> {
-        if self.app.closing.is_cancelled() {
-            return Err(ApiError::Overloaded);
-        }
-        let mut piece = Vec::with_capacity(PIECE);
-        while piece.len() < PIECE {
-            self.read_where_none_is_left().await?;
-            let newest = self
-                .types
-                .iter_mut()
-                .filter(|of_type| !of_type.read.is_empty())
-                .max_by_key(|of_type| of_type.read.front().map(ListedEvent::place));
-            match newest.and_then(|of_type| of_type.read.pop_front()) {
-                Some(event) => piece.push(EventView::new(event)),
-                None => break,
-            }
-        }
-        Ok(piece)
-    }
-
     async fn read_where_none_is_left(&mut self) -> Result<(), ApiError> {
         for of_type in &mut self.types {
             let Some(before) = of_type.before.filter(|_| of_type.read.is_empty()) else {
@@ -138,14 +117,26 @@ impl Lines for Download {
     type Line = EventView;
 
     async fn piece(&mut self) -> Result<Vec<EventView>, ApiError> {
-        self.next().await
+        if self.app.closing.is_cancelled() {
+            return Err(ApiError::Overloaded);
+        }
+        let mut piece = Vec::with_capacity(PIECE);
+        while piece.len() < PIECE {
+            self.read_where_none_is_left().await?;
+            let newest = self
+                .types
+                .iter_mut()
+                .filter(|of_type| !of_type.read.is_empty())
+                .max_by_key(|of_type| of_type.read.front().map(ListedEvent::place));
+            match newest.and_then(|of_type| of_type.read.pop_front()) {
+                Some(event) => piece.push(EventView::new(event)),
+                None => break,
+            }
+        }
+        Ok(piece)
     }
 }
 
 pub fn examples() -> Examples {
-    Examples::of_refusals([
-        FORMATS,
-        REVERSED,
-        ApiError::Overloaded,
-    ])
+    Examples::of_refusals([FORMATS, REVERSED, ApiError::Overloaded])
 }

@@ -26,7 +26,10 @@ impl Scene {
         let (stack, program) = (&shop.stack, &shop.program);
         let club = stack.program().await;
         let ada = stack
-            .account_of("ada@partner.example", &[program.ada.partner_id, club.ada.partner_id])
+            .account_of(
+                "ada@partner.example",
+                &[program.ada.partner_id, club.ada.partner_id],
+            )
             .await;
         let bruno = stack
             .account_of("bruno@partner.example", &[program.bruno.partner_id])
@@ -39,7 +42,9 @@ impl Scene {
             .as_i64()
             .unwrap();
         shop.approve(&[first, second, euros, of_bruno]).await;
-        let alone = id(&shop.pay(json!({ "commission_ids": [first], "reference": "bank 17" })).await);
+        let alone = id(&shop
+            .pay(json!({ "commission_ids": [first], "reference": "bank 17" }))
+            .await);
         shop.refund("t1", 5_000).await;
         let both = id(&shop.pay(json!({ "commission_ids": [second, of_bruno] })).await);
         let in_euros = id(&shop.pay(json!({ "commission_ids": [euros] })).await);
@@ -207,10 +212,10 @@ async fn an_advertiser_lists_the_payouts_of_one_partner_with_their_part() {
         (&json!(1_700), &json!(2))
     );
     let detail = shop.get(&format!("payouts/{both}")).await;
-    let shares = &detail.body["data"]["partners"];
-    assert_eq!(of_ada["data"][1]["partner_share"], shares[0]);
-    assert_eq!(shared["partner_share"], shares[1]);
-    assert_eq!(shares[1]["amount_cents"], 700);
+    let parts = &detail.body["data"]["partners"];
+    assert_eq!(of_ada["data"][1]["partner_share"], parts[0]);
+    assert_eq!(shared["partner_share"], parts[1]);
+    assert_eq!(parts[1]["amount_cents"], 700);
     let second = list(format!("{}&pageSize=1&page=2", of(ada.membership))).await;
     assert_eq!(ids(&second), [both]);
     assert_eq!(
@@ -219,7 +224,10 @@ async fn an_advertiser_lists_the_payouts_of_one_partner_with_their_part() {
     );
     // Paid, but by another program.
     let elsewhere = list(of(club.ada.membership)).await;
-    assert_eq!((ids(&elsewhere).len(), &elsewhere["meta"]["pagination"]["total"]), (0, &json!(0)));
+    assert_eq!(
+        (ids(&elsewhere).len(), &elsewhere["meta"]["pagination"]["total"]),
+        (0, &json!(0))
+    );
     shop.get("payouts?partner_program_id=ada")
         .await
         .refused(400, "partner_program_id must be an integer");

@@ -37,13 +37,24 @@ async fn a_journey_goes_from_the_click_to_the_payout_and_says_why() {
     let paid = json!({ "commission_ids": [commission_id], "reference": "March" });
     let payout = shop.pay(paid).await;
     // Others are not in it.
-    shop.stack.customer(&shop.program, &shop.program.bruno.code, "user-2").await;
+    shop.stack
+        .customer(&shop.program, &shop.program.bruno.code, "user-2")
+        .await;
 
     let id = id_of(&shop, "user-1").await;
     let customer = timeline(&shop, id).await;
     assert_eq!(
         kinds(&customer),
-        ["click", "lead", "sale", "commission", "ledger", "refund", "ledger", "payout"]
+        [
+            "click",
+            "lead",
+            "sale",
+            "commission",
+            "ledger",
+            "refund",
+            "ledger",
+            "payout"
+        ]
     );
     assert_eq!(
         (&customer["id"], &customer["customer_key"], &customer["status"]),
@@ -51,14 +62,25 @@ async fn a_journey_goes_from_the_click_to_the_payout_and_says_why() {
     );
     assert_eq!(customer["erased_at"], Value::Null);
     assert_eq!(customer["has_older_events"], false);
-    let times: Vec<_> = customer["timeline"].as_array().unwrap().iter().map(|one| one["timestamp"].as_str()).collect();
+    let times: Vec<_> = customer["timeline"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["timestamp"].as_str())
+        .collect();
     assert!(times.is_sorted());
 
     let commission = of_kind(&customer, "commission")[0];
     assert_eq!(commission["commission_id"], commission_id);
-    assert_eq!((&commission["amount_cents"], &commission["currency"]), (&json!(2_000), &json!("USD")));
+    assert_eq!(
+        (&commission["amount_cents"], &commission["currency"]),
+        (&json!(2_000), &json!("USD"))
+    );
     let about = &commission["commission"];
-    assert_eq!((&about["payable_cents"], &about["status"]), (&json!(1_500), &json!("refunded")));
+    assert_eq!(
+        (&about["payable_cents"], &about["status"]),
+        (&json!(1_500), &json!("refunded"))
+    );
     assert!(about["paid_at"].is_string(), "{about}");
     let why = &about["why_partner"];
     assert_eq!(why["attribution_model"], "last_click");
@@ -66,21 +88,39 @@ async fn a_journey_goes_from_the_click_to_the_payout_and_says_why() {
     assert_eq!(why["clicked_at"], of_kind(&customer, "click")[0]["timestamp"]);
     let rate = &about["why_rate"];
     assert_eq!(
-        (&rate["rate_bps"], &rate["fixed_cents"], &rate["product_id"], &rate["commissionable_cents"]),
+        (
+            &rate["rate_bps"],
+            &rate["fixed_cents"],
+            &rate["product_id"],
+            &rate["commissionable_cents"]
+        ),
         (&json!(2_000), &Value::Null, &Value::Null, &json!(10_000))
     );
     let policy: i64 = shop.stack.value("SELECT policy_id FROM commissions").await;
     assert_eq!(rate["policy_id"], policy);
 
     // Every movement of the balance, so they add up to it.
-    let moved = |kind| of_kind(&customer, kind).into_iter().map(|one| one["ledger"]["amount_cents"].as_i64().unwrap());
-    assert_eq!(moved("ledger").chain(moved("payout")).collect::<Vec<_>>(), [2_000, -500, -1_500]);
+    let moved = |kind| {
+        of_kind(&customer, kind)
+            .into_iter()
+            .map(|one| one["ledger"]["amount_cents"].as_i64().unwrap())
+    };
+    assert_eq!(
+        moved("ledger").chain(moved("payout")).collect::<Vec<_>>(),
+        [2_000, -500, -1_500]
+    );
     assert_eq!(shop.balance().await, 0);
     let paid_out = of_kind(&customer, "payout")[0];
     assert_eq!(paid_out["payout_id"], payout["id"]);
-    assert_eq!((&paid_out["amount_cents"], &paid_out["ledger"]["payout_reference"]), (&json!(1_500), &json!("March")));
+    assert_eq!(
+        (&paid_out["amount_cents"], &paid_out["ledger"]["payout_reference"]),
+        (&json!(1_500), &json!("March"))
+    );
     let refund = of_kind(&customer, "refund")[0];
-    assert_eq!((&refund["amount_cents"], &refund["sale_id"]), (&json!(2_500), &commission["sale_id"]));
+    assert_eq!(
+        (&refund["amount_cents"], &refund["sale_id"]),
+        (&json!(2_500), &commission["sale_id"])
+    );
 }
 
 #[tokio::test]
@@ -90,7 +130,11 @@ async fn earnings_are_for_who_may_read_the_program() {
     let id = id_of(&shop, "user-1").await;
     let member = shop
         .stack
-        .member(workspace(&shop.stack, &shop.program).await, "m@x.example", Role::Member)
+        .member(
+            workspace(&shop.stack, &shop.program).await,
+            "m@x.example",
+            Role::Member,
+        )
         .await;
     let path = shop.path(&format!("customers/{id}"));
     let as_member = async |permissions: &str| -> Answer {
@@ -122,13 +166,21 @@ async fn a_customer_is_of_one_program_and_of_nobody_elses() {
     let id = id_of(&shop, "user-1").await;
     let other = shop.stack.program().await;
     let owner = shop.stack.owner_of(&other).await;
-    let path = format!("/api/advertiser/affiliate-programs/{}/customers/{id}", other.program_id);
-    shop.stack.get(&path, &owner.token).await.refused(404, "Customer not found");
+    let path = format!(
+        "/api/advertiser/affiliate-programs/{}/customers/{id}",
+        other.program_id
+    );
+    shop.stack
+        .get(&path, &owner.token)
+        .await
+        .refused(404, "Customer not found");
     shop.stack
         .get(&shop.path(&format!("customers/{id}")), &owner.token)
         .await
         .refused(403, "You do not have access to this resource");
-    shop.get("customers/999999999").await.refused(404, "Customer not found");
+    shop.get("customers/999999999")
+        .await
+        .refused(404, "Customer not found");
     let no_id = shop.get("customers/abc").await;
     assert_eq!(no_id.status, StatusCode::NOT_FOUND);
 }
@@ -138,14 +190,19 @@ async fn of_an_erased_customer_the_books_are_left() {
     let shop = Shop::open().await;
     shop.sell("t1", json!({})).await;
     let id = id_of(&shop, "user-1").await;
-    let erased = shop.post("customers/erase", json!({ "customer_key": "user-1" })).await;
+    let erased = shop
+        .post("customers/erase", json!({ "customer_key": "user-1" }))
+        .await;
     assert_eq!(erased.status, StatusCode::OK, "{erased:?}");
 
     let customer = timeline(&shop, id).await;
     assert_eq!(customer["customer_key"], Value::Null);
     assert_eq!(customer["click_id"], format!("erased_{id}"));
     assert!(customer["erased_at"].is_string(), "{customer}");
-    assert_eq!(kinds(&customer), ["click", "lead", "sale", "commission", "ledger"]);
+    assert_eq!(
+        kinds(&customer),
+        ["click", "lead", "sale", "commission", "ledger"]
+    );
     assert!(!customer.to_string().contains("user-1"), "{customer}");
     let found = shop.get("events?search=user-1").await;
     assert_eq!(found.body["data"], json!([]));

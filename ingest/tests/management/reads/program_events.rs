@@ -75,15 +75,24 @@ async fn one_list_has_what_happened_and_to_whom_it_is_credited() {
         assert_eq!(event["click_id"], events[0]["click_id"], "{event}");
         assert_eq!(event["is_test"], false, "{event}");
     }
-    let name: String = shop.stack.value("SELECT name FROM partners ORDER BY id LIMIT 1").await;
+    let name: String = shop
+        .stack
+        .value("SELECT name FROM partners ORDER BY id LIMIT 1")
+        .await;
     assert_eq!(events[0]["partner"]["name"], json!(name));
-    let (refund, sale, lead, click) = (&events[0], &events[1], &events[2], &events[3]);
+    let (refund, sale, signup, visit) = (&events[0], &events[1], &events[2], &events[3]);
     assert_eq!(refund["timestamp"], "2026-03-01T12:02:00.000Z");
     assert_eq!(refund["transaction_id"], "t1");
     assert_eq!(refund["sale_id"], sale["id"]);
-    assert_eq!((&refund["amount_cents"], &refund["currency"]), (&json!(2_500), &json!("EUR")));
+    assert_eq!(
+        (&refund["amount_cents"], &refund["currency"]),
+        (&json!(2_500), &json!("EUR"))
+    );
     assert_eq!(sale["timestamp"], "2026-03-01T12:01:00.000Z");
-    assert_eq!((&sale["amount_cents"], &sale["refunded_cents"]), (&json!(10_000), &json!(2_500)));
+    assert_eq!(
+        (&sale["amount_cents"], &sale["refunded_cents"]),
+        (&json!(10_000), &json!(2_500))
+    );
     assert_eq!(
         sale["commissions"],
         json!([{
@@ -91,8 +100,14 @@ async fn one_list_has_what_happened_and_to_whom_it_is_credited() {
             "amount_cents": 2_000, "payable_cents": 1_500, "currency": "EUR",
         }])
     );
-    assert_eq!((&lead["customer_key"], &lead["converted"]), (&json!("user-1"), &json!(true)));
-    assert_eq!((&click["customer_key"], &click["converted"]), (&Value::Null, &json!(true)));
+    assert_eq!(
+        (&signup["customer_key"], &signup["converted"]),
+        (&json!("user-1"), &json!(true))
+    );
+    assert_eq!(
+        (&visit["customer_key"], &visit["converted"]),
+        (&Value::Null, &json!(true))
+    );
 
     // The contract's list is as it was.
     let path = format!("/api/tracking/events/{}", shop.program.program_id);
@@ -124,7 +139,9 @@ async fn every_event_is_read_once_while_others_come() {
         let mut read = Vec::new();
         let mut after = String::new();
         loop {
-            let answer = shop.get(&format!("events?limit={limit}&to=2026-01-01&after={after}")).await;
+            let answer = shop
+                .get(&format!("events?limit={limit}&to=2026-01-01&after={after}"))
+                .await;
             assert!(data(&answer).len() <= limit);
             read.extend(names(&data(&answer)));
             if read.len() < 40 {

@@ -64,7 +64,10 @@ async fn partners_are_found_by_how_their_name_or_address_begins() {
     };
     for (query, names) in [
         ("search=ada", json!(["Grace Hopper", "adam", "Ada Lovelace"])),
-        ("search=%20ADA%20", json!(["Grace Hopper", "adam", "Ada Lovelace"])),
+        (
+            "search=%20ADA%20",
+            json!(["Grace Hopper", "adam", "Ada Lovelace"]),
+        ),
         ("search=ada%20l", json!(["Ada Lovelace"])),
         ("search=ada&status=pending", json!(["adam"])),
         ("search=lovelace", json!([])),
@@ -81,7 +84,11 @@ async fn partners_are_found_by_how_their_name_or_address_begins() {
         found("search=ada&pageSize=1&page=2").await,
         (json!(["adam"]), json!(3))
     );
-    for nothing in ["search=%20", "search=%E2%80%8B", &format!("search={}", "a".repeat(121))] {
+    for nothing in [
+        "search=%20",
+        "search=%E2%80%8B",
+        &format!("search={}", "a".repeat(121)),
+    ] {
         program
             .get(&stack, &format!("partners?{nothing}"))
             .await

@@ -134,7 +134,10 @@ async fn links_are_listed_by_partner() {
         let codes: Vec<String> = codes.iter().map(|code| (*code).to_owned()).collect();
         (codes, json!(total))
     };
-    assert_eq!(codes(String::new()).await, listed(&["summer", "winter", "spring"], 3));
+    assert_eq!(
+        codes(String::new()).await,
+        listed(&["summer", "winter", "spring"], 3)
+    );
     assert_eq!(codes(of(&ada)).await, listed(&["summer", "spring"], 2));
     assert_eq!(codes(of(&bruno)).await, listed(&["winter"], 1));
     let second = format!("{}&pageSize=1&page=2", of(&ada));

@@ -186,3 +186,25 @@ async fn a_callers_trace_goes_on_and_requests_that_are_not_drawn_leave_none() {
     let server = &collector.trace(&callers)[&("ingest".to_owned(), SALE.to_owned())];
     assert_eq!(server.parent_span_id, 0x00f0_67aa_0ba9_02b7_u64.to_be_bytes());
 }
+
+#[tokio::test]
+async fn no_trace_has_what_was_searched_for() {
+    let collector = Collector::default();
+    let stack = Stack::without_services(Clock::system()).await;
+    let program = stack.program().await;
+    let owner = stack.owner_of(&program).await;
+    let (edge, _processes) = services(&stack, &collector.start().await, "1").await;
+    let events = format!("/api/advertiser/affiliate-programs/{}/events", program.program_id);
+    let found = edge
+        .get(&format!("{events}?search=jane%40letters.example"), &owner.token)
+        .await;
+    assert_eq!(found.status, StatusCode::OK, "{found:?}");
+    let route = "GET /api/advertiser/affiliate-programs/{program_id}/events";
+    stack
+        .eventually("the search is told", async || {
+            !collector.traces_with(route).is_empty()
+        })
+        .await;
+    let told = format!("{:?}", collector.0.lock().unwrap());
+    assert!(!told.contains("letters.example"), "{told}");
+}

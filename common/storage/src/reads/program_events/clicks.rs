@@ -134,7 +134,7 @@ pub(super) async fn edge(
                ORDER BY click_timestamp DESC OFFSET $4 LIMIT 1"#,
             span.program_id.get(),
             span.from,
-            span.before.timestamp(),
+            span.latest(),
             WALK,
         )
         .fetch_optional(connection)
@@ -150,7 +150,7 @@ pub(super) async fn edge(
            ORDER BY k.at DESC OFFSET $4 LIMIT 1"#,
         links,
         span.from,
-        span.before.timestamp(),
+        span.latest(),
         WALK,
     )
     .fetch_optional(connection)

@@ -89,7 +89,7 @@ pub(super) async fn edge(
            ORDER BY refunded_at DESC OFFSET $4 LIMIT 1"#,
         span.program_id.get(),
         span.from,
-        span.before.timestamp(),
+        span.latest(),
         WALK,
     )
     .fetch_optional(connection)

@@ -213,7 +213,15 @@ impl HappenedView {
     }
 
     fn rank(&self) -> usize {
-        const ORDER: [&str; 7] = ["click", "lead", "sale", "commission", "refund", "ledger", "payout"];
+        const ORDER: [&str; 7] = [
+            "click",
+            "lead",
+            "sale",
+            "commission",
+            "refund",
+            "ledger",
+            "payout",
+        ];
         ORDER
             .iter()
             .position(|kind| *kind == self.kind)
@@ -343,7 +351,11 @@ impl From<TimelineEntry> for HappenedView {
         let is_payout = row.payout_id.is_some();
         Self {
             // What was paid is what the balance fell by.
-            amount_cents: Some(if is_payout { -row.amount_cents } else { row.amount_cents }),
+            amount_cents: Some(if is_payout {
+                -row.amount_cents
+            } else {
+                row.amount_cents
+            }),
             currency: Some(row.currency),
             sale_id: row.sale_id,
             commission_id: Some(row.commission_id),

@@ -75,9 +75,7 @@ pub async fn filter(
         return Err(TESTS_ARE_NOBODYS);
     }
     let links = match query.integer("partner")?.map(PartnerProgramId::new) {
-        Some(membership) => {
-            Some(program_events::links_of_partner(connection, program_id, membership).await?)
-        }
+        Some(membership) => Some(program_events::links_of_partner(connection, program_id, membership).await?),
         None => None,
     };
     let subjects = match searched {
@@ -101,7 +99,8 @@ fn host(text: &str) -> Option<String> {
     let host = text.strip_prefix("www.").unwrap_or(&text).trim_end_matches('.');
     let is_host = !host.is_empty()
         && host.len() <= LONGEST_HOST
-        && !host.contains(|c: char| c.is_whitespace() || c.is_control() || matches!(c, '/' | '?' | '#' | '@'));
+        && !host
+            .contains(|c: char| c.is_whitespace() || c.is_control() || matches!(c, '/' | '?' | '#' | '@'));
     is_host.then(|| host.to_owned())
 }
 

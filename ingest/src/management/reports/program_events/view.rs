@@ -311,7 +311,12 @@ mod tests {
             }
             assert_eq!(event.cells().len(), ProgramEventView::COLUMNS.len());
         }
-        for part in ["partner_id", "partner_name", "commission_status", "commission_cents"] {
+        for part in [
+            "partner_id",
+            "partner_name",
+            "commission_status",
+            "commission_cents",
+        ] {
             assert!(filled.iter().any(|name| name == part), "{part}");
         }
     }

@@ -14,7 +14,11 @@ async fn what_was_earned_is_for_who_may_read_the_program() {
     shop.sell("t1", json!({})).await;
     let member = shop
         .stack
-        .member(workspace(&shop.stack, &shop.program).await, "m@x.example", Role::Member)
+        .member(
+            workspace(&shop.stack, &shop.program).await,
+            "m@x.example",
+            Role::Member,
+        )
         .await;
     let given = async |permissions: &str| {
         shop.stack.execute("DELETE FROM member_permissions").await;
@@ -25,7 +29,9 @@ async fn what_was_earned_is_for_who_may_read_the_program() {
                 shop.program.program_id, member.user_id
             ))
             .await;
-        shop.stack.get(&shop.path("events?type=sale"), &member.token).await
+        shop.stack
+            .get(&shop.path("events?type=sale"), &member.token)
+            .await
     };
     given("program:read")
         .await
@@ -33,7 +39,10 @@ async fn what_was_earned_is_for_who_may_read_the_program() {
     let listed = given("tracking:list").await;
     assert_eq!(listed.status, StatusCode::OK, "{listed:?}");
     let sale = &data(&listed)[0];
-    assert_eq!((&sale["amount_cents"], &sale["commissions"]), (&json!(10_000), &Value::Null));
+    assert_eq!(
+        (&sale["amount_cents"], &sale["commissions"]),
+        (&json!(10_000), &Value::Null)
+    );
     let sale = data(&given("tracking:list,program:read").await)[0].clone();
     assert_eq!(sale["commissions"][0]["amount_cents"], 2_000);
 }
@@ -44,21 +53,39 @@ async fn parameters_that_cannot_be_read_are_refused_by_name() {
     let date = "must be an ISO 8601 date of the years 1970 to 9999";
     let long = format!("search={}", "x".repeat(256));
     for (query, message) in [
-        ("type=conversion", "type must be one of click, lead, sale, refund".to_owned()),
+        (
+            "type=conversion",
+            "type must be one of click, lead, sale, refund".to_owned(),
+        ),
         ("from=yesterday", format!("from {date}")),
         ("to=2026-02-30", format!("to {date}")),
-        ("from=2026-01-02&to=2026-01-01", "from must not be after to".to_owned()),
+        (
+            "from=2026-01-02&to=2026-01-01",
+            "from must not be after to".to_owned(),
+        ),
         ("partner=ada", "partner must be an integer".to_owned()),
-        ("country=Germany", "country must be two letters of ISO 3166-1".to_owned()),
-        ("device=phone", "device must be one of desktop, mobile, tablet, tv, bot".to_owned()),
-        ("source=https://blog.example/", "source must be the host of a page".to_owned()),
+        (
+            "country=Germany",
+            "country must be two letters of ISO 3166-1".to_owned(),
+        ),
+        (
+            "device=phone",
+            "device must be one of desktop, mobile, tablet, tv, bot".to_owned(),
+        ),
+        (
+            "source=https://blog.example/",
+            "source must be the host of a page".to_owned(),
+        ),
         ("is_test=1", "is_test must be true or false".to_owned()),
         ("is_test=true&search=t1", "search finds no test events".to_owned()),
         ("search=a%00b", "search must be at most 255 characters".to_owned()),
         (long.as_str(), "search must be at most 255 characters".to_owned()),
         ("limit=0", "limit must be an integer from 1 to 100".to_owned()),
         ("limit=101", "limit must be an integer from 1 to 100".to_owned()),
-        ("after=newest", "after must be the next of an answer: it is not whole".to_owned()),
+        (
+            "after=newest",
+            "after must be the next of an answer: it is not whole".to_owned(),
+        ),
     ] {
         shop.get(&format!("events?{query}")).await.refused(400, &message);
     }
@@ -78,8 +105,8 @@ async fn a_cursor_is_of_its_own_program_only() {
         other.program_id,
         next.as_str().unwrap()
     );
-    shop.stack
-        .get(&path, &owner.token)
-        .await
-        .refused(400, "after must be the next of an answer: it is of another program");
+    shop.stack.get(&path, &owner.token).await.refused(
+        400,
+        "after must be the next of an answer: it is of another program",
+    );
 }

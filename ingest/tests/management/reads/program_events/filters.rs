@@ -45,7 +45,10 @@ async fn each_filter_passes_its_own() {
         ("source=example", vec![]),
         ("country=DE&type=sale", vec![]),
         ("from=2026-01-02&to=2026-01-02", vec!["click"]),
-        ("from=2026-01-02T00:00:01Z&to=2026-01-03T00:00:01.000Z", vec!["click", "click"]),
+        (
+            "from=2026-01-02T00:00:01Z&to=2026-01-03T00:00:01.000Z",
+            vec!["click", "click"],
+        ),
         ("to=2025-12-31", vec![]),
     ] {
         let events = whole(&shop, filter, 50).await;
@@ -60,19 +63,35 @@ async fn a_partner_has_the_clicks_of_their_links_and_what_followed() {
     let shop = shop().await;
     for (partner, others, expected) in [
         (&shop.program.bruno, "", vec!["sale", "lead", "click"]),
-        (&shop.program.ada, "&from=2026-02-01", vec!["refund", "sale", "lead", "click"]),
+        (
+            &shop.program.ada,
+            "&from=2026-02-01",
+            vec!["refund", "sale", "lead", "click"],
+        ),
     ] {
         let membership = partner.membership;
         let events = whole(&shop, &format!("partner={membership}{others}"), 50).await;
         assert_eq!(types(&events), expected);
-        assert!(events.iter().all(|event| event["partner_program_id"] == json!(membership)));
+        assert!(
+            events
+                .iter()
+                .all(|event| event["partner_program_id"] == json!(membership))
+        );
     }
-    let country = whole(&shop, &format!("partner={}&country=FR", shop.program.ada.membership), 1).await;
+    let country = whole(
+        &shop,
+        &format!("partner={}&country=FR", shop.program.ada.membership),
+        1,
+    )
+    .await;
     assert_eq!(types(&country), ["click"]);
     // Of another program, or of none.
     let other = shop.stack.program().await;
     shop.stack.click(&other.ada.code).await;
-    assert_eq!(whole(&shop, &format!("partner={}", other.ada.membership), 50).await, [] as [Value; 0]);
+    assert_eq!(
+        whole(&shop, &format!("partner={}", other.ada.membership), 50).await,
+        [] as [Value; 0]
+    );
 }
 
 #[tokio::test]
@@ -91,7 +110,10 @@ async fn test_events_are_listed_alone_or_not_at_all() {
     let tests = whole(&shop, "is_test=true", 50).await;
     assert_eq!(tests.len(), 2);
     for event in &tests {
-        assert_eq!((&event["is_test"], &event["customer_id"]), (&json!(true), &Value::Null));
+        assert_eq!(
+            (&event["is_test"], &event["customer_id"]),
+            (&json!(true), &Value::Null)
+        );
     }
     assert_eq!(types(&whole(&shop, "is_test=true&type=sale", 50).await), ["sale"]);
 }
@@ -121,7 +143,11 @@ async fn a_search_finds_a_sale_or_all_that_is_a_customers() {
     ] {
         let found = whole(&shop, &format!("search={search}"), 50).await;
         assert_eq!(types(&found), expected, "{search}");
-        assert_eq!(names(&whole(&shop, &format!("search={search}"), 1).await), names(&found), "{search}");
+        assert_eq!(
+            names(&whole(&shop, &format!("search={search}"), 1).await),
+            names(&found),
+            "{search}"
+        );
     }
     let narrowed = whole(&shop, "search=user-2&type=lead", 50).await;
     assert_eq!(types(&narrowed), ["lead"]);

@@ -18,7 +18,10 @@ async fn what_is_rare_is_found_over_several_answers() {
     assert!(meta["next"].is_string(), "{meta}");
     assert!(meta["since"].as_str().unwrap() > "2026-01-02", "{meta}");
     let all = whole(&shop, "country=DE&to=2026-01-31", 50).await;
-    let at: Vec<_> = all.iter().map(|event| event["timestamp"].as_str().unwrap()).collect();
+    let at: Vec<_> = all
+        .iter()
+        .map(|event| event["timestamp"].as_str().unwrap())
+        .collect();
     assert_eq!(at, ["2026-01-05T00:00:01.000Z", "2026-01-01T00:00:01.000Z"]);
     // Two that are found are enough of an answer.
     let two = shop.get("events?country=FR&limit=2&to=2026-01-31").await;
@@ -28,12 +31,14 @@ async fn what_is_rare_is_found_over_several_answers() {
 #[tokio::test]
 async fn leads_of_a_partner_are_found_behind_those_of_others() {
     let shop = Shop::open().await;
-    shop.stack.customer(&shop.program, &shop.program.bruno.code, "user-2").await;
-    // Many leads of others later on; the day is over when this runs.
+    shop.stack
+        .customer(&shop.program, &shop.program.bruno.code, "user-2")
+        .await;
+    // Many leads of others later on, more than are looked through at once at the same instant.
     shop.stack
         .execute(&format!(
             "INSERT INTO lead_events (event_id, program_id, customer_id, lead_timestamp, click_id)
-             SELECT gen_random_uuid(), {}, -i, now() + make_interval(secs => i), 'c' || i FROM generate_series(1, 60000) i;
+             SELECT gen_random_uuid(), {}, -i, now() + make_interval(secs => least(i, 60000)), 'c' || i FROM generate_series(1, 80000) i;
              ANALYZE lead_events",
             shop.program.program_id
         ))
