@@ -1,21 +1,43 @@
 /** Display texts of audit log entries. */
+import { timeText } from './days';
 import { label } from './words';
 
-/** `api_key.revoked` as `Api key revoked`. */
-export const actionText = (action: string): string => label(action.replaceAll('.', ' '));
+const INSTANT = /^\d{4}-\d{2}-\d{2}T[\d:.]+Z$/;
 
-/** What changed to what: `Hold days: 15 → 30`. */
+/** `api_key.revoked` as `API key revoked`. */
+export const actionText = (action: string): string =>
+  label(action.replaceAll('.', ' '))
+    .replace(/^Api key/, 'API key')
+    .replace(/^Cli/, 'Command line');
+
+/** What changed to what: `Hold days: 15 → 30`. What is empty is left out. */
 export function detailsText(details: Record<string, unknown>): string {
   return Object.entries(details)
-    .map(([name, value]) => `${label(name)}: ${isChange(value) ? `${plain(value.before)} → ${plain(value.after)}` : plain(value)}`)
+    .filter(([, value]) => !isNothing(value))
+    .map(([name, value]) => `${nameText(name)}: ${isChange(value) ? `${plain(value.before)} → ${plain(value.after)}` : plain(value)}`)
     .join('; ');
 }
+
+/** `createdAt` as `Created at`. */
+const nameText = (name: string): string => label(name.replace(/[a-z][A-Z]/g, ([low, high]) => `${low} ${high?.toLowerCase()}`));
 
 function isChange(value: unknown): value is { before: unknown; after: unknown } {
   return typeof value === 'object' && value !== null && 'before' in value && 'after' in value;
 }
 
+function isNothing(value: unknown): boolean {
+  return value === null || value === undefined || value === '' || (Array.isArray(value) && value.length === 0);
+}
+
 function plain(value: unknown): string {
-  if (value === null || value === undefined || value === '') return 'none';
-  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+  if (isNothing(value)) return 'none';
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (Array.isArray(value)) return value.map(plain).join(', ');
+  if (typeof value === 'object')
+    return Object.entries(value as object)
+      .filter(([, inner]) => !isNothing(inner))
+      .map(([name, inner]) => `${nameText(name)} ${plain(inner)}`)
+      .join(', ');
+  const text = String(value);
+  return INSTANT.test(text) ? timeText(text) : text;
 }

@@ -1,18 +1,25 @@
 import { expect, test } from 'vitest';
 import { actionText, detailsText } from '../../src/domain/audit';
+import { timeText } from '../../src/domain/days';
 
-test('an action is read as words', () => {
-  expect(actionText('api_key.revoked')).toBe('Api key revoked');
-  expect(actionText('program.updated')).toBe('Program updated');
+test.each([
+  ['api_key.revoked', 'API key revoked'],
+  ['program.updated', 'Program updated'],
+  ['cli_session.opened', 'Command line session opened'],
+  ['user.signed_in', 'User signed in'],
+])('the action %s is read as %s', (action, shown) => {
+  expect(actionText(action)).toBe(shown);
 });
 
 test.each([
   [{}, ''],
-  [{ hold_days: { before: 15, after: 30 } }, 'Hold days: 15 → 30'],
+  [{ hold_days: { before: 15, after: 0 } }, 'Hold days: 15 → 0'],
   [{ website: { before: null, after: 'https://shop.example' } }, 'Website: none → https://shop.example'],
-  [{ failed_before: 0, code: false }, 'Failed before: 0; Code: false'],
-  [{ scopes: ['program:read'], note: '' }, 'Scopes: ["program:read"]; Note: none'],
-  [{ before: { name: 'A' }, after: { name: 'B' } }, 'Before: {"name":"A"}; After: {"name":"B"}'],
+  [{ failed_before: 0, code: false }, 'Failed before: 0; Code: no'],
+  [{ scopes: ['program:read', 'program:list'], note: '', product_id: null }, 'Scopes: program:read, program:list'],
+  [{ before: { name: 'A' }, after: { name: 'B', rate_bps: null } }, 'Before: Name A; After: Name B'],
+  [{ permissions: { 8: ['tracking:read'], 9: [] } }, 'Permissions: 8 tracking:read'],
+  [{ createdAt: '2026-11-26T17:29:00.400Z' }, `Created at: ${timeText('2026-11-26T17:29:00.400Z')}`],
 ])('details %j are read as %s', (details, shown) => {
   expect(detailsText(details)).toBe(shown);
 });
