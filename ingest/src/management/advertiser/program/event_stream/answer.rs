@@ -113,7 +113,7 @@ pub struct StreamMeta {
 #[schema(as = StreamEvent)]
 #[serde(untagged)]
 pub enum StreamEventView {
-    Click(ClickEvent),
+    Click(Box<ClickEvent>),
     Told(ToldEvent),
 }
 
@@ -207,7 +207,7 @@ impl StreamPage {
         };
         Self {
             data: vec![
-                StreamEventView::Click(ClickEvent::example()),
+                StreamEventView::Click(Box::new(ClickEvent::example())),
                 StreamEventView::Told(suspended),
             ],
             meta: StreamMeta {

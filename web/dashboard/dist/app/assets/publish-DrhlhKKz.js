@@ -1,1 +1,0 @@
-import{Et as e,St as t,ht as n}from"./app-D0HmeS3w.js";async function r(r){let i=await e(`POST /api/advertiser/affiliate-programs/{program_id}/publish`,{path:{program_id:r}});n.replace(i.data),t.say(`The program is live.`)}export{r as t};

@@ -1,1 +1,0 @@
-var e=e=>`shop-${e}`;function t(t){return localStorage.getItem(e(t))??``}function n(t,n){n?localStorage.setItem(e(t),n):localStorage.removeItem(e(t))}export{t as n,n as t};
