@@ -2,7 +2,7 @@
 //!
 //! A read of one type is driven by an index: by program and time; by link and time where clicks of one partner are asked for; by customer or
 //! sale where somebody was searched for ([`search()`]). What no index has (a country among clicks, a partner among leads) is looked for along the
-//! index by program and time, [`WALK`] rows at a time and [`WALKS`] times at most: a page may then have fewer entries than were asked for, or
+//! index by program and time, some thousand rows at a time and [`WALKS`] times at most: a page may then have fewer entries than were asked for, or
 //! none, and still be followed by another.
 
 mod clicks;
@@ -24,8 +24,10 @@ use crate::error::StorageResult;
 use domain::ids::ProgramId;
 use domain::program_events::{EventPlace, ProgramEventType};
 
-/// Rows that are looked through at once.
-const WALK: i64 = 10_000;
+/// Clicks that are looked through at once: each by itself.
+const CLICKS_OF_A_WALK: i64 = 10_000;
+/// Leads, sales and refunds: with each, its customer or its sale and commissions are looked up.
+const OTHERS_OF_A_WALK: i64 = 2_000;
 /// How often, for one page.
 const WALKS: usize = 5;
 
@@ -317,7 +319,7 @@ async fn rows(
     }
 }
 
-/// The instant of the row that is [`WALK`] rows into the span; `None` when it has fewer.
+/// The instant of the row that is one walk into the span; `None` when it has fewer.
 async fn edge(
     connection: &mut PgConnection,
     span: &Span<'_>,

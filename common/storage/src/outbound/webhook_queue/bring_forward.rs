@@ -37,7 +37,8 @@ pub async fn endpoints(
     Ok(endpoints)
 }
 
-/// Where nearly all that a take looks at waits for an earlier one of its customer, brings forward what other customers have behind it. Returns how many.
+/// Where nearly all that a take looks at waits for an earlier one of its customer, brings forward what other customers have behind it, and that earlier
+/// one, which became due again after those that wait for it. Returns how many.
 /// Those in flight, and those that wait for their next attempt, stay as they are. In a transaction.
 pub async fn bring_forward(
     connection: &mut PgConnection,
@@ -81,6 +82,14 @@ pub async fn bring_forward(
                     OR (d.endpoint_id, d.customer_id, d.is_replay) NOT IN (SELECT f.endpoint_id, f.customer_id, f.is_replay FROM foremost f)
                  ORDER BY d.due_at, d.position LIMIT $5
              ) behind
+             UNION ALL
+             SELECT head.id, b.first_due_at
+             FROM foremost f JOIN blocked b ON b.endpoint_id = f.endpoint_id CROSS JOIN LATERAL (
+                 SELECT e.id, e.due_at, e.position FROM webhook_queue e
+                 WHERE e.endpoint_id = f.endpoint_id AND e.customer_id = f.customer_id AND e.is_replay = f.is_replay
+                 ORDER BY e.position LIMIT 1
+             ) head
+             WHERE head.due_at <= $1 AND (head.due_at, head.position) > (b.due_at, b.position)
          ), locked AS MATERIALIZED (
              SELECT q.id FROM webhook_queue q WHERE q.id IN (SELECT id FROM chosen) AND q.due_at <= $1
              ORDER BY q.id FOR UPDATE SKIP LOCKED

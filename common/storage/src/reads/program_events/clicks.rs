@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use super::{CreditedLink, ProgramEvent, ProgramEventDetails, Span, WALK};
+use super::{CLICKS_OF_A_WALK, CreditedLink, ProgramEvent, ProgramEventDetails, Span};
 use crate::error::StorageResult;
 use crate::reads::events::ClickDetails;
 
@@ -46,8 +46,8 @@ macro_rules! clicks {
                      AND click_timestamp >= $2 AND click_timestamp <= $3 AND (click_timestamp < $3 OR id < $4)
                      AND ($6::text IS NULL OR geo_country = $6) AND ($7::text IS NULL OR device_type = $7)
                      AND ($8::text IS NULL
-                          -- As domain::breakdown::referring_host has it.
-                          OR rtrim(substring(lower(referrer_url)
+                          -- As domain::breakdown::referring_host has it. Most are not like it at all, which is seen sooner.
+                          OR strpos(lower(referrer_url), $8) > 0 AND rtrim(substring(lower(referrer_url)
                                              FROM '^https?://(?:[^/?#@]*@)?(?:www\.)?(\[[^]]*\]|[^/:?#]+)'), '.') = $8)
                      AND ($9::bigint[] IS NULL OR referral_link_id = ANY($9))
                      ORDER BY click_timestamp DESC, id DESC LIMIT $5"# + $tail + r#") e
@@ -135,7 +135,7 @@ pub(super) async fn edge(
             span.program_id.get(),
             span.from,
             span.latest(),
-            WALK,
+            CLICKS_OF_A_WALK,
         )
         .fetch_optional(connection)
         .await?;
@@ -151,7 +151,7 @@ pub(super) async fn edge(
         links,
         span.from,
         span.latest(),
-        WALK,
+        CLICKS_OF_A_WALK,
     )
     .fetch_optional(connection)
     .await?;

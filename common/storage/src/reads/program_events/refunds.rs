@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use super::{CreditedLink, ProgramEvent, ProgramEventDetails, RefundDetails, Span, WALK};
+use super::{CreditedLink, OTHERS_OF_A_WALK, ProgramEvent, ProgramEventDetails, RefundDetails, Span};
 use crate::error::StorageResult;
 
 struct RefundRow {
@@ -90,7 +90,7 @@ pub(super) async fn edge(
         span.program_id.get(),
         span.from,
         span.latest(),
-        WALK,
+        OTHERS_OF_A_WALK,
     )
     .fetch_optional(connection)
     .await?;
