@@ -25,7 +25,7 @@ async fn crowd(shop: &Shop, table: &str, first: &str, fields: &str) {
     shop.stack
         .execute(&format!(
             "INSERT INTO {table} OVERRIDING SYSTEM VALUE SELECT r.*
-             FROM (SELECT * FROM {table} WHERE {first} LIMIT 1) t, generate_series(1, {CROWD}) i,
+             FROM (SELECT t FROM {table} t WHERE {first} LIMIT 1) one, generate_series(1, {CROWD}) i,
                   LATERAL jsonb_populate_record(t, jsonb_build_object({fields})) r;
              ANALYZE {table}"
         ))
@@ -55,10 +55,10 @@ async fn large_shop() -> (Shop, Person) {
     let whose = "'id', -i, 'customer_id', -i, 'event_id', gen_random_uuid(), 'click_id', 'c' || i";
     for (table, first, fields) in [
         ("customers", "true", "'id', -i, 'click_id', 'c' || i, 'customer_key', 'k' || i, 'email_hash', 'h' || i".to_owned()),
-        ("click_events", "true", format!("{whose}, 'click_timestamp', t.click_timestamp - make_interval(secs => i), {link}")),
-        ("lead_events", "true", format!("{whose}, 'lead_timestamp', t.lead_timestamp - make_interval(secs => i)")),
-        ("sale_events", "true", format!("{whose}, 'processor_event_id', 's' || i, 'sale_date', t.sale_date - make_interval(secs => i), {link}")),
-        ("refunds", "true", "'id', -i, 'event_id', gen_random_uuid(), 'sale_id', -i, 'refunded_at', t.refunded_at - make_interval(secs => i)".to_owned()),
+        ("click_events", "true", format!("{whose}, 'click_timestamp', (t).click_timestamp - make_interval(secs => i), {link}")),
+        ("lead_events", "true", format!("{whose}, 'lead_timestamp', (t).lead_timestamp - make_interval(secs => i)")),
+        ("sale_events", "true", format!("{whose}, 'processor_event_id', 's' || i, 'sale_date', (t).sale_date - make_interval(secs => i), {link}")),
+        ("refunds", "true", "'id', -i, 'event_id', gen_random_uuid(), 'sale_id', -i, 'refunded_at', (t).refunded_at - make_interval(secs => i)".to_owned()),
         ("commissions", "true", format!("'id', -i, 'sale_id', -i, 'customer_id', -i, 'payout_id', NULL, 'paid_at', NULL, 'status', 'pending', {link}, {membership}, {partner}")),
         ("ledger_entries", "kind = 'accrual' AND account = 'partner'", format!("'id', -i, 'commission_id', -i, 'sale_id', -i, {membership}, {partner}")),
         ("partners", "true", "'id', -i, 'name', 'Crowd ' || i, 'email', 'crowd' || i || '@crowd.example', 'user_id', NULL".to_owned()),
