@@ -187,18 +187,23 @@ pub async fn search(
         &mut *connection,
         window,
         MembershipRow,
-        // Up to the last character there is: all that begins with the text, as a range of an index.
-        r#"SELECT m.id AS "id!", m.partner_id, p.name AS "name?", p.email, p.user_id, m.status AS "status!",
+        // Up to the last character there is: all that begins with the text, as a range of an index. They are found first: in the order of the page,
+        // all of the program's memberships would be looked at to find few.
+        r#"WITH found AS MATERIALIZED (
+               SELECT m.id FROM partner_programs m
+               WHERE m.program_id = $1 AND ($3::text IS NULL OR m.status = $3) AND m.partner_id IN (
+                   SELECT id FROM partners WHERE workspace_id = (SELECT workspace_id FROM programs WHERE id = $1)
+                     AND lower(name) COLLATE "C" >= lower($2) AND lower(name) COLLATE "C" < lower($2) || chr(1114111)
+                   UNION ALL
+                   SELECT id FROM partners WHERE workspace_id = (SELECT workspace_id FROM programs WHERE id = $1)
+                     AND lower(email) COLLATE "C" >= lower($2) AND lower(email) COLLATE "C" < lower($2) || chr(1114111))
+                 AND m.id <= $4
+           )
+           SELECT m.id AS "id!", m.partner_id, p.name AS "name?", p.email, p.user_id, m.status AS "status!",
                   m.clicks AS "clicks!", m.last_clicked, m.created_at AS "created_at!", m.updated_at AS "updated_at!"
            FROM partner_programs m JOIN partners p ON p.id = m.partner_id
-           WHERE m.program_id = $1 AND ($3::text IS NULL OR m.status = $3) AND m.partner_id IN (
-               SELECT id FROM partners WHERE workspace_id = (SELECT workspace_id FROM programs WHERE id = $1)
-                 AND lower(name) COLLATE "C" >= lower($2) AND lower(name) COLLATE "C" < lower($2) || chr(1114111)
-               UNION ALL
-               SELECT id FROM partners WHERE workspace_id = (SELECT workspace_id FROM programs WHERE id = $1)
-                 AND lower(email) COLLATE "C" >= lower($2) AND lower(email) COLLATE "C" < lower($2) || chr(1114111))
-             AND m.id <= $4
-           ORDER BY m.id DESC OFFSET $5 LIMIT $6"#,
+           WHERE m.id IN (SELECT id FROM found ORDER BY id DESC OFFSET $5 LIMIT $6)
+           ORDER BY m.id DESC"#,
         r#"SELECT count(*) AS "count!", max(m.id) AS up_to FROM partner_programs m
            WHERE m.program_id = $1 AND ($3::text IS NULL OR m.status = $3) AND m.partner_id IN (
                SELECT id FROM partners WHERE workspace_id = (SELECT workspace_id FROM programs WHERE id = $1)

@@ -180,7 +180,7 @@ async fn lists_of_partners_and_of_theirs_read_what_they_show() {
         limit: 25,
     };
     let mut transaction = shop.stack.pool().begin().await.unwrap();
-    for text in ["crowd 77", "CROWD77@crowd.example"] {
+    for text in ["crowd 7777", "CROWD7777@crowd.example"] {
         is_bounded(&mut transaction, text, async |connection| {
             let beginning = Name::parse(text).unwrap();
             let (found, _) = partners::search(connection, program_id, &beginning, None, page)
