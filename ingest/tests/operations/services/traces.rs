@@ -190,7 +190,7 @@ async fn a_callers_trace_goes_on_and_requests_that_are_not_drawn_leave_none() {
 #[tokio::test]
 async fn no_trace_has_what_was_searched_for() {
     let collector = Collector::default();
-    let stack = Stack::without_services(Clock::system()).await;
+    let stack = Stack::start_with(Clock::system()).await;
     let program = stack.program().await;
     let owner = stack.owner_of(&program).await;
     let (edge, _processes) = services(&stack, &collector.start().await, "1").await;
