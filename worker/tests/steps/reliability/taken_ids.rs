@@ -40,6 +40,7 @@ async fn publish(stack: &Stack, streams: &Streams, clicks: &[&Value]) {
 }
 
 async fn only_dead_letter(stack: &Stack, click: &Value) {
+    stack.reaches("dead_letters", 1).await;
     let (event_id, reason): (Value, String) =
         sqlx::query_as("SELECT to_jsonb(event_id), reason FROM dead_letters")
             .fetch_one(stack.pool())
