@@ -172,10 +172,8 @@ pub async fn take_due(connection: &mut PgConnection, room: &Room<'_>) -> Storage
     )
     .fetch_all(connection)
     .await?;
-    Ok(rows
-        .into_iter()
-        .map(|row| row.leased(room.leased_until))
-        .collect())
+    let leased = |row: Taken| row.leased(room.leased_until);
+    Ok(rows.into_iter().map(leased).collect())
 }
 
 /// What becomes of a delivery after an attempt.
