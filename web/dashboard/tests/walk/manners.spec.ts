@@ -18,12 +18,13 @@ test('who is not signed in is asked to, and gets where they wanted to go', async
 });
 
 test('a service that is gone is told, and asked again', async ({ page }) => {
+  const events = '**/api/advertiser/affiliate-programs/*/events*';
   await signIn(page, OWNER);
-  await page.route('**/api/tracking/**', (route) => route.abort());
+  await page.route(events, (route) => route.abort());
   await page.getByRole('link', { name: 'Events' }).first().click();
   await expect(page.getByRole('alert')).toContainText('cannot be reached');
   await page.screenshot({ path: `${pictures}/unreachable.png` });
-  await page.unroute('**/api/tracking/**');
+  await page.unroute(events);
   await page.getByRole('button', { name: 'Try again' }).click();
   await settled(page);
   await expect(page.getByRole('table')).toBeVisible();
