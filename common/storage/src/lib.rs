@@ -40,7 +40,8 @@ pub use self::program::{
 };
 pub use self::reads::{
     breakdowns, click_origins, commission_lists, customer_timeline, dashboard, events, partner_days,
-    partner_payouts, partner_view, program_events, program_health, program_overview, refund_rollups, rollups,
+    partner_payouts, partner_view, program_events, program_health, program_overview, refund_rollups,
+    review_queue, rollups,
 };
 pub use self::tracking::{
     claims, clicks, customer_ids, customers, leads, reassessments, refused_events, sales, shared_texts,

@@ -14,3 +14,4 @@ pub mod program_health;
 pub mod program_overview;
 pub mod refund_rollups;
 pub mod rollups;
+pub mod review_queue;

@@ -18,7 +18,7 @@ const DOCUMENT: &str = "/app/index.html";
 const DOORWAY: &str = "/app/doorway.html";
 const UNKNOWN: &str = "/app/{*unknown}";
 /// Its pages: `ROUTES` in `web/dashboard/src/router/routes.ts` has them one by one. Invitations are named by the API.
-const PAGES: [(&str, &str); 17] = [
+const PAGES: [(&str, &str); 18] = [
     ("/app", DOCUMENT),
     ("/app/", DOCUMENT),
     ("/app/sign-in", DOORWAY),

@@ -75,6 +75,15 @@ impl CommissionState {
         }
     }
 
+    /// Whether it can be held for longer: what is neither approved, paid nor taken back.
+    pub fn hold(&self) -> Result<(), TransitionError> {
+        let held = TransitionError::NotFrom {
+            from: self.status,
+            attempted: "held",
+        };
+        self.approve_early().map(|_| ()).map_err(|_| held)
+    }
+
     /// The part payable now. An approved commission of zero is paid like any other, to end its lifecycle.
     pub fn payable(&self, now: DateTime<Utc>) -> Result<Cents, NotPayable> {
         if self.paid_out {

@@ -4,9 +4,11 @@ pub mod added_commissions;
 pub mod commission_changes;
 pub mod commission_totals;
 pub mod commissions;
+pub mod expected_amounts;
 pub mod exports;
 pub mod payout_preview;
 pub mod payouts;
+pub mod review;
 
 use crate::http::endpoint::{Endpoint, SESSION_OR_KEY, managed};
 use crate::http::openapi::examples::Examples;
@@ -15,6 +17,8 @@ pub fn endpoints() -> Vec<Endpoint> {
     managed! { "payouts", SESSION_OR_KEY;
         commissions::list, added_commissions::create => added_commissions::examples(commissions::list_examples());
         commission_totals::read => commission_totals::examples();
+        review::list => review::list_examples();
+        review::hold => review::hold_examples();
         commissions::approve => commissions::approve_examples();
         commission_changes::reject => commission_changes::reject_examples();
         commission_changes::adjust => commission_changes::adjust_examples();

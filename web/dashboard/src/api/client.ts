@@ -16,6 +16,11 @@ interface Extra {
 }
 export type Answer<O extends Operation> = Operations[O]['answer'];
 
+export interface Refused {
+  commission_id: number;
+  reason: string;
+}
+
 /** A failed request: rejected by the service, or without an answer (status 0). */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
@@ -25,6 +30,8 @@ export class ApiError extends Error {
     message: string,
     readonly code?: string,
     readonly retryAfterSeconds?: number,
+    /** Of a list of commissions: what keeps each from being changed. */
+    readonly reasons: Refused[] = [],
   ) {
     super(message);
   }
@@ -103,11 +110,11 @@ export function address(
 /** Both envelopes of the contract: `error.code` first, `error.message` for people. */
 async function refusal(response: Response): Promise<ApiError> {
   const body = (await response.json().catch(() => ({}))) as {
-    error?: { message?: string; code?: string; retry_after_seconds?: number; details?: { code?: string } };
+    error?: { message?: string; code?: string; retry_after_seconds?: number; details?: { code?: string; commissions?: Refused[] } };
   };
   const { message, code, retry_after_seconds: seconds, details } = body.error ?? {};
   if (response.status >= 500 && response.status !== 503) return new ApiError(response.status, FAILED);
-  return new ApiError(response.status, worded(message ?? FAILED), code ?? details?.code, seconds);
+  return new ApiError(response.status, worded(message ?? FAILED), code ?? details?.code, seconds, details?.commissions);
 }
 
 /** Messages begin with field names, which are shown as words. */

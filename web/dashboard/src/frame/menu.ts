@@ -33,7 +33,11 @@ export function advertiserMenu(program: number | undefined, runsWorkspace: boole
     { title: 'Partners', items: [item('partners', 'partners', 'Partners'), item('links', 'links', 'Referral links')] },
     {
       title: 'Money',
-      items: [item('commissions', 'commissions', 'Commissions'), item('payouts', 'payouts', 'Payouts')],
+      items: [
+        item('commissions', 'commissions', 'Commissions'),
+        item('review', 'flag', 'Review'),
+        item('payouts', 'payouts', 'Payouts'),
+      ],
     },
     {
       title: 'Program',

@@ -23,6 +23,7 @@ export const PAGES: Partial<Record<RouteName, () => Promise<{ default: Page }>>>
   links: () => import('./Links.svelte'),
   commissions: () => import('./Commissions.svelte'),
   payouts: () => import('./Payouts.svelte'),
+  review: () => import('./review/Review.svelte'),
   payout: () => import('./PayoutPage.svelte'),
   processor: () => import('./Processor.svelte'),
   webhooks: () => import('./webhooks/Webhooks.svelte'),

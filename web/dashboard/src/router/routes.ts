@@ -16,6 +16,7 @@ export const ROUTES = {
   links: '/app/programs/:program/links',
   commissions: '/app/programs/:program/commissions',
   payouts: '/app/programs/:program/payouts',
+  review: '/app/programs/:program/review',
   payout: '/app/programs/:program/payouts/:payout',
   processor: '/app/programs/:program/processor',
   webhooks: '/app/programs/:program/webhooks',

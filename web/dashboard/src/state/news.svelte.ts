@@ -1,8 +1,10 @@
-/** The number of unread notifications, reloaded on each page. */
+/** How many notifications are unread and how many commissions wait for review, reloaded on each page. */
 import { call } from '../api/client';
 
 class News {
   unread = $state(0);
+  /** Flagged commissions; none for those who may not decide on them. */
+  flagged = $state(0);
   #of: number | 'partner' | undefined;
   #path: string | undefined;
 
@@ -10,10 +12,21 @@ class News {
   follow(of: number | 'partner' | undefined, path: string) {
     // The session's data changed, and not whose news this is.
     if (of === this.#of && path === this.#path) return;
-    if (of !== this.#of) this.unread = 0;
+    if (of !== this.#of) this.unread = this.flagged = 0;
     this.#of = of;
     this.#path = path;
     void this.look();
+    void this.review();
+  }
+
+  async review() {
+    const of = this.#of;
+    if (typeof of !== 'number') return;
+    const answer = await call('GET /api/advertiser/affiliate-programs/{program_id}/commissions/review', {
+      path: { program_id: of },
+      query: { pageSize: 1 },
+    }).catch(() => undefined);
+    if (answer && of === this.#of) this.flagged = answer.meta.pagination.total;
   }
 
   async look() {

@@ -17,6 +17,8 @@ const OF_PROGRAM = [
   '/partners',
   '/links',
   '/commissions',
+  '/review',
+  '/customers',
   '/payouts',
   '/notifications',
   '/processor',

@@ -4,8 +4,8 @@ import { OWNER, PARTNER, judge, pictures, prepare, program, settled, signIn, too
 
 test.use({ viewport: { width: 390, height: 844 }, hasTouch: true });
 
-const OF_PROGRAM = ['', '/events', '/live', '/integration', '/partners', '/links', '/commissions', '/payouts', '/notifications', '/processor', '/webhooks', '/settings'];
-const OF_WORKSPACE = ['/app/programs', '/app/members', '/app/keys', '/app/audit-log', '/app/account', '/app/nope'];
+const OF_PROGRAM = ['', '/events', '/live', '/integration', '/partners', '/links', '/commissions', '/review', '/customers', '/payouts', '/notifications', '/processor', '/webhooks', '/settings'];
+const OF_WORKSPACE = ['/app/programs', '/app/members', '/app/keys', '/app/audit-log', '/app/workspace', '/app/account', '/app/nope'];
 const OF_PARTNER = ['', '/programs', '/links', '/clicks', '/commissions', '/payouts', '/notifications'];
 
 async function fits(page: Page, path: string) {

@@ -17,6 +17,32 @@ fn state(status: CommissionStatus) -> CommissionState {
 }
 
 #[test]
+fn what_waits_can_be_held_and_nothing_else() {
+    state(CommissionStatus::Pending).hold().unwrap();
+    let refunded = CommissionState {
+        deducted: Cents::new(300),
+        ..state(CommissionStatus::Refunded)
+    };
+    refunded.hold().unwrap();
+    let approved = CommissionState {
+        approved: true,
+        ..refunded
+    };
+    for decided in [
+        approved,
+        state(CommissionStatus::Approved),
+        state(CommissionStatus::Paid),
+        state(CommissionStatus::Reversed),
+    ] {
+        let error = decided.hold().unwrap_err().to_string();
+        assert_eq!(
+            error,
+            format!("{} commissions cannot be held", decided.status.as_str())
+        );
+    }
+}
+
+#[test]
 fn what_is_approved_is_payable_and_what_a_refund_has_left_of_it() {
     let now = DateTime::UNIX_EPOCH;
     assert_eq!(

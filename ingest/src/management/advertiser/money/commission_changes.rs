@@ -11,6 +11,7 @@ use storage::adjustments::{self, NewAdjustment};
 use storage::by_hand;
 use storage::payouts::{self, LockedCommission};
 
+use super::expected_amounts::ExpectedAmounts;
 use crate::management::id_list::id_list;
 use crate::management::idempotency::{ANOTHER_REQUEST, IdempotencyKey};
 use crate::management::payout::refused_commissions;
@@ -20,6 +21,9 @@ use crate::management::prelude::*;
 pub struct RejectRequest {
     #[schema(value_type = Vec<i64>, min_items = 1, max_items = 1000)]
     commission_ids: Option<Value>,
+    /// What was seen to be payable of each, by id. If another amount is by now, none is rejected.
+    #[schema(value_type = Option<HashMap<String, i64>>)]
+    expected_payable_cents: Option<Value>,
     /// The partners read it.
     #[schema(value_type = String, max_length = 1000)]
     #[serde(default)]
@@ -94,8 +98,13 @@ pub async fn reject(mut write: WriteProgram<PayOut>) -> Answer<Vec<ChangedCommis
     let request: RejectRequest = write.body().json()?;
     let ids = id_list(request.commission_ids, "commission_ids")?
         .ok_or_else(|| ApiError::bad_request("commission_ids is required"))?;
+    let expected = ExpectedAmounts::read(request.expected_payable_cents, &ids)?;
     let reason = reason(request.reason)?;
     let new = order(&write.app, program_id, Change::Reject, &reason);
+    let other_amounts = expected.changed(&payouts::lock_listed(&mut write.db, program_id, &ids).await?);
+    if !other_amounts.is_empty() {
+        return Err(refused_commissions(NOT_CHANGEABLE, &other_amounts));
+    }
     let changed =
         changed(by_hand::change(&mut write.db, &ids, &new, || EventId::new(write.app.clock.mint())).await?)?;
     let details = json!({ "commission_ids": ids });
@@ -219,15 +228,18 @@ impl ChangedCommission {
 
 pub fn reject_examples() -> Examples {
     let reasons = [(13, "reversed".to_owned())];
-    Examples::of_refusals([refused_commissions(NOT_CHANGEABLE, &reasons.into())])
-        .request(
-            "One",
-            json!({ "commission_ids": [12], "reason": "The customer is the partner" }),
-        )
-        .data(
-            "Nothing is left of it",
-            vec![ChangedCommission::example(12, 0, "reversed")],
-        )
+    Examples::of_refusals([
+        refused_commissions(NOT_CHANGEABLE, &reasons.into()),
+        ExpectedAmounts::refusal(),
+    ])
+    .request(
+        "One",
+        json!({ "commission_ids": [12], "reason": "The customer is the partner" }),
+    )
+    .data(
+        "Nothing is left of it",
+        vec![ChangedCommission::example(12, 0, "reversed")],
+    )
 }
 
 pub fn adjust_examples() -> Examples {

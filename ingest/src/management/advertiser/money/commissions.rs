@@ -11,6 +11,7 @@ use sqlx::PgConnection;
 use storage::commission_lists::{self, Filter, ListedCommission};
 use storage::{commissions, outbound_commissions, payouts};
 
+use super::expected_amounts::ExpectedAmounts;
 use crate::management::id_list::id_list;
 use crate::management::payout::refused_commissions;
 use crate::management::prelude::*;
@@ -91,11 +92,11 @@ pub struct CommissionQuery {
     signal: Option<String>,
 }
 
-const SIGNALS: &str =
+pub const SIGNALS: &str =
     "must be one of self_referral, fast_sale, contested_key, many_leads, replaces_changed, erased, any";
 
 /// The signals of a filter.
-fn signals_named(text: &str) -> Option<&'static [Signal]> {
+pub fn signals_named(text: &str) -> Option<&'static [Signal]> {
     let one = |signal| match signal {
         Signal::SelfReferral => &[Signal::SelfReferral],
         Signal::FastSale => &[Signal::FastSale],
@@ -149,6 +150,9 @@ pub async fn list(mut list: ListProgram<Read>, query: Query) -> List<CommissionV
 pub struct ApproveRequest {
     #[schema(value_type = Vec<i64>, min_items = 1, max_items = 1000)]
     commission_ids: Option<Value>,
+    /// What was seen to be payable of each, by id. If another amount is by now, none is approved.
+    #[schema(value_type = Option<HashMap<String, i64>>)]
+    expected_payable_cents: Option<Value>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -176,8 +180,10 @@ pub async fn approve(mut write: WriteProgram<PayOut>) -> Answer<Approved> {
     let request: ApproveRequest = write.body().json()?;
     let ids = id_list(request.commission_ids, "commission_ids")?
         .ok_or_else(|| ApiError::bad_request("commission_ids is required"))?;
+    let expected = ExpectedAmounts::read(request.expected_payable_cents, &ids)?;
     let locked = payouts::lock_listed(&mut write.db, program_id, &ids).await?;
     let mut reasons = payouts::not_found(&ids, &locked);
+    reasons.extend(expected.changed(&locked));
     for commission in locked {
         if let Err(reason) = commission.state.approve_early() {
             reasons.insert(commission.commission_id.get(), reason.to_string());
@@ -240,12 +246,19 @@ pub fn filter_examples() -> Examples {
 
 pub fn approve_examples() -> Examples {
     let reasons = [(13, "paid commissions cannot be approved".to_owned())];
-    Examples::of_refusals([refused_commissions(NOT_APPROVABLE, &reasons.into())])
-        .request("Two", json!({ "commission_ids": [12, 14] }))
-        .data(
-            "Both",
-            Approved {
-                approved: vec![12, 14],
-            },
-        )
+    Examples::of_refusals([
+        refused_commissions(NOT_APPROVABLE, &reasons.into()),
+        ExpectedAmounts::refusal(),
+    ])
+    .request("Two", json!({ "commission_ids": [12, 14] }))
+    .request(
+        "As they were shown",
+        json!({ "commission_ids": [12, 14], "expected_payable_cents": { "12": 980, "14": 490 } }),
+    )
+    .data(
+        "Both",
+        Approved {
+            approved: vec![12, 14],
+        },
+    )
 }

@@ -1,0 +1,72 @@
+//! Commissions that wait for a person: those with a signal, neither approved nor paid. Served by the partial index
+//! `commissions_in_review`, whose condition the queries repeat word for word.
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+
+use crate::error::StorageResult;
+use crate::page::{Whole, Window, page};
+use domain::ids::{PartnerProgramId, ProgramId};
+use domain::signal::Signal;
+
+#[derive(Debug)]
+pub struct FlaggedCommission {
+    pub id: i64,
+    pub sale_id: Option<i64>,
+    pub transaction_id: Option<String>,
+    pub sale_amount_cents: Option<i64>,
+    pub sale_currency: Option<String>,
+    pub customer_id: Option<i64>,
+    /// `None` of a customer without one, and of an erased one.
+    pub customer_key: Option<String>,
+    pub partner_program_id: i64,
+    pub partner_id: i64,
+    /// `None` when the partner's record was removed.
+    pub partner_name: Option<String>,
+    pub amount_cents: i64,
+    pub deducted_cents: i64,
+    pub currency: String,
+    pub status: String,
+    /// The end of the hold period approves it, unless the program wants that done by hand.
+    pub approves_itself: bool,
+    pub hold_until: DateTime<Utc>,
+    pub created_at: DateTime<Utc>,
+    /// Names of signals.
+    pub signals: Vec<String>,
+}
+
+/// Oldest first: those are approved by themselves first. `signals`: any of these; all when empty.
+pub async fn page(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    partner_program_id: Option<PartnerProgramId>,
+    signals: &[Signal],
+    window: Window,
+) -> StorageResult<(Vec<FlaggedCommission>, Whole)> {
+    let names: Option<Vec<&str>> =
+        (!signals.is_empty()).then(|| signals.iter().map(|signal| signal.as_str()).collect());
+    Ok(page!(
+        connection,
+        window,
+        FlaggedCommission,
+        r#"SELECT c.id, s.id AS "sale_id?", s.processor_event_id AS "transaction_id?", s.amount_cents AS "sale_amount_cents?",
+                  s.currency AS "sale_currency?", k.id AS "customer_id?", k.customer_key AS "customer_key?", c.partner_program_id,
+                  c.partner_id, p.name AS "partner_name?", c.amount_cents, c.deducted_cents, c.currency, c.status,
+                  o.needs_approval = 'none' AS "approves_itself!", c.hold_until, c.created_at, c.signals
+           FROM commissions c JOIN programs o ON o.id = c.program_id
+           LEFT JOIN sale_events s ON s.id = coalesce(c.sale_id, c.for_sale_id)
+           LEFT JOIN customers k ON k.id = c.customer_id
+           LEFT JOIN partners p ON p.id = c.partner_id
+           WHERE c.program_id = $1 AND c.signals <> '{}' AND c.approved_at IS NULL AND c.paid_at IS NULL
+             AND c.status IN ('pending', 'refunded') AND (c.status = 'pending' OR c.amount_cents > c.deducted_cents)
+             AND ($2::bigint IS NULL OR c.partner_program_id = $2) AND ($3::text[] IS NULL OR c.signals && $3) AND c.id <= $4
+           ORDER BY c.id OFFSET $5 LIMIT $6"#,
+        r#"SELECT count(*) AS "count!", max(id) AS up_to FROM commissions c
+           WHERE c.program_id = $1 AND c.signals <> '{}' AND c.approved_at IS NULL AND c.paid_at IS NULL
+             AND c.status IN ('pending', 'refunded') AND (c.status = 'pending' OR c.amount_cents > c.deducted_cents)
+             AND ($2::bigint IS NULL OR c.partner_program_id = $2) AND ($3::text[] IS NULL OR c.signals && $3) AND c.id <= $4"#,
+        program_id.get(),
+        partner_program_id.map(PartnerProgramId::get),
+        names.as_deref() as Option<&[&str]>,
+    ))
+}

@@ -1,0 +1,79 @@
+//! `expected_payable_cents`: the amounts a caller was shown. What has changed since is not decided on.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use storage::payouts::LockedCommission;
+
+use crate::management::prelude::*;
+
+/// By commission. Empty when the caller states none.
+#[derive(Debug, Default)]
+pub struct ExpectedAmounts(BTreeMap<i64, i64>);
+
+impl ExpectedAmounts {
+    /// An object of amounts by id, one of each of `ids` and no other; nothing when it is absent.
+    pub fn read(value: Option<Value>, ids: &[i64]) -> Result<Self, ApiError> {
+        let Some(value) = value.filter(|value| !value.is_null()) else {
+            return Ok(Self::default());
+        };
+        let amounts = value.as_object().ok_or_else(Self::refusal)?;
+        let amounts = amounts
+            .iter()
+            .map(|(id, cents)| Some((id.parse().ok()?, cents.as_i64()?)))
+            .collect::<Option<BTreeMap<i64, i64>>>()
+            .ok_or_else(Self::refusal)?;
+        if amounts.keys().eq(ids) {
+            Ok(Self(amounts))
+        } else {
+            Err(Self::refusal())
+        }
+    }
+
+    /// The commissions of which another amount is payable than was expected, each with what has changed.
+    pub fn changed(&self, locked: &[LockedCommission]) -> BTreeMap<i64, String> {
+        locked
+            .iter()
+            .filter_map(|commission| {
+                let (id, left) = (commission.commission_id.get(), commission.state.left().get());
+                let expected = self.0.get(&id).filter(|expected| **expected != left)?;
+                Some((
+                    id,
+                    format!("changed meanwhile: {left} is payable, not {expected}"),
+                ))
+            })
+            .collect()
+    }
+
+    pub fn refusal() -> ApiError {
+        refused(
+            "expected_payable_cents",
+            "must be an object with an integer for each of commission_ids",
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_commission_has_its_amount_and_no_other_has_one() {
+        let ids = [3, 12];
+        let read = |value| ExpectedAmounts::read(Some(value), &ids);
+        assert_eq!(read(json!({ "12": 980, "3": 0 })).unwrap().0.len(), 2);
+        assert!(read(Value::Null).unwrap().0.is_empty());
+        assert!(ExpectedAmounts::read(None, &ids).unwrap().0.is_empty());
+        for value in [
+            json!({}),
+            json!([980, 0]),
+            json!({ "12": 980 }),
+            json!({ "12": 980, "3": 0, "4": 1 }),
+            json!({ "12": 980, "3": "0" }),
+            json!({ "12": 980, "3": 0.5 }),
+            json!({ "12": 980, "three": 0 }),
+        ] {
+            read(value).unwrap_err();
+        }
+    }
+}

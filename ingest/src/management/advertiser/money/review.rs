@@ -1,0 +1,211 @@
+//! `…/affiliate-programs/{program_id}/commissions/review` and `…/hold`: flagged commissions that wait for a person, and more time to look at them.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::commission::CommissionStatus;
+use domain::ids::PartnerProgramId;
+use domain::signal::Signal;
+use domain::text::Text;
+use serde_json::Value;
+use storage::review_queue::{self, FlaggedCommission};
+use storage::{commissions, payouts};
+
+use super::commissions::{NamedPartner, SIGNALS, signals_named};
+use super::expected_amounts::ExpectedAmounts;
+use crate::management::id_list::id_list;
+use crate::management::payout::refused_commissions;
+use crate::management::prelude::*;
+
+/// How long commissions can be held at once.
+const MOST_DAYS: i64 = 365;
+
+/// A commission with signs of fraud that nobody has decided on.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct FlaggedView {
+    id: i64,
+    sale_id: Option<i64>,
+    transaction_id: Option<String>,
+    /// What the customer paid, in `sale_currency`.
+    sale_amount_cents: Option<i64>,
+    sale_currency: Option<String>,
+    /// Null when it was added by hand.
+    customer: Option<NamedCustomer>,
+    partner_program_id: i64,
+    partner: NamedPartner,
+    amount_cents: i64,
+    /// What is left for the partner: amount less deductions. `expected_payable_cents` of a decision.
+    payable_cents: i64,
+    currency: String,
+    /// `pending`, or `refunded` when a part of it was.
+    status: String,
+    /// Whether it is approved at `hold_until` unless somebody decides before. Otherwise the program has it approved by hand only.
+    approves_itself: bool,
+    #[serde(serialize_with = "as_instant")]
+    hold_until: DateTime<Utc>,
+    #[serde(rename = "createdAt", serialize_with = "as_instant")]
+    created_at: DateTime<Utc>,
+    /// Why it is flagged, as in the list of commissions.
+    signals: Vec<String>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct NamedCustomer {
+    id: i64,
+    /// Null when none is known, or the customer's data was erased.
+    customer_key: Option<String>,
+}
+
+view! { |row: FlaggedCommission| FlaggedView {
+    id, sale_id, transaction_id, sale_amount_cents, sale_currency, partner_program_id, amount_cents, currency, status,
+    approves_itself, hold_until, created_at, signals;
+    customer: row.customer_id.map(|id| NamedCustomer { id, customer_key: row.customer_key }),
+    partner: NamedPartner { id: row.partner_id, name: row.partner_name, },
+    payable_cents: row.amount_cents - row.deducted_cents,
+} }
+
+/// List flagged commissions
+///
+/// Those with a signal that are neither approved nor paid, oldest first.
+#[utoipa::path(
+    get,
+    path = "/api/advertiser/affiliate-programs/{program_id}/commissions/review",
+    operation_id = "list_flagged_commissions",
+    params(
+        ("partner_program_id" = Option<i64>, Query, description = "Those of one membership."),
+        ("signal" = Option<String>, Query, description = "Those with this signal, as in the list of commissions."),
+        PageQuery,
+    ),
+    responses((status = 200, description = "A page of them.", body = Listed<FlaggedView>))
+)]
+pub async fn list(mut list: ListProgram<PayOut>, query: Query) -> List<FlaggedView> {
+    let membership = query.integer("partner_program_id")?.map(PartnerProgramId::new);
+    let signals = query
+        .parsed("signal", SIGNALS, signals_named)?
+        .unwrap_or_default();
+    let window = list.page.window();
+    let (rows, total) =
+        review_queue::page(&mut list.db, list.program_id, membership, signals, window).await?;
+    Ok(list.page.listed(rows, total))
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct HoldRequest {
+    #[schema(value_type = Vec<i64>, min_items = 1, max_items = 1000)]
+    commission_ids: Option<Value>,
+    /// From now; a hold period that ends later stays.
+    #[schema(value_type = i64, minimum = 1, maximum = 365)]
+    #[serde(default)]
+    days: Field<i64>,
+    /// What was seen to be payable of each, by id. If another amount is by now, none is held.
+    #[schema(value_type = Option<HashMap<String, i64>>)]
+    expected_payable_cents: Option<Value>,
+    /// For the audit log; partners do not read it.
+    #[schema(value_type = Option<String>, max_length = 1000)]
+    #[serde(default)]
+    reason: Field<String>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Held {
+    /// All that were asked for, ascending.
+    held: Vec<i64>,
+    /// None of them approves itself before.
+    #[serde(serialize_with = "as_instant")]
+    hold_until: DateTime<Utc>,
+}
+
+/// Hold commissions
+///
+/// For some days more, so that they are not approved meanwhile by themselves. All of them or none: those that cannot be held are named in
+/// `details.commissions`, each with its reason.
+#[utoipa::path(
+    post,
+    path = "/api/advertiser/affiliate-programs/{program_id}/commissions/hold",
+    operation_id = "hold_commissions",
+    request_body = HoldRequest,
+    responses(
+        (status = 200, description = "Held.", body = Data<Held>),
+        (status = 400, description = "Some cannot be held; none was.", body = PlatformError),
+    )
+)]
+pub async fn hold(mut write: WriteProgram<PayOut>) -> Answer<Held> {
+    let program_id = write.on.ids;
+    let request: HoldRequest = write.body().json()?;
+    let ids = id_list(request.commission_ids, "commission_ids")?
+        .ok_or_else(|| ApiError::bad_request("commission_ids is required"))?;
+    let expected = ExpectedAmounts::read(request.expected_payable_cents, &ids)?;
+    let days = request
+        .days
+        .within("days", 1..=MOST_DAYS, |days: i64| {
+            TimeDelta::try_days(days).filter(|_| (1..=MOST_DAYS).contains(&days))
+        })?
+        .ok_or_else(|| ApiError::bad_request("days is required"))?;
+    let reason: Option<Text<1000>> = request.reason.text("reason")?;
+    let locked = payouts::lock_listed(&mut write.db, program_id, &ids).await?;
+    let mut reasons = payouts::not_found(&ids, &locked);
+    reasons.extend(expected.changed(&locked));
+    for commission in locked {
+        if let Err(reason) = commission.state.hold() {
+            reasons.insert(commission.commission_id.get(), reason.to_string());
+        }
+    }
+    if !reasons.is_empty() {
+        return Err(refused_commissions(NOT_HOLDABLE, &reasons));
+    }
+    let hold_until = write.app.clock.now() + days;
+    commissions::hold(&mut write.db, &ids, hold_until).await?;
+    let reason = reason.as_ref().map(Text::as_str);
+    let details = json!({ "commission_ids": ids, "days": days.num_days(), "reason": reason });
+    write.audit("commission.held", None::<i64>, details).await?;
+    write.commit().await?;
+    Ok(data(Held {
+        held: ids,
+        hold_until,
+    }))
+}
+
+const NOT_HOLDABLE: &str = "Some commissions cannot be held; none was";
+
+pub fn list_examples() -> Examples {
+    let at = DateTime::UNIX_EPOCH + TimeDelta::days(20_000);
+    let flagged = FlaggedView {
+        id: 12,
+        sale_id: Some(34),
+        transaction_id: Some("in_1042".to_owned()),
+        sale_amount_cents: Some(4_900),
+        sale_currency: Some("USD".to_owned()),
+        customer: Some(NamedCustomer {
+            id: 42,
+            customer_key: Some("user-42".to_owned()),
+        }),
+        partner_program_id: 5,
+        partner: NamedPartner {
+            id: 6,
+            name: Some("Ada".to_owned()),
+        },
+        amount_cents: 980,
+        payable_cents: 980,
+        currency: "USD".to_owned(),
+        status: CommissionStatus::Pending.as_str().to_owned(),
+        approves_itself: true,
+        hold_until: at + TimeDelta::days(15),
+        created_at: at,
+        signals: vec![Signal::FastSale.as_str().to_owned()],
+    };
+    Examples::of_refusals([refused("signal", SIGNALS)]).page(flagged)
+}
+
+pub fn hold_examples() -> Examples {
+    let reasons = [(13, "paid commissions cannot be held".to_owned())];
+    Examples::of_refusals([
+        refused_commissions(NOT_HOLDABLE, &reasons.into()),
+        ExpectedAmounts::refusal(),
+    ])
+    .request("A month", json!({ "commission_ids": [12], "days": 30 }))
+    .data(
+        "Held",
+        Held {
+            held: vec![12],
+            hold_until: DateTime::UNIX_EPOCH + TimeDelta::days(20_030),
+        },
+    )
+}

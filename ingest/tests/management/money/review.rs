@@ -1,0 +1,148 @@
+//! The queue of flagged commissions, and deciding on them as they were shown.
+
+use chrono::TimeDelta;
+use domain::ids::EventId;
+use reqwest::StatusCode;
+use runtime::clock::Clock;
+use serde_json::{Value, json};
+use storage::commissions;
+use test_harness::{Answer, Shop, reasons, rows};
+
+/// The first two sales followed the click within seconds, the third did not.
+async fn shop() -> (Shop, [i64; 3]) {
+    let shop = Shop::open_at(Clock::manual(Clock::system().now())).await;
+    let fast = [shop.sell("t1", json!({})).await, shop.sell("t2", json!({})).await];
+    shop.stack
+        .clock
+        .set(shop.stack.clock.now() + TimeDelta::minutes(1));
+    let slow = shop.sell("t3", json!({})).await;
+    (shop, [fast[0], fast[1], slow])
+}
+
+async fn queue(shop: &Shop, query: &str) -> Vec<Value> {
+    let answer = shop.get(&format!("commissions/review?{query}")).await;
+    assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+    let rows = answer.body["data"].as_array().unwrap().clone();
+    assert_eq!(answer.body["meta"]["pagination"]["total"], rows.len());
+    rows
+}
+
+async fn ids(shop: &Shop, query: &str) -> Vec<i64> {
+    let rows = queue(shop, query).await;
+    rows.iter().map(|row| row["id"].as_i64().unwrap()).collect()
+}
+
+async fn decide(shop: &Shop, how: &str, ids: &[i64], payable: &[i64]) -> Answer {
+    let expected: serde_json::Map<_, _> = ids
+        .iter()
+        .zip(payable)
+        .map(|(id, cents)| (id.to_string(), json!(cents)))
+        .collect();
+    let mut body = json!({ "commission_ids": ids, "expected_payable_cents": expected });
+    match how {
+        "reject" => body["reason"] = "own purchase".into(),
+        "hold" => body["days"] = 30.into(),
+        _ => {}
+    }
+    shop.post(&format!("commissions/{how}"), body).await
+}
+
+#[tokio::test]
+async fn flagged_commissions_wait_in_a_queue_until_somebody_decides() {
+    let (shop, [first, second, slow]) = shop().await;
+    let rows = queue(&shop, "").await;
+    assert_eq!(rows.len(), 2, "{rows:?}");
+    let customer = rows::sale(&shop.stack, "t1").await["customer_id"].clone();
+    let expected = json!({
+        "id": first, "transaction_id": "t1", "sale_amount_cents": 10_000, "sale_currency": "USD", "amount_cents": 2_000,
+        "payable_cents": 2_000, "currency": "USD", "status": "pending", "approves_itself": true, "signals": ["fast_sale"],
+        "customer": { "id": customer, "customer_key": "user-1" },
+        "partner_program_id": shop.program.ada.membership, "partner": { "id": shop.program.ada.partner_id, "name": "ada" },
+    });
+    for (name, value) in expected.as_object().unwrap() {
+        assert_eq!(rows[0][name], *value, "{name}");
+    }
+    assert_eq!(ids(&shop, "signal=fast_sale").await, [first, second]);
+    assert_eq!(ids(&shop, "signal=self_referral").await, [] as [i64; 0]);
+    let others = format!("partner_program_id={}", shop.program.bruno.membership);
+    assert_eq!(ids(&shop, &others).await, [] as [i64; 0]);
+    shop.refund("t2", 5_000).await;
+    assert_eq!(queue(&shop, "").await[1]["payable_cents"], 1_000);
+    rows::set(&shop.stack, &shop.program, "needs_approval = 'flagged'").await;
+    assert_eq!(queue(&shop, "").await[0]["approves_itself"], false);
+    let approved = decide(&shop, "approve", &[first], &[2_000]).await;
+    assert_eq!(approved.status, StatusCode::OK, "{approved:?}");
+    let rejected = decide(&shop, "reject", &[second], &[1_000]).await;
+    assert_eq!(rejected.status, StatusCode::OK, "{rejected:?}");
+    assert_eq!(ids(&shop, "").await, [] as [i64; 0]);
+    assert_eq!(rows::commission(&shop.stack, "t3").await["id"], slow);
+    shop.stack.verify().await;
+}
+
+#[tokio::test]
+async fn what_changed_since_it_was_shown_is_not_decided_on() {
+    let (shop, [first, second, _]) = shop().await;
+    shop.refund("t2", 5_000).await;
+    let before = [
+        rows::commission(&shop.stack, "t1").await,
+        rows::commission(&shop.stack, "t2").await,
+    ];
+    for how in ["approve", "hold", "reject"] {
+        let answer = decide(&shop, how, &[first, second], &[2_000, 2_000]).await;
+        let changed = "changed meanwhile: 1000 is payable, not 2000".to_owned();
+        assert_eq!(reasons(&answer), [(second, changed)], "{how}");
+        let one_missing = decide(&shop, how, &[first, second], &[2_000]).await;
+        one_missing.refused(
+            400,
+            "expected_payable_cents must be an object with an integer for each of commission_ids",
+        );
+    }
+    let after = [
+        rows::commission(&shop.stack, "t1").await,
+        rows::commission(&shop.stack, "t2").await,
+    ];
+    assert_eq!(after, before);
+    let logged = "SELECT count(*) FROM audit_log WHERE action LIKE 'commission.%'";
+    assert_eq!(shop.stack.value::<i64>(logged).await, 0);
+}
+
+#[tokio::test]
+async fn who_is_held_longer_is_not_approved_meanwhile() {
+    let (shop, [first, second, slow]) = shop().await;
+    let held = decide(&shop, "hold", &[first, second], &[2_000, 2_000]).await;
+    assert_eq!(held.body["data"]["held"], json!([first, second]), "{held:?}");
+    let until = held.body["data"]["hold_until"].clone();
+    assert_eq!(queue(&shop, "").await[0]["hold_until"], until);
+    // Never earlier than it was.
+    let body = json!({ "commission_ids": [first], "days": 1, "reason": "looked at" });
+    assert_eq!(shop.post("commissions/hold", body).await.status, StatusCode::OK);
+    assert_eq!(queue(&shop, "").await[0]["hold_until"], until);
+    let logged =
+        "SELECT details->>'reason' FROM audit_log WHERE action = 'commission.held' ORDER BY id DESC LIMIT 1";
+    assert_eq!(shop.stack.value::<String>(logged).await, "looked at");
+    // The hold period is over, the longer hold is not.
+    let now = shop.stack.clock.now() + TimeDelta::days(20);
+    let new_event_id = || EventId::new(shop.stack.clock.mint());
+    commissions::approve_held(shop.stack.pool(), now, 100, new_event_id)
+        .await
+        .unwrap();
+    assert_eq!(ids(&shop, "").await, [first, second]);
+    assert_eq!(rows::commission(&shop.stack, "t3").await["status"], "approved");
+    let answer = decide(&shop, "hold", &[slow], &[2_000]).await;
+    assert_eq!(
+        reasons(&answer),
+        [(slow, "approved commissions cannot be held".to_owned())]
+    );
+    for (days, message) in [
+        (json!(0), "days must be an integer from 1 to 365"),
+        (json!(366), "days must be an integer from 1 to 365"),
+        (json!("30"), "days must be an integer from 1 to 365"),
+        (Value::Null, "days is required"),
+    ] {
+        let body = json!({ "commission_ids": [first], "days": days });
+        shop.post("commissions/hold", body).await.refused(400, message);
+    }
+    let nobodys = json!({ "commission_ids": [4_711], "days": 1 });
+    let answer = shop.post("commissions/hold", nobodys).await;
+    assert_eq!(reasons(&answer), [(4_711, "not found".to_owned())]);
+}
