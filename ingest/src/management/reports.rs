@@ -2,7 +2,7 @@
 //! program's events, by session only.
 
 mod customer_timeline;
-mod dates;
+pub mod dates;
 mod event_file;
 mod event_view;
 mod events;

@@ -27,6 +27,7 @@ const PAGES: [(&str, &str); 18] = [
     ("/app/programs/{*page}", DOCUMENT),
     ("/app/keys", DOCUMENT),
     ("/app/audit-log", DOCUMENT),
+    ("/app/workspace", DOCUMENT),
     ("/app/members", DOCUMENT),
     ("/app/account", DOCUMENT),
     ("/app/connect", DOORWAY),

@@ -103,14 +103,27 @@ pub struct AuditEntry {
     pub request_id: Option<String>,
 }
 
-/// A workspace's entries, of one program if one is named, newest first: a page, and how many there are in all.
+/// Which of a workspace's entries.
+#[derive(Debug, Clone)]
+pub struct AuditFilter {
+    pub program_id: Option<ProgramId>,
+    /// `user`, `key`, `program` or `operator`.
+    pub actor: Option<&'static str>,
+    pub actor_id: Option<i64>,
+    /// An action, or its noun: all actions of that.
+    pub action: Option<String>,
+    /// From the first instant to the one before the second.
+    pub from: DateTime<Utc>,
+    pub until: DateTime<Utc>,
+}
+
+/// A workspace's entries, newest first: a page, and how many there are in all.
 pub async fn list(
     connection: &mut PgConnection,
     workspace_id: WorkspaceId,
-    program_id: Option<ProgramId>,
+    filter: &AuditFilter,
     window: Window,
 ) -> StorageResult<(Vec<AuditEntry>, Whole)> {
-    let program_id = program_id.map(ProgramId::get);
     let (rows, total) = page!(
         connection,
         window,
@@ -121,12 +134,23 @@ pub async fn list(
            LEFT JOIN users u ON a.actor = 'user' AND u.id = a.actor_id
            LEFT JOIN management_keys k ON a.actor = 'key' AND k.id = a.actor_id
            LEFT JOIN programs p ON a.actor = 'program' AND p.id = a.actor_id
-           WHERE a.workspace_id = $1 AND ($2::bigint IS NULL OR a.program_id = $2) AND a.id <= $3
-           ORDER BY a.id DESC OFFSET $4 LIMIT $5"#,
+           WHERE a.workspace_id = $1 AND ($2::bigint IS NULL OR a.program_id = $2) AND ($3::text IS NULL OR a.actor = $3)
+             AND ($4::bigint IS NULL OR a.actor_id = $4)
+             AND ($5::text IS NULL OR a.action = $5 OR split_part(a.action, '.', 1) = $5)
+             AND a.created_at >= $6 AND a.created_at < $7 AND a.id <= $8
+           ORDER BY a.id DESC OFFSET $9 LIMIT $10"#,
         r#"SELECT count(*) AS "count!", max(id) AS up_to FROM audit_log
-           WHERE workspace_id = $1 AND ($2::bigint IS NULL OR program_id = $2) AND id <= $3"#,
+           WHERE workspace_id = $1 AND ($2::bigint IS NULL OR program_id = $2) AND ($3::text IS NULL OR actor = $3)
+             AND ($4::bigint IS NULL OR actor_id = $4)
+             AND ($5::text IS NULL OR action = $5 OR split_part(action, '.', 1) = $5)
+             AND created_at >= $6 AND created_at < $7 AND id <= $8"#,
         workspace_id.get(),
-        program_id,
+        filter.program_id.map(ProgramId::get),
+        filter.actor,
+        filter.actor_id,
+        filter.action.as_deref(),
+        filter.from,
+        filter.until,
     );
     let entries = rows.into_iter().map(Row::entry).collect::<StorageResult<_>>()?;
     Ok((entries, total))

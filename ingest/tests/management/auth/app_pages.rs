@@ -14,6 +14,7 @@ async fn every_address_of_the_dashboard_is_its_document() {
         "/app/programs/7/events?type=click",
         "/app/keys",
         "/app/audit-log",
+        "/app/workspace",
         "/app/members",
         "/app/account",
         "/app/partner",

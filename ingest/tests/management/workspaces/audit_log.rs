@@ -82,6 +82,79 @@ async fn the_owner_reads_who_did_what_when_and_from_where() {
 }
 
 #[tokio::test]
+async fn the_audit_log_is_narrowed_down_by_who_what_and_when() {
+    let clock = Clock::manual("2026-11-21T23:59:59Z".parse().unwrap());
+    let stack = Stack::start_with(clock.clone()).await;
+    let acme = stack.workspace("acme").await;
+    let made = stack
+        .submit(PROGRAMS, Some(&acme.owner.token), json!({ "name": "Acme" }))
+        .await;
+    let program_id = made.body["data"]["id"].as_i64().unwrap();
+    let body = json!({ "name": "Backend", "scopes": ["*"] });
+    let key = stack
+        .submit("/api/advertiser/api-keys", Some(&acme.owner.token), body)
+        .await
+        .body["data"]
+        .clone();
+    clock.advance(TimeDelta::seconds(1));
+    let path = format!("{PROGRAMS}/{program_id}");
+    let renamed = stack
+        .request(reqwest::Method::PUT, &path)
+        .bearer_auth(key["key"].as_str().unwrap())
+        .json(&json!({ "name": "New" }));
+    assert_eq!(stack.send(renamed).await.status, StatusCode::OK);
+    let (user, key) = (acme.owner.user_id.get(), &key["id"]);
+    for (query, expected) in [
+        ("actor=key".to_owned(), &["program.updated"][..]),
+        (format!("actor=key&actor_id={key}"), &["program.updated"]),
+        (
+            format!("actor=user&actor_id={user}&action=program"),
+            &["program.created"],
+        ),
+        ("actor=operator".to_owned(), &[]),
+        (
+            "action=program".to_owned(),
+            &["program.updated", "program.created"],
+        ),
+        ("action=program.created".to_owned(), &["program.created"]),
+        ("action=prog".to_owned(), &[]),
+        ("from=2026-11-22".to_owned(), &["program.updated"]),
+        ("action=program&to=2026-11-21".to_owned(), &["program.created"]),
+        (
+            format!("program_id={program_id}&from=2026-11-21&to=2026-11-22&pageSize=1"),
+            &["program.updated"],
+        ),
+    ] {
+        let answer = stack
+            .get(&format!("{AUDIT_LOG}?{query}"), &acme.owner.token)
+            .await;
+        let entries = answer.body["data"].as_array().unwrap();
+        assert_eq!(actions(entries), expected, "{query}");
+    }
+    for (query, message) in [
+        (
+            "actor=nobody",
+            "actor must be one of user, key, program, operator",
+        ),
+        ("actor_id=x", "actor_id must be an integer"),
+        (
+            "action=a.b.c",
+            "action must be an action such as api_key.revoked, or its noun",
+        ),
+        (
+            "action=Program",
+            "action must be an action such as api_key.revoked, or its noun",
+        ),
+        ("from=2026-11-22&to=2026-11-21", "from must not be after to"),
+    ] {
+        let answer = stack
+            .get(&format!("{AUDIT_LOG}?{query}"), &acme.owner.token)
+            .await;
+        answer.refused(400, message);
+    }
+}
+
+#[tokio::test]
 async fn the_audit_log_is_for_owners_and_cannot_be_rewritten() {
     let stack = Stack::start().await;
     let acme = stack.workspace("acme").await;

@@ -8,7 +8,16 @@ export async function download<O extends keyof Operations>(
   name: string,
 ): Promise<void> {
   const response = await request(operation, given);
-  const url = URL.createObjectURL(await response.blob());
+  save(await response.blob(), name);
+}
+
+/** Saves what was answered as a file. */
+export function saveJson(value: unknown, name: string) {
+  save(new Blob([JSON.stringify(value, null, 2)], { type: 'application/json' }), name);
+}
+
+function save(blob: Blob, name: string) {
+  const url = URL.createObjectURL(blob);
   const link = document.createElement('a');
   link.href = url;
   link.download = name;

@@ -4,6 +4,41 @@ import { label } from './words';
 
 const INSTANT = /^\d{4}-\d{2}-\d{2}T[\d:.]+Z$/;
 
+/** Kinds of actors, as the filter offers them after the members by name. */
+export const ACTORS = [
+  ['key', 'Management keys'],
+  ['program', 'Program keys'],
+  ['operator', 'Operators'],
+] as const;
+
+/** Nouns of actions, as the filter offers them. */
+export const ACTIONS = [
+  ['', 'Everything'],
+  ['user', 'Sign-ins and accounts'],
+  ['member', 'Members'],
+  ['invitation', 'Invitations'],
+  ['api_key', 'Management keys'],
+  ['workspace', 'Workspace'],
+  ['program', 'Programs'],
+  ['program_token', 'Program keys'],
+  ['tracking_token', 'Server keys'],
+  ['commission_policy', 'Commission terms'],
+  ['partner', 'Partners'],
+  ['referral_link', 'Referral links'],
+  ['commission', 'Commissions'],
+  ['payout', 'Payouts'],
+  ['customer', 'Customers’ data'],
+  ['processor_connection', 'Payment processor'],
+  ['webhook_endpoint', 'Webhooks'],
+] as const;
+
+/** `user-12` or `key` of the address, as the service is asked. */
+export function actorQuery(who: string): { actor?: string; actor_id?: number } {
+  const [actor = '', id] = who.split('-');
+  if (!actor) return {};
+  return id === undefined ? { actor } : { actor, actor_id: Number(id) };
+}
+
 /** `api_key.revoked` as `API key revoked`. */
 export const actionText = (action: string): string =>
   label(action.replaceAll('.', ' '))

@@ -49,9 +49,14 @@ export function advertiserMenu(program: number | undefined, runsWorkspace: boole
       ],
     },
   ];
+  if (runsWorkspace) ofProgram.at(-1)?.items.push(item('customers', 'account', 'Customer data'));
   const workspace: Group = { title: 'Workspace', items: [item('programs', 'programs', 'Programs')] };
   if (runsWorkspace) {
-    workspace.items.push(item('members', 'members', 'Members'), item('keys', 'keys', 'Management keys'));
+    workspace.items.push(
+      item('members', 'members', 'Members'),
+      item('keys', 'keys', 'Management keys'),
+      item('workspace', 'settings', 'Workspace'),
+    );
   }
   if (ownsWorkspace) workspace.items.push(item('auditLog', 'audit', 'Audit log'));
   return program ? [...ofProgram, workspace] : [workspace];

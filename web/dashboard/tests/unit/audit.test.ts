@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { actionText, detailsText } from '../../src/domain/audit';
+import { actionText, actorQuery, detailsText } from '../../src/domain/audit';
 import { timeText } from '../../src/domain/days';
 
 test.each([
@@ -22,4 +22,12 @@ test.each([
   [{ createdAt: '2026-11-26T17:29:00.400Z' }, `Created at: ${timeText('2026-11-26T17:29:00.400Z')}`],
 ])('details %j are read as %s', (details, shown) => {
   expect(detailsText(details)).toBe(shown);
+});
+
+test.each([
+  ['', {}],
+  ['operator', { actor: 'operator' }],
+  ['user-12', { actor: 'user', actor_id: 12 }],
+])('%j in the address asks for %j', (who, query) => {
+  expect(actorQuery(who)).toEqual(query);
 });

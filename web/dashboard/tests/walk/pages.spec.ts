@@ -25,7 +25,7 @@ const OF_PROGRAM = [
   '/webhooks',
   '/settings',
 ];
-const OF_WORKSPACE = ['/app/programs', '/app/members', '/app/keys', '/app/audit-log', '/app/account', '/app/programs/999999/nothing'];
+const OF_WORKSPACE = ['/app/programs', '/app/members', '/app/keys', '/app/audit-log', '/app/workspace', '/app/account', '/app/programs/999999/nothing'];
 const OF_PARTNER = ['', '/programs', '/links', '/clicks', '/commissions', '/payouts', '/notifications'];
 
 async function open(browser: Browser, look: (typeof LOOKS)[number], who: typeof OWNER | typeof PARTNER) {

@@ -7,11 +7,12 @@ use domain::ids::{ProgramId, UserId, WorkspaceId};
 use domain::permission::Role;
 use serde_json::{Map, Value};
 use sqlx::PgConnection;
-use storage::audit_log::{self, AuditActor, AuditEntry};
+use storage::audit_log::{self, AuditActor, AuditEntry, AuditFilter};
 use storage::workspaces;
 
 use crate::management::csv_download::{PIECE, Piece, csv_row, download};
 use crate::management::prelude::*;
+use crate::management::reports::dates::{FROM_AFTER_TO, Span};
 
 #[derive(Debug, Serialize, ToSchema)]
 pub struct AuditEntryView {
@@ -54,6 +55,11 @@ pub struct ActorView {
         PageQuery,
         ("workspace_id" = Option<i64>, Query, description = "Required for a user who runs several workspaces.", example = 2),
         ("program_id" = Option<i64>, Query, description = "Only what was done to this program.", example = 1),
+        ("actor" = Option<String>, Query, description = "Only what `user`, `key`, `program` or `operator` did.", example = "user"),
+        ("actor_id" = Option<i64>, Query, description = "Only what the user, the key or the program with this id did.", example = 4),
+        ("action" = Option<String>, Query, description = "An action, or its noun for all of them.", example = "commission"),
+        ("from" = Option<String>, Query, description = "ISO 8601: a UTC day or an instant.", example = "2026-01-01"),
+        ("to" = Option<String>, Query, description = "The same; included.", example = "2026-01-31"),
     ),
     responses(
         (status = 200, description = "A page of it.", body = Listed<AuditEntryView>),
@@ -67,16 +73,44 @@ pub async fn list(
     query: Query,
 ) -> List<AuditEntryView> {
     let named = query.integer("workspace_id")?.map(WorkspaceId::new);
-    let program_id = query.integer("program_id")?.map(ProgramId::new);
+    let filter = filter(&query)?;
     let mut connection = app.management.acquire().await?;
-    let named = match program_id {
+    let named = match filter.program_id {
         Some(program_id) => Some(workspace_of(&mut connection, program_id, named).await?),
         None => named,
     };
     let workspace_id = owned(&user, &mut connection, named).await?;
-    let (entries, total) = audit_log::list(&mut connection, workspace_id, program_id, page.window()).await?;
+    let (entries, total) = audit_log::list(&mut connection, workspace_id, &filter, page.window()).await?;
     Ok(page.listed(entries.into_iter().map(AuditEntryView::from), total))
 }
+
+fn filter(query: &Query) -> Result<AuditFilter, ApiError> {
+    let days = Span::from_to(query)?;
+    Ok(AuditFilter {
+        program_id: query.integer("program_id")?.map(ProgramId::new),
+        actor: query.parsed("actor", ACTORS, |text| {
+            let kinds = ["user", "key", "program", "operator"];
+            kinds.into_iter().find(|kind| *kind == text)
+        })?,
+        actor_id: query.integer("actor_id")?,
+        action: query.parsed("action", ACTIONS, action)?,
+        from: days.from,
+        until: days.until,
+    })
+}
+
+/// A noun, or a noun and what happened to it.
+fn action(text: &str) -> Option<String> {
+    let is_part = |part: &str| {
+        let letters = part.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+        letters && !part.is_empty()
+    };
+    let parts: Vec<&str> = text.split('.').collect();
+    (parts.len() <= 2 && text.len() <= 64 && parts.into_iter().all(is_part)).then(|| text.to_owned())
+}
+
+const ACTORS: &str = "must be one of user, key, program, operator";
+const ACTIONS: &str = "must be an action such as api_key.revoked, or its noun";
 
 /// Export the audit log
 ///
@@ -191,5 +225,11 @@ pub fn examples() -> Examples {
         request_id: Some("01936f3e-6d3a-7bb0-9d3e-6f1d3b8f2f10".to_owned()),
         created_at: DateTime::UNIX_EPOCH + chrono::TimeDelta::days(20_000),
     };
-    Examples::of_refusals([UNKNOWN]).page(entry)
+    Examples::of_refusals([
+        UNKNOWN,
+        refused("actor", ACTORS),
+        refused("action", ACTIONS),
+        FROM_AFTER_TO,
+    ])
+    .page(entry)
 }
