@@ -28,6 +28,7 @@
 //! - [`partner`]: memberships and referral links.
 //! - [`readiness`]: how far a program's set-up has come.
 //! - [`days`], [`performance`], [`partner_figures`]: ranges of UTC days, and their figures on the dashboard.
+//! - [`cohorts`]: customers by the month of their first sale.
 //! - [`program_events`]: a place in a program's list of events.
 //! - [`text`]: strings a caller sends, bounded.
 //! - [`name`]: names people type, without invisible characters.
@@ -62,7 +63,7 @@ pub use self::programs::{
     event_stream, key_rotation, outbound_event, partner, program, readiness, tracking_token, webhook,
     webhook_address, webhook_attempt, webhook_endpoint,
 };
-pub use self::reports::{breakdown, days, figures, partner_figures, performance, program_events};
+pub use self::reports::{breakdown, cohorts, days, figures, partner_figures, performance, program_events};
 pub use self::tracking::{
     affiliate_url, attribution, click, click_id, customer, lead, reassessment, sale, signal, test_chain,
     visitor,

@@ -39,7 +39,7 @@ pub use self::program::{
     directory, links, partners, policies, program_settings, programs, tracking_setup, tracking_tokens,
 };
 pub use self::reads::{
-    breakdowns, click_origins, commission_lists, customer_timeline, dashboard, events, partner_days,
+    breakdowns, click_origins, cohorts, commission_lists, customer_timeline, dashboard, events, partner_days,
     partner_payouts, partner_view, program_events, program_health, program_overview, refund_rollups,
     review_queue, rollups,
 };

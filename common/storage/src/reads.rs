@@ -2,6 +2,7 @@
 
 pub mod breakdowns;
 pub mod click_origins;
+pub mod cohorts;
 pub mod commission_lists;
 pub mod customer_timeline;
 pub mod dashboard;

@@ -105,7 +105,7 @@ pub async fn policy(
 }
 
 /// Filled and emptied by the worker whenever it likes.
-const ROLLUPS: [&str; 8] = [
+const ROLLUPS: [&str; 11] = [
     "rollup_deltas",
     "program_days",
     "link_days",
@@ -114,6 +114,9 @@ const ROLLUPS: [&str; 8] = [
     "link_refund_days",
     "click_origin_deltas",
     "click_origin_days",
+    "customer_month_deltas",
+    "customer_months",
+    "program_cohorts",
 ];
 
 /// The names of all tables but rollups and these.

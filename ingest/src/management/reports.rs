@@ -12,6 +12,7 @@ pub mod performance;
 mod program_events;
 pub mod program_report;
 mod report_breakdown;
+mod report_cohorts;
 mod status;
 
 use crate::http::endpoint::{Endpoint, SESSION, managed};
@@ -21,6 +22,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         performance::performance => performance::examples();
         program_report::report => program_report::examples();
         report_breakdown::breakdown => report_breakdown::examples();
+        report_cohorts::cohorts => report_cohorts::examples();
         program_events::list::list => program_events::list::examples();
         program_events::export::export => program_events::export::examples();
         customer_timeline::read => customer_timeline::examples();

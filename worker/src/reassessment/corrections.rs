@@ -315,6 +315,7 @@ async fn count_shares(
     for (new, id) in new.iter().zip(ids) {
         let counted = Counted {
             program_id: new.program_id,
+            customer_id: new.customer_id,
             referral_link_id: Some(new.credit.referral_link_id),
             day,
             currency: new.currency,

@@ -131,6 +131,7 @@ pub struct LockedCommission {
     pub commission_id: CommissionId,
     pub sale_id: SaleId,
     pub program_id: ProgramId,
+    pub customer_id: CustomerId,
     pub partner_program_id: PartnerProgramId,
     pub partner_id: PartnerId,
     pub referral_link_id: ReferralLinkId,
@@ -150,7 +151,7 @@ pub async fn lock_of_sales(
     sales: &[i64],
 ) -> StorageResult<Vec<LockedCommission>> {
     let rows = sqlx::query!(
-        r#"SELECT id, sale_id AS "sale_id!", program_id, partner_program_id, partner_id,
+        r#"SELECT id, sale_id AS "sale_id!", program_id, customer_id AS "customer_id!", partner_program_id, partner_id,
                   referral_link_id AS "referral_link_id!", created_at, currency,
                   amount_cents, adjusted_cents, deducted_cents, status, paid_at IS NOT NULL AS "paid_out!"
            FROM commissions WHERE sale_id = ANY($1) AND superseded_at IS NULL ORDER BY id FOR UPDATE"#,
@@ -165,6 +166,7 @@ pub async fn lock_of_sales(
                 commission_id: CommissionId::new(row.id),
                 sale_id: SaleId::new(row.sale_id),
                 program_id: ProgramId::new(row.program_id),
+                customer_id: CustomerId::new(row.customer_id),
                 partner_program_id: PartnerProgramId::new(row.partner_program_id),
                 partner_id: PartnerId::new(row.partner_id),
                 referral_link_id: ReferralLinkId::new(row.referral_link_id),

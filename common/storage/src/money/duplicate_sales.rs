@@ -59,6 +59,7 @@ pub async fn find(connection: &mut PgConnection, sales: &[i64]) -> StorageResult
 #[derive(Debug, Clone)]
 pub struct CountedCommission {
     pub program_id: ProgramId,
+    pub customer_id: CustomerId,
     pub referral_link_id: ReferralLinkId,
     /// UTC.
     pub day: NaiveDate,
@@ -71,7 +72,7 @@ pub async fn commissions(
     sales: &[i64],
 ) -> StorageResult<Vec<CountedCommission>> {
     let rows = sqlx::query!(
-        r#"SELECT id, program_id, referral_link_id AS "referral_link_id!", created_at, amount_cents, currency
+        r#"SELECT id, program_id, customer_id AS "customer_id!", referral_link_id AS "referral_link_id!", created_at, amount_cents, currency
            FROM commissions WHERE sale_id = ANY($1) AND superseded_at IS NULL"#,
         sales,
     )
@@ -81,6 +82,7 @@ pub async fn commissions(
         .map(|row| {
             Ok(CountedCommission {
                 program_id: ProgramId::new(row.program_id),
+                customer_id: CustomerId::new(row.customer_id),
                 referral_link_id: ReferralLinkId::new(row.referral_link_id),
                 day: row.created_at.date_naive(),
                 amount_cents: row.amount_cents,

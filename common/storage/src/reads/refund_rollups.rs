@@ -10,9 +10,10 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, NaiveDate, Utc};
 use sqlx::PgConnection;
 
+use super::cohorts::{CustomerDeltas, MonthSums};
 use crate::batch::{columns, unnest};
 use crate::error::{StorageError, StorageResult};
-use domain::ids::{CommissionId, ProgramId, ReferralLinkId, SaleId};
+use domain::ids::{CommissionId, CustomerId, ProgramId, ReferralLinkId, SaleId};
 use domain::money::{Cents, Currency};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,12 +37,17 @@ pub struct RefundSums {
 
 /// Additions of a batch. Only for rows the batch has inserted: a redelivered refund adds nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct RefundDeltas(BTreeMap<Key, RefundSums>);
+pub struct RefundDeltas {
+    days: BTreeMap<Key, RefundSums>,
+    customers: CustomerDeltas,
+}
 
 /// Whose sum it is, and the day it counts on.
 #[derive(Debug, Clone, Copy)]
 pub struct Counted {
     pub program_id: ProgramId,
+    /// Whose sale it was.
+    pub customer_id: CustomerId,
     pub referral_link_id: Option<ReferralLinkId>,
     pub day: NaiveDate,
     pub currency: Currency,
@@ -51,11 +57,24 @@ impl RefundDeltas {
     /// By how much a sale's effective refund grew.
     pub fn refund(&mut self, counted: Counted, grew: Cents) {
         self.on(counted).refunded_cents += grew.get();
+        self.of_customer(counted).refunded_cents += grew.get();
     }
 
     /// What was taken from a commission.
     pub fn deduction(&mut self, counted: Counted, requested: Cents) {
         self.on(counted).deducted_cents += requested.get();
+        self.of_customer(counted).deducted_cents += requested.get();
+    }
+
+    fn of_customer(&mut self, counted: Counted) -> &mut MonthSums {
+        let Counted {
+            program_id,
+            customer_id,
+            day,
+            currency,
+            ..
+        } = counted;
+        self.customers.on(program_id, customer_id, day, currency)
     }
 
     fn on(&mut self, counted: Counted) -> &mut RefundSums {
@@ -64,6 +83,7 @@ impl RefundDeltas {
             referral_link_id,
             day,
             currency,
+            ..
         } = counted;
         let key = Key {
             program_id,
@@ -71,20 +91,21 @@ impl RefundDeltas {
             day,
             currency,
         };
-        self.0.entry(key).or_default()
+        self.days.entry(key).or_default()
     }
 
     /// Belongs into the transaction that writes what is counted.
     pub async fn append(mut self, connection: &mut PgConnection) -> StorageResult<()> {
-        self.0.retain(|_, sums| *sums != RefundSums::default());
-        if self.0.is_empty() {
+        self.customers.append(connection).await?;
+        self.days.retain(|_, sums| *sums != RefundSums::default());
+        if self.days.is_empty() {
             return Ok(());
         }
         unnest!(
             query,
             "INSERT INTO refund_deltas (program_id, referral_link_id, day, currency, refunded_cents, deducted_cents)
              SELECT * FROM UNNEST($1::bigint[], $2::bigint[], $3::date[], $4::text[], $5::bigint[], $6::bigint[])",
-            (key, sums) in self.0 =>
+            (key, sums) in self.days =>
                 programs: i64 = key.program_id.get(),
                 links: i64 = key.referral_link_id.map_or(0, ReferralLinkId::get),
                 days: NaiveDate = key.day,
@@ -120,6 +141,18 @@ pub async fn count_adjustments(
         commissions,
         entry_group,
     )
+    .execute(&mut *connection)
+    .await?;
+    sqlx::query!(
+        "INSERT INTO customer_month_deltas (program_id, customer_id, month, currency, sales, revenue_cents, refunded_cents,
+             commission_cents, deducted_cents)
+         SELECT d.program_id, c.customer_id, date_trunc('month', d.day)::date, d.currency, 0, 0, 0, 0, sum(d.cents)::bigint
+         FROM counted_deductions d JOIN commissions c ON c.id = d.commission_id
+         WHERE d.commission_id = ANY($1) AND d.entry_group = $2
+         GROUP BY 1, 2, 3, 4 HAVING sum(d.cents) <> 0",
+        commissions,
+        entry_group,
+    )
     .execute(connection)
     .await?;
     Ok(())
@@ -135,6 +168,21 @@ pub async fn forget_sales(connection: &mut PgConnection, sales: &[i64]) -> Stora
                FROM refunds r JOIN sale_events s ON s.id = r.sale_id WHERE r.sale_id = ANY($1)
                UNION ALL
                SELECT program_id, referral_link_id, day, currency, 0, cents FROM counted_deductions WHERE sale_id = ANY($1)) given_back
+         GROUP BY 1, 2, 3, 4",
+        sales,
+    )
+    .execute(&mut *connection)
+    .await?;
+    sqlx::query!(
+        "INSERT INTO customer_month_deltas (program_id, customer_id, month, currency, sales, revenue_cents, refunded_cents,
+             commission_cents, deducted_cents)
+         SELECT program_id, customer_id, month, currency, 0, 0, -sum(refunded)::bigint, 0, -sum(deducted)::bigint
+         FROM (SELECT s.program_id, s.customer_id, date_trunc('month', r.refunded_at AT TIME ZONE 'UTC')::date AS month, s.currency,
+                      r.effective_cents AS refunded, 0 AS deducted
+               FROM refunds r JOIN sale_events s ON s.id = r.sale_id WHERE r.sale_id = ANY($1)
+               UNION ALL
+               SELECT d.program_id, s.customer_id, date_trunc('month', d.day)::date, d.currency, 0, d.cents
+               FROM counted_deductions d JOIN sale_events s ON s.id = d.sale_id WHERE d.sale_id = ANY($1)) given_back
          GROUP BY 1, 2, 3, 4",
         sales,
     )
@@ -156,6 +204,16 @@ pub async fn forget_commissions(
         "INSERT INTO refund_deltas (program_id, referral_link_id, day, currency, refunded_cents, deducted_cents)
          SELECT program_id, referral_link_id, day, currency, 0, -sum(cents)::bigint
          FROM counted_deductions WHERE commission_id = ANY($1) GROUP BY 1, 2, 3, 4",
+        &ids,
+    )
+    .execute(&mut *connection)
+    .await?;
+    sqlx::query!(
+        "INSERT INTO customer_month_deltas (program_id, customer_id, month, currency, sales, revenue_cents, refunded_cents,
+             commission_cents, deducted_cents)
+         SELECT d.program_id, c.customer_id, date_trunc('month', d.day)::date, d.currency, 0, 0, 0, 0, -sum(d.cents)::bigint
+         FROM counted_deductions d JOIN commissions c ON c.id = d.commission_id
+         WHERE d.commission_id = ANY($1) GROUP BY 1, 2, 3, 4",
         &ids,
     )
     .execute(connection)

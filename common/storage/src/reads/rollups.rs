@@ -3,14 +3,16 @@
 //! Writers of events append their sums ([`Deltas`]) in the same transaction. [`fold`] moves deltas into the days they
 //! belong to. A reader ([`program_days`]) adds both in one statement, so that it sees each event once, folded or not.
 //! [`rebuild`] rewrites the days from the view `recomputed_sums`, with which `ctl verify` compares them. What is given back has days of its
-//! own ([`refund_rollups`]), which are folded and rebuilt with these; clicks by origin ([`click_origins`]) are folded with them.
+//! own ([`refund_rollups`]), which are folded and rebuilt with these, and so do customers by the month of their first sale ([`cohorts`]); clicks
+//! by origin ([`click_origins`]) are folded with them.
 
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, NaiveDate, Utc};
 use sqlx::{Connection, PgConnection, PgPool};
 
-use super::{click_origins, refund_rollups};
+use super::cohorts::CustomerDeltas;
+use super::{click_origins, cohorts, refund_rollups};
 use crate::batch::unnest;
 use crate::error::{StorageError, StorageResult};
 use crate::money::commissions::{LockedCommission, NewCommission};
@@ -63,7 +65,10 @@ impl Sums {
 
 /// Additions of a batch to the rollups. Only for rows the batch has inserted: a redelivered event adds nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Deltas(BTreeMap<RollupKey, Sums>);
+pub struct Deltas {
+    days: BTreeMap<RollupKey, Sums>,
+    customers: CustomerDeltas,
+}
 
 impl Deltas {
     /// A membership, on the day it is made.
@@ -119,6 +124,12 @@ impl Deltas {
         );
         sums.sales += 1;
         sums.revenue_cents += sale.amount.get();
+        let day = record.sold_at.date_naive();
+        let of_customer = self
+            .customers
+            .on(record.program_id, new.customer_id, day, sale.currency);
+        of_customer.sales += 1;
+        of_customer.revenue_cents += sale.amount.get();
     }
 
     pub fn commission(&mut self, new: &NewCommission<'_>) {
@@ -130,6 +141,10 @@ impl Deltas {
             Some(new.currency),
         )
         .commission_cents += new.credit.amount.get();
+        let day = new.created_at.date_naive();
+        self.customers
+            .on(new.program_id, new.customer_id, day, new.currency)
+            .commission_cents += new.credit.amount.get();
     }
 
     /// A sale that is undone: it counts no more.
@@ -156,11 +171,20 @@ impl Deltas {
         );
         sums.sales += sign;
         sums.revenue_cents += sign * sale.amount.get();
+        let day = sale.sold_at.date_naive();
+        let of_customer = self
+            .customers
+            .on(sale.program_id, sale.customer_id, day, sale.currency);
+        of_customer.sales += sign;
+        of_customer.revenue_cents += sign * sale.amount.get();
     }
 
     pub fn no_commission(&mut self, undone: &CountedCommission) {
         let link = Some(undone.referral_link_id);
         self.on(undone.program_id, link, undone.day, Some(undone.currency))
+            .commission_cents -= undone.amount_cents;
+        self.customers
+            .on(undone.program_id, undone.customer_id, undone.day, undone.currency)
             .commission_cents -= undone.amount_cents;
     }
 
@@ -179,12 +203,21 @@ impl Deltas {
         let day = commission.created_at.date_naive();
         self.on(commission.program_id, Some(link), day, Some(commission.currency))
             .commission_cents += sign * commission.earned().get();
+        self.customers
+            .on(
+                commission.program_id,
+                commission.customer_id,
+                day,
+                commission.currency,
+            )
+            .commission_cents += sign * commission.earned().get();
     }
 
     pub fn extend(&mut self, other: Self) {
-        for (key, sums) in other.0 {
-            self.0.entry(key).or_default().add(&sums);
+        for (key, sums) in other.days {
+            self.days.entry(key).or_default().add(&sums);
         }
+        self.customers.extend(other.customers);
     }
 
     fn on(
@@ -200,12 +233,13 @@ impl Deltas {
             day,
             currency,
         };
-        self.0.entry(key).or_default()
+        self.days.entry(key).or_default()
     }
 
     /// Belongs into the transaction that writes what is counted.
     pub async fn append(&self, connection: &mut PgConnection) -> StorageResult<()> {
-        if self.0.is_empty() {
+        self.customers.append(connection).await?;
+        if self.days.is_empty() {
             return Ok(());
         }
         unnest!(
@@ -214,7 +248,7 @@ impl Deltas {
                  sales, revenue_cents, commission_cents)
              SELECT * FROM UNNEST($1::bigint[], $2::bigint[], $3::date[], $4::text[], $5::bigint[], $6::bigint[],
                  $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[])",
-            (key, sums) in self.0 =>
+            (key, sums) in self.days =>
                 programs: i64 = key.program_id.get(),
                 links: i64 = key.referral_link_id.map_or(0, ReferralLinkId::get),
                 days: NaiveDate = key.day,
@@ -283,8 +317,9 @@ pub async fn fold(pool: &PgPool, limit: i64) -> StorageResult<u64> {
     .await?;
     let refunds = refund_rollups::fold(&mut transaction, limit).await?;
     let origins = click_origins::fold(&mut transaction, limit).await?;
+    let months = cohorts::fold(&mut transaction, limit).await?;
     transaction.commit().await?;
-    Ok(u64::try_from(folded + refunds + origins).unwrap_or_default())
+    Ok(u64::try_from(folded + refunds + origins + months).unwrap_or_default())
 }
 
 /// Every program, for [`rebuild`].
@@ -341,6 +376,7 @@ pub async fn rebuild(pool: &PgPool, program_id: ProgramId) -> StorageResult<()> 
     .execute(&mut *snapshot)
     .await?;
     refund_rollups::rebuild(&mut snapshot, program_id).await?;
+    cohorts::rebuild(&mut snapshot, program_id).await?;
     snapshot.commit().await?;
     connection.close().await?;
     Ok(())

@@ -140,6 +140,7 @@ pub async fn recorded(
 #[derive(Debug)]
 pub struct LockedSale {
     pub sale_id: SaleId,
+    pub customer_id: CustomerId,
     /// The link under which it counts, and its refunds with it.
     pub referral_link_id: Option<ReferralLinkId>,
     pub currency: Currency,
@@ -163,7 +164,7 @@ pub struct RefundedSale {
 /// Locks sales in ascending order: two refunds of one sale follow each other.
 pub async fn lock(connection: &mut PgConnection, sales: &[i64]) -> StorageResult<Vec<LockedSale>> {
     let rows = sqlx::query!(
-        r#"SELECT s.id, s.referral_link_id, s.currency, s.amount_cents, s.api_refunded_cents, s.processor_refunded_cents, p.wanted_events,
+        r#"SELECT s.id, s.customer_id AS "customer_id!", s.referral_link_id, s.currency, s.amount_cents, s.api_refunded_cents, s.processor_refunded_cents, p.wanted_events,
                   EXISTS (SELECT FROM customers c WHERE c.id = s.customer_id AND c.erased_at IS NOT NULL) AS "of_erased!"
            FROM sale_events s JOIN programs p ON p.id = s.program_id
            WHERE s.id = ANY($1) ORDER BY s.id FOR UPDATE OF s"#,
@@ -175,6 +176,7 @@ pub async fn lock(connection: &mut PgConnection, sales: &[i64]) -> StorageResult
         .map(|row| {
             Ok(LockedSale {
                 sale_id: SaleId::new(row.id),
+                customer_id: CustomerId::new(row.customer_id),
                 referral_link_id: row.referral_link_id.map(ReferralLinkId::new),
                 currency: Currency::parse(&row.currency)
                     .ok_or_else(|| StorageError::corrupt("sale_events", "currency", row.id))?,

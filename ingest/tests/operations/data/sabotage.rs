@@ -131,6 +131,16 @@ const DAMAGES: &[(&str, &str)] = &[
          SELECT id, current_date, 'country', 'DE', 1000 FROM programs",
     ),
     (
+        "a customer's months are what their sales add up to",
+        "INSERT INTO customer_month_deltas (program_id, customer_id, month, currency, sales, revenue_cents, refunded_cents,
+                                            commission_cents, deducted_cents)
+         SELECT program_id, id, '2001-01-01', 'USD', 1, 0, 0, 0, 0 FROM customers",
+    ),
+    (
+        "a program's cohorts are what its customers' months add up to",
+        "INSERT INTO program_cohorts SELECT id, '2001-01-01', '2001-01-01', '', 1, 0, 0, 0, 0, 0 FROM programs",
+    ),
+    (
         "a customer's status agrees with its dates and events",
         "UPDATE customers SET status = 'lead'",
     ),

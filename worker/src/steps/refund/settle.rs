@@ -130,6 +130,7 @@ impl<'a> RefundBatch<'a> {
         let wanted = locked.wanted_events;
         let counted = Counted {
             program_id: record.program_id,
+            customer_id: locked.customer_id,
             referral_link_id: locked.referral_link_id,
             day: record.refunded_at.date_naive(),
             currency: locked.currency,
@@ -175,6 +176,7 @@ impl<'a> RefundBatch<'a> {
         }
         let counted = Counted {
             program_id: commission.program_id,
+            customer_id: commission.customer_id,
             referral_link_id: Some(commission.referral_link_id),
             day: record.refunded_at.date_naive(),
             currency: commission.currency,

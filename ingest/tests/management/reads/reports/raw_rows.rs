@@ -1,6 +1,7 @@
 //! Every number of the reports is what the raw rows come to: programs in three currencies and an archived one, with clicks that do not count,
 //! tests, refunds in part and whole, changes by hand and sales in a second currency. The sums are made here by queries of their own.
 
+mod cohorts;
 mod partners;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -633,6 +634,7 @@ async fn every_number_of_every_report_is_what_the_raw_rows_come_to() {
         breakdowns(&stack, owned, &cut, &figures).await;
         partners::as_the_advertiser_reads_them(&stack, owned, &cut, &figures).await;
         origins(&stack, owned, &cut).await;
+        cohorts::as_the_advertiser_reads_them(&stack, owned).await;
         stack
             .eventually("the summary is that of the rows", async || {
                 let today = stack.clock.now().date_naive();

@@ -154,3 +154,32 @@ pub(super) const ORIGINS: &str =
                 FROM (SELECT program_id, day, clicks FROM program_days WHERE true {days} UNION ALL
                       SELECT program_id, day, clicks FROM rollup_deltas WHERE true {days}) k GROUP BY 1, 2) d USING (program_id, day)
      WHERE o.clicks > coalesce(d.clicks, 0)";
+
+/// By customer, whose sales an index finds.
+pub(super) const CUSTOMER_MONTHS: &str =
+    "SELECT format('customer %s in %s %s: %s, their sales add up to %s (sales, revenue, refunded, commission, taken from commissions)',
+                   c.id, m.month, m.currency, coalesce(m.kept, '{}'), coalesce(m.due, '{}'))
+     FROM {rows} c
+     CROSS JOIN LATERAL (
+       SELECT month, currency, k.sums AS kept, r.sums AS due
+       FROM (SELECT month, currency, ARRAY[sum(sales), sum(revenue_cents), sum(refunded_cents), sum(commission_cents),
+                    sum(deducted_cents)] AS sums
+             FROM (SELECT month, currency, sales, revenue_cents, refunded_cents, commission_cents, deducted_cents
+                   FROM customer_months WHERE program_id = c.program_id AND customer_id = c.id
+                   UNION ALL
+                   SELECT month, currency, sales, revenue_cents, refunded_cents, commission_cents, deducted_cents
+                   FROM customer_month_deltas WHERE program_id = c.program_id AND customer_id = c.id) both_kinds GROUP BY 1, 2) k
+       FULL JOIN (SELECT month, currency, ARRAY[sum(sales), sum(revenue_cents), sum(refunded_cents), sum(commission_cents),
+                         sum(deducted_cents)] AS sums
+                  FROM recomputed_customer_months WHERE program_id = c.program_id AND customer_id = c.id GROUP BY 1, 2) r
+       USING (month, currency)) m
+     WHERE coalesce(m.kept, array_fill(0::numeric, ARRAY[5])) <> coalesce(m.due, array_fill(0::numeric, ARRAY[5]))";
+
+pub(super) const COHORTS: &str =
+    "SELECT format('program %s, customers of %s in %s %s: %s, their months add up to %s (customers, sales, revenue, refunded, commission, taken)',
+                   program_id, cohort, month, currency, coalesce(k.sums, '{}'), coalesce(r.sums, '{}'))
+     FROM (SELECT program_id, cohort, month, currency, ARRAY[customers, sales, revenue_cents, refunded_cents, commission_cents,
+                  deducted_cents]::numeric[] AS sums FROM program_cohorts) k
+     FULL JOIN (SELECT program_id, cohort, month, currency, ARRAY[customers, sales, revenue_cents, refunded_cents, commission_cents,
+                       deducted_cents]::numeric[] AS sums FROM recomputed_cohorts) r USING (program_id, cohort, month, currency)
+     WHERE coalesce(k.sums, array_fill(0::numeric, ARRAY[6])) <> coalesce(r.sums, array_fill(0::numeric, ARRAY[6]))";

@@ -83,6 +83,24 @@ pub(super) const EVENTS: &[Invariant] = &[
         ],
     },
     Invariant {
+        name: "a customer's months are what their sales add up to",
+        checks: &[
+            of(
+                Customers,
+                days::CUSTOMER_MONTHS,
+            ),
+        ],
+    },
+    Invariant {
+        name: "a program's cohorts are what its customers' months add up to",
+        checks: &[
+            of(
+                Whole,
+                days::COHORTS,
+            ),
+        ],
+    },
+    Invariant {
         name: "a customer's status agrees with its dates and events",
         checks: &[
             of(
