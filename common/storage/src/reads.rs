@@ -14,5 +14,5 @@ pub mod program_events;
 pub mod program_health;
 pub mod program_overview;
 pub mod refund_rollups;
-pub mod rollups;
 pub mod review_queue;
+pub mod rollups;

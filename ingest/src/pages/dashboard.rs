@@ -39,9 +39,8 @@ const PAGES: [(&str, &str); 18] = [
     // The path in links of an earlier version; the last of them expires a week after the upgrade.
     ("/invitations/{token}", DOORWAY),
 ];
-/// Only the page's own scripts, styles and requests; nothing inline, and no frame around it.
-const POLICY: &str =
-    "default-src 'self'; base-uri 'none'; form-action 'self'; object-src 'none'; frame-ancestors 'none'";
+/// Only the page's own scripts, styles and requests; nothing inline, and no frame around it. Programs' logos are on their advertisers' servers.
+const POLICY: &str = "default-src 'self'; img-src 'self' https:; base-uri 'none'; form-action 'self'; object-src 'none'; frame-ancestors 'none'";
 /// No referrer: an invitation's address contains its token.
 const HEADERS: [(HeaderName, &str); 5] = [
     (header::CONTENT_SECURITY_POLICY, POLICY),

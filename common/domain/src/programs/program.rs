@@ -33,8 +33,10 @@ pub struct ProgramSettings {
     /// Crawlers and link previews move neither counters nor attribution. Off unless asked for: by the contract every
     /// recorded click counts.
     pub exclude_bots: bool,
-    /// In e-mails to partners.
+    /// In e-mails to partners and on their pages.
     pub logo_url: Option<LogoUrl>,
+    /// On the partners' pages.
+    pub color: Option<Color>,
     /// Where answers to e-mails to partners go.
     pub reply_to: Option<EmailAddress>,
 }
@@ -57,6 +59,7 @@ impl ProgramSettings {
             self_referrals: SelfReferrals::Flag,
             exclude_bots: false,
             logo_url: None,
+            color: None,
             reply_to: None,
         }
     }
@@ -189,6 +192,31 @@ impl LogoUrl {
     }
 }
 
+/// A colour as `#rrggbb`, in lower case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Color(u32);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be a colour such as #0f6259")]
+pub struct ColorError;
+
+impl Color {
+    pub fn parse(text: &str) -> Result<Self, ColorError> {
+        let digits = text.strip_prefix('#').ok_or(ColorError)?;
+        if digits.len() == 6 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            u32::from_str_radix(digits, 16).map(Self).map_err(|_| ColorError)
+        } else {
+            Err(ColorError)
+        }
+    }
+}
+
+impl fmt::Display for Color {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "#{:06x}", self.0)
+    }
+}
+
 /// Days a browser keeps the click's cookie: 1..=365, 90 unless the program says otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CookieWindow {
@@ -246,6 +274,18 @@ mod tests {
             &long,
         ] {
             assert_eq!(LogoUrl::parse(bad), Err(LogoUrlError), "{bad}");
+        }
+    }
+
+    #[test]
+    fn colours_are_six_digits_after_a_hash() {
+        for (given, shown) in [("#0F6259", "#0f6259"), ("#000000", "#000000")] {
+            assert_eq!(Color::parse(given).unwrap().to_string(), shown);
+        }
+        for bad in [
+            "", "0f6259", "#fff", "#0f62590", "#0f625g", "#+f6259", "red", "#éé12",
+        ] {
+            assert_eq!(Color::parse(bad), Err(ColorError), "{bad}");
         }
     }
 

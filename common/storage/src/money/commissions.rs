@@ -238,8 +238,6 @@ pub async fn approve(connection: &mut PgConnection, ids: &[i64], now: DateTime<U
     expect_rows("commissions", ids.len(), updated.rows_affected())
 }
 
-/// Approves pending commissions whose hold period is over at `now` and that need no approval by hand; returns how many. Bounded, and skips what
-/// a refund is working on: the next round finds it.
 /// Holds commissions that are locked for longer: until a moment, or until their hold period ends, if that is later.
 pub async fn hold(connection: &mut PgConnection, ids: &[i64], until: DateTime<Utc>) -> StorageResult<()> {
     let updated = sqlx::query!(
@@ -252,6 +250,8 @@ pub async fn hold(connection: &mut PgConnection, ids: &[i64], until: DateTime<Ut
     expect_rows("commissions", ids.len(), updated.rows_affected())
 }
 
+/// Approves pending commissions whose hold period is over at `now` and that need no approval by hand; returns how many. Bounded, and skips what
+/// a refund is working on: the next round finds it.
 pub async fn approve_held(
     pool: &PgPool,
     now: DateTime<Utc>,

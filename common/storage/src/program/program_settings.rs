@@ -13,7 +13,7 @@ use domain::key_rotation::KeyRotation;
 use domain::lead::LeadAuth;
 use domain::money::Currency;
 use domain::name::Name;
-use domain::program::{CookieWindow, Domain, LogoUrl, ProgramSettings, ProgramStatus, Slug};
+use domain::program::{Color, CookieWindow, Domain, LogoUrl, ProgramSettings, ProgramStatus, Slug};
 use domain::text::Text;
 use domain::token::ProgramToken;
 
@@ -48,9 +48,9 @@ pub async fn create(connection: &mut PgConnection, new: &NewProgram<'_>) -> Stor
     let id = sqlx::query_scalar!(
         "INSERT INTO programs (workspace_id, name, slug, description, domain, currency, attribution_model,
              attribution_window_days, cookie_window_days, lead_auth, hold_days, exclude_bots, status, published_at,
-             api_token_hash, api_token_masked, created_at, needs_approval, self_referrals, logo_url, reply_to_email)
+             api_token_hash, api_token_masked, created_at, needs_approval, self_referrals, logo_url, reply_to_email, color)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, CASE WHEN $13 = 'live' THEN $16::timestamptz END,
-             $14, $15, $16, $17, $18, $19, $20)
+             $14, $15, $16, $17, $18, $19, $20, $21)
          ON CONFLICT (slug) DO NOTHING
          RETURNING id",
         new.workspace_id.get(),
@@ -73,6 +73,7 @@ pub async fn create(connection: &mut PgConnection, new: &NewProgram<'_>) -> Stor
         settings.self_referrals.as_str(),
         settings.logo_url.as_ref().map(LogoUrl::as_str),
         settings.reply_to.as_ref().map(EmailAddress::as_str),
+        settings.color.map(|color| color.to_string()),
     )
     .fetch_optional(connection)
     .await?;
@@ -85,7 +86,7 @@ pub async fn find(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<V
         ProgramRow,
         "SELECT id, workspace_id, name, slug, description, domain, currency, attribution_model,
                 attribution_window_days, cookie_window_days, lead_auth, hold_days, needs_approval, self_referrals, exclude_bots, logo_url,
-                reply_to_email, status, api_token_masked, key_rotation_marked_at, key_rotation_rotate_by, published_at, created_at, updated_at
+                reply_to_email, color, status, api_token_masked, key_rotation_marked_at, key_rotation_rotate_by, published_at, created_at, updated_at
          FROM programs WHERE id = ANY($1) ORDER BY id",
         ids,
     )
@@ -132,6 +133,7 @@ pub async fn update(
         "UPDATE programs SET name = $2, slug = $3, description = $4, domain = $5, currency = $6,
              attribution_model = $7, attribution_window_days = $8, cookie_window_days = $9, lead_auth = $10,
              hold_days = $11, exclude_bots = $12, needs_approval = $13, self_referrals = $14, logo_url = $15, reply_to_email = $16,
+             color = $17,
              -- Ownership was shown for the domain that was.
              dns_verified = dns_verified AND domain IS NOT DISTINCT FROM $5
          WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM programs o WHERE o.slug = $3 AND o.id <> $1)",
@@ -151,6 +153,7 @@ pub async fn update(
         settings.self_referrals.as_str(),
         settings.logo_url.as_ref().map(LogoUrl::as_str),
         settings.reply_to.as_ref().map(EmailAddress::as_str),
+        settings.color.map(|color| color.to_string()),
     )
     .execute(connection)
     .await;
@@ -263,6 +266,7 @@ struct ProgramRow {
     exclude_bots: bool,
     logo_url: Option<String>,
     reply_to_email: Option<String>,
+    color: Option<String>,
     status: String,
     api_token_masked: String,
     key_rotation_marked_at: Option<DateTime<Utc>>,
@@ -310,6 +314,10 @@ impl TryFrom<ProgramRow> for StoredProgram {
             logo_url: row
                 .logo_url
                 .map(|url| LogoUrl::parse(&url).map_err(|_| corrupt("logo_url")))
+                .transpose()?,
+            color: row
+                .color
+                .map(|color| Color::parse(&color).map_err(|_| corrupt("color")))
                 .transpose()?,
             reply_to: row
                 .reply_to_email

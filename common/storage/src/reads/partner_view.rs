@@ -20,6 +20,8 @@ pub struct PartnerMembership {
     pub program_name: String,
     /// The shop's website.
     pub domain: Option<String>,
+    pub logo_url: Option<String>,
+    pub color: Option<String>,
     pub status: String,
     pub cookie_window_days: i16,
     pub created_at: DateTime<Utc>,
@@ -35,8 +37,8 @@ pub async fn memberships(
         connection,
         window,
         PartnerMembership,
-        "SELECT m.id AS partner_program_id, g.id AS program_id, g.name AS program_name, g.domain, m.status,
-                g.cookie_window_days, m.created_at
+        "SELECT m.id AS partner_program_id, g.id AS program_id, g.name AS program_name, g.domain, g.logo_url, g.color,
+                m.status, g.cookie_window_days, m.created_at
          FROM partners p JOIN partner_programs m ON m.partner_id = p.id JOIN programs g ON g.id = m.program_id
          WHERE p.user_id = $1 AND m.id <= $2 ORDER BY m.id DESC OFFSET $3 LIMIT $4",
         r#"SELECT count(*) AS "count!", max(m.id) AS up_to FROM partners p JOIN partner_programs m ON m.partner_id = p.id

@@ -16,6 +16,10 @@ pub struct PartnerProgramView {
     name: String,
     /// The shop's website: a link is a page of it with `?aff=` and the code. Null where the advertiser has not named it.
     domain: Option<String>,
+    /// `https:` address of the program's picture, on its advertiser's server.
+    logo_url: Option<String>,
+    /// The program's, as `#rrggbb`.
+    color: Option<String>,
     /// Of the membership: `pending`, `approved` or `suspended`.
     status: String,
     /// For how many days a browser keeps the click.
@@ -104,6 +108,8 @@ pub async fn list(State(app): State<App>, partner: PartnerUser, page: Page) -> L
         program_id: row.program_id,
         name: row.program_name,
         domain: row.domain,
+        logo_url: row.logo_url,
+        color: row.color,
         status: row.status,
         cookie_window_days: row.cookie_window_days,
         created_at: row.created_at,
@@ -132,6 +138,8 @@ pub fn examples() -> Examples {
         program_id: 1,
         name: "Shop affiliates".to_owned(),
         domain: Some("shop.example".to_owned()),
+        logo_url: Some("https://shop.example/logo.png".to_owned()),
+        color: Some("#0f6259".to_owned()),
         status: "approved".to_owned(),
         cookie_window_days: 90,
         commission_terms: vec![TermsView {

@@ -226,6 +226,25 @@ async fn a_link_is_whole_with_the_website_of_its_program() {
 }
 
 #[tokio::test]
+async fn a_partner_sees_how_a_program_looks() {
+    let scene = Scene::set().await;
+    let Scene { stack, shop, .. } = &scene;
+    rows::set(
+        stack,
+        shop,
+        "logo_url = 'https://shop.example/logo.png', color = '#0f6259'",
+    )
+    .await;
+    let list = scene.list(&scene.ada, "programs").await;
+    let looks = |row: &Value| (row["logo_url"].clone(), row["color"].clone());
+    assert_eq!(looks(&list[0]), (Value::Null, Value::Null));
+    assert_eq!(
+        looks(&list[1]),
+        (json!("https://shop.example/logo.png"), json!("#0f6259"))
+    );
+}
+
+#[tokio::test]
 async fn a_link_that_the_advertiser_turned_off_stays_off_for_its_partner() {
     let scene = Scene::set().await;
     let Scene { stack, shop, .. } = &scene;

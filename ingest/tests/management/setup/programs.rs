@@ -112,13 +112,17 @@ async fn settings_are_checked_one_by_one_and_what_is_not_named_stays() {
             "domain must be a host name such as shop.example",
         ),
         (json!({ "exclude_bots": "yes" }), "exclude_bots must be a boolean"),
+        (
+            json!({ "color": "teal" }),
+            "color must be a colour such as #0f6259",
+        ),
     ] {
         put(body).await.refused(400, message);
     }
     let changed = put(json!({
         "slug": "acme", "cookie_window_days": 365, "lead_auth": "server_required", "domain": "https://Shop.example/",
         "description": "Twenty percent.", "exclude_bots": true, "hold_days": 0, "attribution_model": "linear",
-        "needs_approval": "flagged",
+        "needs_approval": "flagged", "color": "#0F6259",
     }))
     .await;
     assert_eq!(changed.status, StatusCode::OK, "{:?}", changed.body);
@@ -134,6 +138,7 @@ async fn settings_are_checked_one_by_one_and_what_is_not_named_stays() {
         ("exclude_bots", json!(true)),
         ("hold_days", json!(0)),
         ("needs_approval", json!("flagged")),
+        ("color", json!("#0f6259")),
         ("attribution_model", json!("linear")),
     ] {
         assert_eq!(data[name], value, "{name}");

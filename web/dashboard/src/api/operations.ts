@@ -4,7 +4,7 @@ export type AcceptRequest = { 'token': string; 'name'?: string | null; 'password
 export type ActorView = { 'type': string; 'id'?: number | null; 'name': string };
 export type AdditionalFields = { 'test_mode'?: boolean | null; 'program_id'?: unknown; 'event_name'?: unknown };
 export type AdjustRequest = { 'amount_cents'?: number; 'reason'?: string };
-export type ApproveRequest = { 'commission_ids': Array<number> };
+export type ApproveRequest = { 'commission_ids': Array<number>; 'expected_payable_cents'?: Record<string, number> | null };
 export type Approved = { 'approved': Array<number> };
 export type AuditEntryView = { 'id': number; 'actor': ActorView; 'action': string; 'subject_id'?: number | null; 'program_id'?: number | null; 'details': Record<string, unknown>; 'address'?: string | null; 'request_id'?: string | null; 'createdAt': string };
 export type BalanceView = { 'currency': string; 'balance_cents': number };
@@ -19,6 +19,9 @@ export type ClickDetails = { 'session_id': string | null; 'page_url': string | n
 export type ClickRecorded = { 'id': string; 'type': "click.recorded"; 'timestamp': string; 'data': ClickRecordedData };
 export type ClickRecordedData = { 'program_id': number; 'click_id': string; 'partner_id'?: number | null; 'referral_link_code'?: string | null; 'session_id'?: string | null; 'page_url'?: string | null; 'referrer_url'?: string | null; 'geo_country'?: string | null; 'geo_region'?: string | null; 'geo_city'?: string | null; 'device_type'?: string | null; 'device_os'?: string | null; 'browser_name'?: string | null; 'is_bot': boolean; 'counted': boolean };
 export type ClickRequest = { 'affiliate_url': string; 'page_url'?: string | null; 'page_title'?: string | null; 'referrer_url'?: string | null; 'session_id'?: string | null; 'user_agent'?: string | null; 'screen_resolution'?: string | null; 'viewport_size'?: string | null; 'language'?: string | null; 'timezone'?: string | null; 'existing_click_id'?: string | null; 'additional_data'?: AdditionalFields | null };
+export type Cohort = { 'month': string; 'customers': number; 'total': Earnings; 'months': Array<CohortMonth> };
+export type CohortMonth = (Earnings) & ({ 'customers': number; 'sales': number });
+export type CohortsView = { 'currency': string; 'currencies': Array<string>; 'cohorts': Array<Cohort> };
 export type CommissionChanged = (CommissionEvent) & ({ 'changed_by_cents': number; 'reason': string });
 export type CommissionEvent = { 'program_id': number; 'commission_id': number; 'sale_id'?: number | null; 'transaction_id'?: string | null; 'customer_key'?: string | null; 'click_id'?: string | null; 'partner_id': number; 'partner_program_id': number; 'referral_link_code'?: string | null; 'amount_cents': number; 'deducted_cents': number; 'currency': string; 'status': string; 'hold_until': string };
 export type CommissionPaid = (CommissionEvent) & ({ 'payout_id': number; 'paid_cents': number; 'withheld_cents': number });
@@ -47,6 +50,7 @@ export type CustomerTimeline = { 'id': number; 'click_id': string; 'customer_key
 export type Data_Approved = { 'data': { 'approved': Array<number> } };
 export type Data_ChallengeView = { 'data': { 'handle': string; 'options': Record<string, unknown> } };
 export type Data_ChangedCommission = { 'data': { 'id': number; 'amount_cents': number; 'payable_cents': number; 'currency': string; 'status': string } };
+export type Data_CohortsView = { 'data': { 'currency': string; 'currencies': Array<string>; 'cohorts': Array<Cohort> } };
 export type Data_ConfirmedLogin = { 'data': { 'workspace_id': number; 'workspace_name': string } };
 export type Data_ConnectionView = { 'data': { 'account_id': string; 'webhook_endpoint_id': string | null; 'status': string; 'confirmed': boolean; 'charges_enabled': boolean; 'payouts_enabled': boolean; 'webhook_secret_set': boolean; 'webhook_secret_last4': string | null; 'previous_secret_valid_until': string | null; 'connected_at': string | null } };
 export type Data_CreatedEndpoint = { 'data': (EndpointView) & ({ 'secret': string }) };
@@ -59,6 +63,7 @@ export type Data_CustomerExport = { 'data': { 'customers': Array<Record<string, 
 export type Data_CustomerTimeline = { 'data': { 'id': number; 'click_id': string; 'customer_key'?: string | null; 'status': string; 'first_click_at': string; 'signup_date'?: string | null; 'first_purchase_date'?: string | null; 'erased_at'?: string | null; 'shows_earnings': boolean; 'has_older_events': boolean; 'timeline': Array<TimelineEntry> } };
 export type Data_DeliveryView = { 'data': { 'id': number; 'event_id': string; 'type': string; 'state': string; 'is_replay': boolean; 'is_test': boolean; 'attempts': number; 'status': number | null; 'failure': string | null; 'answer': string | null; 'duration_ms': number | null; 'attempted_at': string | null; 'next_attempt_at': string | null; 'finished_at': string | null; 'created_at': string } };
 export type Data_EndpointView = { 'data': { 'id': number; 'url': string; 'description': string; 'event_types': Array<string>; 'enabled': boolean; 'disabled_reason': string | null; 'disabled_at': string | null; 'failing_since': string | null; 'last_failure_at': string | null; 'last_success_at': string | null; 'previous_secret_valid_until': string | null; 'created_at': string } };
+export type Data_Held = { 'data': { 'held': Array<number>; 'hold_until': string } };
 export type Data_InvitationInspected = { 'data': { 'kind': string; 'name': string; 'email': string; 'expires_at': string } };
 export type Data_InvitationLink = { 'data': { 'invitation_url'?: string | null; 'expires_at': string; 'emailed': boolean } };
 export type Data_InvitationView = { 'data': { 'id': number; 'workspace_id': number; 'email': string; 'role': string; 'permissions': Record<string, Array<string>>; 'status': string; 'expires_at': string; 'createdAt': string } };
@@ -117,8 +122,11 @@ export type EventPageMeta = { 'next'?: string | null; 'since'?: string | null };
 export type FiguresView = { 'clicks_all_time': number; 'clicks_last_30_days': number; 'leads_last_30_days': number; 'sales_last_30_days': number; 'active_partners': number; 'unread_notifications': number; 'money': Array<MoneyView> };
 export type FirstCode = { 'code': string };
 export type FirstLink = { 'short_code'?: string | null };
+export type FlaggedView = { 'id': number; 'sale_id'?: number | null; 'transaction_id'?: string | null; 'sale_amount_cents'?: number | null; 'sale_currency'?: string | null; 'customer'?: NamedCustomer | null; 'partner_program_id': number; 'partner': NamedPartner; 'amount_cents': number; 'payable_cents': number; 'currency': string; 'status': string; 'approves_itself': boolean; 'hold_until': string; 'createdAt': string; 'signals': Array<string> };
 export type GateReport = { 'status': string; 'next_action'?: string };
 export type Gates = { 'profile': GateReport; 'economics': GateReport; 'payout': GateReport; 'tracking': GateReport; 'live': GateReport };
+export type Held = { 'held': Array<number>; 'hold_until': string };
+export type HoldRequest = { 'commission_ids': Array<number>; 'days'?: number; 'expected_payable_cents'?: Record<string, number> | null; 'reason'?: string | null };
 export type InitAnswer = { 'program_id': string; 'api_key': string; 'program_slug': string; 'domain': string | null };
 export type InitRequest = { 'name': string; 'domain'?: string | null; 'commission_type': string; 'commission_rate'?: number | string; 'cookie_duration'?: number | null; 'duration_months'?: number | null; 'advertiser_id'?: number | string | null };
 export type InspectLoginRequest = { 'user_code': string };
@@ -152,6 +160,7 @@ export type Listed_AuditEntryView = { 'data': Array<{ 'id': number; 'actor': Act
 export type Listed_BreakdownRow = { 'data': Array<(Earnings) & ({ 'id'?: number | null; 'name'?: string | null; 'clicks': number; 'leads': number; 'conversions': number; 'sales': number })>; 'meta': ListMeta };
 export type Listed_CommissionView = { 'data': Array<{ 'id': number; 'sale_id'?: number | null; 'transaction_id'?: string | null; 'sale_amount_cents'?: number | null; 'commissionable_cents'?: number | null; 'sale_currency'?: string | null; 'note'?: string | null; 'partner_program_id': number; 'partner': NamedPartner; 'amount_cents': number; 'adjusted_cents': number; 'deducted_cents': number; 'payable_cents': number; 'currency': string; 'status': string; 'refund_reason'?: string | null; 'rejection_reason'?: string | null; 'hold_until': string; 'approved_at'?: string | null; 'paid_at'?: string | null; 'payout_id'?: number | null; 'signals': Array<string>; 'createdAt': string }>; 'meta': ListMeta };
 export type Listed_Event = { 'data': Array<(EventDetails) & ({ 'id': number; 'event_type': string; 'timestamp': string; 'click_id': string | null; 'createdAt': string })>; 'meta': ListMeta };
+export type Listed_FlaggedView = { 'data': Array<{ 'id': number; 'sale_id'?: number | null; 'transaction_id'?: string | null; 'sale_amount_cents'?: number | null; 'sale_currency'?: string | null; 'customer'?: NamedCustomer | null; 'partner_program_id': number; 'partner': NamedPartner; 'amount_cents': number; 'payable_cents': number; 'currency': string; 'status': string; 'approves_itself': boolean; 'hold_until': string; 'createdAt': string; 'signals': Array<string> }>; 'meta': ListMeta };
 export type Listed_InvitationView = { 'data': Array<{ 'id': number; 'workspace_id': number; 'email': string; 'role': string; 'permissions': Record<string, Array<string>>; 'status': string; 'expires_at': string; 'createdAt': string }>; 'meta': ListMeta };
 export type Listed_KeyView = { 'data': Array<{ 'id': number; 'workspace_id': number; 'name': string; 'prefix': string; 'key_masked': string; 'scopes': Array<string>; 'program_scope'?: Array<string> | null; 'status': string; 'expires_at'?: string | null; 'createdAt': string; 'created_by': Creator; 'last_used_at'?: string | null }>; 'meta': ListMeta };
 export type Listed_LinkView = { 'data': Array<{ 'id': number; 'partner_program_id'?: number | null; 'partner_name'?: string | null; 'short_code': string; 'status': string; 'clicks': number; 'last_clicked'?: string | null; 'createdAt': string; 'updatedAt': string }>; 'meta': ListMeta };
@@ -163,7 +172,7 @@ export type Listed_PartnerClickView = { 'data': Array<{ 'id': number; 'click_tim
 export type Listed_PartnerCommissionView = { 'data': Array<{ 'id': number; 'program_id': number; 'program_name': string; 'amount_cents': number; 'adjusted_cents': number; 'deducted_cents': number; 'payable_cents': number; 'currency': string; 'status': string; 'note'?: string | null; 'hold_until': string; 'approved_at'?: string | null; 'paid_at'?: string | null; 'createdAt': string }>; 'meta': ListMeta };
 export type Listed_PartnerLinkView = { 'data': Array<{ 'id': number; 'program_id': number; 'program_name': string; 'domain'?: string | null; 'cookie_window_days': number; 'short_code': string; 'status': string; 'clicks': number; 'last_clicked'?: string | null; 'createdAt': string; 'updatedAt': string }>; 'meta': ListMeta };
 export type Listed_PartnerPayoutView = { 'data': Array<{ 'id': number; 'program_id': number; 'program_name': string; 'currency': string; 'commission_count': number; 'requested_cents': number; 'shortfall_cents': number; 'amount_cents': number; 'createdAt': string }>; 'meta': ListMeta };
-export type Listed_PartnerProgramView = { 'data': Array<{ 'partner_program_id': number; 'program_id': number; 'name': string; 'domain'?: string | null; 'status': string; 'cookie_window_days': number; 'commission_terms': Array<TermsView>; 'balances': Array<CurrencyBalanceView>; 'createdAt': string }>; 'meta': ListMeta };
+export type Listed_PartnerProgramView = { 'data': Array<{ 'partner_program_id': number; 'program_id': number; 'name': string; 'domain'?: string | null; 'logo_url'?: string | null; 'color'?: string | null; 'status': string; 'cookie_window_days': number; 'commission_terms': Array<TermsView>; 'balances': Array<CurrencyBalanceView>; 'createdAt': string }>; 'meta': ListMeta };
 export type Listed_PartnerView = { 'data': Array<{ 'id': number; 'partner_id'?: number | null; 'name'?: string | null; 'email'?: string | null; 'has_account': boolean; 'status': string; 'clicks': number; 'last_clicked'?: string | null; 'balances': Array<BalanceView>; 'createdAt': string; 'updatedAt': string }>; 'meta': ListMeta };
 export type Listed_PolicyView = { 'data': Array<{ 'id': number; 'product_id'?: string | null; 'commission_type': string; 'default_duration_months'?: number | null; 'rate_bps'?: number | null; 'fixed_cents'?: number | null; 'currency'?: string | null; 'effective_from': string; 'in_force': boolean; 'createdAt': string }>; 'meta': ListMeta };
 export type Listed_ProgramView = { 'data': Array<(SettingsView) & (PaysView) & ({ 'id': number; 'workspace_id': number; 'status': string; 'api_token_masked': string; 'key_rotate_by'?: string | null; 'publishedAt'?: string | null; 'createdAt': string; 'updatedAt': string })>; 'meta': ListMeta };
@@ -177,6 +186,7 @@ export type MemberChanges = { 'role'?: string | null; 'permissions'?: Record<str
 export type MemberView = { 'id': number; 'user_id': number; 'name': string; 'email': string; 'role': string; 'verified': boolean; 'second_factor': boolean; 'permissions': Record<string, Array<string>>; 'createdAt': string };
 export type Metrics = { 'totalClicks': number; 'totalLeads': number; 'totalConversions': number; 'totalRevenue': number; 'conversionRate': number; 'averageOrderValue': number; 'totalPartners': number; 'totalSales': number; 'totalPartnersCommission': number; 'clicksTrend': Trend; 'leadsTrend': Trend; 'conversionsTrend': Trend; 'revenueTrend': Trend; 'partnersTrend': Trend; 'salesTrend': Trend; 'commissionTrend': Trend };
 export type MoneyView = { 'currency': string; 'revenue_last_30_days_cents': number; 'refunded_last_30_days_cents': number; 'net_revenue_last_30_days_cents': number; 'commissions_pending_cents': number; 'commissions_approved_cents': number; 'commissions_paid_cents': number };
+export type NamedCustomer = { 'id': number; 'customer_key'?: string | null };
 export type NamedPartner = { 'id': number; 'name'?: string | null };
 export type NewCommissionRequest = { 'partner_program_id'?: number; 'amount_cents'?: number; 'currency'?: string; 'note'?: string; 'transaction_id'?: string | null };
 export type NewEndpointRequest = { 'url': string; 'description'?: string | null; 'event_types': Array<string> };
@@ -207,7 +217,7 @@ export type PartnerFigures = { 'clicks': number; 'leads': number; 'conversions':
 export type PartnerLinkView = { 'id': number; 'program_id': number; 'program_name': string; 'domain'?: string | null; 'cookie_window_days': number; 'short_code': string; 'status': string; 'clicks': number; 'last_clicked'?: string | null; 'createdAt': string; 'updatedAt': string };
 export type PartnerPayoutDetail = (PartnerPayoutView) & ({ 'commissions': Array<ReceivedCommission> });
 export type PartnerPayoutView = { 'id': number; 'program_id': number; 'program_name': string; 'currency': string; 'commission_count': number; 'requested_cents': number; 'shortfall_cents': number; 'amount_cents': number; 'createdAt': string };
-export type PartnerProgramView = { 'partner_program_id': number; 'program_id': number; 'name': string; 'domain'?: string | null; 'status': string; 'cookie_window_days': number; 'commission_terms': Array<TermsView>; 'balances': Array<CurrencyBalanceView>; 'createdAt': string };
+export type PartnerProgramView = { 'partner_program_id': number; 'program_id': number; 'name': string; 'domain'?: string | null; 'logo_url'?: string | null; 'color'?: string | null; 'status': string; 'cookie_window_days': number; 'commission_terms': Array<TermsView>; 'balances': Array<CurrencyBalanceView>; 'createdAt': string };
 export type PartnerReport = { 'range': RangeView; 'days': Array<PartnerDay>; 'total': PartnerFigures };
 export type PartnerShareView = { 'partner_program_id': number; 'partner': NamedPartner; 'commission_count': number; 'requested_cents': number; 'shortfall_cents': number; 'amount_cents': number };
 export type PartnerView = { 'id': number; 'partner_id'?: number | null; 'name'?: string | null; 'email'?: string | null; 'has_account': boolean; 'status': string; 'clicks': number; 'last_clicked'?: string | null; 'balances': Array<BalanceView>; 'createdAt': string; 'updatedAt': string };
@@ -234,7 +244,7 @@ export type PreviousReport = { 'range': RangeView; 'days': Array<DayFigures>; 't
 export type ProcessorCustomer = { 'processor_customer_id': string; 'customer_key'?: string | null; 'click_id'?: string | null; 'bound_at': string; 'contested_at'?: string | null };
 export type ProcessorCustomerNamed = { 'processor_customer_id': string; 'customer_key'?: string | number | null; 'click_id'?: string | null };
 export type ProcessorEventNeedsReview = { 'program_id': number; 'processor_event_id': string; 'kind': string; 'state': string; 'reason'?: string | null; 'received_at': string };
-export type ProgramChanges = { 'name'?: string | null; 'slug'?: string | null; 'description'?: string | null; 'domain'?: string | null; 'currency'?: string | null; 'attribution_model'?: string | null; 'attribution_window_days'?: number | null; 'cookie_window_days'?: number | null; 'lead_auth'?: string | null; 'hold_days'?: number | null; 'needs_approval'?: string | null; 'self_referrals'?: string | null; 'exclude_bots'?: boolean | null; 'logo_url'?: string | null; 'reply_to_email'?: string | null };
+export type ProgramChanges = { 'name'?: string | null; 'slug'?: string | null; 'description'?: string | null; 'domain'?: string | null; 'currency'?: string | null; 'attribution_model'?: string | null; 'attribution_window_days'?: number | null; 'cookie_window_days'?: number | null; 'lead_auth'?: string | null; 'hold_days'?: number | null; 'needs_approval'?: string | null; 'self_referrals'?: string | null; 'exclude_bots'?: boolean | null; 'logo_url'?: string | null; 'color'?: string | null; 'reply_to_email'?: string | null };
 export type ProgramEvent = (ProgramEventDetails) & ({ 'id': number; 'event_type': string; 'timestamp': string; 'is_test': boolean; 'customer_id'?: number | null; 'click_id'?: string | null; 'partner_program_id'?: number | null; 'partner'?: NamedPartner | null; 'referral_link_code'?: string | null; 'createdAt': string });
 export type ProgramEventDetails = ClickDetails | LeadDetails | SaleDetails | RefundDetails;
 export type ProgramEventPage = { 'data': Array<ProgramEvent>; 'meta': EventPageMeta };
@@ -256,7 +266,7 @@ export type RefundAnswer = { 'success': boolean; 'status': string; 'deductionAmo
 export type RefundDetails = { 'sale_id': number; 'transaction_id': string; 'amount_cents': number; 'currency': string; 'channel': string };
 export type RefundRequest = { 'transaction_id'?: string | null; 'refund_amount_cents'?: number | null; 'refund_id'?: string | null; 'refund_reason'?: string | null; 'additional_data'?: AdditionalFields | null };
 export type RegenerateRequest = { 'keep_previous_until'?: string | null };
-export type RejectRequest = { 'commission_ids': Array<number>; 'reason'?: string };
+export type RejectRequest = { 'commission_ids': Array<number>; 'expected_payable_cents'?: Record<string, number> | null; 'reason'?: string };
 export type ReplayAnswer = { 'replayed_count': number; 'cursor': string | null };
 export type ReplayRequest = { 'since': string; 'types'?: Array<string> | null; 'cursor'?: string | null };
 export type ReportFigures = (Earnings) & ({ 'clicks': number; 'leads': number; 'conversions': number; 'partners': number; 'sales': number });
@@ -281,7 +291,7 @@ export type SaleRequest = { 'transaction_id'?: string | null; 'amount_cents'?: n
 export type SecondFactorView = { 'enabled_at': string; 'recovery_codes_left': number };
 export type SecretShown = { 'uri': string; 'secret': string };
 export type SessionView = { 'id': number; 'kind': string; 'current': boolean; 'workspace_id'?: number | null; 'user_agent'?: string | null; 'address'?: string | null; 'country'?: string | null; 'created_at': string; 'last_used_at'?: string | null; 'ends_at': string };
-export type SettingsView = { 'name': string; 'slug': string; 'description'?: string | null; 'domain'?: string | null; 'currency': string; 'attribution_model': string; 'attribution_window_days': number; 'cookie_window_days': number; 'lead_auth'?: string | null; 'hold_days': number; 'needs_approval': string; 'self_referrals': string; 'exclude_bots': boolean; 'logo_url'?: string | null; 'reply_to_email'?: string | null };
+export type SettingsView = { 'name': string; 'slug': string; 'description'?: string | null; 'domain'?: string | null; 'currency': string; 'attribution_model': string; 'attribution_window_days': number; 'cookie_window_days': number; 'lead_auth'?: string | null; 'hold_days': number; 'needs_approval': string; 'self_referrals': string; 'exclude_bots': boolean; 'logo_url'?: string | null; 'color'?: string | null; 'reply_to_email'?: string | null };
 export type SignInOptions = { 'password_reset': boolean };
 export type SignInRequest = { 'identifier': string; 'password': string; 'code'?: string | null };
 export type SignedInAnswer = { 'jwt': string; 'user': UserView };
@@ -409,11 +419,13 @@ export interface Operations {
   'PUT /api/advertiser/members/{member_id}': { path: { 'member_id': number }; query: undefined; body: MemberChanges; answer: Data_MemberView };
   'DELETE /api/advertiser/members/{member_id}': { path: { 'member_id': number }; query: undefined; body: undefined; answer: undefined };
   'PUT /api/advertiser/workspaces/{workspace_id}': { path: { 'workspace_id': number }; query: undefined; body: WorkspaceChanges; answer: Data_WorkspaceView };
-  'GET /api/advertiser/audit-log': { path: undefined; query: { 'page'?: number; 'pageSize'?: number; 'upTo'?: number; 'workspace_id'?: number; 'program_id'?: number }; body: undefined; answer: Listed_AuditEntryView };
+  'GET /api/advertiser/audit-log': { path: undefined; query: { 'page'?: number; 'pageSize'?: number; 'upTo'?: number; 'workspace_id'?: number; 'program_id'?: number; 'actor'?: string; 'actor_id'?: number; 'action'?: string; 'from'?: string; 'to'?: string }; body: undefined; answer: Listed_AuditEntryView };
   'GET /api/advertiser/audit-log/export.csv': { path: undefined; query: { 'workspace_id'?: number }; body: undefined; answer: string };
   'GET /api/advertiser/affiliate-programs/{program_id}/commissions': { path: { 'program_id': number }; query: { 'status'?: string; 'partner_program_id'?: number; 'signal'?: string; 'page'?: number; 'pageSize'?: number; 'upTo'?: number }; body: undefined; answer: Listed_CommissionView };
   'POST /api/advertiser/affiliate-programs/{program_id}/commissions': { path: { 'program_id': number }; query: undefined; body: NewCommissionRequest; answer: Data_ChangedCommission };
   'GET /api/advertiser/affiliate-programs/{program_id}/commissions/totals': { path: { 'program_id': number }; query: undefined; body: undefined; answer: Data_Vec_CommissionTotals };
+  'GET /api/advertiser/affiliate-programs/{program_id}/commissions/review': { path: { 'program_id': number }; query: { 'partner_program_id'?: number; 'signal'?: string; 'page'?: number; 'pageSize'?: number; 'upTo'?: number }; body: undefined; answer: Listed_FlaggedView };
+  'POST /api/advertiser/affiliate-programs/{program_id}/commissions/hold': { path: { 'program_id': number }; query: undefined; body: HoldRequest; answer: Data_Held };
   'POST /api/advertiser/affiliate-programs/{program_id}/commissions/approve': { path: { 'program_id': number }; query: undefined; body: ApproveRequest; answer: Data_Approved };
   'POST /api/advertiser/affiliate-programs/{program_id}/commissions/reject': { path: { 'program_id': number }; query: undefined; body: RejectRequest; answer: Data_Vec_ChangedCommission };
   'POST /api/advertiser/affiliate-programs/{program_id}/commissions/{commission_id}/adjust': { path: { 'program_id': number; 'commission_id': number }; query: undefined; body: AdjustRequest; answer: Data_ChangedCommission };
@@ -442,6 +454,7 @@ export interface Operations {
   'GET /api/tracking/performance/{program_id}': { path: { 'program_id': number }; query: { 'period'?: string; 'dateFrom'?: string; 'dateTo'?: string }; body: undefined; answer: PerformanceAnswer };
   'GET /api/advertiser/affiliate-programs/{program_id}/report': { path: { 'program_id': number }; query: { 'partner_program_id'?: number; 'period'?: string; 'dateFrom'?: string; 'dateTo'?: string }; body: undefined; answer: Data_ReportView };
   'GET /api/advertiser/affiliate-programs/{program_id}/report/breakdown': { path: { 'program_id': number }; query: { 'by': string; 'sort'?: string; 'period'?: string; 'dateFrom'?: string; 'dateTo'?: string; 'page'?: number; 'pageSize'?: number; 'upTo'?: number }; body: undefined; answer: Listed_BreakdownRow };
+  'GET /api/advertiser/affiliate-programs/{program_id}/report/cohorts': { path: { 'program_id': number }; query: { 'months'?: number; 'currency'?: string }; body: undefined; answer: Data_CohortsView };
   'GET /api/advertiser/affiliate-programs/{program_id}/events': { path: { 'program_id': number }; query: { 'after'?: string; 'limit'?: number; 'type'?: string; 'from'?: string; 'to'?: string; 'partner'?: number; 'country'?: string; 'device'?: string; 'source'?: string; 'is_test'?: boolean; 'search'?: string }; body: undefined; answer: ProgramEventPage };
   'GET /api/advertiser/affiliate-programs/{program_id}/events/export': { path: { 'program_id': number }; query: { 'format'?: string; 'type'?: string; 'from'?: string; 'to'?: string; 'partner'?: number; 'country'?: string; 'device'?: string; 'source'?: string; 'is_test'?: boolean; 'search'?: string }; body: undefined; answer: string };
   'GET /api/advertiser/affiliate-programs/{program_id}/customers/{customer_id}': { path: { 'program_id': number; 'customer_id': number }; query: undefined; body: undefined; answer: Data_CustomerTimeline };

@@ -6,7 +6,7 @@ use domain::attribution::{AttributionModel, AttributionWindow};
 use domain::commission::{HoldPeriod, NeedsApproval, Policy, SelfReferrals};
 use domain::lead::LeadAuth;
 use domain::money::{BasisPoints, Currency};
-use domain::program::{CookieWindow, Domain, LogoUrl, ProgramSettings, ProgramStatus, Slug};
+use domain::program::{Color, CookieWindow, Domain, LogoUrl, ProgramSettings, ProgramStatus, Slug};
 use domain::text::Text;
 use domain::token::ProgramToken;
 use serde_json::Value;
@@ -64,10 +64,14 @@ pub struct ProgramChanges {
     #[serde(default, deserialize_with = "stated")]
     #[schema(value_type = Option<bool>)]
     exclude_bots: Option<Field<bool>>,
-    /// `https:` address of a picture in e-mails to partners. Whoever reads them fetches it from there.
+    /// `https:` address of a picture in e-mails to partners and on their pages. Whoever reads them fetches it from there.
     #[serde(default, deserialize_with = "stated")]
     #[schema(value_type = Option<String>, max_length = 500)]
     logo_url: Option<Field<String>>,
+    /// On the partners' pages, as `#rrggbb`.
+    #[serde(default, deserialize_with = "stated")]
+    #[schema(value_type = Option<String>)]
+    color: Option<Field<String>>,
     /// Where answers to e-mails to partners go.
     #[serde(default, deserialize_with = "stated")]
     #[schema(value_type = Option<String>, max_length = 254)]
@@ -149,6 +153,9 @@ impl ProgramChanges {
         if let Some(logo_url) = self.logo_url {
             settings.logo_url = logo_url.parsed("logo_url", LogoUrl::parse)?;
         }
+        if let Some(color) = self.color {
+            settings.color = color.parsed("color", Color::parse)?;
+        }
         if let Some(reply_to) = self.reply_to_email {
             settings.reply_to = reply_to.parsed("reply_to_email", EmailAddress::for_sending)?;
         }
@@ -195,8 +202,10 @@ pub struct SettingsView {
     /// `flag` or `refuse`.
     self_referrals: &'static str,
     exclude_bots: bool,
-    /// In e-mails to partners.
+    /// In e-mails to partners and on their pages.
     logo_url: Option<String>,
+    /// On the partners' pages, as `#rrggbb`.
+    color: Option<String>,
     /// Where answers to e-mails to partners go.
     reply_to_email: Option<String>,
 }
@@ -246,6 +255,7 @@ impl ProgramView {
                 self_referrals: SelfReferrals::Flag.as_str(),
                 exclude_bots: false,
                 logo_url: Some("https://shop.example/logo.png".to_owned()),
+                color: Some("#0f6259".to_owned()),
                 reply_to_email: None,
             },
             pays: PaysView {
@@ -297,6 +307,7 @@ impl SettingsView {
             self_referrals: settings.self_referrals.as_str(),
             exclude_bots: settings.exclude_bots,
             logo_url: settings.logo_url.as_ref().map(|url| url.as_str().to_owned()),
+            color: settings.color.map(|color| color.to_string()),
             reply_to_email: settings
                 .reply_to
                 .as_ref()
