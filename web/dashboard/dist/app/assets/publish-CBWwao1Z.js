@@ -1,1 +1,0 @@
-import{Nt as e,St as t,kt as n}from"./app-CKxgIJ2n.js";async function r(r){let i=await e(`POST /api/advertiser/affiliate-programs/{program_id}/publish`,{path:{program_id:r}});t.replace(i.data),n.say(`The program is live.`)}export{r as t};
