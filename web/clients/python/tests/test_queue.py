@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any, cast
+
+from referral_tracker import Queue, Queued, RefusedError, Tracker, TrackerError
+from referral_tracker.outcomes import LeadRecorded, Noun, Outcome
+
+PATIENCE = 10.0
+
+
+class Held:
+    """A tracker that answers when told to."""
+
+    def __init__(self) -> None:
+        self.order: list[tuple[str, object]] = []
+        self.most = 0
+        self._in_flight = 0
+        self._condition = threading.Condition()
+        self._answers: list[bool] = []
+
+    def track(self, noun: Noun, body: Mapping[str, object], patience: object) -> Outcome:
+        with self._condition:
+            self.order.append((noun, body.get("customer_key")))
+            self._in_flight += 1
+            self.most = max(self.most, self._in_flight)
+            self._condition.notify_all()
+            assert self._condition.wait_for(lambda: bool(self._answers), PATIENCE)
+            is_recorded = self._answers.pop()
+            self._in_flight -= 1
+        if not is_recorded:
+            raise RefusedError("no", 400, None, None)
+        return LeadRecorded(provisional=False)
+
+    def wait_for(self, sent: int) -> None:
+        with self._condition:
+            assert self._condition.wait_for(lambda: len(self.order) >= sent, PATIENCE)
+
+    def answer(self, count: int = 1, *, is_recorded: bool = True) -> None:
+        with self._condition:
+            self._answers += [is_recorded] * count
+            self._condition.notify_all()
+
+
+def queue(held: Held, **options: Any) -> Queue:
+    def fail(event: Queued, error: TrackerError) -> None:
+        raise AssertionError(f"{event}: {error}")
+
+    return Queue(cast(Tracker, held), options.pop("on_error", fail), **options)
+
+
+def test_events_of_one_customer_keep_their_order() -> None:
+    held = Held()
+    with queue(held) as events:
+        events.lead(click_id="cust_1_2", customer_key="a")
+        events.sale(transaction_id="1", amount_cents=1, customer_key="a")
+        events.refund(transaction_id="1")
+        events.lead(customer_key="b")
+        held.wait_for(2)
+        assert sorted(held.order, key=str) == [("lead", "a"), ("lead", "b")]
+        held.answer(4)
+    assert held.order[2:] == [("sale", "a"), ("refund", None)]
+    assert len(events) == 0
+
+
+def test_no_more_are_in_flight_than_may_be() -> None:
+    held = Held()
+    with queue(held, concurrency=3) as events:
+        for key in range(20):
+            events.lead(customer_key=key)
+        held.wait_for(3)
+        held.answer(20)
+    assert held.most == 3
+    assert len(held.order) == 20
+
+
+def test_a_full_queue_takes_nothing() -> None:
+    held = Held()
+    told: list[str] = []
+    events = queue(held, size=2, on_error=lambda event, error: told.append(str(error)))
+    assert [events.lead(customer_key=key) for key in ("a", "b", "c")] == [True, True, False]
+    assert told == ["the queue is full"]
+    held.answer(3)
+    assert events.flush(PATIENCE)
+    assert events.lead(customer_key="c")
+    events.close()
+    assert len(held.order) == 3
+
+
+def test_flush_waits_for_what_was_added_and_close_takes_nothing_more() -> None:
+    held = Held()
+    outcomes: list[str] = []
+    told: list[str] = []
+    events = queue(
+        held,
+        on_outcome=lambda event, outcome: outcomes.append(f"{event.noun} {outcome.kind}"),
+        on_error=lambda event, error: told.append(str(error)),
+    )
+    events.lead(customer_key="a")
+    assert not events.flush(0)
+    held.answer()
+    assert events.flush(PATIENCE)
+    assert outcomes == ["lead recorded"]
+    events.close()
+    assert not events.lead(customer_key="b")
+    assert told == ["the queue is closed"]
+
+
+def test_what_is_refused_is_told_and_the_next_one_is_sent() -> None:
+    held = Held()
+    told: list[tuple[str, str]] = []
+    events = queue(held, on_error=lambda event, error: told.append((event.noun, type(error).__name__)))
+    events.lead(customer_key="a")
+    events.sale(transaction_id="1", amount_cents=1, customer_key="a")
+    held.wait_for(1)
+    held.answer(is_recorded=False)
+    held.wait_for(2)
+    held.answer()
+    events.close()
+    assert told == [("lead", "RefusedError")]
+
+
+def test_a_queue_that_is_closed_in_a_hurry_hands_back_what_was_not_sent() -> None:
+    held = Held()
+    told: list[object] = []
+    events = queue(held, concurrency=1, on_error=lambda event, error: told.append((event.body["customer_key"], str(error))))
+    for key in ("a", "b", "b"):
+        events.lead(customer_key=key)
+    held.wait_for(1)
+    events.close(0)
+    assert told == [("b", "the queue is closed")] * 2
+    held.answer()
+    assert events.flush(PATIENCE)
+    assert held.order == [("lead", "a")]
+
+
+def test_a_listener_that_raises_does_not_stop_the_queue() -> None:
+    held = Held()
+
+    def broken(event: Queued, outcome: Outcome) -> None:
+        raise RuntimeError("of the listener")
+
+    with queue(held, on_outcome=broken, concurrency=1) as events:
+        held.answer(2)
+        events.lead(customer_key="a")
+        events.lead(customer_key="b")
+    assert len(held.order) == 2
