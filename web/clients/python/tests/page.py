@@ -18,8 +18,6 @@ def section(text: str, heading: str) -> str:
     return re.split(r"\n##+ ", after)[0].strip()
 
 
-def block(text: str) -> str:
-    """The first block of code."""
-    found = re.search(r"^```\w+\n(.*?)\n```$", text, re.DOTALL | re.MULTILINE)
-    assert found
-    return found[1]
+def blocks(text: str) -> list[str]:
+    """The blocks of code."""
+    return re.findall(r"^```\w+\n(.*?)\n```$", text, re.DOTALL | re.MULTILINE)

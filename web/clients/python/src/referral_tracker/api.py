@@ -22,22 +22,6 @@ class AdditionalFields(TypedDict):
     """
 
 
-class ClickAnswer1(TypedDict):
-    success: bool
-    click_id: str
-    """
-    What the visitor's browser keeps, and leads and sales quote.
-    """
-    partner_code: str
-    """
-    The short code of the link that was followed.
-    """
-    cookie_window_days: int
-    """
-    How long the browser keeps the click_id.
-    """
-
-
 class ClickRequest(TypedDict):
     affiliate_url: str
     """
@@ -201,15 +185,6 @@ class KeyRetiredBody(TypedDict):
     message: str
     hint: str
     docs_url: str
-
-
-class LeadAnswer1(TypedDict):
-    success: bool
-    provisional: NotRequired[bool]
-    """
-    Present and true when the program waits for its backend, or for a payment, to confirm the lead.
-    """
-    message: str
 
 
 class LeadCreated(TypedDict):
@@ -426,36 +401,6 @@ class RateLimitedBody(TypedDict):
     """
 
 
-class RefundAnswer1(TypedDict):
-    success: bool
-    status: str
-    """
-    `reversed` once the whole sale is refunded, `refunded` before.
-    """
-    deductionAmount: float
-    """
-    Dollars with two decimals.
-    """
-    commission_id: int
-
-
-class RefundAnswer2(TypedDict):
-    """
-    A repeat, or nothing of the sale was left to refund.
-    """
-
-    success: bool
-    status: str
-    reason: str
-    commission_id: int | None
-
-
-class RefundAnswer3(TypedDict):
-    success: bool
-    status: str
-    message: str
-
-
 class RefundRequest(TypedDict):
     transaction_id: NotRequired[str | None]
     """
@@ -498,6 +443,7 @@ class SaleAnswer1(TypedDict):
     All of them, where the program splits commissions.
     """
     message: str
+    warnings: NotRequired[list[RotationWarning]]
 
 
 class SaleAnswer2(TypedDict):
@@ -515,6 +461,7 @@ class SaleAnswer2(TypedDict):
     window_days: int
     sale_id: int | None
     commission_id: int | None
+    warnings: NotRequired[list[RotationWarning]]
 
 
 class SaleRecorded(TypedDict):
@@ -679,6 +626,23 @@ class TestAnswerData(TypedDict):
     test_mode: bool
 
 
+class ClickAnswer1(TypedDict):
+    success: bool
+    click_id: str
+    """
+    What the visitor's browser keeps, and leads and sales quote.
+    """
+    partner_code: str
+    """
+    The short code of the link that was followed.
+    """
+    cookie_window_days: int
+    """
+    How long the browser keeps the click_id.
+    """
+    warnings: NotRequired[list[RotationWarning]]
+
+
 class CommissionApprovedEvent(TypedDict):
     type: Literal['commission.approved']
     timestamp: str
@@ -735,6 +699,16 @@ class CommissionRejectedEvent(TypedDict):
 
 class KeyRetired(TypedDict):
     error: KeyRetiredBody
+
+
+class LeadAnswer1(TypedDict):
+    success: bool
+    provisional: NotRequired[bool]
+    """
+    Present and true when the program waits for its backend, or for a payment, to confirm the lead.
+    """
+    message: str
+    warnings: NotRequired[list[RotationWarning]]
 
 
 class LinkDisabled(TypedDict):
@@ -799,6 +773,39 @@ class RateLimited(TypedDict):
     error: RateLimitedBody
 
 
+class RefundAnswer1(TypedDict):
+    success: bool
+    status: str
+    """
+    `reversed` once the whole sale is refunded, `refunded` before.
+    """
+    deductionAmount: float
+    """
+    Dollars with two decimals.
+    """
+    commission_id: int
+    warnings: NotRequired[list[RotationWarning]]
+
+
+class RefundAnswer2(TypedDict):
+    """
+    A repeat, or nothing of the sale was left to refund.
+    """
+
+    success: bool
+    status: str
+    reason: str
+    commission_id: int | None
+    warnings: NotRequired[list[RotationWarning]]
+
+
+class RefundAnswer3(TypedDict):
+    success: bool
+    status: str
+    message: str
+    warnings: NotRequired[list[RotationWarning]]
+
+
 class RotationNotice(TypedDict):
     """
     Added to any JSON answer to a key that is marked for rotation, and absent otherwise.
@@ -815,6 +822,7 @@ class TestAnswer(TypedDict):
     success: bool
     message: str
     data: TestAnswerData
+    warnings: NotRequired[list[RotationWarning]]
 
 
 Unauthorized: TypeAlias = PlatformError | KeyRetired
