@@ -3,6 +3,7 @@
 //! A route describes its body, its 200 and its specific refusals. [`crate::http::layers`] adds the answers and headers of the
 //! layers around it.
 
+mod warnings;
 mod webhooks;
 
 use std::sync::LazyLock;
@@ -91,6 +92,7 @@ fn describe() -> utoipa::openapi::OpenApi {
     for endpoint in endpoints() {
         endpoint.describe(&mut api);
     }
+    warnings::put_into_forms(&mut api);
     webhooks::describe(&mut api);
     api
 }

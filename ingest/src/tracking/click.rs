@@ -92,7 +92,7 @@ struct ActiveLink {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub enum ClickAnswer {
-    #[schema(title = "Recorded")]
+    #[schema(title = "RecordedClick")]
     Tracked {
         success: bool,
         /// What the visitor's browser keeps, and leads and sales quote.

@@ -74,7 +74,7 @@ struct Names {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub enum LeadAnswer {
-    #[schema(title = "Recorded")]
+    #[schema(title = "RecordedLead")]
     Tracked {
         success: bool,
         /// Present and true when the program waits for its backend, or for a payment, to confirm the lead.

@@ -57,7 +57,7 @@ struct Refund {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub enum RefundAnswer {
-    #[schema(title = "Applied")]
+    #[schema(title = "AppliedRefund")]
     Applied {
         success: bool,
         /// `reversed` once the whole sale is refunded, `refunded` before.
@@ -70,7 +70,7 @@ pub enum RefundAnswer {
         commission_id: CommissionId,
     },
     /// A repeat, or nothing of the sale was left to refund.
-    #[schema(title = "Skipped")]
+    #[schema(title = "SkippedRefund")]
     Skipped {
         success: bool,
         #[schema(pattern = "^skipped$")]
@@ -79,7 +79,7 @@ pub enum RefundAnswer {
         #[schema(value_type = Option<i64>, required = true)]
         commission_id: Option<CommissionId>,
     },
-    #[schema(title = "NoCommission")]
+    #[schema(title = "RefundWithoutCommission")]
     NoCommission {
         success: bool,
         #[schema(pattern = "^no_commission$")]

@@ -19,7 +19,9 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use storage::claims::NewClaim;
 use utoipa::ToSchema;
-use utoipa::openapi::schema::{Object, Schema, SchemaType, Type};
+use utoipa::openapi::schema::{
+    AdditionalProperties, ArrayBuilder, Object, ObjectBuilder, OneOfBuilder, Schema, SchemaType, Type,
+};
 
 use crate::app::App;
 use crate::http::body::{RequestBody, parse};
@@ -100,7 +102,7 @@ struct Details {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub enum SaleAnswer {
-    #[schema(title = "Recorded")]
+    #[schema(title = "RecordedSale")]
     Recorded {
         success: bool,
         #[schema(value_type = i64)]
@@ -115,7 +117,7 @@ pub enum SaleAnswer {
         message: String,
     },
     /// The customer's first click is older than the program's window: nothing is recorded.
-    #[schema(title = "NotAttributed")]
+    #[schema(title = "UnattributedSale")]
     NotAttributed {
         success: bool,
         attributed: bool,
@@ -312,9 +314,14 @@ fn duplicate() -> ApiError {
 }
 
 fn line_items_schema() -> Schema {
-    let types = [Type::Object, Type::Array, Type::Null];
-    Object::builder()
-        .schema_type(SchemaType::from_iter(types))
+    let object = ObjectBuilder::new()
+        .schema_type(Type::Object)
+        .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(true)));
+    let array = ArrayBuilder::new().items(Object::with_type(SchemaType::AnyValue));
+    OneOfBuilder::new()
+        .item(object)
+        .item(array)
+        .item(Object::with_type(Type::Null))
         .description(Some("An object or an array of at most 32 KiB, stored as it is."))
         .into()
 }

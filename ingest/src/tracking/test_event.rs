@@ -43,7 +43,7 @@ struct TestEventRequest {
 #[serde(untagged)]
 enum TestEventForms {
     /// Click, lead and sale, one after the other.
-    #[schema(title = "Chain")]
+    #[schema(title = "ChainToTest")]
     Chain {
         #[schema(pattern = "^chain$")]
         r#type: String,
@@ -52,7 +52,7 @@ enum TestEventForms {
         program_id: (),
     },
     /// One event, without attribution.
-    #[schema(title = "Event")]
+    #[schema(title = "EventToTest")]
     Event {
         /// Absent in this form.
         #[schema(schema_with = null, required = false)]
@@ -68,9 +68,9 @@ enum TestEventForms {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub enum TestEventAnswer {
-    #[schema(title = "Chain")]
+    #[schema(title = "TestedChain")]
     Chain { data: ChainAnswer },
-    #[schema(title = "Event")]
+    #[schema(title = "TestedEvent")]
     Event {
         #[schema(pattern = "^(click|lead|sale)$")]
         event_type: &'static str,

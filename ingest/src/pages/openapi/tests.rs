@@ -217,6 +217,42 @@ fn answers_to_a_key_that_works_may_hold_warnings_and_others_may_not() {
     assert!(!warns(&api["paths"]["/readyz"]["get"], "200"));
 }
 
+/// Generators of clients leave out an answer that combines a choice with something, and an operation with an array of they know not what.
+#[test]
+fn the_tracking_calls_have_what_generators_of_clients_need() {
+    let api = described();
+    let schemas = &api["components"]["schemas"];
+    let calls = ["click", "lead", "sale", "refund"];
+    for call in calls {
+        let operation = &api["paths"][format!("/api/v1/track/{call}")]["post"];
+        let answer = operation["responses"]["200"]["content"]["application/json"]["schema"]["$ref"].as_str();
+        let forms = &schemas[answer.unwrap().rsplit('/').next().unwrap()]["oneOf"];
+        for form in forms.as_array().unwrap() {
+            let form = match form["$ref"].as_str() {
+                Some(name) => &schemas[name.rsplit('/').next().unwrap()],
+                None => form,
+            };
+            assert_eq!(form["properties"]["warnings"]["type"], "array", "{call}: {form}");
+        }
+    }
+    let mut arrays = 0;
+    let mut parts = vec![&api];
+    while let Some(part) = parts.pop() {
+        let is_array = part["type"] == "array"
+            || part["type"]
+                .as_array()
+                .is_some_and(|its| its.contains(&json!("array")));
+        assert!(!is_array || part.get("items").is_some(), "{part}");
+        arrays += usize::from(is_array);
+        match part {
+            Value::Object(fields) => parts.extend(fields.values()),
+            Value::Array(items) => parts.extend(items),
+            _ => {}
+        }
+    }
+    assert!(arrays > 50, "{arrays}");
+}
+
 #[test]
 fn status_carries_a_request_id_on_failure_only() {
     let api = described();

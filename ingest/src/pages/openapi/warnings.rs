@@ -1,0 +1,105 @@
+//! Answers that may hold `warnings` beside their own fields.
+//!
+//! [`crate::http::layers::described`] combines the answer and its warnings by `allOf`. Where the answer has several forms, each form has
+//! the field itself in place of that: generators of clients combine objects, and few combine a choice with an object.
+
+use std::collections::BTreeSet;
+
+use utoipa::openapi::path::Operation;
+use utoipa::openapi::schema::{AllOf, Components, Schema};
+use utoipa::openapi::{OpenApi, Ref, RefOr};
+
+const NOTICE: &str = "RotationNotice";
+const FIELD: &str = "warnings";
+
+/// Needs all operations and their schemas.
+pub fn put_into_forms(api: &mut OpenApi) {
+    let Some(components) = &mut api.components else {
+        return;
+    };
+    let mut choices = BTreeSet::new();
+    let items = api.paths.paths.values_mut();
+    let operations = items.flat_map(|item| {
+        [
+            &mut item.get,
+            &mut item.put,
+            &mut item.post,
+            &mut item.patch,
+            &mut item.delete,
+        ]
+    });
+    for operation in operations.flatten() {
+        for schema in answers(operation) {
+            let RefOr::T(Schema::AllOf(both)) = schema else {
+                continue;
+            };
+            if let Some(choice) = choice_with_warnings(both, components) {
+                *schema = Ref::from_schema_name(&choice).into();
+                choices.insert(choice);
+            }
+        }
+    }
+    let Some(RefOr::T(Schema::Object(notice))) = components.schemas.get(NOTICE) else {
+        return;
+    };
+    let Some(warnings) = notice.properties.get(FIELD).cloned() else {
+        return;
+    };
+    for choice in choices {
+        put_into(&choice, &warnings, components);
+    }
+}
+
+/// The schemas of an operation's answers.
+fn answers(operation: &mut Operation) -> impl Iterator<Item = &mut RefOr<Schema>> {
+    let responses = operation.responses.responses.values_mut();
+    let contents = responses.filter_map(|response| match response {
+        RefOr::T(response) => Some(response.content.values_mut()),
+        RefOr::Ref(_) => None,
+    });
+    contents.flatten().filter_map(|content| match content {
+        RefOr::T(content) => content.schema.as_mut(),
+        RefOr::Ref(_) => None,
+    })
+}
+
+/// The name of the schema with several forms that is combined with warnings.
+fn choice_with_warnings(both: &AllOf, components: &Components) -> Option<String> {
+    let [answer, notice] = both.items.as_slice() else {
+        return None;
+    };
+    let name = name_of(answer).filter(|_| name_of(notice) == Some(NOTICE))?;
+    let has_forms = matches!(components.schemas.get(name), Some(RefOr::T(Schema::OneOf(_))));
+    has_forms.then(|| name.to_owned())
+}
+
+fn name_of(schema: &RefOr<Schema>) -> Option<&str> {
+    match schema {
+        RefOr::Ref(reference) => reference.ref_location.rsplit('/').next(),
+        RefOr::T(_) => None,
+    }
+}
+
+/// Each form of `name`, or `name` itself if it has one, gets the field.
+fn put_into(name: &str, warnings: &RefOr<Schema>, components: &mut Components) {
+    let mut others = Vec::new();
+    match components.schemas.get_mut(name) {
+        Some(RefOr::T(Schema::Object(form))) => {
+            form.properties.insert(FIELD.to_owned(), warnings.clone());
+        }
+        Some(RefOr::T(Schema::OneOf(choice))) => {
+            for form in &mut choice.items {
+                match form {
+                    RefOr::T(Schema::Object(form)) => {
+                        form.properties.insert(FIELD.to_owned(), warnings.clone());
+                    }
+                    form => others.extend(name_of(form).map(str::to_owned)),
+                }
+            }
+        }
+        _ => {}
+    }
+    for other in others {
+        put_into(&other, warnings, components);
+    }
+}
