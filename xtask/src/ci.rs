@@ -30,7 +30,8 @@ const RULES: [(&str, &str); 4] = [
 type Check = fn(&Checkout, &Interrupt) -> Result<()>;
 
 /// Directories with a `package-lock.json`.
-const NODE_PACKAGES: [&str; 4] = [
+const NODE_PACKAGES: [&str; 5] = [
+    "web/clients/node",
     "web/dashboard",
     "web/tracker",
     "ingest/tests/oracles",

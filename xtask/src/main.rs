@@ -9,6 +9,7 @@
 
 mod catchers;
 mod ci;
+mod clients;
 mod conformance;
 mod dashboard;
 mod demo;
@@ -57,6 +58,8 @@ enum Command {
     },
     /// Run the tests of `web/` alone: the browser script, the dashboard, and a browser's walk through it.
     TestWeb,
+    /// Run the tests of `web/clients/` alone: the packages for Node and Python, without and with a service.
+    TestClients,
     /// Run the examples of the documents alone, against a service.
     TestExamples,
     /// Rewrite the committed `.sqlx` from the migrations and the queries.
@@ -97,6 +100,7 @@ fn run(command: Command, checkout: &Checkout, interrupt: &Interrupt) -> Result<E
         Command::Dev(options) => dev::dev(checkout, &options, interrupt),
         Command::Stop => stop::stop(checkout),
         Command::TestWeb => test::test_web(checkout, interrupt),
+        Command::TestClients => test::test_clients(checkout, interrupt),
         Command::TestExamples => test::test_examples(checkout, interrupt),
         Command::Sqlx { check } => sqlx::sqlx(checkout, check, interrupt),
         Command::DeployCheck => deploy_check::check(checkout, interrupt),

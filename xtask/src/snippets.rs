@@ -1,5 +1,5 @@
 //! Runs the server examples of `docs/integrate.md` unchanged against the service, in each language that this machine has, with
-//! definitions of the variables that they use.
+//! definitions of the variables that they use: for a partner's customer, for the same one again, and for one who came without a link.
 
 pub(crate) mod webhooks;
 
@@ -107,37 +107,36 @@ pub(crate) fn check(checkout: &Checkout, service: &WholeService, interrupt: &Int
 /// The first block of code under a heading.
 fn example<'a>(page: &'a str, heading: &str) -> Option<&'a str> {
     let (_, section) = page.split_once(&format!("\n### {heading}\n"))?;
-    let section = section.split("\n#").next()?;
+    let section = section.split("\n##").next()?;
     let (_, block) = section.split_once("\n```")?;
     let (_, code) = block.split_once('\n')?;
     code.split("\n```").next()
 }
 
 fn run(language: &Language, code: &str, program: &Path, dir: &Path, service: &WholeService) -> Result<()> {
-    let customer = format!("customer of {}", language.heading);
-    let order = format!("order of {}", language.heading);
-    let key = service.demo("DEMO_API_KEY")?;
     fs::create_dir_all(dir)?;
     fs::write(dir.join(language.file), format!("{}{code}\n", language.before))?;
-    let mut command = Command::new(program);
-    command
-        .current_dir(dir)
-        .args(language.arguments)
-        .env("TRACKER_URL", service.ingest.url())
-        .env("TRACKER_API_KEY", key)
-        .env("CLICK_ID", service.click()?)
-        .env("CUSTOMER_KEY", &customer)
-        .env("ORDER_ID", &order);
-    match language.around {
-        Some((file, text)) => {
-            fs::write(dir.join(file), text)?;
-            command.arg(file);
-        }
-        None => {
-            command.arg(language.file);
-        }
+    if let Some((file, text)) = language.around {
+        fs::write(dir.join(file), text)?;
     }
-    let printed = process::output(&mut command)?;
+    let customer = format!("customer of {}", language.heading);
+    let order = format!("order of {}", language.heading);
+    let click_id = service.click()?;
+    let example = |click_id: &str, customer: &str, order: &str| {
+        let key = service.demo("DEMO_API_KEY")?;
+        let mut command = Command::new(program);
+        command
+            .current_dir(dir)
+            .args(language.arguments)
+            .arg(language.around.map_or(language.file, |(file, _)| file))
+            .env("TRACKER_URL", service.ingest.url())
+            .env("TRACKER_API_KEY", key)
+            .env("CLICK_ID", click_id)
+            .env("CUSTOMER_KEY", customer)
+            .env("ORDER_ID", order);
+        process::output(&mut command)
+    };
+    let printed = example(&click_id, &customer, &order)?;
     ensure!(!printed.contains("error"), "it was refused: {printed}");
     // The sale and its refund are recorded if a repeated sale and a further refund are answered as repeats.
     let sale = format!(r#"{{"transaction_id":"{order}","amount_cents":4900,"customer_key":"{customer}"}}"#);
@@ -146,7 +145,12 @@ fn run(language: &Language, code: &str, program: &Path, dir: &Path, service: &Wh
     expect(
         &service.post("refund", &refund)?,
         r#""reason":"already reversed""#,
-    )
+    )?;
+    example(&click_id, &customer, &order).context("everything is recorded already, which is no error")?;
+    let organic = format!("{customer} without a link");
+    example("", &organic, &format!("{order} without a link"))
+        .context("somebody came without a link, which is no error")
+        .map(drop)
 }
 
 fn expect(answer: &str, part: &str) -> Result<()> {

@@ -11,6 +11,7 @@ use harness::process;
 use harness::progress::{Step, note};
 use harness::servers::{Servers, debian};
 
+use crate::clients::Clients;
 use crate::conformance;
 use crate::dashboard::Dashboard;
 use crate::oracles::{self, Oracles};
@@ -58,6 +59,16 @@ pub(crate) fn test_web(checkout: &Checkout, interrupt: &Interrupt) -> Result<()>
     let web = Web::check_alone(checkout, interrupt)?;
     with_whole_service(checkout, &mut environment, interrupt, |service| {
         web.check_with(service, interrupt)
+    })
+}
+
+/// The packages of `web/clients` alone.
+pub(crate) fn test_clients(checkout: &Checkout, interrupt: &Interrupt) -> Result<()> {
+    let mut environment = start(checkout, interrupt)?;
+    let clients = Clients::provide(checkout, interrupt)?;
+    clients.check_alone(interrupt)?;
+    with_whole_service(checkout, &mut environment, interrupt, |service| {
+        clients.check_with(service, interrupt)
     })
 }
 
@@ -116,8 +127,11 @@ pub(crate) fn test(checkout: &Checkout, args: &[String], interrupt: &Interrupt) 
     step.done("passed");
     if let (true, Some(oracles)) = (args.is_empty(), &oracles) {
         let web = Web::check_alone(checkout, interrupt)?;
+        let clients = Clients::provide(checkout, interrupt)?;
+        clients.check_alone(interrupt)?;
         with_whole_service(checkout, &mut environment, interrupt, |service| {
             web.check_with(service, interrupt)?;
+            clients.check_with(service, interrupt)?;
             check_examples(checkout, service, oracles, interrupt)?;
             conformance::check(checkout, service, interrupt)
         })?;

@@ -45,6 +45,18 @@ impl NodePackage {
         &self.dir
     }
 
+    /// Its Node.
+    pub(crate) fn node(&self) -> Command {
+        Command::new(&self.node.program)
+    }
+
+    /// A command of npm.
+    pub(crate) fn npm(&self, arguments: &[&str]) -> Result<Command> {
+        let mut npm = self.node.npm(&self.dir)?;
+        npm.args(arguments);
+        Ok(npm)
+    }
+
     /// A script of its `package.json`, with arguments.
     pub(crate) fn script(&self, name: &str, arguments: &[&str]) -> Result<Command> {
         let mut npm = self.node.npm(&self.dir)?;
