@@ -107,6 +107,7 @@ impl Clients {
         Ok(())
     }
 
+    /// After [`Self::check_alone`], which has compiled what runs here.
     pub(crate) fn check_with(&self, service: &WholeService, interrupt: &Interrupt) -> Result<()> {
         let step = Step::start("Testing the clients with the service");
         let with_service = |command: &mut Command| {

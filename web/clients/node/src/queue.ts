@@ -45,6 +45,8 @@ export class Queue {
   #isClosed = false;
 
   constructor(tracker: Tracker, options: QueueOptions) {
+    // Without types this is easily left out, and then nobody would know of what was lost.
+    if (typeof options?.onError !== 'function') throw new TypeError('onError is required');
     this.#tracker = tracker;
     this.#options = { ...PATIENCE, size: 1000, concurrency: 8, onOutcome: () => {}, ...options };
     this.#freeSlots = this.#options.concurrency;

@@ -100,6 +100,12 @@ test('flush waits for what was added before; close takes nothing more', async ()
   assert.deepEqual(told, ['closed']);
 });
 
+test('a queue that could not tell of errors is a mistake of the set-up', () => {
+  for (const options of [undefined, {}]) {
+    assert.throws(() => new Queue({} as Tracker, options as unknown as QueueOptions), TypeError);
+  }
+});
+
 test('what is refused is told, and the next one is sent', async () => {
   const held = new Held();
   const told: unknown[] = [];
