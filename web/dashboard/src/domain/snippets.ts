@@ -18,6 +18,9 @@ export interface Facts {
 export const KEY_PLACE = 'YOUR_PROGRAM_KEY';
 export const CODE_PLACE = 'CODE_OF_A_LINK';
 const EXAMPLE_CENTS = 4_900;
+/** Refusals that are no mistakes: most customers came without a link, and a request is sent again when its answer was lost. */
+const ORDINARY = '^(Customer (not found|does not)|No affiliate|No partner-program|Duplicate trans)';
+const ABOUT_ORDINARY = "Not a partner's customer, or recorded already: nothing to do.";
 
 export type ServerLanguage = 'curl' | 'node' | 'python' | 'go' | 'php';
 export const SERVER_LANGUAGES: [ServerLanguage, string][] = [
@@ -61,10 +64,13 @@ export function sale(language: ServerLanguage, facts: Facts): string {
     customer_key: user.id,
   }),
 })
-// 409 says that the sale is recorded already.
-if (!response.ok && response.status !== 409) throw new Error(await response.text())`;
+// ${ABOUT_ORDINARY}
+const ordinary = /${ORDINARY}/
+const { error } = await response.json()
+if (error && !ordinary.test(error.message)) throw new Error(error.message)`;
     case 'python':
-      return `import requests
+      return `import re
+import requests
 
 response = requests.post(
     "${url}",
@@ -77,9 +83,10 @@ response = requests.post(
     },
     timeout=10,
 )
-# 409 says that the sale is recorded already.
-if response.status_code != 409:
-    response.raise_for_status()`;
+# ${ABOUT_ORDINARY}
+error = response.json().get("error")
+if error and not re.match(r"${ORDINARY}", error["message"]):
+    raise RuntimeError(error["message"])`;
     case 'go':
       return `body, err := json.Marshal(map[string]any{
 	"transaction_id": order.ID, "amount_cents": order.TotalCents, "currency": "${facts.currency}",
@@ -99,10 +106,16 @@ if err != nil {
 	return err
 }
 defer answer.Body.Close()
-// 409 says that the sale is recorded already.
-if answer.StatusCode != http.StatusOK && answer.StatusCode != http.StatusConflict {
-	return fmt.Errorf("the sale was answered %s", answer.Status)
-}`;
+var result struct{ Error *struct{ Message string } }
+if err := json.NewDecoder(answer.Body).Decode(&result); err != nil {
+	return err
+}
+// ${ABOUT_ORDINARY}
+ordinary := regexp.MustCompile("${ORDINARY}")
+if result.Error != nil && !ordinary.MatchString(result.Error.Message) {
+	return fmt.Errorf("the sale was refused: %s", result.Error.Message)
+}
+return nil`;
     case 'php':
       return `$request = curl_init('${url}');
 curl_setopt_array($request, [
@@ -119,7 +132,15 @@ curl_setopt_array($request, [
         'customer_key' => $user->id,
     ]),
 ]);
-$answer = curl_exec($request);`;
+$answer = curl_exec($request);
+if ($answer === false) {
+    throw new RuntimeException(curl_error($request));
+}
+// ${ABOUT_ORDINARY}
+$refusal = json_decode($answer, true)['error']['message'] ?? null;
+if ($refusal !== null && !preg_match('/${ORDINARY}/', $refusal)) {
+    throw new RuntimeException($refusal);
+}`;
   }
 }
 

@@ -56,3 +56,18 @@ test('only clicks need no key', () => {
   expect(testCommand('click', facts)).not.toContain('Authorization');
   expect(testCommand('lead', facts)).toContain('Authorization');
 });
+
+test.each([
+  [200, undefined, false],
+  [400, 'Customer not found. Provide customer_key or click_id.', false],
+  [409, 'Duplicate transaction_id', false],
+  [400, 'amount_cents must be a positive integer', true],
+  [401, 'Invalid API key', true],
+])('a sale that is answered %s %s fails: %s', async (status, message, fails) => {
+  const answer = Response.json(message ? { error: { message } } : { success: true }, { status });
+  const run = new Function('fetch', 'order', 'user', `return (async () => { ${sale('node', facts)} })()`) as (
+    ...places: unknown[]
+  ) => Promise<void>;
+  const sent = run(() => Promise.resolve(answer), { id: '1', totalCents: 1 }, { id: '2' });
+  await (fails ? expect(sent).rejects.toThrow(message) : expect(sent).resolves.toBeUndefined());
+});
