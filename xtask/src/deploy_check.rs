@@ -309,6 +309,7 @@ fn systemd(checkout: &Checkout, _: &Linters, work: &Path) -> Result<Outcome> {
         let path = entry?.path();
         fs::copy(&path, units.join(path.file_name().unwrap_or_default()))?;
     }
+    enabled_units_start_with_the_machine(&root, &units)?;
     let root = format!("--root={}", root.display());
     for unit in UNITS {
         let name = format!("referral-tracker-{unit}.service");
@@ -320,6 +321,30 @@ fn systemd(checkout: &Checkout, _: &Linters, work: &Path) -> Result<Outcome> {
         lint(security.args([&format!("--threshold={EXPOSURE_AT_MOST}"), &name]))?;
     }
     Ok(Outcome::Passed(format!("{} units", UNITS.len())))
+}
+
+/// The services are wanted by a target of their own, which nobody enables by name.
+fn enabled_units_start_with_the_machine(root: &Path, units: &Path) -> Result<()> {
+    let Some(systemctl) = find_all("systemctl").into_iter().next() else {
+        return Ok(());
+    };
+    let services: Vec<String> = UNITS
+        .iter()
+        .filter(|unit| **unit != "migrate")
+        .map(|unit| format!("referral-tracker-{unit}.service"))
+        .collect();
+    for service in &services {
+        let mut enable = Command::new(&systemctl);
+        lint(enable.args(["--quiet", &format!("--root={}", root.display()), "enable", service]))?;
+        ensure!(
+            units.join("multi-user.target.wants/referral-tracker.target").is_symlink()
+                && units.join("referral-tracker.target.wants").join(service).is_symlink(),
+            "{service} is enabled, and does not start with the machine"
+        );
+        // So that the next one has to do it again.
+        fs::remove_file(units.join("multi-user.target.wants/referral-tracker.target"))?;
+    }
+    Ok(())
 }
 
 fn prometheus(checkout: &Checkout, linters: &Linters, work: &Path) -> Result<Outcome> {
