@@ -4,9 +4,12 @@
 
 use axum::Json;
 use axum::extract::State;
-use chrono::{DateTime, TimeDelta};
+use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::ProgramId;
-use domain::readiness::{Facts, Gate, Gates, LastEvents, ReadinessState, assess};
+use domain::readiness::{
+    Facts, Gate, GateReport, GateStatus, Gates, LastEvents, NextAction, ReadinessState, assess,
+};
+use domain::test_chain::{ChainVerdict, Verdict};
 use messages::instant::instant;
 use serde::Serialize;
 use storage::program_health::{self, ProgramHealth, RecentEvents};
@@ -33,8 +36,7 @@ pub struct ReadinessAnswer {
     /// The first gate that is not passed.
     #[schema(value_type = Option<String>, required = true, pattern = "^(profile|economics|payout|tracking|live)$")]
     blocker: Option<Gate>,
-    #[schema(value_type = GatesSchema)]
-    gates: Gates,
+    gates: GatesAnswer,
     last_event_at: LastEventsAnswer,
     counts_24h: Counts,
     /// ISO 8601 in UTC: when the key was made.
@@ -44,28 +46,79 @@ pub struct ReadinessAnswer {
 }
 
 /// In the order in which they are best passed.
-#[expect(dead_code, reason = "described, never built: the domain writes it")]
-#[derive(ToSchema)]
+#[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Gates)]
-struct GatesSchema {
-    profile: GateSchema,
-    economics: GateSchema,
-    payout: GateSchema,
-    tracking: GateSchema,
-    live: GateSchema,
+struct GatesAnswer {
+    profile: GateAnswer,
+    economics: GateAnswer,
+    payout: PayoutGate,
+    tracking: TrackingGate,
+    live: LiveGate,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = GateReport)]
+struct GateAnswer {
+    /// `unknown`: nothing is left to do, but no event has confirmed it yet.
+    #[schema(value_type = String, pattern = "^(pass|fail|unknown)$")]
+    status: GateStatus,
+    /// The next step while it is not passed: `complete_program_profile`, `set_commission_policy`,
+    /// `surface_stripe_connect_url`, `install_tracker_or_send_events` or `run_synthetic_sale_chain`.
+    #[schema(value_type = String, required = false)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_action: Option<NextAction>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = PayoutGate)]
+struct PayoutGate {
+    #[schema(value_type = String, pattern = "^(pass|fail|unknown)$")]
+    status: GateStatus,
+    #[schema(value_type = String, required = false)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_action: Option<NextAction>,
+    /// Always `stripe`: whose account is, or is to be, connected.
+    mode: &'static str,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = TrackingGate)]
+struct TrackingGate {
+    #[schema(value_type = String, pattern = "^(pass|fail|unknown)$")]
+    status: GateStatus,
+    #[schema(value_type = String, required = false)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_action: Option<NextAction>,
+    #[schema(pattern = "^(receiving_events|no_events)$")]
+    detail: &'static str,
+    /// Now, ISO 8601 in UTC: every answer is computed afresh.
+    #[schema(format = DateTime)]
+    checked_at: String,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = LiveGate)]
+struct LiveGate {
+    #[schema(value_type = String, pattern = "^(pass|fail|unknown)$")]
+    status: GateStatus,
+    #[schema(value_type = String, required = false)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_action: Option<NextAction>,
+    /// `attributed` once a test chain has reached its partner; `pending` before.
+    #[schema(value_type = ChainSchema)]
+    test_chain: ChainVerdict,
 }
 
 #[expect(dead_code, reason = "described, never built: the domain writes it")]
 #[derive(ToSchema)]
-#[schema(as = GateReport)]
-struct GateSchema {
-    /// `unknown`: nothing is left to do, but no event has confirmed it yet.
-    #[schema(pattern = "^(pass|fail|unknown)$")]
-    status: String,
-    /// The next step while it is not passed: `complete_program_profile`, `set_commission_policy`,
-    /// `surface_stripe_connect_url`, `install_tracker_or_send_events` or `run_synthetic_sale_chain`.
-    #[schema(required = false)]
-    next_action: String,
+#[schema(as = TestChain)]
+struct ChainSchema {
+    #[schema(pattern = "^(attributed|pending)$")]
+    click: String,
+    #[schema(pattern = "^(attributed|pending)$")]
+    lead: String,
+    #[schema(pattern = "^(attributed|pending)$")]
+    sale: String,
 }
 
 /// Of real events; ISO 8601 UTC with milliseconds.
@@ -135,14 +188,15 @@ pub async fn readiness(State(app): State<App>, caller: Caller) -> Result<Json<Re
         .acquire()
         .await
         .map_err(|error| ApiError::ReadinessFailed(error.into()))?;
-    let health = program_health::health(&mut connection, program_id, app.clock.now())
+    let now = app.clock.now();
+    let health = program_health::health(&mut connection, program_id, now)
         .await
         .map_err(|error| ApiError::ReadinessFailed(error.into()))?;
-    Ok(Json(ReadinessAnswer::new(program_id, &health)))
+    Ok(Json(ReadinessAnswer::new(program_id, &health, now)))
 }
 
 impl ReadinessAnswer {
-    fn new(program_id: ProgramId, health: &ProgramHealth) -> Self {
+    fn new(program_id: ProgramId, health: &ProgramHealth, now: DateTime<Utc>) -> Self {
         let readiness = assess(&health.facts);
         let LastEvents { click, lead, sale } = health.facts.last_event_at;
         Self {
@@ -150,7 +204,7 @@ impl ReadinessAnswer {
             state: readiness.state,
             integration_verified: health.facts.chain_verified_at.is_some(),
             blocker: readiness.blocker,
-            gates: readiness.gates,
+            gates: GatesAnswer::new(readiness.gates, &health.facts, now),
             last_event_at: LastEventsAnswer {
                 click: click.map(instant),
                 lead: lead.map(instant),
@@ -165,6 +219,49 @@ impl ReadinessAnswer {
             poll: Poll {
                 retry_after_seconds: POLL_AFTER_SECONDS,
             },
+        }
+    }
+}
+
+impl GatesAnswer {
+    fn new(gates: Gates, facts: &Facts, now: DateTime<Utc>) -> Self {
+        let chain = if facts.chain_verified_at.is_some() {
+            Verdict::Attributed
+        } else {
+            Verdict::Pending
+        };
+        let detail = match gates.tracking.status {
+            GateStatus::Pass => "receiving_events",
+            GateStatus::Fail | GateStatus::Unknown => "no_events",
+        };
+        Self {
+            profile: gates.profile.into(),
+            economics: gates.economics.into(),
+            payout: PayoutGate {
+                status: gates.payout.status,
+                next_action: gates.payout.next_action,
+                mode: "stripe",
+            },
+            tracking: TrackingGate {
+                status: gates.tracking.status,
+                next_action: gates.tracking.next_action,
+                detail,
+                checked_at: instant(now),
+            },
+            live: LiveGate {
+                status: gates.live.status,
+                next_action: gates.live.next_action,
+                test_chain: ChainVerdict::uniform(chain),
+            },
+        }
+    }
+}
+
+impl From<GateReport> for GateAnswer {
+    fn from(report: GateReport) -> Self {
+        Self {
+            status: report.status,
+            next_action: report.next_action,
         }
     }
 }
@@ -193,7 +290,10 @@ pub fn examples() -> Examples {
         token_created_at: at(0),
     };
     Examples::default()
-        .answer("Not there yet", ReadinessAnswer::new(ProgramId::new(1), &health))
+        .answer(
+            "Not there yet",
+            ReadinessAnswer::new(ProgramId::new(1), &health, at(9)),
+        )
         .refusal(&ApiError::InvalidKey)
         .refusal(&ApiError::KeyRetired)
         .refusal(&ApiError::ReadinessFailed(anyhow::Error::msg("an example")))

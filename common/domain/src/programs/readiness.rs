@@ -74,15 +74,14 @@ pub enum NextAction {
 }
 
 /// The state of one gate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GateReport {
     pub status: GateStatus,
     /// How to open it when it is closed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub next_action: Option<NextAction>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gates {
     pub profile: GateReport,
     pub economics: GateReport,
