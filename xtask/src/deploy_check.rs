@@ -335,10 +335,20 @@ fn enabled_units_start_with_the_machine(root: &Path, units: &Path) -> Result<()>
         .collect();
     for service in &services {
         let mut enable = Command::new(&systemctl);
-        lint(enable.args(["--quiet", &format!("--root={}", root.display()), "enable", service]))?;
+        lint(enable.args([
+            "--quiet",
+            &format!("--root={}", root.display()),
+            "enable",
+            service,
+        ]))?;
         ensure!(
-            units.join("multi-user.target.wants/referral-tracker.target").is_symlink()
-                && units.join("referral-tracker.target.wants").join(service).is_symlink(),
+            units
+                .join("multi-user.target.wants/referral-tracker.target")
+                .is_symlink()
+                && units
+                    .join("referral-tracker.target.wants")
+                    .join(service)
+                    .is_symlink(),
             "{service} is enabled, and does not start with the machine"
         );
         // So that the next one has to do it again.

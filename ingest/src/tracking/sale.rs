@@ -20,7 +20,7 @@ use serde_json::value::RawValue;
 use storage::claims::NewClaim;
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{
-    AdditionalProperties, ArrayBuilder, Object, ObjectBuilder, OneOfBuilder, Schema, SchemaType, Type,
+    self, AdditionalProperties, ArrayBuilder, Object, ObjectBuilder, Schema, SchemaType, Type,
 };
 
 use crate::app::App;
@@ -318,7 +318,7 @@ fn line_items_schema() -> Schema {
         .schema_type(Type::Object)
         .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(true)));
     let array = ArrayBuilder::new().items(Object::with_type(SchemaType::AnyValue));
-    OneOfBuilder::new()
+    schema::OneOfBuilder::new()
         .item(object)
         .item(array)
         .item(Object::with_type(Type::Null))

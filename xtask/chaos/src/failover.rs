@@ -56,9 +56,7 @@ impl Stack<'_> {
     }
 
     fn standby_area(&self) -> Area {
-        Area {
-            dir: self.area.dir.join(STANDBY),
-        }
+        Area::at(self.area.dir.join(STANDBY))
     }
 
     /// Afterwards the primary confirms no commit that the standby does not have.

@@ -86,9 +86,7 @@ impl<'a> Stack<'a> {
     ) -> Result<Self> {
         let area = checkout.chaos_area();
         let lock = area.lock()?;
-        let services_area = Area {
-            dir: area.dir.join("services"),
-        };
+        let services_area = Area::at(area.dir.join("services"));
         fs::create_dir_all(services_area.logs())?;
         stop_area(&services_area)?;
         stop_area(&area)?;

@@ -38,30 +38,25 @@ impl Checkout {
 
     /// Servers and services of `cargo xtask dev`; the data outlives a stop.
     pub fn dev_area(&self) -> Area {
-        Area {
-            dir: self.root.join(".dev"),
-        }
+        Area::at(self.root.join(".dev"))
     }
 
     /// Servers of `cargo xtask test` and `cargo xtask sqlx`; the data starts empty each time.
     pub fn test_area(&self) -> Area {
         Area {
-            dir: self.root.join(".dev/test"),
+            waits_for_disk: false,
+            ..Area::at(self.root.join(".dev/test"))
         }
     }
 
     /// Servers and services of `cargo xtask bench`; the data starts empty each time.
     pub fn bench_area(&self) -> Area {
-        Area {
-            dir: self.root.join(".dev/bench"),
-        }
+        Area::at(self.root.join(".dev/bench"))
     }
 
     /// Servers and services of `cargo xtask chaos`; the data starts empty each time.
     pub fn chaos_area(&self) -> Area {
-        Area {
-            dir: self.root.join(".dev/chaos"),
-        }
+        Area::at(self.root.join(".dev/chaos"))
     }
 
     /// The same checkout with its release binaries.
@@ -83,9 +78,18 @@ impl Checkout {
 #[derive(Debug)]
 pub struct Area {
     pub dir: PathBuf,
+    /// Whether a commit of PostgreSQL outlives a power cut. No test cuts the power, and each makes and drops a database.
+    pub waits_for_disk: bool,
 }
 
 impl Area {
+    pub fn at(dir: PathBuf) -> Self {
+        Self {
+            dir,
+            waits_for_disk: true,
+        }
+    }
+
     pub fn pids(&self) -> PathBuf {
         self.dir.join("pids")
     }

@@ -103,7 +103,7 @@ impl Postgres {
             "max_connections=200".to_owned(),
             // With the default, whoever reads writes other people's pages out first.
             "shared_buffers=512MB".to_owned(),
-            "fsync=on".to_owned(),
+            format!("fsync={}", if start.area.waits_for_disk { "on" } else { "off" }),
             "timezone=UTC".to_owned(),
             "log_timezone=UTC".to_owned(),
         ] {
