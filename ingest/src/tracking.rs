@@ -10,6 +10,7 @@ pub mod directory;
 pub mod existing_clicks;
 pub mod lead;
 pub mod legacy;
+pub mod line_items;
 pub mod pipeline;
 pub mod program_status;
 pub mod readiness;

@@ -19,9 +19,6 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use storage::claims::NewClaim;
 use utoipa::ToSchema;
-use utoipa::openapi::schema::{
-    self, AdditionalProperties, ArrayBuilder, Object, ObjectBuilder, Schema, SchemaType, Type,
-};
 
 use crate::app::App;
 use crate::http::body::{RequestBody, parse};
@@ -32,13 +29,13 @@ use crate::http::openapi::examples::Examples;
 use crate::tracking::caller::{Caller, INVALID_TOKEN, out_of_scope};
 use crate::tracking::claims::ClaimRequest;
 use crate::tracking::lead::customer_key_schema;
+use crate::tracking::line_items;
 use crate::tracking::pipeline::encode;
 use crate::tracking::test_mode::{
     AdditionalData, AdditionalFields, TEST_SALE, TestAnswer, generated_transaction_id, record_test,
 };
 
 const FAILED: &str = "Sale tracking failed";
-const MAX_LINE_ITEMS_BYTES: usize = 32 * 1024;
 
 /// `customer_key`, or else `click_id`, names the customer.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -65,7 +62,7 @@ pub struct SaleRequest<'a> {
     #[schema(value_type = Option<String>, pattern = "^(payment|subscription)?$", examples("subscription"))]
     sale_type: Field<String>,
     /// An object or an array of at most 32 KiB, stored as it is.
-    #[schema(schema_with = line_items_schema)]
+    #[schema(schema_with = line_items::schema)]
     #[serde(borrow)]
     line_items: Option<&'a RawValue>,
     /// Whether this payment renews a subscription.
@@ -265,7 +262,7 @@ impl SaleRequest<'_> {
                 })
                 .transpose()?,
             product_id: self.product_id.text("product_id")?,
-            line_items: free_form(self.line_items, "line_items", MAX_LINE_ITEMS_BYTES)?,
+            line_items: free_form(self.line_items, "line_items", line_items::MAX_BYTES)?,
         })
     }
 }
@@ -311,19 +308,6 @@ fn commissionable(field: &Field<i64>, amount: AmountCents) -> Result<Option<Comm
 
 fn duplicate() -> ApiError {
     ApiError::Conflict("Duplicate transaction_id. This sale has already been recorded.")
-}
-
-fn line_items_schema() -> Schema {
-    let object = ObjectBuilder::new()
-        .schema_type(Type::Object)
-        .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(true)));
-    let array = ArrayBuilder::new().items(Object::with_type(SchemaType::AnyValue));
-    schema::OneOfBuilder::new()
-        .item(object)
-        .item(array)
-        .item(Object::with_type(Type::Null))
-        .description(Some("An object or an array of at most 32 KiB, stored as it is."))
-        .into()
 }
 
 fn answer(outcome: SaleOutcome) -> Result<SaleAnswer, ApiError> {

@@ -14,10 +14,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use crate::area::Area;
+use crate::area::{Area, remove};
 use crate::interrupt::{Interrupt, Interrupted, PAUSE, wait_uninterrupted};
 use crate::pids::{Pids, Recorded, StopSignal};
 use crate::progress;
+use crate::servers::postgres;
 
 /// The recorded name of the supervising command.
 pub const SUPERVISOR: &str = "xtask";
@@ -32,6 +33,8 @@ const TAIL_LINES: usize = 30;
 pub struct Running {
     pids: Pids,
     children: Vec<Background>,
+    /// Ends with them.
+    in_memory: Option<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -48,6 +51,7 @@ impl Running {
         Ok(Self {
             pids,
             children: Vec::new(),
+            in_memory: postgres::in_memory(area),
         })
     }
 
@@ -159,6 +163,10 @@ impl Drop for Running {
         for background in &mut self.children {
             // Reaps ended processes, without waiting for those left running.
             let _ = background.child.try_wait();
+        }
+        if let Some(dir) = &self.in_memory {
+            // What stays is deleted by the next start.
+            let _ = remove(dir);
         }
     }
 }

@@ -12,6 +12,7 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
+pub(crate) use self::home::in_memory;
 pub use self::home::is_root;
 use self::home::{Account, Home, run_as};
 pub use self::standby::{STANDBY, replace};

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
+use procfs::{Current, Meminfo};
 use sha2::{Digest, Sha256};
 
 use crate::area::{Area, remove};
@@ -18,6 +19,9 @@ use crate::progress::note;
 const NAME: &str = "postgres";
 /// The kernel's limit for a socket's path, less the socket's name.
 const SOCKET_DIR_MAX: usize = 107 - "/.s.PGSQL.65535".len();
+/// A file system in memory.
+const MEMORY: &str = "/dev/shm";
+const MEMORY_NEEDED: u64 = 4 << 30;
 
 pub fn is_root() -> bool {
     fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
@@ -75,16 +79,34 @@ pub(super) struct Home {
     pub(super) dir: PathBuf,
 }
 
+/// Where data goes that need not outlive its servers: making and deleting a database's thousand files is what most tests cost on a disk.
+/// `None`: the area's data is kept.
+pub(crate) fn in_memory(area: &Area) -> Option<PathBuf> {
+    let [_, _, in_memory] = Home::places(area);
+    (!area.waits_for_disk).then_some(in_memory)
+}
+
+/// For the databases of tests side by side and their log.
+fn has_memory() -> bool {
+    let free = rustix::fs::statvfs(MEMORY).map_or(0, |disk| disk.f_bavail * disk.f_frsize);
+    let available = Meminfo::current().map_or(0, |memory| memory.mem_available.unwrap_or(0));
+    free >= MEMORY_NEEDED && available >= 2 * MEMORY_NEEDED
+}
+
 impl Home {
-    /// In the area, or outside a checkout that the server's account cannot enter.
-    pub(super) fn places(area: &Area) -> [PathBuf; 2] {
+    /// In the area, outside a checkout that the server's account cannot enter, or in memory.
+    pub(super) fn places(area: &Area) -> [PathBuf; 3] {
         let own = area.dir.join(NAME);
         let name: String = hex::encode(Sha256::digest(own.as_os_str().as_encoded_bytes()))
             .chars()
             .take(16)
             .collect();
-        let outside = Path::new("/var/tmp").join(format!("referral-tracker-{name}"));
-        [own, outside]
+        let name = format!("referral-tracker-{name}");
+        [
+            own,
+            Path::new("/var/tmp").join(&name),
+            Path::new(MEMORY).join(name),
+        ]
     }
 
     /// The existing cluster, if any.
@@ -96,8 +118,11 @@ impl Home {
     }
 
     pub(super) fn prepare(area: &Area, account: Option<&Account>) -> Result<Self> {
-        let [own, outside] = Self::places(area);
+        let [own, outside, in_memory] = Self::places(area);
         match account {
+            _ if !area.waits_for_disk && (in_memory.is_dir() || has_memory()) => {
+                Self::create(in_memory, account)
+            }
             None => Self::create(own, None),
             Some(account) if account.reaches(&area.dir) => Self::create(own, Some(account)),
             Some(account) => {
@@ -111,7 +136,7 @@ impl Home {
         }
     }
 
-    /// Checks the owner of an existing directory, because any user can create files in `/var/tmp`.
+    /// Checks the owner of an existing directory, because any user can create files in `/var/tmp` and `/dev/shm`.
     fn create(dir: PathBuf, account: Option<&Account>) -> Result<Self> {
         let owner = account.map_or_else(|| fs::metadata("/proc/self").map(|me| me.uid()), |a| Ok(a.uid))?;
         if fs::symlink_metadata(&dir).is_err() {
