@@ -161,12 +161,12 @@ mod tests {
             piece("2026-03-01", "2026-03-01", 1, None),
         ];
         let cohorts = range.cohorts(Currency::parse("USD").unwrap(), &known);
-        let shown: Vec<(NaiveDate, i64, Vec<(i64, i64)>)> = cohorts
+        let shown: Vec<_> = cohorts
             .iter()
             .map(|cohort| {
                 let months = cohort.months.iter();
                 let months = months.map(|figures| (figures.customers, figures.earnings.revenue.get()));
-                (cohort.month, cohort.customers(), months.collect())
+                (cohort.month, cohort.customers(), months.collect::<Vec<_>>())
             })
             .collect();
         assert_eq!(
