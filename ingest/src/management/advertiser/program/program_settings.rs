@@ -106,12 +106,7 @@ impl ProgramChanges {
             settings.domain = domain.parsed("domain", Domain::parse)?;
         }
         if let Some(currency) = self.currency {
-            let read = |code: &str| Currency::parse(code).ok_or("must be a currency code of three letters");
-            let currency = currency.parsed("currency", read)?.unwrap_or_default();
-            if currency != settings.currency && !currency.is_paid_in() {
-                return Err(refused("currency", "must be one that people pay in, such as USD"));
-            }
-            settings.currency = currency;
+            settings.currency = changed_currency(currency, settings.currency)?;
         }
         if let Some(model) = self.attribution_model {
             let read = |name: &str| {
@@ -161,6 +156,16 @@ impl ProgramChanges {
         }
         Ok(settings)
     }
+}
+
+/// A program keeps a currency that nobody pays in any more, and takes none.
+fn changed_currency(given: Field<String>, current: Currency) -> Result<Currency, ApiError> {
+    let read = |code: &str| Currency::parse(code).ok_or("must be a currency code of three letters");
+    let currency = given.parsed("currency", read)?.unwrap_or_default();
+    if currency != current && !currency.is_paid_in() {
+        return Err(refused("currency", "must be one that people pay in, such as USD"));
+    }
+    Ok(currency)
 }
 
 /// A program as answers show it. Of its token, the masked form only.
