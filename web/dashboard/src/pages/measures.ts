@@ -2,13 +2,14 @@
 import type { Answer } from '../api/client';
 import { count, money, shortMoney } from '../domain/money';
 import type { Measure } from './DailyFigures.svelte';
+import { language } from '../texts/language';
 
 export const CHART_DAYS = 30;
 
 type ProgramReport = Answer<'GET /api/advertiser/affiliate-programs/{program_id}/report'>['data'];
 type OwnReport = Answer<'GET /api/partner/report'>['data'];
 
-const shortCount = (value: number) => (Number.isInteger(value) ? value.toLocaleString('en', { notation: 'compact' }) : '');
+const shortCount = (value: number) => (Number.isInteger(value) ? value.toLocaleString(language, { notation: 'compact' }) : '');
 
 interface Day {
   date: string;

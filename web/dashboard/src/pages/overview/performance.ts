@@ -2,6 +2,7 @@
 import type { Answer } from '../../api/client';
 import { count, money, shortMoney } from '../../domain/money';
 import type { Trend } from '../../domain/trend';
+import { language } from '../../texts/language';
 
 export type Report = Answer<'GET /api/advertiser/affiliate-programs/{program_id}/report'>['data'];
 export type Figures = Report['total'];
@@ -35,7 +36,7 @@ export const short = (measure: Measure, currency: string) => (value: number) =>
 
 /** Integer ticks only for counts. */
 function compact(value: number): string {
-  return Number.isInteger(value) ? value.toLocaleString('en', { notation: 'compact' }) : '';
+  return Number.isInteger(value) ? value.toLocaleString(language, { notation: 'compact' }) : '';
 }
 
 /** As the service compares figures: tenths of a percent of the one before, and 100 where there was nothing. */
