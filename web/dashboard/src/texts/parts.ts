@@ -38,6 +38,7 @@ export const en = {
   share: 'Share',
   loading: 'Loading',
   dismiss: 'Dismiss',
+  language: 'Language',
 } as const;
 
 export const texts = area(en, () => import('./de/parts'));

@@ -40,4 +40,5 @@ export const de: Translated<typeof en> = {
   share: 'Teilen',
   loading: 'Wird geladen',
   dismiss: 'Ausblenden',
+  language: 'Sprache',
 };
