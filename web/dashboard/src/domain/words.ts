@@ -49,8 +49,3 @@ export const COMMISSION_TYPES: Record<string, string> = texts.commissionTypes;
 
 /** As filters offer them. */
 export const commissionStatuses = () => Object.entries(texts.commissionStatuses);
-
-/** `1 partner`, `2 partners`. */
-export function counted(number: number, one: string, many = `${one}s`): string {
-  return `${number.toLocaleString('en')} ${number === 1 ? one : many}`;
-}

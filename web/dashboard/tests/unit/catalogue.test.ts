@@ -3,6 +3,7 @@ import { readdirSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { pieces, say } from '../../src/texts/catalogue';
 import { preferred } from '../../src/texts/language';
+import { files, read } from './english';
 
 const TEXTS = new URL('../../src/texts/', import.meta.url);
 const NO_AREAS = ['catalogue.ts', 'language.ts'];
@@ -75,4 +76,14 @@ test('the language is the chosen one, or the first of the browser’s that there
   expect(preferred('xx', ['de'])).toBe('de');
   expect(preferred(null, ['fr'])).toBe('en');
   expect(preferred(null, [])).toBe('en');
+});
+
+test('every message is shown somewhere', () => {
+  const sources = files.filter((name) => !name.startsWith('texts/')).map(read);
+  const unused = [...catalogues].flatMap(([name, [english]]) => {
+    const area = name.replace(/\.ts$/, '');
+    const users = sources.filter((source) => source.includes(`texts/${area}'`)).join('\n');
+    return Object.keys(english ?? {}).filter((key) => !new RegExp(`\\b(texts|words)\\.${key}\\b`).test(users)).map((key) => `${name}: ${key}`);
+  });
+  expect(unused).toEqual([]);
 });

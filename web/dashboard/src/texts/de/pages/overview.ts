@@ -77,7 +77,7 @@ export const de: Translated<typeof en> = {
   n7Days: '7 Tage',
   n30Days: '30 Tage',
   n90Days: '90 Tage',
-  custom: 'Eigener Zeitraum',
+  custom: 'Andere',
   days: 'Tage',
   daysToShow: 'Zeitraum wählen',
   daysByName: 'Zeiträume nach Namen',
