@@ -5,11 +5,14 @@ import { defineConfig } from 'vitest/config';
 const service = process.env.BASE_URL ?? 'http://127.0.0.1:8080';
 
 /** Of parts that only one page has, and that are large. */
-const OF_ONE_PAGE = /\/(Chart|Combobox|Palette|QrCode|Share)\.svelte|\/api\/newest\.ts|\/state\/(publish|shops)\.ts|\/domain\/(audit|device|draft|earnings|rights|search|snippets|webhooks)\.ts/;
+const OF_ONE_PAGE = /\/(Chart|Combobox|Palette|QrCode|Share)\.svelte|\/api\/newest\.ts|\/state\/(publish|shops)\.ts|\/domain\/(audit|customerData|device|draft|earnings|rights|search|snippets|webhooks)\.ts/;
+
+/** Texts of what is common, in the second language: one file instead of a dozen. */
+const isCommonGerman = (module: string) => /\/src\/texts\/de\/(?!pages\/)/.test(module) && !OF_ONE_PAGE.test(module);
 
 function isCommon(module: string): boolean {
-  if (OF_ONE_PAGE.test(module)) return false;
-  return /\/node_modules\/(svelte|esm-env|clsx)\/|\/src\/(api|domain|frame|parts|router|state)\/|vite\/preload-helper/.test(module);
+  if (OF_ONE_PAGE.test(module) || /\/src\/texts\/(de|pages)\//.test(module)) return false;
+  return /\/node_modules\/(svelte|esm-env|clsx)\/|\/src\/(api|domain|frame|parts|router|state|texts)\/|vite\/preload-helper/.test(module);
 }
 
 export default defineConfig({
@@ -30,7 +33,7 @@ export default defineConfig({
       // The same script; they differ in what they draw before it runs.
       input: ['index.html', 'doorway.html'],
       // What nearly every page needs is one file; each page has its own, with what it shares with few others beside it.
-      output: { codeSplitting: { groups: [{ name: 'app', test: isCommon }] } },
+      output: { codeSplitting: { groups: [{ name: 'app', test: isCommon }, { name: 'german', test: isCommonGerman }] } },
     },
   },
   test: { include: ['tests/unit/**/*.test.ts'] },

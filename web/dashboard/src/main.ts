@@ -8,6 +8,7 @@ import './styles/base.css';
 import './styles/parts.css';
 import './styles/cards.css';
 import './styles/layout.css';
+import { textsLoaded } from './texts/catalogue';
 
 const target = document.getElementById('app');
 if (!target) throw new Error('the page has no place for the app');
@@ -16,6 +17,9 @@ followLinks();
 void session.begin();
 if (place.match) void pages.load(place.match.name);
 pages.expect();
-// The document draws a frame of its own until now.
-target.replaceChildren();
-mount(App, { target });
+// The document draws a frame of its own until the texts are there.
+void textsLoaded().then(() => {
+  target.replaceChildren();
+  mount(App, { target });
+});
+

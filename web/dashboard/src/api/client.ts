@@ -1,6 +1,7 @@
 /** All requests to the API; every error becomes an [`ApiError`]. */
 import type { Operations } from './operations';
 import { credential } from './credential';
+import { texts } from '../texts/api';
 
 type Operation = keyof Operations;
 type Given<O extends Operation> = {
@@ -36,9 +37,6 @@ export class ApiError extends Error {
     super(message);
   }
 }
-
-const UNREACHABLE = 'The service cannot be reached. Check your connection, then try again.';
-const FAILED = 'Something went wrong on our side. Try again in a moment.';
 
 type Ended = () => void;
 let ended: Ended = () => {};
@@ -83,7 +81,7 @@ export async function request<O extends Operation>(operation: O, given?: Argumen
     signal: signal ?? null,
   }).catch((error: unknown) => {
     if (signal?.aborted) throw error;
-    throw new ApiError(0, UNREACHABLE);
+    throw new ApiError(0, texts.unreachable);
   });
   if (response.ok) return response;
   if (response.status === 401) ended();
@@ -113,8 +111,8 @@ async function refusal(response: Response): Promise<ApiError> {
     error?: { message?: string; code?: string; retry_after_seconds?: number; details?: { code?: string; commissions?: Refused[] } };
   };
   const { message, code, retry_after_seconds: seconds, details } = body.error ?? {};
-  if (response.status >= 500 && response.status !== 503) return new ApiError(response.status, FAILED);
-  return new ApiError(response.status, worded(message ?? FAILED), code ?? details?.code, seconds, details?.commissions);
+  if (response.status >= 500 && response.status !== 503) return new ApiError(response.status, texts.failed);
+  return new ApiError(response.status, worded(message ?? texts.failed), code ?? details?.code, seconds, details?.commissions);
 }
 
 /** Messages begin with field names, which are shown as words. */

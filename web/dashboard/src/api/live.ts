@@ -4,6 +4,7 @@
  */
 import { ApiError, request } from './client';
 import type { LiveEventView } from './operations';
+import { texts } from '../texts/api';
 
 export type LiveEvent = LiveEventView;
 
@@ -47,10 +48,10 @@ export async function watch(
       });
       wait = FIRST_WAIT_MS;
       await read(response, { ...listener, at });
-      if (!signal.aborted) listener.lost(new ApiError(0, 'The stream has ended.'), false);
+      if (!signal.aborted) listener.lost(new ApiError(0, texts.streamEnded), false);
     } catch (error) {
       if (signal.aborted) return;
-      const why = error instanceof ApiError ? error : new ApiError(0, 'The connection was lost.');
+      const why = error instanceof ApiError ? error : new ApiError(0, texts.connectionLost);
       const final = [401, 403, 404].includes(why.status);
       listener.lost(why, final);
       if (final) return;

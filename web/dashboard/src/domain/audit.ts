@@ -1,36 +1,15 @@
 /** Display texts of audit log entries. */
 import { timeText } from './days';
 import { label } from './words';
+import { say } from '../texts/catalogue';
+import { texts } from '../texts/domain/audit';
 
 const INSTANT = /^\d{4}-\d{2}-\d{2}T[\d:.]+Z$/;
 
 /** Kinds of actors, as the filter offers them after the members by name. */
-export const ACTORS = [
-  ['key', 'Management keys'],
-  ['program', 'Program keys'],
-  ['operator', 'Operators'],
-] as const;
-
+export const actorKinds = () => Object.entries(texts.actors);
 /** Nouns of actions, as the filter offers them. */
-export const ACTIONS = [
-  ['', 'Everything'],
-  ['user', 'Sign-ins and accounts'],
-  ['member', 'Members'],
-  ['invitation', 'Invitations'],
-  ['api_key', 'Management keys'],
-  ['workspace', 'Workspace'],
-  ['program', 'Programs'],
-  ['program_token', 'Program keys'],
-  ['tracking_token', 'Server keys'],
-  ['commission_policy', 'Commission terms'],
-  ['partner', 'Partners'],
-  ['referral_link', 'Referral links'],
-  ['commission', 'Commissions'],
-  ['payout', 'Payouts'],
-  ['customer', 'Customers’ data'],
-  ['processor_connection', 'Payment processor'],
-  ['webhook_endpoint', 'Webhooks'],
-] as const;
+export const actionKinds = () => Object.entries(texts.kinds);
 
 /** `user-12` or `key` of the address, as the service is asked. */
 export function actorQuery(who: string): { actor?: string; actor_id?: number } {
@@ -40,10 +19,12 @@ export function actorQuery(who: string): { actor?: string; actor_id?: number } {
 }
 
 /** `api_key.revoked` as `API key revoked`. */
-export const actionText = (action: string): string =>
-  label(action.replaceAll('.', ' '))
-    .replace(/^Api key/, 'API key')
-    .replace(/^Cli/, 'Command line');
+export function actionText(action: string): string {
+  const [noun = '', verb = ''] = action.split('.');
+  const nouns: Readonly<Record<string, string>> = texts.nouns;
+  const verbs: Readonly<Record<string, string>> = texts.verbs;
+  return say(texts.action, { noun: nouns[noun] ?? label(noun), verb: verbs[verb] ?? verb.replaceAll('_', ' ') });
+}
 
 /** What changed to what: `Hold days: 15 → 30`. What is empty is left out. */
 export function detailsText(details: Record<string, unknown>): string {
@@ -65,8 +46,8 @@ function isNothing(value: unknown): boolean {
 }
 
 function plain(value: unknown): string {
-  if (isNothing(value)) return 'none';
-  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (isNothing(value)) return texts.none;
+  if (typeof value === 'boolean') return value ? texts.yes : texts.no;
   if (Array.isArray(value)) return value.map(plain).join(', ');
   if (typeof value === 'object')
     return Object.entries(value as object)

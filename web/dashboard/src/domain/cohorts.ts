@@ -1,15 +1,16 @@
 /** Customers by the month of their first sale. Pure. */
 import { money, count } from './money';
+import { texts } from '../texts/domain/cohorts';
+import { language } from '../texts/language';
 
-export const COHORT_MEASURES = [
-  ['customers', 'Customers'],
-  ['revenue', 'Net revenue'],
-  ['commission', 'Net commission'],
-] as const;
-export type CohortMeasure = (typeof COHORT_MEASURES)[number][0];
+const MEASURES = ['customers', 'revenue', 'commission'] as const;
+export type CohortMeasure = (typeof MEASURES)[number];
+
+/** Each with its name. */
+export const cohortMeasures = () => MEASURES.map((measure) => [measure, texts.measures[measure]] as const);
 
 export const cohortMeasure = (text: string | null): CohortMeasure =>
-  COHORT_MEASURES.find(([measure]) => measure === text)?.[0] ?? 'customers';
+  MEASURES.find((measure) => measure === text) ?? 'customers';
 
 interface Figures {
   customers: number;
@@ -45,12 +46,13 @@ export function cohortCells(cohorts: readonly Cohort[], measure: CohortMeasure, 
         text: measure === 'customers' ? count(value) : money(value, currency),
         strength: largest > 0 ? Math.min(1, Math.max(0, value / largest)) : 0,
       };
-      return measure === 'customers' && customers > 0 ? { ...cell, share: `${Math.round((value / customers) * 100)}%` } : cell;
+      return measure === 'customers' && customers > 0 ? { ...cell, share: SHARE.format(value / customers) } : cell;
     }),
   );
 }
 
-const MONTH = new Intl.DateTimeFormat('en', { timeZone: 'UTC', month: 'short', year: 'numeric' });
+const SHARE = new Intl.NumberFormat(language, { style: 'percent' });
+const MONTH = new Intl.DateTimeFormat(language, { timeZone: 'UTC', month: 'short', year: 'numeric' });
 
 /** `2026-01` as `Jan 2026`. */
 export const monthText = (month: string): string => MONTH.format(new Date(`${month}-01T00:00:00Z`));

@@ -1,4 +1,7 @@
 /** UTC calendar days as `2026-01-31`, the only days the service knows. */
+import { say } from '../texts/catalogue';
+import { texts } from '../texts/domain/days';
+import { language } from '../texts/language';
 
 const DAY_MS = 86_400_000;
 const FORM = /^\d{4}-\d{2}-\d{2}$/;
@@ -41,9 +44,9 @@ export function previous(range: DayRange): DayRange {
 
 /** The error of custom days; `undefined` if they are valid. */
 export function objection(range: DayRange): string | undefined {
-  if (!isDay(range.from) || !isDay(range.to)) return 'Choose both days.';
-  if (range.from > range.to) return 'The first day is after the last.';
-  if (length(range) > LONGEST_RANGE) return `A range has at most ${LONGEST_RANGE} days.`;
+  if (!isDay(range.from) || !isDay(range.to)) return texts.bothDays;
+  if (range.from > range.to) return texts.firstAfterLast;
+  if (length(range) > LONGEST_RANGE) return say(texts.longestRange, { days: LONGEST_RANGE });
   return undefined;
 }
 
@@ -67,14 +70,10 @@ export function spanQuery(span: Span): { period?: string; dateFrom?: string; dat
 }
 
 /** Ranges that people ask for by name. */
-export const PRESETS = [
-  ['today', 'Today'],
-  ['yesterday', 'Yesterday'],
-  ['thisMonth', 'This month'],
-  ['lastMonth', 'Last month'],
-  ['thisQuarter', 'This quarter'],
-] as const;
-export type Preset = (typeof PRESETS)[number][0];
+export const PRESETS = ['today', 'yesterday', 'thisMonth', 'lastMonth', 'thisQuarter'] as const;
+export type Preset = (typeof PRESETS)[number];
+
+export const presetName = (preset: Preset): string => texts.presets[preset];
 
 /** Its days; the current month and quarter end today. */
 export function presetRange(preset: Preset, today: Day): DayRange {
@@ -98,12 +97,11 @@ export function presetRange(preset: Preset, today: Day): DayRange {
 /** The first preset with these days. */
 export function presetOf(span: Span, today: Day): Preset | undefined {
   if (typeof span === 'string') return undefined;
-  const found = PRESETS.find(([preset]) => spanText(presetRange(preset, today)) === spanText(span));
-  return found?.[0];
+  return PRESETS.find((preset) => spanText(presetRange(preset, today)) === spanText(span));
 }
 
-const SHORT = new Intl.DateTimeFormat('en', { timeZone: 'UTC', day: 'numeric', month: 'short' });
-const LONG = new Intl.DateTimeFormat('en', { timeZone: 'UTC', day: 'numeric', month: 'short', year: 'numeric' });
+const SHORT = new Intl.DateTimeFormat(language, { timeZone: 'UTC', day: 'numeric', month: 'short' });
+const LONG = new Intl.DateTimeFormat(language, { timeZone: 'UTC', day: 'numeric', month: 'short', year: 'numeric' });
 
 /** `Jan 31`. */
 export function shortDay(day: Day): string {
@@ -121,7 +119,7 @@ export function dateText(instant: string): string {
   return LONG.format(new Date(instant));
 }
 
-const TIME = new Intl.DateTimeFormat('en', {
+const TIME = new Intl.DateTimeFormat(language, {
   timeZone: 'UTC',
   day: 'numeric',
   month: 'short',
@@ -142,7 +140,7 @@ const STEPS: [limit: number, seconds: number, unit: Intl.RelativeTimeFormatUnit]
   [86_400, 3_600, 'hour'],
   [2_592_000, 86_400, 'day'],
 ];
-const RELATIVE = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
+const RELATIVE = new Intl.RelativeTimeFormat(language, { numeric: 'auto' });
 
 /** `5 minutes ago`; from a month on, the day. */
 export function ago(instant: string, now: number): string {

@@ -1,4 +1,6 @@
 /** A short name of a user agent: `Firefox on Linux`. */
+import { say } from '../texts/catalogue';
+import { texts } from '../texts/domain/device';
 
 /** The first match, because most user agents name several. */
 const BROWSERS: [RegExp, string][] = [
@@ -20,10 +22,10 @@ const SYSTEMS: [RegExp, string][] = [
 ];
 
 export function deviceText(userAgent: string | null | undefined): string {
-  if (!userAgent) return 'Unknown';
+  if (!userAgent) return texts.unknown;
   const named = (names: [RegExp, string][]) => names.find(([pattern]) => pattern.test(userAgent))?.[1];
   const [browser, system] = [named(BROWSERS), named(SYSTEMS)];
   // Programs send `name/version`.
   const program = browser ?? userAgent.split(/[\s/]/, 1)[0] ?? userAgent;
-  return system ? `${program} on ${system}` : program;
+  return system ? say(texts.programOnSystem, { program, system }) : program;
 }

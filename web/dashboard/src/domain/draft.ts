@@ -1,5 +1,6 @@
 /** What a program that is still a draft needs before partners can earn. Pure. */
 import type { RouteName } from '../router/routes';
+import { texts } from '../texts/domain/draft';
 
 export interface DraftStep {
   text: string;
@@ -22,15 +23,15 @@ interface Tracking {
 
 export function draftSteps({ domain, commission_type }: Settings, tracking: Tracking | undefined): DraftStep[] {
   const steps: DraftStep[] = [
-    { text: 'Website', why: 'Referral links lead there.', done: Boolean(domain), at: 'settings' },
-    { text: 'Commission', why: 'Without one, partners earn nothing.', done: Boolean(commission_type), at: 'settings' },
+    { text: texts.website, why: texts.whyWebsite, done: Boolean(domain), at: 'settings' },
+    { text: texts.commission, why: texts.whyCommission, done: Boolean(commission_type), at: 'settings' },
   ];
   if (!tracking) return steps;
   const { pageview, referrals } = tracking.stepStatuses;
   return [
     ...steps,
-    { text: 'An approved partner', why: 'Only approved partners earn.', done: tracking.hasPartners, at: 'partners' },
-    { text: 'A test click', why: 'It shows that the tracker is installed.', done: pageview === 'complete', at: 'integration' },
-    { text: 'A test lead', why: 'It shows that signups are reported.', done: referrals === 'complete', at: 'integration' },
+    { text: texts.approvedPartner, why: texts.whyApprovedPartner, done: tracking.hasPartners, at: 'partners' },
+    { text: texts.testClick, why: texts.whyTestClick, done: pageview === 'complete', at: 'integration' },
+    { text: texts.testLead, why: texts.whyTestLead, done: referrals === 'complete', at: 'integration' },
   ];
 }

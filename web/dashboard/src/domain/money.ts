@@ -1,6 +1,10 @@
 /** Amounts are integers in a currency's smallest unit, and stay integers: text is made from their digits. */
+import { say } from '../texts/catalogue';
+import { texts } from '../texts/domain/money';
+import { language } from '../texts/language';
 
 const FALLBACK_DIGITS = 2;
+const THOUSANDS = new Intl.NumberFormat(language).formatToParts(1_000).find(({ type }) => type === 'group')?.value;
 
 /** Decimal digits of a currency: two for dollars, none for yen. */
 export function minorDigits(currency: string): number {
@@ -20,11 +24,11 @@ export function decimal(cents: number, digits: number): `${number}` {
   return (digits === 0 ? `${sign}${whole}` : `${sign}${whole}.${text.slice(-digits)}`) as `${number}`;
 }
 
-/** Formatted: `$1,234.50`. */
+/** Formatted: `$1,234.50`, in German `1.234,50 $`. */
 export function money(cents: number, currency: string): string {
   const amount = decimal(cents, minorDigits(currency));
   try {
-    return new Intl.NumberFormat('en', { style: 'currency', currency }).format(amount);
+    return new Intl.NumberFormat(language, { style: 'currency', currency }).format(amount);
   } catch {
     return `${amount} ${currency}`;
   }
@@ -34,7 +38,7 @@ export function money(cents: number, currency: string): string {
 export function shortMoney(cents: number, currency: string): string {
   const amount = decimal(Math.round(cents), minorDigits(currency));
   try {
-    return new Intl.NumberFormat('en', { style: 'currency', currency, notation: 'compact' }).format(amount);
+    return new Intl.NumberFormat(language, { style: 'currency', currency, notation: 'compact' }).format(amount);
   } catch {
     return amount;
   }
@@ -48,24 +52,27 @@ export function centsOfDollars(dollars: number): number {
 /** Parses an input such as `12.5` into the smallest unit; `undefined` if it is not an amount. */
 export function centsOfText(text: string, currency: string): number | undefined {
   const digits = minorDigits(currency);
-  const match = /^(\d{1,12})(?:[.,](\d+))?$/.exec(text.trim());
+  const match = /^(\d{1,12})(?:([.,])(\d+))?$/.exec(text.trim());
   if (!match) return undefined;
-  const [, whole = '', fraction = ''] = match;
+  const [, whole = '', mark, fraction = ''] = match;
   if (fraction.length > digits) return undefined;
+  // Three digits behind a mark that separates thousands in this language may be meant as such.
+  if (fraction.length === 3 && mark === THOUSANDS) return undefined;
   return Number(whole + fraction.padEnd(digits, '0'));
 }
 
 /** What [`centsOfText`] takes, for whoever typed something else. */
 export function amountRule(currency: string): string {
   const digits = minorDigits(currency);
-  return digits === 0
-    ? `The amount is a whole number of ${currency}, such as 1250.`
-    : `The amount is a number of ${currency} with at most ${digits} decimals, such as ${(12.5).toFixed(digits)}.`;
+  if (digits === 0) return say(texts.wholeAmount, { currency });
+  const example = new Intl.NumberFormat(language, { minimumFractionDigits: digits, maximumFractionDigits: digits }).format(12.5);
+  return say(texts.decimalAmount, { currency, digits, example });
 }
 
 /** A rate in hundredths of a percent as people read it: `12.5%`. */
 export function percent(basisPoints: number): string {
-  return `${decimal(basisPoints, 2).replace(/\.?0+$/, '')}%`;
+  // A hundredth of a percent is the fourth decimal of a share.
+  return new Intl.NumberFormat(language, { style: 'percent', maximumFractionDigits: 2 }).format(decimal(basisPoints, 4));
 }
 
 /** `12.5` as 1250; `undefined` when it is no percentage from 0 to 100. */
@@ -78,5 +85,5 @@ export function basisPointsOfText(text: string): number | undefined {
 
 /** A count with thousands separators. */
 export function count(number: number): string {
-  return number.toLocaleString('en');
+  return number.toLocaleString(language);
 }

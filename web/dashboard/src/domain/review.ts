@@ -1,6 +1,8 @@
 /** Decisions on commissions as they are shown: what has changed meanwhile is refused, and said. */
 import type { Refused } from '../api/client';
 import { money } from './money';
+import { say } from '../texts/catalogue';
+import { texts } from '../texts/domain/review';
 
 export interface Shown {
   id: number;
@@ -31,11 +33,11 @@ const MOST_NAMED = 3;
 export function refusalText(message: string, reasons: readonly Refused[], shown: readonly Shown[]): string {
   const named = reasons.slice(0, MOST_NAMED).map(({ commission_id: id, reason }) => {
     const one = shown.find((shown) => shown.id === id);
-    const name = one?.transaction_id ?? `Commission ${id}`;
+    const name = one?.transaction_id ?? say(texts.commission, { id });
     const [, now, then] = CHANGED.exec(reason) ?? [];
     if (!one || now === undefined || then === undefined) return `${name}: ${reason}.`;
-    return `${name} is worth ${money(Number(now), one.currency)} by now, not ${money(Number(then), one.currency)}.`;
+    return say(texts.worthNow, { name, now: money(Number(now), one.currency), then: money(Number(then), one.currency) });
   });
   const more = reasons.length - named.length;
-  return [`${message}.`, ...named, more > 0 ? `${more} more have changed.` : '', 'Reload to see them as they are.'].filter(Boolean).join(' ');
+  return [`${message}.`, ...named, more > 0 ? say(texts.moreChanged, { number: more }) : '', texts.reload].filter(Boolean).join(' ');
 }

@@ -1,4 +1,7 @@
 /** A figure compared with the previous period, as the service computes it. */
+import { say } from '../texts/catalogue';
+import { texts } from '../texts/domain/trend';
+import { language } from '../texts/language';
 
 export interface Trend {
   /** Percent, without a sign. */
@@ -14,22 +17,23 @@ export interface TrendWords {
   tone: 'up' | 'down' | 'stable';
 }
 
+const SHARE = new Intl.NumberFormat(language, { style: 'percent', maximumFractionDigits: 1 });
+
 /** A rise from zero has no percentage; the service reports 100. `before`: the previous period's figure, if known. */
 export function trendWords({ trend, trendDirection }: Trend, before?: number): TrendWords {
-  if (before === 0 && trendDirection === 'up') return { text: 'new', spoken: 'none in the days before', tone: 'stable' };
-  const amount = `${trend.toLocaleString('en', { maximumFractionDigits: 1 })}%`;
+  if (before === 0 && trendDirection === 'up') return { text: texts.isNew, spoken: texts.noneBefore, tone: 'stable' };
+  const amount = SHARE.format(trend / 100);
   switch (trendDirection) {
     case 'up':
-      return { text: `+${amount}`, spoken: `${amount} more than in the days before`, tone: 'up' };
+      return { text: `+${amount}`, spoken: say(texts.more, { amount }), tone: 'up' };
     case 'down':
-      return { text: `−${amount}`, spoken: `${amount} less than in the days before`, tone: 'down' };
+      return { text: `−${amount}`, spoken: say(texts.less, { amount }), tone: 'down' };
     default:
-      return { text: '0%', spoken: 'as much as in the days before', tone: 'stable' };
+      return { text: SHARE.format(0), spoken: texts.same, tone: 'stable' };
   }
 }
 
 /** The conversion rate in percent, with one decimal; empty without a base. */
 export function share(part: number, whole: number): string {
-  if (whole === 0) return '0%';
-  return `${((part * 100) / whole).toLocaleString('en', { maximumFractionDigits: 1 })}%`;
+  return SHARE.format(whole === 0 ? 0 : part / whole);
 }

@@ -1,13 +1,16 @@
 /** Types of events, and how endpoints and deliveries are described. */
 import type { DeliveryView, EndpointView } from '../api/operations';
 import type { Tone } from './words';
+import { say } from '../texts/catalogue';
+import { texts } from '../texts/domain/webhooks';
+import { count } from './money';
 
 /** As the service's catalogue has them, in groups. */
-export const EVENT_TYPES: readonly (readonly [group: string, types: readonly string[]])[] = [
-  ['Leads', ['lead.created']],
-  ['Sales', ['sale.recorded', 'sale.refunded']],
+export const EVENT_TYPES: readonly (readonly [group: keyof typeof texts.groups, types: readonly string[]])[] = [
+  ['leads', ['lead.created']],
+  ['sales', ['sale.recorded', 'sale.refunded']],
   [
-    'Commissions',
+    'commissions',
     [
       'commission.created',
       'commission.approved',
@@ -17,9 +20,9 @@ export const EVENT_TYPES: readonly (readonly [group: string, types: readonly str
       'commission.paid',
     ],
   ],
-  ['Payouts', ['payout.created', 'payout.settled', 'payout.failed']],
-  ['Partners', ['partner.applied', 'partner.enrolled', 'partner.suspended']],
-  ['For your attention', ['processor_event.needs_review', 'endpoint.disabled']],
+  ['payouts', ['payout.created', 'payout.settled', 'payout.failed']],
+  ['partners', ['partner.applied', 'partner.enrolled', 'partner.suspended']],
+  ['attention', ['processor_event.needs_review', 'endpoint.disabled']],
 ];
 
 export const ALL_TYPES = EVENT_TYPES.flatMap(([, types]) => types);
@@ -30,42 +33,42 @@ export interface Words {
   about?: string;
 }
 
-const REASONS: Record<string, string> = {
-  by_hand: 'It was turned off manually.',
-  gone: 'It answered 410 Gone: it accepts no more events.',
-  failing: 'Every attempt failed for five days.',
-};
+const REASONS: Record<string, string> = texts.reasons;
+export const groupName = (group: keyof typeof texts.groups): string => texts.groups[group];
 
 /** How an endpoint fares. */
 export function health(endpoint: EndpointView): Words {
   if (!endpoint.enabled) {
-    return { text: 'Off', tone: 'bad', about: REASONS[endpoint.disabled_reason ?? ''] ?? endpoint.disabled_reason ?? '' };
+    return { text: texts.off, tone: 'bad', about: REASONS[endpoint.disabled_reason ?? ''] ?? endpoint.disabled_reason ?? '' };
   }
-  if (endpoint.failing_since) return { text: 'Failing', tone: 'wait' };
-  if (endpoint.last_success_at) return { text: 'Works', tone: 'good' };
-  return { text: 'Nothing sent yet', tone: 'plain' };
+  if (endpoint.failing_since) return { text: texts.failing, tone: 'wait' };
+  if (endpoint.last_success_at) return { text: texts.works, tone: 'good' };
+  return { text: texts.nothingSentYet, tone: 'plain' };
 }
 
 /** What the last attempt came to: `200 in 84 ms`. */
 export function attemptText(delivery: DeliveryView): string {
-  if (delivery.attempts === 0) return 'Not tried yet';
-  const duration = delivery.duration_ms === null ? '' : ` in ${delivery.duration_ms.toLocaleString('en')} ms`;
-  if (delivery.status !== null) return `${delivery.status}${duration}`;
-  const failure = delivery.failure || 'no answer';
-  return `${failure.charAt(0).toUpperCase()}${failure.slice(1)}${duration}`;
+  if (delivery.attempts === 0) return texts.notTriedYet;
+  const outcome = delivery.status === null ? failureText(delivery.failure) : String(delivery.status);
+  return delivery.duration_ms === null ? outcome : say(texts.inTime, { outcome, duration: count(delivery.duration_ms) });
 }
 
-export const STATES: Record<string, Words> = {
-  waiting: { text: 'Waiting', tone: 'wait' },
-  delivered: { text: 'Delivered', tone: 'good' },
-  given_up: { text: 'Given up', tone: 'bad' },
-  cancelled: { text: 'Cancelled', tone: 'plain' },
-};
+const failureText = (failure: string | null | undefined): string =>
+  failure ? failure.charAt(0).toUpperCase() + failure.slice(1) : texts.noAnswer;
+
+const STATES = { waiting: 'wait', delivered: 'good', given_up: 'bad', cancelled: 'plain' } as const;
+
+/** The states of a delivery, each with its name. */
+export const states = () => Object.entries(texts.states);
+
+export function stateWords(state: string): Words {
+  return state in STATES ? { text: texts.states[state as keyof typeof STATES], tone: STATES[state as keyof typeof STATES] } : { text: state, tone: 'plain' };
+}
 
 /** What became of a test event after its first attempt; `undefined` before. */
 export function verdict(delivery: DeliveryView): Words | undefined {
   if (delivery.state === 'delivered') {
-    return { text: `It answered ${attemptText(delivery)}.`, tone: 'good' };
+    return { text: say(texts.itAnswered, { outcome: attemptText(delivery) }), tone: 'good' };
   }
   if (delivery.attempts === 0 && delivery.state === 'waiting') return undefined;
   return { text: `${attemptText(delivery)}.`, tone: 'bad' };

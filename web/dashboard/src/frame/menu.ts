@@ -1,5 +1,7 @@
 import type { IconName } from '../parts/Icon.svelte';
 import { path, type RouteName } from '../router/routes';
+import { texts } from '../texts/frame';
+import { words } from '../texts/words';
 
 export interface Item {
   name: RouteName;
@@ -24,41 +26,41 @@ export function advertiserMenu(program: number | undefined, runsWorkspace: boole
     {
       title: '',
       items: [
-        item('overview', 'overview', 'Overview'),
-        item('events', 'events', 'Events'),
-        item('live', 'live', 'Live'),
-        item('integration', 'integration', 'Integration'),
+        item('overview', 'overview', texts.overview),
+        item('events', 'events', texts.events),
+        item('live', 'live', texts.live),
+        item('integration', 'integration', texts.integration),
       ],
     },
-    { title: 'Partners', items: [item('partners', 'partners', 'Partners'), item('links', 'links', 'Referral links')] },
+    { title: texts.groupPartners, items: [item('partners', 'partners', words.partners), item('links', 'links', words.referralLinks)] },
     {
-      title: 'Money',
+      title: texts.money,
       items: [
-        item('commissions', 'commissions', 'Commissions'),
-        item('review', 'flag', 'Review'),
-        item('payouts', 'payouts', 'Payouts'),
+        item('commissions', 'commissions', words.commissions),
+        item('review', 'flag', texts.review),
+        item('payouts', 'payouts', words.payouts),
       ],
     },
     {
-      title: 'Program',
+      title: texts.groupProgram,
       items: [
-        item('notifications', 'notifications', 'Notifications'),
-        item('processor', 'processor', 'Payment processor'),
-        item('webhooks', 'webhooks', 'Webhooks'),
-        item('settings', 'settings', 'Settings'),
+        item('notifications', 'notifications', texts.notifications),
+        item('processor', 'processor', texts.processor),
+        item('webhooks', 'webhooks', texts.webhooks),
+        item('settings', 'settings', texts.settings),
       ],
     },
   ];
-  if (runsWorkspace) ofProgram.at(-1)?.items.push(item('customers', 'account', 'Customer data'));
-  const workspace: Group = { title: 'Workspace', items: [item('programs', 'programs', 'Programs')] };
+  if (runsWorkspace) ofProgram.at(-1)?.items.push(item('customers', 'account', texts.customerData));
+  const workspace: Group = { title: texts.groupWorkspace, items: [item('programs', 'programs', words.programs)] };
   if (runsWorkspace) {
     workspace.items.push(
-      item('members', 'members', 'Members'),
-      item('keys', 'keys', 'Management keys'),
-      item('workspace', 'settings', 'Workspace'),
+      item('members', 'members', texts.members),
+      item('keys', 'keys', texts.keys),
+      item('workspace', 'settings', words.workspace),
     );
   }
-  if (ownsWorkspace) workspace.items.push(item('auditLog', 'audit', 'Audit log'));
+  if (ownsWorkspace) workspace.items.push(item('auditLog', 'audit', texts.auditLog));
   return program ? [...ofProgram, workspace] : [workspace];
 }
 
@@ -68,13 +70,13 @@ export function partnerMenu(): Group[] {
     {
       title: '',
       items: [
-        item('partnerHome', 'overview', 'Home'),
-        item('partnerPrograms', 'programs', 'Programs'),
-        item('partnerLinks', 'links', 'Referral links'),
-        item('partnerClicks', 'events', 'Clicks'),
-        item('partnerCommissions', 'commissions', 'Commissions'),
-        item('partnerPayouts', 'payouts', 'Payouts'),
-        item('partnerNotifications', 'notifications', 'Notifications'),
+        item('partnerHome', 'overview', texts.home),
+        item('partnerPrograms', 'programs', words.programs),
+        item('partnerLinks', 'links', words.referralLinks),
+        item('partnerClicks', 'events', words.clicks),
+        item('partnerCommissions', 'commissions', words.commissions),
+        item('partnerPayouts', 'payouts', words.payouts),
+        item('partnerNotifications', 'notifications', texts.notifications),
       ],
     },
   ];

@@ -2,13 +2,17 @@
 import type { Answer } from '../api/client';
 import { count, money, shortMoney } from '../domain/money';
 import type { Measure } from './DailyFigures.svelte';
+import { say } from '../texts/catalogue';
+import { language } from '../texts/language';
+import { texts } from '../texts/pages/measures';
+import { words } from '../texts/words';
 
 export const CHART_DAYS = 30;
 
 type ProgramReport = Answer<'GET /api/advertiser/affiliate-programs/{program_id}/report'>['data'];
 type OwnReport = Answer<'GET /api/partner/report'>['data'];
 
-const shortCount = (value: number) => (Number.isInteger(value) ? value.toLocaleString('en', { notation: 'compact' }) : '');
+const shortCount = (value: number) => (Number.isInteger(value) ? value.toLocaleString(language, { notation: 'compact' }) : '');
 
 interface Day {
   date: string;
@@ -31,11 +35,11 @@ const amounts = <D extends Day>(name: string, days: readonly D[], currency: stri
 /** What one partner brings a program, in its currency. */
 export function programMeasures({ days, currency }: ProgramReport): Measure[] {
   return [
-    amounts('Net commission', days, currency, (day) => day.net_commission_cents),
-    amounts('Net revenue', days, currency, (day) => day.net_revenue_cents),
-    counts('Clicks', days, ({ clicks }) => clicks),
-    counts('Leads', days, ({ leads }) => leads),
-    counts('Sales', days, ({ sales }) => sales),
+    amounts(texts.netCommission, days, currency, (day) => day.net_commission_cents),
+    amounts(words.netRevenue, days, currency, (day) => day.net_revenue_cents),
+    counts(words.clicks, days, ({ clicks }) => clicks),
+    counts(words.leads, days, ({ leads }) => leads),
+    counts(words.sales, days, ({ sales }) => sales),
   ];
 }
 
@@ -43,15 +47,15 @@ export function programMeasures({ days, currency }: ProgramReport): Measure[] {
 export function ownMeasures({ days, total }: OwnReport): Measure[] {
   const currencies = [...total.currencies].sort((one, other) => other.sales - one.sales).map(({ currency }) => currency);
   const earned = currencies.map((currency) =>
-    amounts(currencies.length > 1 ? `Earned in ${currency}` : 'Earned', days, currency, (day) => {
+    amounts(currencies.length > 1 ? say(texts.earnedIn, { currency }) : words.earned, days, currency, (day) => {
       const found = day.currencies.find((one) => one.currency === currency);
       return found?.net_commission_cents ?? 0;
     }),
   );
   return [
     ...earned,
-    counts('Clicks', days, ({ clicks }) => clicks),
-    counts('Leads', days, ({ leads }) => leads),
-    counts('Sales', days, ({ sales }) => sales),
+    counts(words.clicks, days, ({ clicks }) => clicks),
+    counts(words.leads, days, ({ leads }) => leads),
+    counts(words.sales, days, ({ sales }) => sales),
   ];
 }

@@ -2,6 +2,7 @@
 import { getContext, setContext } from 'svelte';
 import { onLeave } from '../router/location.svelte';
 import { questions } from './questions.svelte';
+import { texts } from '../texts/state';
 
 type Field = HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement;
 
@@ -82,10 +83,10 @@ export function isChangedIn(box: Element): boolean {
 /** Whether what was typed may be thrown away. */
 export async function mayThrowAway(): Promise<boolean> {
   const yes = await questions.ask({
-    title: 'Discard your changes?',
-    text: 'What you have entered has not been saved.',
-    yes: 'Discard',
-    no: 'Keep editing',
+    title: texts.discardYourChanges,
+    text: texts.whatYouHaveEntered,
+    yes: texts.discard,
+    no: texts.keepEditing,
     isBad: true,
   });
   return yes;

@@ -2,6 +2,8 @@
 import { ApiError } from '../api/client';
 import { PAGES, type Page } from '../pages';
 import { match, type RouteName } from '../router/routes';
+import { textsLoaded } from '../texts/catalogue';
+import { texts } from '../texts/state';
 
 class Pages {
   #loaded = $state.raw<Partial<Record<RouteName, Page>>>({});
@@ -19,10 +21,11 @@ class Pages {
     if (!load || this.#loaded[name]) return;
     try {
       const { default: page } = await load();
+      await textsLoaded();
       this.#loaded = { ...this.#loaded, [name]: page };
       this.failed = undefined;
     } catch {
-      this.error = new ApiError(0, 'This page could not be loaded. Reload it: there may be a newer version.');
+      this.error = new ApiError(0, texts.pageNotLoaded);
       this.failed = name;
     }
   }

@@ -5,6 +5,7 @@ import type { ProgramView } from '../api/operations';
 import { go, place } from '../router/location.svelte';
 import { path } from '../router/routes';
 import { keepId, keptId } from './kept';
+import { texts } from '../texts/state';
 
 export type User = Answer<'GET /api/users/me'>;
 export type Program = ProgramView;
@@ -104,7 +105,7 @@ class Session {
     credential.keep(token);
     await this.begin();
     if (this.failure) throw this.failure;
-    if (!this.user) throw new ApiError(0, 'This browser keeps no session for this address. Are cookies blocked?');
+    if (!this.user) throw new ApiError(0, texts.noSessionKept);
   }
 
   async signOut() {

@@ -1,5 +1,6 @@
 /** Short notifications of results. */
 import { ApiError } from '../api/client';
+import { texts } from '../texts/state';
 
 export interface Toast {
   id: number;
@@ -29,7 +30,7 @@ class Toasts {
 export const toasts = new Toasts();
 
 export function explain(error: unknown): string {
-  return error instanceof ApiError ? error.message : 'Something went wrong in this page. Reload it, and try again.';
+  return error instanceof ApiError ? error.message : texts.wentWrongHere;
 }
 
 /** Runs an action, and shows its error unless the session has ended. */

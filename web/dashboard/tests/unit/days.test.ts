@@ -54,7 +54,7 @@ test('what is close is told in its distance', () => {
 });
 
 test('presets are days of the calendar, and the current ones end today', () => {
-  const ranges = (today: string) => PRESETS.map(([preset]) => spanText(presetRange(preset, today)));
+  const ranges = (today: string) => PRESETS.map((preset) => spanText(presetRange(preset, today)));
   expect(ranges('2026-11-26')).toEqual([
     '2026-11-26..2026-11-26',
     '2026-11-25..2026-11-25',
@@ -78,7 +78,7 @@ test('presets are days of the calendar, and the current ones end today', () => {
 
 test('a preset is recognised by its days', () => {
   const today = '2026-11-26';
-  for (const [preset] of PRESETS) expect(presetOf(presetRange(preset, today), today)).toBe(preset);
+  for (const preset of PRESETS) expect(presetOf(presetRange(preset, today), today)).toBe(preset);
   expect(presetOf({ from: '2026-11-02', to: today }, today)).toBeUndefined();
   expect(presetOf('30d', today)).toBeUndefined();
   expect(presetOf(presetRange('thisMonth', '2027-01-01'), '2027-01-01')).toBe('today');

@@ -1,10 +1,8 @@
 /** What the pages say: no riddles, and no button that destroys something without looking like it. */
-import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { files, inEnglish } from './english';
 
-const SOURCES = new URL('../../src/', import.meta.url);
-const files = readdirSync(SOURCES, { recursive: true, encoding: 'utf8' }).filter((name) => /\.(svelte|ts)$/.test(name));
-const sources = files.map((name) => [name, readFileSync(new URL(name, SOURCES), 'utf8')] as const);
+const sources = await Promise.all(files.map(async (name) => [name, await inEnglish(name)] as const));
 const DESTROYS = /^(Archive|Delete|Disconnect|Reject|Remove|Replace the key|Revoke|Suspend|Turn off|Withdraw|Discard|Change the code)/;
 
 /** `what: text` of everything that is matched, which must be nothing. */
@@ -13,6 +11,9 @@ const found = (pattern: RegExp, isWrong: (match: RegExpExecArray) => boolean) =>
 
 test('there are texts to look at', () => {
   expect(files.length).toBeGreaterThan(100);
+  const drafts = sources.find(([name]) => name === 'state/drafts.svelte.ts')?.[1];
+  expect(drafts).toContain("yes: 'Discard'");
+  expect(sources.find(([name]) => name === 'parts/Secret.svelte')?.[1]).toContain('>I have stored it</button>');
 });
 
 test('a question about something that destroys has a red button', () => {

@@ -2,6 +2,9 @@
 import type { Answer } from '../../api/client';
 import { count, money, shortMoney } from '../../domain/money';
 import type { Trend } from '../../domain/trend';
+import { language } from '../../texts/language';
+import { texts } from '../../texts/pages/overview';
+import { words } from '../../texts/words';
 
 export type Report = Answer<'GET /api/advertiser/affiliate-programs/{program_id}/report'>['data'];
 export type Figures = Report['total'];
@@ -16,15 +19,15 @@ export interface Measure {
 }
 
 /** Series with a figure for each day. */
-export const MEASURES: Measure[] = [
-  { id: 'clicks', name: 'Clicks', of: ({ clicks }) => clicks, isMoney: false },
-  { id: 'leads', name: 'Leads', of: ({ leads }) => leads, isMoney: false },
-  { id: 'conversions', name: 'New customers', of: ({ conversions }) => conversions, isMoney: false },
-  { id: 'sales', name: 'Sales', of: ({ sales }) => sales, isMoney: false },
-  { id: 'revenue', name: 'Gross revenue', of: (figures) => figures.revenue_cents, isMoney: true },
-  { id: 'refunds', name: 'Refunds', of: (figures) => figures.refunded_cents, isMoney: true, isLoss: true },
-  { id: 'net', name: 'Net revenue', of: (figures) => figures.net_revenue_cents, isMoney: true },
-  { id: 'commission', name: 'Net commission', of: (figures) => figures.net_commission_cents, isMoney: true },
+export const measures = (): Measure[] => [
+  { id: 'clicks', name: words.clicks, of: ({ clicks }) => clicks, isMoney: false },
+  { id: 'leads', name: words.leads, of: ({ leads }) => leads, isMoney: false },
+  { id: 'conversions', name: texts.newCustomers, of: ({ conversions }) => conversions, isMoney: false },
+  { id: 'sales', name: words.sales, of: ({ sales }) => sales, isMoney: false },
+  { id: 'revenue', name: texts.grossRevenue, of: (figures) => figures.revenue_cents, isMoney: true },
+  { id: 'refunds', name: words.refunds, of: (figures) => figures.refunded_cents, isMoney: true, isLoss: true },
+  { id: 'net', name: words.netRevenue, of: (figures) => figures.net_revenue_cents, isMoney: true },
+  { id: 'commission', name: texts.netCommission, of: (figures) => figures.net_commission_cents, isMoney: true },
 ];
 
 export const full = (measure: Measure, currency: string) => (value: number) =>
@@ -35,7 +38,7 @@ export const short = (measure: Measure, currency: string) => (value: number) =>
 
 /** Integer ticks only for counts. */
 function compact(value: number): string {
-  return Number.isInteger(value) ? value.toLocaleString('en', { notation: 'compact' }) : '';
+  return Number.isInteger(value) ? value.toLocaleString(language, { notation: 'compact' }) : '';
 }
 
 /** As the service compares figures: tenths of a percent of the one before, and 100 where there was nothing. */

@@ -1,6 +1,7 @@
 import { ApiError } from '../../api/client';
 import type { NewPolicyRequest } from '../../api/operations';
 import { amountRule, basisPointsOfText, centsOfText } from '../../domain/money';
+import { texts } from '../../texts/pages/settings';
 
 /** The form of a commission. */
 export class Terms {
@@ -13,7 +14,7 @@ export class Terms {
   body(currency: string): NewPolicyRequest {
     const months = Number(this.months);
     if (this.kind === 'cps_recurring' && !(Number.isInteger(months) && months > 0)) {
-      throw new ApiError(400, 'State for how many months renewals are paid.');
+      throw new ApiError(400, texts.stateForHowManyMonths);
     }
     return {
       commission_type: this.kind,
@@ -25,7 +26,7 @@ export class Terms {
   #rate(currency: string) {
     if (this.unit === 'rate') {
       const rate_bps = basisPointsOfText(this.amount);
-      if (rate_bps === undefined) throw new ApiError(400, 'The share is a number from 0 to 100, such as 12.5.');
+      if (rate_bps === undefined) throw new ApiError(400, texts.theShareIsANumber);
       return { rate_bps };
     }
     const fixed_cents = centsOfText(this.amount, currency);

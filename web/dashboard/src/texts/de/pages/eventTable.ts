@@ -1,0 +1,11 @@
+import type { Translated } from '../../catalogue';
+import type { en } from '../../pages/eventTable';
+
+export const de: Translated<typeof en> = {
+  renewal: 'Verlängerung',
+  event: 'Ereignis',
+  timeUtc: 'Zeit (UTC)',
+  details: 'Details',
+  source: 'Quelle',
+  click: 'Klick',
+};

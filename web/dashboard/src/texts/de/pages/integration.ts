@@ -1,0 +1,65 @@
+import type { Translated } from '../../catalogue';
+import type { en } from '../../pages/integration';
+
+export const de: Translated<typeof en> = {
+  htmlBeforeTheEndOfThe: 'HTML, vor dem Ende des Kopfs',
+  javascriptWhereASignupSucceeds: 'JavaScript, wo eine Registrierung gelingt',
+  language: 'Sprache',
+  yourServerForEachPayment: 'Ihr Server, für jede Zahlung',
+  onEveryPage: 'Auf jeder Seite',
+  theScriptRemembersWhichReferralLink: 'Das Skript merkt sich, über welchen Empfehlungslink ein Besucher kam.',
+  afterASignup: 'Nach einer Registrierung',
+  itConnectsTheVisitorWithYour:
+    'Das verbindet den Besucher mit Ihrem customer_key. Verwenden Sie denselben Schlüssel, wenn der Kunde zahlt.',
+  afterAPayment: 'Nach einer Zahlung',
+  fromYourServerOnceForEach: 'Von Ihrem Server, einmal für jede Zahlung. Mit Stripe brauchen Sie das nicht: <link>Verbinden Sie es stattdessen</link>.',
+  integration: 'Einbindung',
+  fourStepsToTheFirstAttributed: 'Vier Schritte zum ersten zugeordneten Verkauf. Diese Seite zeigt Ereignisse, sobald sie eingehen.',
+  aPartnerWithAReferralLink: 'Ein Partner mit einem Empfehlungslink',
+  theProgramKey: 'Der Programmschlüssel',
+  install: 'Einbauen',
+  test: 'Testen',
+  theFirstSaleIsAttributedIts:
+    '<strong>Der erste Verkauf ist zugeordnet: {amount}.</strong> Seine Provision steht bis zum Ende der Haltefrist aus. <link>Zur Provision</link> oder <link2>zur Übersicht</link2>.',
+  createANewProgramKey: 'Neuen Programmschlüssel erstellen?',
+  theCurrentKeyStopsWorkingAt:
+    'Der bisherige Schlüssel funktioniert sofort nicht mehr. Wenn Ihr Server schon Verkäufe meldet, geben Sie stattdessen seinen Schlüssel ein.',
+  createANewKey: 'Neuen Schlüssel erstellen',
+  useThisKey: 'Diesen Schlüssel verwenden',
+  itStaysInThisTab: 'Er bleibt in diesem Tab.',
+  theNewProgramKey: 'Der neue Programmschlüssel',
+  thisKeyIsShownOnlyThis:
+    'Dieser Schlüssel wird nur dieses eine Mal gezeigt: Hinterlegen Sie ihn auf Ihrem Server. Die Codebeispiele auf dieser Seite enthalten ihn, solange der Tab offen ist.',
+  theSnippetsBelowContainTheKey: 'Die Codebeispiele unten enthalten den Schlüssel, solange dieser Tab offen ist.',
+  yourServerSendsItWithEach:
+    'Ihr Server sendet ihn mit jedem Verkauf. Er lautet <code>{masked}</code> und wurde nur bei der Erstellung vollständig gezeigt.',
+  iHaveTheKey: 'Ich habe den Schlüssel',
+  whoMayReportSignups: 'Wer Registrierungen melden darf',
+  aSignupReportedByABrowser: 'Eine von einem Browser gemeldete Registrierung zählt, sobald Ihr Server oder eine Zahlung sie bestätigt.',
+  anybodyCanReportASignupFrom:
+    'Jeder kann aus einem Browser eine Registrierung melden, auch mit einem erratenen customer_key: 1, 2, 3 … Wenn dieser Kunde zahlt, geht die Provision an den falschen Partner. Wir empfehlen, dass Ihr Server Registrierungen bestätigt und dass sich ein customer_key nicht erraten lässt.',
+  requireConfirmationByTheServer: 'Bestätigung durch den Server verlangen',
+  noPartner: 'kein Partner',
+  linkToTestWith: 'Link zum Testen',
+  aSaleNeedsAPartnerTo: 'Ein Verkauf braucht einen Partner, der daran verdient. Zum Testen können Sie sich selbst hinzufügen.',
+  done: '(erledigt)',
+  testClick: 'Testklick',
+  testLead: 'Test-Lead',
+  testSale: 'Testverkauf',
+  click: 'Klick',
+  lead: 'Lead',
+  createALinkFirstStep1: 'Erstellen Sie zuerst einen Link (Schritt 1).',
+  enterTheProgramKeyFirstStep: 'Geben Sie zuerst den Programmschlüssel ein (Schritt 2).',
+  listeningWhatArrivesShowsUpWithin: 'Verbunden: Was eingeht, erscheint innerhalb einer Sekunde.',
+  connecting: 'Verbindung wird hergestellt …',
+  forATerminal: '{name}, für ein Terminal',
+  clickLeadAndSaleForA: 'Klick, Lead und Verkauf, für ein Terminal',
+  arrivedAtUtc: '<strong>{name}</strong> eingegangen: {time} UTC',
+  waitingForThe: 'Warten auf: {name} …',
+  whatToSend: 'Was Sie senden',
+  testEventsWhichAreNotCounted: 'Testereignisse, die nicht gezählt werden',
+  aRealClickLeadAndSale: 'Ein echter Klick, Lead und Verkauf',
+  runTheseInATerminalOr: 'Führen Sie dies in einem Terminal aus, oder setzen Sie <code>data-test-mode</code> am Skript Ihrer Website.',
+  followTheLinkYourselfSignUp:
+    'Folgen Sie dem Link selbst, registrieren Sie sich und zahlen Sie; oder führen Sie dies in einem Terminal aus. Es wird gezählt; eine Erstattung nimmt es zurück.',
+};

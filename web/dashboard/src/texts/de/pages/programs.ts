@@ -1,0 +1,23 @@
+import type { Translated } from '../../catalogue';
+import type { en } from '../../pages/programs';
+
+export const de: Translated<typeof en> = {
+  lastChange: 'Letzte Änderung',
+  archivedPrograms: 'Archivierte Programme',
+  payoutsOf: 'Auszahlungen von {name}',
+  createProgram: 'Programm erstellen',
+  website: 'Website',
+  whereReferralLinksLead: 'Wohin Empfehlungslinks führen.',
+  threeLettersSuchAsUsd: 'Drei Buchstaben, zum Beispiel USD.',
+  allProgramsYouLookAfterWith: 'Alle Programme, die Sie betreuen, mit ihren letzten 30 UTC-Tagen einschließlich heute.',
+  noProgramYet: 'Noch kein Programm',
+  aProgramHasACommissionPartners:
+    'Ein Programm hat eine Provision, Partner, die dafür werben, und einen Schlüssel, mit dem Ihr Server Verkäufe meldet.',
+  newProgram: 'Neues Programm',
+  theProgramIsThere: 'Das Programm ist angelegt',
+  yourServerReportsSalesWithThis:
+    'Mit diesem Schlüssel meldet Ihr Server Verkäufe. Er wird jetzt und nie wieder gezeigt; einen verlorenen Schlüssel ersetzen Sie in den Einstellungen.',
+  createAProgram: 'Programm erstellen',
+  grossRevenue: 'Bruttoumsatz',
+  toBePaid: 'Auszuzahlen',
+};

@@ -1,0 +1,37 @@
+import { area } from '../catalogue';
+
+export const en = {
+  customer: 'Customer {id}',
+  renewal: 'Renewal',
+  saleOf: '{kind} {transaction}',
+  ofSale: 'Of sale {transaction}',
+  models: {
+    last_click: 'the last link that was clicked before the payment gets the sale',
+    first_click: 'the first link that was clicked gets the sale',
+    linear: 'the partners whose links were clicked share the sale',
+  },
+  addedManually: 'It was added manually.',
+  link: 'link {code}',
+  removedLink: 'a link that was removed',
+  clicked: ', clicked {time}',
+  renewalStays: ' A renewal stays with the partner of the first payment, {time}.',
+  byLink: 'By {link}{clicked}{model}.{renewal}',
+  chosenByMember: 'The amount was chosen by a member of the workspace.',
+  everyPayment: 'on every payment',
+  firstPayment: 'on the first payment',
+  duringMonths: 'on payments during {months} months',
+  shareOf: '{share} of {amount}',
+  ofProduct: 'of product {product}',
+  ofOtherProducts: 'of all other products',
+  since: ', in force since {time}',
+  rate: '{amount}, {when} (policy {policy} {product}{since}).',
+  movements: {
+    accrual: 'Earned',
+    reversal: 'Taken back by a refund',
+    adjustment: 'Changed manually',
+    settlement: 'Corrected',
+    payout: 'Paid out',
+  },
+} as const;
+
+export const texts = area(en, () => import('../de/domain/journey'));

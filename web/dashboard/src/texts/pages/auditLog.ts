@@ -1,0 +1,21 @@
+import { area } from '../catalogue';
+
+export const en = {
+  theWholeWorkspace: 'The whole workspace',
+  everybody: 'Everybody',
+  theFileIsBeingPrepared: 'The file is being prepared.',
+  time: 'Time',
+  who: 'Who',
+  what: 'What',
+  details: 'Details',
+  auditLog: 'Audit log',
+  whoDidWhatInThisWorkspace: 'Who did what in this workspace, newest first. The CSV file has all of it.',
+  about: 'About',
+  noEntries: 'No entries',
+  whatMembersKeysAndOperatorsChange: 'What members, keys and operators change appears here.',
+  nothingWasDoneLikeThis: 'Nothing was done like this',
+  noEntryIsByThesePeople: 'No entry is by these people, of this kind and within these days.',
+  daysAndTimesAreInUtc: 'Days and times are in UTC.',
+} as const;
+
+export const texts = area(en, () => import('../de/pages/auditLog'));

@@ -1,0 +1,38 @@
+import { area } from '../catalogue';
+
+export const en = {
+  theProcessorIsConnected: 'The processor is connected.',
+  theNewSecretIsNowUsed: 'The new secret is now used.',
+  disconnectTheProcessor: 'Disconnect the processor?',
+  itNoLongerReportsPaymentsAnd: 'It no longer reports payments and refunds. Payments recorded so far stay.',
+  disconnect: 'Disconnect',
+  theProcessorIsDisconnected: 'The processor is disconnected.',
+  accountConfirmed: 'Account confirmed',
+  waitingForTheOperatorToConfirm: 'Waiting for the operator to confirm the account',
+  none: 'None',
+  paymentProcessor: 'Payment processor',
+  stripeReportsPaymentsRefundsAndDisputes: 'Stripe reports payments, refunds and disputes, so that your server does not have to.',
+  connect: 'Connect',
+  stripeAccount: 'Stripe account',
+  webhookSigningSecret: 'Webhook signing secret',
+  stripeShowsItWithTheEndpoint: 'Stripe shows it with the endpoint you add there. It is stored encrypted, and never shown again.',
+  pathOfTheEndpoint: 'Path of the endpoint',
+  eventsToSend: 'Events to send',
+  metadataOfACheckoutSession: 'Metadata of a checkout session',
+  changeTheWebhookSecret: 'Change the webhook secret',
+  newSigningSecret: 'New signing secret',
+  hoursTheOldSecretKeepsWorking: 'Hours the old secret keeps working',
+  connection: 'Connection',
+  platformEvents: 'Platform events',
+  webhookSecret: 'Webhook secret',
+  connected: 'Connected',
+  oldSecretWorksUntil: 'Old secret works until',
+  utc: '{time} UTC',
+  changeTheSecret: 'Change the secret',
+  inStripe: 'In Stripe',
+  addAWebhookEndpointWithThis: '<strong>Add a webhook endpoint</strong> with this path, at the host of your webhook service:',
+  nameTheCustomerWhereYourServer: '<strong>Name the customer</strong> where your server creates the checkout session:',
+  eitherTheClickIdOrThe: 'Either the click id or the customer key is enough. <code>subscription_data</code> is for subscriptions only: it makes their renewals count.',
+} as const;
+
+export const texts = area(en, () => import('../de/pages/processor'));

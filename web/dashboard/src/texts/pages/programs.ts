@@ -1,0 +1,22 @@
+import { area } from '../catalogue';
+
+export const en = {
+  lastChange: 'Last change',
+  archivedPrograms: 'Archived programs',
+  payoutsOf: 'Payouts of {name}',
+  createProgram: 'Create program',
+  website: 'Website',
+  whereReferralLinksLead: 'Where referral links lead.',
+  threeLettersSuchAsUsd: 'Three letters, such as USD.',
+  allProgramsYouLookAfterWith: 'All programs you look after, with their last 30 UTC days, today included.',
+  noProgramYet: 'No program yet',
+  aProgramHasACommissionPartners: 'A program has a commission, partners who promote it, and a key that your server reports sales with.',
+  newProgram: 'New program',
+  theProgramIsThere: 'The program is there',
+  yourServerReportsSalesWithThis: 'Your server reports sales with this key. It is shown now and never again; a lost key is replaced in the settings.',
+  createAProgram: 'Create a program',
+  grossRevenue: 'Gross revenue',
+  toBePaid: 'To be paid',
+} as const;
+
+export const texts = area(en, () => import('../de/pages/programs'));
