@@ -1,1 +1,0 @@
-import{U as e}from"./app-y8bH8GYl.js";function t(t,n){e(t,{title:`Invite the partner`,get secret(){return n.url},what:`Invitation link`,note:`Send this link to the partner. With it they create their account. It is shown only once.`,get close(){return n.close}})}export{t};

@@ -1,0 +1,1 @@
+var e={unknown:`Unbekannt`,programOnSystem:`{program} auf {system}`};export{e as de};

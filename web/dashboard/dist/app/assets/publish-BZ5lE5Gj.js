@@ -1,1 +1,0 @@
-import{Bt as e,Nt as t,Wt as n}from"./app-y8bH8GYl.js";async function r(r){let i=await n(`POST /api/advertiser/affiliate-programs/{program_id}/publish`,{path:{program_id:r}});t.replace(i.data),e.say(`The program is live.`)}export{r as t};

@@ -1,0 +1,1 @@
+var e={theNameHasBeenSaved:`Der Name wurde gespeichert.`,theWorkspaceHoldsYourProgramsMembers:`Der Arbeitsbereich enthält Ihre Programme, Mitglieder und Verwaltungsschlüssel.`,save:`Speichern`,inInvitationsAndWhereSomebodyChooses:`In Einladungen, und wo jemand unter mehreren Arbeitsbereichen wählt.`};export{e as de};
