@@ -19,6 +19,7 @@ use crate::management::passkeys::Passkeys;
 use crate::management::passwords::Passwords;
 use crate::management::reads::Reads;
 use crate::management::stream_waits::StreamWaits;
+use crate::pages::tracker_script::ScriptAlias;
 use crate::tracking::customer_ids::CustomerIds;
 use crate::tracking::directory::Directory;
 use crate::tracking::existing_clicks::ExistingClicks;
@@ -47,6 +48,8 @@ pub struct Parts {
     /// The address of this service for people and browsers.
     pub public_url: Url,
     pub security_contact: Option<Url>,
+    /// Other names under which the browser script is served.
+    pub script_aliases: Vec<ScriptAlias>,
     pub directory: Directory,
     pub customer_ids: CustomerIds,
     pub existing_clicks: ExistingClicks,

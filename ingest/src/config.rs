@@ -10,6 +10,7 @@ use runtime::config::{
 use url::Url;
 
 use crate::http::limits::LimitsConfig;
+use crate::pages::tracker_script::ScriptAlias;
 use crate::tracking::visitor_context::OriginConfig;
 
 /// The HTTP edge of the referral tracking pipeline.
@@ -32,6 +33,8 @@ pub struct Config {
     pub origin: OriginConfig,
     #[command(flatten)]
     pub dashboard: DashboardConfig,
+    #[command(flatten)]
+    pub script: ScriptConfig,
     #[command(flatten)]
     pub webhook_targets: WebhookTargetsConfig,
     #[command(flatten)]
@@ -84,6 +87,16 @@ pub struct DashboardConfig {
     /// Connections for the dashboard's reports.
     #[arg(long, env = "READS_POOL_SIZE", default_value_t = 4, value_parser = value_parser!(u32).range(1..))]
     pub reads_pool_size: u32,
+}
+
+/// The script on advertisers' pages.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Browser script")]
+pub struct ScriptConfig {
+    /// Other names of the script, comma-separated: `NAME` is also served as `/js/NAME-tracker.js`, with a global `NAME` that has the methods
+    /// published loaders call, for pages that used another service before.
+    #[arg(long, env = "SCRIPT_ALIASES", value_delimiter = ',')]
+    pub script_aliases: Vec<ScriptAlias>,
 }
 
 fn contact(text: &str) -> Result<Url, String> {

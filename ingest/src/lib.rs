@@ -105,6 +105,7 @@ async fn start(config: &Config, clock: Clock, lifecycle: &Lifecycle) -> anyhow::
         sealing_keys: Arc::new(SealingKeys::from(config.secrets.secrets_keys())),
         public_url: config.dashboard.public.public_url.clone(),
         security_contact: config.dashboard.security_contact.clone(),
+        script_aliases: config.script.script_aliases.clone(),
         directory: Directory::start(pool.clone(), clock.clone(), lifecycle).await?,
         customer_ids: CustomerIds::start(pool.clone(), Arc::clone(&codec), lifecycle).await?,
         existing_clicks: ExistingClicks::start(pool.clone(), codec, lifecycle),

@@ -21,6 +21,7 @@ pub fn router(app: App, proxies: &TrustedProxies) -> Router {
         .route("/.well-known/security.txt", get(security_txt::security_txt))
         .route("/docs.js", get(docs::script))
         .route("/js/tracker.js", get(tracker_script::script))
+        .route("/js/{file}", get(tracker_script::alias))
         .merge(dashboard::router())
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)

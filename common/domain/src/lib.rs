@@ -21,6 +21,7 @@
 //! - [`test_chain`]: whether a synthetic click, lead and sale reached the right partner.
 //! - [`program`]: a program's settings and their ranges.
 //! - [`processor`], [`sealed`]: the payment processor of a program, and its secrets at rest.
+//! - [`event_types`]: what a processor is to send.
 //! - [`payment`]: the names of a payment, and what its processor took back of it.
 //! - [`outbound_event`], [`event_stream`]: what others can be told, and how far a reader has read it.
 //! - [`webhook_endpoint`], [`webhook_address`]: who is told by webhooks, and where they may be sent.
@@ -58,7 +59,7 @@ pub use self::earnings::{adjustment, commission, ledger, payout, refund};
 pub use self::people::{
     account, email_content, management_key, permission, second_factor, unsubscribe, user_code, weekly_summary,
 };
-pub use self::processors::{payer, payment, processor};
+pub use self::processors::{event_types, payer, payment, processor};
 pub use self::programs::{
     event_stream, key_rotation, outbound_event, partner, program, readiness, tracking_token, webhook,
     webhook_address, webhook_attempt, webhook_endpoint,

@@ -1,27 +1,72 @@
-//! `GET /js/tracker.js`: the script advertisers put on their pages, from any site.
+//! `GET /js/tracker.js`: the script advertisers put on their pages, from any site; and `GET /js/{alias}-tracker.js`, the same for pages
+//! that know it by another name.
 //!
-//! Built from `web/tracker` and committed with its compressed forms, so that building the service needs no Node. Its
-//! address has no version: browsers cache it for an hour, and may use the stale copy for a day while they revalidate.
+//! Built from `web/tracker` and committed with their compressed forms, so that building the service needs no Node. Their
+//! addresses have no version: browsers cache them for an hour, and may use the stale copy for a day while they revalidate.
 
 use std::fmt::Write;
+use std::str::FromStr;
 use std::sync::LazyLock;
 
+use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use sha2::{Digest, Sha256};
 
+use crate::app::App;
 use crate::http::accept::{accepts, members};
+use crate::http::error::ApiError;
 
-const PLAIN: &[u8] = include_bytes!("../../../web/tracker/dist/tracker.js");
-const BROTLI: &[u8] = include_bytes!("../../../web/tracker/dist/tracker.js.br");
-const GZIP: &[u8] = include_bytes!("../../../web/tracker/dist/tracker.js.gz");
+static TRACKER: LazyLock<Script> = LazyLock::new(|| Script {
+    plain: include_bytes!("../../../web/tracker/dist/tracker.js"),
+    brotli: include_bytes!("../../../web/tracker/dist/tracker.js.br"),
+    gzip: include_bytes!("../../../web/tracker/dist/tracker.js.gz"),
+    hash: hash(include_bytes!("../../../web/tracker/dist/tracker.js")),
+});
+/// It reads its name from its own address, so that its bytes are the same for every alias.
+static ALIAS: LazyLock<Script> = LazyLock::new(|| Script {
+    plain: include_bytes!("../../../web/tracker/dist/alias.js"),
+    brotli: include_bytes!("../../../web/tracker/dist/alias.js.br"),
+    gzip: include_bytes!("../../../web/tracker/dist/alias.js.gz"),
+    hash: hash(include_bytes!("../../../web/tracker/dist/alias.js")),
+});
 
 const CACHE_CONTROL: &str = "public, max-age=3600, stale-while-revalidate=86400";
 /// Cross-origin isolated pages load only resources with this header.
 const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 
-/// The script in one content coding.
+/// Another name of the script, which is also that of a global in the page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScriptAlias(String);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a name has a letter and up to 31 more letters or digits, in lower case, and is not `tracker`")]
+pub struct ScriptAliasError;
+
+impl FromStr for ScriptAlias {
+    type Err = ScriptAliasError;
+
+    fn from_str(text: &str) -> Result<Self, ScriptAliasError> {
+        let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+        let is_good = text.starts_with(|first: char| first.is_ascii_lowercase())
+            && text.len() <= 32
+            && text.bytes().all(is_plain)
+            && text != "tracker";
+        is_good.then(|| Self(text.to_owned())).ok_or(ScriptAliasError)
+    }
+}
+
+/// A script in all its forms.
+#[derive(Debug)]
+struct Script {
+    plain: &'static [u8],
+    brotli: &'static [u8],
+    gzip: &'static [u8],
+    hash: String,
+}
+
+/// A content coding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     Brotli,
@@ -48,41 +93,57 @@ impl Form {
             Self::Plain => None,
         }
     }
+}
 
-    fn bytes(self) -> &'static [u8] {
-        match self {
-            Self::Brotli => BROTLI,
-            Self::Gzip => GZIP,
-            Self::Plain => PLAIN,
+impl Script {
+    fn bytes(&self, form: Form) -> &'static [u8] {
+        match form {
+            Form::Brotli => self.brotli,
+            Form::Gzip => self.gzip,
+            Form::Plain => self.plain,
         }
     }
 
     /// Each form has its own tag, because the bytes differ.
-    fn tag(self) -> String {
-        let hash = HASH.as_str();
-        match self.coding() {
+    fn tag(&self, form: Form) -> String {
+        let hash = &self.hash;
+        match form.coding() {
             Some(coding) => format!("\"{hash}-{coding}\""),
             None => format!("\"{hash}\""),
         }
     }
 }
 
-static HASH: LazyLock<String> = LazyLock::new(|| {
-    let digest = Sha256::digest(PLAIN);
+fn hash(script: &[u8]) -> String {
+    let digest = Sha256::digest(script);
     digest.iter().take(8).fold(String::new(), |mut hex, byte| {
         // Writing to a string cannot fail.
         let _ = write!(hex, "{byte:02x}");
         hex
     })
-});
+}
 
 pub async fn script(asked: HeaderMap) -> Response {
-    let form = Form::for_caller(&asked);
-    let tag = form.tag();
-    let mut response = if has_already(&asked, &tag) {
+    answer(&TRACKER, &asked)
+}
+
+/// 404 for names that are not configured.
+pub async fn alias(State(app): State<App>, Path(file): Path<String>, asked: HeaderMap) -> Response {
+    let named = file.strip_suffix("-tracker.js");
+    if named.is_some_and(|name| app.script_aliases.iter().any(|alias| alias.0 == name)) {
+        answer(&ALIAS, &asked)
+    } else {
+        ApiError::NotFound("Not Found").into_response()
+    }
+}
+
+fn answer(script: &Script, asked: &HeaderMap) -> Response {
+    let form = Form::for_caller(asked);
+    let tag = script.tag(form);
+    let mut response = if has_already(asked, &tag) {
         StatusCode::NOT_MODIFIED.into_response()
     } else {
-        form.bytes().into_response()
+        script.bytes(form).into_response()
     };
     let headers = response.headers_mut();
     for (name, value) in [
@@ -139,8 +200,31 @@ mod tests {
     }
 
     #[test]
+    fn a_name_is_fit_for_an_address_and_a_global() {
+        for name in ["acme", "a", "a2", "abcdefghijklmnopqrstuvwxyz012345"] {
+            assert!(name.parse::<ScriptAlias>().is_ok(), "{name}");
+        }
+        for name in [
+            "",
+            "2a",
+            "Acme",
+            "ac-me",
+            "ac_me",
+            "acme.js",
+            "acme/",
+            " acme",
+            "\u{e4}cme",
+            "<script>",
+            "tracker",
+            "abcdefghijklmnopqrstuvwxyz0123456",
+        ] {
+            assert_eq!(name.parse::<ScriptAlias>(), Err(ScriptAliasError), "{name}");
+        }
+    }
+
+    #[test]
     fn a_form_is_known_by_its_own_tag_only() {
-        let (brotli, plain) = (Form::Brotli.tag(), Form::Plain.tag());
+        let (brotli, plain) = (TRACKER.tag(Form::Brotli), TRACKER.tag(Form::Plain));
         let known = |text: String| {
             let value = HeaderValue::try_from(text).unwrap();
             has_already(&HeaderMap::from_iter([(header::IF_NONE_MATCH, value)]), &brotli)

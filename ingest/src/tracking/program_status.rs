@@ -1,8 +1,11 @@
 //! `GET /api/v1/cli/status`: how the program is doing.
 
+use std::collections::BTreeSet;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::Uri;
+use domain::event_types::{SUBSCRIBED, never_received, proven_missing};
 use domain::ids::ProgramId;
 use serde::Serialize;
 use storage::program_health::{self, ProgramStatus};
@@ -40,11 +43,35 @@ struct Status {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = bool, required = false)]
     stripe_charges_enabled: Option<bool>,
+    /// Absent while no account is connected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = StripeEvents, required = false)]
+    stripe_events: Option<StripeEvents>,
     recent_events: RecentEvents,
     #[schema(minimum = 0)]
     active_partners: i64,
     #[schema(minimum = 0)]
     pending_commissions: i64,
+}
+
+/// What Stripe has sent. Events of its test mode do not count: they are answered 200, and nothing comes of them.
+#[derive(Debug, Serialize, ToSchema)]
+struct StripeEvents {
+    /// The event types to subscribe to of which none arrived within 30 days. Without disputes, for example, there are none.
+    #[schema(value_type = Vec<String>)]
+    never_received: Vec<&'static str>,
+    /// For people: types that must be missing at the endpoint, because other events show that there was something to send.
+    #[schema(value_type = Vec<String>)]
+    warnings: Vec<&'static str>,
+}
+
+impl StripeEvents {
+    fn new(received: &BTreeSet<String>) -> Self {
+        Self {
+            never_received: never_received(received),
+            warnings: proven_missing(received).iter().map(|rule| rule.message).collect(),
+        }
+    }
 }
 
 /// Real events of the last 24 hours.
@@ -129,6 +156,7 @@ impl Status {
             dns_verified: status.dns_verified,
             stripe_connected: status.processor_connected,
             stripe_charges_enabled: status.charges_enabled,
+            stripe_events: status.received_event_types.as_ref().map(StripeEvents::new),
             recent_events: RecentEvents {
                 clicks_24h: status.recent.clicks,
                 leads_24h: status.recent.leads,
@@ -154,6 +182,13 @@ pub fn examples() -> Examples {
         },
         active_partners: 2,
         pending_commissions: 5,
+        received_event_types: Some(
+            SUBSCRIBED
+                .into_iter()
+                .filter(|kind| !["invoice_payment.paid", "refund.failed"].contains(kind))
+                .map(str::to_owned)
+                .collect(),
+        ),
     };
     let failed = ApiError::InternalQuoted {
         message: FAILED,

@@ -26,7 +26,8 @@ use crate::tracking::test_mode::OTHER_PROGRAM;
 
 const FAILED: &str = "Test event failed";
 const RECEIVED: &str = "Test event received. Send type chain to check attribution.";
-const NO_LINK: &str = "The program has no active referral link of an approved partner";
+const NO_LINK: &str = "The program has no active referral link of an approved partner. Approve a partner, or turn one of their links on, \
+                       and test again.";
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -98,10 +99,10 @@ pub struct ChainAnswer {
     verdict: ChainVerdict,
     /// The whole chain reached the partner of the link.
     attributed: bool,
-    /// Why the chain could not run.
+    /// Why it is not attributed, for people; absent when it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, required = false)]
-    message: Option<&'static str>,
+    message: Option<String>,
 }
 
 /// The attribution of each event. `attributed`: to the partner whose link was used; `unattributed`: to no partner, or the event
@@ -215,7 +216,10 @@ fn answer(record: TestChainRecord, outcome: TestChainOutcome) -> TestEventAnswer
             return TestEventAnswer::Chain {
                 data: ChainAnswer {
                     r#type: "chain",
-                    message: short_code.is_none().then_some(NO_LINK),
+                    message: match short_code {
+                        None => Some(NO_LINK.to_owned()),
+                        Some(_) => not_attributed(verdict),
+                    },
                     short_code,
                     customer_key: record.customer_key,
                     verdict,
@@ -236,6 +240,28 @@ fn answer(record: TestChainRecord, outcome: TestChainOutcome) -> TestEventAnswer
         attributed: false,
         message: if received { RECEIVED } else { NO_LINK },
     }
+}
+
+/// Where the chain broke, in a sentence; `None` of one that did not.
+fn not_attributed(verdict: ChainVerdict) -> Option<String> {
+    let events = [
+        ("click", verdict.click),
+        ("signup", verdict.lead),
+        ("sale", verdict.sale),
+    ];
+    let (noun, broken) = events
+        .into_iter()
+        .find(|(_, verdict)| *verdict != Verdict::Attributed)?;
+    Some(match broken {
+        Verdict::WrongPartner => {
+            format!("The test {noun} was attributed to another partner than the link's.")
+        }
+        Verdict::Pending => format!("The test {noun} is not decided yet. Test again in a minute."),
+        Verdict::Attributed | Verdict::Unattributed => format!(
+            "The test {noun} was attributed to nobody. Check that the program is not archived, that the link is on and its partner \
+             approved, and test again."
+        ),
+    })
 }
 
 pub fn examples() -> Examples {
@@ -293,6 +319,30 @@ fn null() -> Object {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_chain_that_breaks_says_where() {
+        let whole = ChainVerdict::uniform(Verdict::Attributed);
+        assert_eq!(not_attributed(whole), None);
+        let (sale, lead) = (Verdict::WrongPartner, Verdict::Pending);
+        for (verdict, says) in [
+            (
+                ChainVerdict::uniform(Verdict::Unattributed),
+                "The test click was attributed to nobody.",
+            ),
+            (
+                ChainVerdict { lead, sale, ..whole },
+                "The test signup is not decided yet.",
+            ),
+            (
+                ChainVerdict { sale, ..whole },
+                "The test sale was attributed to another partner",
+            ),
+        ] {
+            let message = not_attributed(verdict).unwrap();
+            assert!(message.starts_with(says), "{message}");
+        }
+    }
 
     #[test]
     fn the_examples_ask_for_something() {

@@ -2,6 +2,7 @@
 
 mod accounts;
 mod delivery;
+mod event_types;
 mod hostile;
 mod late_names;
 mod operator;

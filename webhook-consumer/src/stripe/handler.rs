@@ -33,6 +33,10 @@ use crate::records::Records;
 
 const STRIPE_SIGNATURE: HeaderName = HeaderName::from_static("stripe-signature");
 
+/// Senders show the answers to their deliveries to the merchant: those name why nothing comes of an event.
+const TEST_MODE: &str = "Events of the test mode are not recorded";
+const UNKNOWN_TYPE: &str = "Events of this type are not used";
+
 type Answer = Result<Json<Value>, Refusal>;
 
 /// A program that does not exist or has no secret is answered like a wrong signature, which hides which programs exist.
@@ -139,14 +143,14 @@ async fn take_in(
     event: &Event<'_>,
     endpoint: impl AsyncFnOnce() -> Result<Endpoint, Refusal>,
 ) -> Answer {
-    let received = Ok(Json(json!({ "received": true })));
+    let ignored = |reason| Ok(Json(json!({ "received": true, "ignored": reason })));
     if !event.livemode {
         tracing::debug!(kind = event.kind, "test mode event ignored");
-        return received;
+        return ignored(TEST_MODE);
     }
     let Some(mut translated) = translate(event, &app.metadata_keys) else {
         tracing::debug!(kind = event.kind, "unknown event type ignored");
-        return received;
+        return ignored(UNKNOWN_TYPE);
     };
     let endpoint = endpoint().await?;
     if let (Ok(translated), Endpoint::Distributor(bound)) = (&mut translated, &endpoint)
@@ -161,7 +165,7 @@ async fn take_in(
         .map(|share| arrival(app, event, share, by_platform))
         .collect::<Result<_, _>>()?;
     app.inbox.receive(arrivals).await.map_err(refused)?;
-    received
+    Ok(Json(json!({ "received": true })))
 }
 
 fn refused(error: BatchError<StorageError>) -> Refusal {

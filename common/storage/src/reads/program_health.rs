@@ -1,10 +1,13 @@
 //! Health of a program, for the advertiser's tools. Real events only, unless stated.
 
+use std::collections::BTreeSet;
+
 use chrono::{DateTime, TimeDelta, Timelike, Utc};
 use sqlx::PgConnection;
 
 use super::rollups;
 use crate::error::StorageResult;
+use domain::event_types::{INVOICE_PAYMENT_SUCCEEDED, SUBSCRIBED};
 use domain::ids::ProgramId;
 use domain::readiness::{Facts, LastEvents};
 
@@ -33,6 +36,8 @@ pub struct ProgramStatus {
     pub active_partners: i64,
     /// Commissions in their hold period, at most [`COUNTED`].
     pub pending_commissions: i64,
+    /// Types of the events that the processor sent, of those asked for and kept; `None` without a processor's account.
+    pub received_event_types: Option<BTreeSet<String>>,
 }
 
 /// A program's state at `now`.
@@ -62,10 +67,37 @@ pub async fn status(
         dns_verified: row.dns_verified,
         processor_connected: row.processor_connected,
         charges_enabled: row.charges_enabled,
-        recent: recent(connection, program_id, now).await?,
+        recent: recent(&mut *connection, program_id, now).await?,
         active_partners: row.active_partners,
         pending_commissions: row.pending_commissions,
+        received_event_types: if row.processor_connected {
+            Some(received_event_types(connection, program_id).await?)
+        } else {
+            None
+        },
     })
+}
+
+/// An event is kept for 30 days, or until it is finished.
+async fn received_event_types(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+) -> StorageResult<BTreeSet<String>> {
+    let kinds: Vec<String> = SUBSCRIBED
+        .into_iter()
+        .chain([INVOICE_PAYMENT_SUCCEEDED])
+        .map(str::to_owned)
+        .collect();
+    // One look into processor_events_kinds for each.
+    let received = sqlx::query_scalar!(
+        r#"SELECT k.kind AS "kind!" FROM unnest($2::text[]) AS k (kind)
+           WHERE EXISTS (SELECT FROM processor_events e WHERE e.program_id = $1 AND e.kind = k.kind)"#,
+        program_id.get(),
+        &kinds,
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(received.into_iter().collect())
 }
 
 /// Input of a program's readiness, and the figures shown with it.

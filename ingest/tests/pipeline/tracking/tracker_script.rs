@@ -1,4 +1,4 @@
-//! `/js/tracker.js`: what advertisers' pages load, and how long they keep it.
+//! `/js/tracker.js`: what advertisers' pages load, and how long they keep it; and the same under other names.
 
 use reqwest::{Method, StatusCode};
 use serde_json::Value;
@@ -6,6 +6,7 @@ use test_harness::{Answer, Stack};
 
 const PATH: &str = "/js/tracker.js";
 const SCRIPT: &str = include_str!("../../../../web/tracker/dist/tracker.js");
+const ALIAS: &str = include_str!("../../../../web/tracker/dist/alias.js");
 const BROTLI: &[u8] = include_bytes!("../../../../web/tracker/dist/tracker.js.br");
 const GZIP: &[u8] = include_bytes!("../../../../web/tracker/dist/tracker.js.gz");
 
@@ -84,4 +85,58 @@ async fn the_script_is_sent_in_the_smallest_form_and_not_again_to_who_has_it() {
         StatusCode::OK,
         "another form's tag says nothing of this one"
     );
+}
+
+#[tokio::test]
+async fn the_script_is_served_under_the_names_that_are_configured_and_no_other() {
+    let stack = Stack::start_set(&[("SCRIPT_ALIASES", "acme,partners2")]).await;
+    let get = async |path: &str, tag: &str| {
+        let request = stack.request(Method::GET, path).header("if-none-match", tag);
+        stack.send(request).await
+    };
+    let own = get(PATH, "").await;
+    assert_eq!(own.body, Value::String(SCRIPT.to_owned()));
+    for name in ["acme", "partners2"] {
+        let path = format!("/js/{name}-tracker.js?v=2");
+        let answer = get(&path, "").await;
+        assert_eq!(
+            (answer.status, &answer.body),
+            (StatusCode::OK, &Value::String(ALIAS.to_owned()))
+        );
+        for header in [
+            "content-type",
+            "cache-control",
+            "vary",
+            "access-control-allow-origin",
+            "cross-origin-resource-policy",
+            "x-content-type-options",
+        ] {
+            assert_eq!(answer.header(header), own.header(header), "{header}");
+        }
+        assert_ne!(answer.header("etag"), own.header("etag"));
+        let again = get(&path, answer.header("etag")).await;
+        assert_eq!(again.status, StatusCode::NOT_MODIFIED);
+    }
+    for path in [
+        "/js/other-tracker.js",
+        "/js/acme-tracker.jsx",
+        "/js/acme-tracker",
+        "/js/acme.js",
+        "/js/Acme-tracker.js",
+        "/js/-tracker.js",
+        "/js/acme,partners2-tracker.js",
+        "/js/tracker-tracker.js",
+    ] {
+        let answer = get(path, "*").await;
+        assert_eq!(answer.status, StatusCode::NOT_FOUND, "{path}");
+        assert_eq!(
+            answer.header("cache-control"),
+            get("/nowhere", "").await.header("cache-control")
+        );
+    }
+    let plain = Stack::start().await;
+    let unlisted = plain
+        .send(plain.request(Method::GET, "/js/acme-tracker.js"))
+        .await;
+    assert_eq!(unlisted.status, StatusCode::NOT_FOUND);
 }

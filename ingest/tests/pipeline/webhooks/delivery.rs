@@ -53,7 +53,7 @@ async fn copies_of_an_event_answer_200_and_change_nothing() {
 }
 
 #[tokio::test]
-async fn what_is_of_no_use_is_answered_200_and_leaves_no_row() {
+async fn what_is_of_no_use_is_answered_200_with_the_reason_and_leaves_no_row() {
     let (stack, hooks, program) = Hooks::with_program().await;
     let event = event(&stack, "checkout.session.completed.basil", &program, "user-1");
     let with = |field: &str, value: Value| {
@@ -61,12 +61,20 @@ async fn what_is_of_no_use_is_answered_200_and_leaves_no_row() {
         event[field] = value;
         event
     };
-    for of_no_use in [
-        with("livemode", json!(false)),
-        with("type", json!("payment_intent.created")),
-        with("type", json!("nonsense \u{0} of a type")),
+    let unused = "Events of this type are not used";
+    for (of_no_use, reason) in [
+        (
+            with("livemode", json!(false)),
+            "Events of the test mode are not recorded",
+        ),
+        (with("type", json!("payment_intent.created")), unused),
+        (with("type", json!("nonsense \u{0} of a type")), unused),
     ] {
-        accepted(&hooks.deliver(&stack, &program, &of_no_use).await);
+        let answer = hooks.deliver(&stack, &program, &of_no_use).await;
+        assert_eq!(
+            (answer.status, answer.body),
+            (StatusCode::OK, json!({ "received": true, "ignored": reason }))
+        );
     }
     nothing_stored(&stack).await;
 }

@@ -9,6 +9,8 @@ import { Mock } from './mock.js'
 import { Service, isReal } from './service.js'
 
 export const SCRIPT = readFileSync(new URL('../../dist/tracker.js', import.meta.url))
+/** The same under another name. */
+const ALIAS = readFileSync(new URL('../../dist/alias.js', import.meta.url))
 /** As in the documentation. */
 export const STUB = 'window.tracker||((window.tracker=function(){tracker.q.push(arguments)}).q=[])'
 const SCRIPT_HEADERS = { 'content-type': 'text/javascript', 'access-control-allow-origin': '*' }
@@ -205,9 +207,10 @@ export class Stage {
 
   /** Nothing if the connection is to be broken. */
   async answer(method, url, headers, body, record = {}) {
-    if (url.pathname.endsWith('/js/tracker.js')) {
+    const script = url.pathname.match(/\/js\/(acme-)?tracker\.js$/)
+    if (script) {
       if (this.scriptHangs) await this.#hold()
-      return { status: 200, headers: SCRIPT_HEADERS, body: SCRIPT }
+      return { status: 200, headers: SCRIPT_HEADERS, body: script[1] ? ALIAS : SCRIPT }
     }
     const tracking = url.pathname.match(/^(?:\/ours|\/t)?\/api\/v1\/track\/(\w+)$/)
     if (!tracking) {
