@@ -78,6 +78,9 @@ enum Command {
     /// Take webhooks on loopback and show them on a page; `dev` starts it.
     #[command(hide = true)]
     WebhookReceiver(catchers::webhooks::Options),
+    /// One address on loopback before ingest and webhook consumer; `dev` starts it.
+    #[command(hide = true)]
+    Front(dev::front::Options),
     /// Fuzz parsers, decoders and refund arithmetic. Needs a nightly toolchain.
     Fuzz(fuzz::Options),
     /// Measure the release build on this machine.
@@ -106,6 +109,7 @@ fn run(command: Command, checkout: &Checkout, interrupt: &Interrupt) -> Result<E
         Command::DeployCheck => deploy_check::check(checkout, interrupt),
         Command::MailCatcher(options) => catchers::mail::run(&options, interrupt),
         Command::WebhookReceiver(options) => catchers::webhooks::run(&options, interrupt),
+        Command::Front(options) => dev::front::run(&options, interrupt),
         Command::Fuzz(options) => fuzz::fuzz(checkout, &options, interrupt),
     };
     done.map(|()| ExitCode::SUCCESS)
