@@ -5,6 +5,7 @@
 //! systemd-analyze and promtool are installed on Debian; kubectl is the machine's, because Debian's is too old for these overlays. A
 //! check without its program is reported as skipped. Tests with running services are in `ingest/tests/operations/deployment.rs`.
 
+mod containers;
 mod linters;
 mod outcome;
 mod package;
@@ -19,6 +20,7 @@ use harness::interrupt::Interrupt;
 use harness::process::find_all;
 use harness::progress::{Step, note};
 
+pub(crate) use self::containers::Options;
 use self::linters::{CUSTOM_RESOURCES, Linters};
 use self::outcome::{Outcome, lint, lint_without_warnings};
 
@@ -43,7 +45,8 @@ const OVERLAYS: [(&str, &[&str]); 3] = [
 const POSTGRES_CA: &str = "/secrets/postgres-ca.crt";
 /// And of the CA certificate for NATS and Redis.
 const SERVERS_CA: &str = "/secrets/servers-ca.crt";
-const NATS_SETTINGS: [&str; 4] = [
+const NATS_SETTINGS: [&str; 5] = [
+    "deploy/nats/servers.conf",
     "deploy/nats/compose.conf",
     "deploy/nats/single.conf",
     "deploy/kubernetes/base/nats.conf",
@@ -81,6 +84,14 @@ const CHECKS: [(&str, Check); 9] = [
     ("links of the documents", links),
 ];
 
+pub(crate) fn run(checkout: &Checkout, options: &Options, interrupt: &Interrupt) -> Result<()> {
+    if options.of_containers() {
+        containers::check(checkout, options, interrupt)
+    } else {
+        check(checkout, interrupt)
+    }
+}
+
 /// Runs all checks, also after a failure.
 pub(crate) fn check(checkout: &Checkout, interrupt: &Interrupt) -> Result<()> {
     package::provide(interrupt)?;
@@ -107,16 +118,18 @@ pub(crate) fn check(checkout: &Checkout, interrupt: &Interrupt) -> Result<()> {
 }
 
 fn compose(checkout: &Checkout, linters: &Linters, _: &Path) -> Result<Outcome> {
-    let file = checkout.root.join("deploy/compose.yaml");
-    let mut command = linters.python("check-jsonschema");
-    command
-        .args(["--builtin-schema", "vendor.compose-spec"])
-        .arg(&file);
-    lint(&mut command)?;
-    ensure!(
-        fs::read_to_string(&file)?.contains("POSTGRES_INITDB_ARGS: --encoding=UTF8 --no-locale"),
-        "the order of texts depends on the image's C library"
-    );
+    for name in ["compose.yaml", "servers.yaml"] {
+        let file = checkout.root.join("deploy").join(name);
+        let mut command = linters.python("check-jsonschema");
+        command
+            .args(["--builtin-schema", "vendor.compose-spec"])
+            .arg(&file);
+        lint(&mut command)?;
+        ensure!(
+            fs::read_to_string(&file)?.contains("POSTGRES_INITDB_ARGS: --encoding=UTF8 --no-locale"),
+            "{name}: the order of texts depends on the image's C library"
+        );
+    }
     Ok(Outcome::Passed(
         "conforms to the Compose specification".to_owned(),
     ))
