@@ -10,6 +10,7 @@ import { createRequire } from "node:module";
 const require = createRequire(import.meta.url);
 
 const PACKAGES = {
+  "gateway.networking.k8s.io": "@kubernetes-models/gateway-api",
   "keda.sh": "@kubernetes-models/keda",
   "postgresql.cnpg.io": "@kubernetes-models/cloudnative-pg",
   "monitoring.coreos.com": "@kubernetes-models/prometheus-operator",

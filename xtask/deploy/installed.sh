@@ -3,7 +3,7 @@
 # machine's files, with processes and a network of its own. Takes a backup and tries it out. Prints what listens, and fails where that is not on
 # loopback.
 #
-#     installed.sh DIRECTORY PACKAGE NATS-SERVER     as root
+#     installed.sh DIRECTORY PACKAGE NATS-SERVER CADDY     as root
 #
 # In DIRECTORY it writes; nothing outside is changed.
 set -eu
@@ -36,6 +36,28 @@ run_unit() {
     # No setting has a blank in it.
     # shellcheck disable=SC2046,SC2086
     exec env -i $settings $(sed -n 's/^ExecStart=//p' "$unit")
+}
+
+# The front with its settings, on loopback, for a name that Caddy signs itself.
+front() {
+    settings=$(sed -e '/^#/d' -e '/^$/d' /etc/referral-tracker/front.env)
+    # shellcheck disable=SC2086
+    env -i HOME=/run/caddy PATH="$PATH" $settings FRONT_BIND=127.0.0.1 \
+        caddy run --config /usr/share/referral-tracker/Caddyfile --adapter caddyfile > /var/log/referral-tracker-front.log 2>&1 &
+    authority=/run/caddy/.local/share/caddy/pki/authorities/local/root.crt
+    wait_for 'the front' curl --fail --silent --cacert $authority https://localhost/readyz
+    # The ingest knows neither path.
+    for path in /webhooks/stripe/1 /api/webhook-distributor/stripe; do
+        status=$(curl --silent --cacert $authority --output /dev/null --write-out '%{http_code}' --data '{}' "https://localhost$path")
+        if [ "$status" != 400 ]; then
+            echo "$path at the front is answered $status" >&2
+            exit 1
+        fi
+    done
+    if [ "$(curl --silent --output /dev/null --write-out '%{redirect_url}' http://localhost/app)" != https://localhost/app ]; then
+        echo 'the front does not redirect to https' >&2
+        exit 1
+    fi
 }
 
 as_postgres() {
@@ -100,6 +122,7 @@ inside() {
         wait_for "what listens on $port" curl --fail --silent "http://127.0.0.1:$port/readyz"
     done
     referral-tracker-ctl user create --email olive@shop.example --name Olive --workspace Shop --generate-password > /dev/null
+    front
 
     back_up "$version"
 
@@ -141,6 +164,7 @@ chown postgres:postgres "$root/etc/postgresql" "$root/var/lib/postgresql"
 chmod 1777 "$root/tmp"
 install -d -o postgres -g postgres -m 2775 "$root/run/postgresql"
 install -m 0755 "$3" "$root/usr/local/bin/nats-server"
+install -m 0755 "$4" "$root/usr/local/bin/caddy"
 cp "$2" "$root/package.deb"
 cp "$0" "$root/installed.sh"
 exec chroot "$root" /bin/sh /installed.sh inside

@@ -41,7 +41,7 @@ def main(out, rendered):
 
 def is_custom(resource):
     group = resource["apiVersion"].rpartition("/")[0]
-    return "." in group and not group.endswith(".k8s.io")
+    return "." in group and (not group.endswith(".k8s.io") or group.startswith("gateway."))
 
 
 def against_schemas(resource):

@@ -26,7 +26,12 @@ const KEPT: usize = 300;
 const SILENCE: Duration = Duration::from_secs(30);
 
 /// Starts a hidden command of this program as a process of its own, which `cargo xtask stop` ends like the others.
-fn start(name: &'static str, arguments: &[(&str, String)], area: &Area, running: &mut Running) -> Result<()> {
+pub(crate) fn start(
+    name: &'static str,
+    arguments: &[(&str, String)],
+    area: &Area,
+    running: &mut Running,
+) -> Result<()> {
     let mut command = in_own_session(this_program()?);
     command.arg(name);
     for (argument, value) in arguments {
@@ -46,12 +51,12 @@ fn this_program() -> Result<PathBuf> {
 }
 
 /// One thread a connection: it is for one developer.
-fn listen<S: Send + Sync + 'static>(
+pub(crate) fn listen<S: Send + Sync + 'static>(
     port: u16,
     state: &Arc<S>,
     serve: impl Fn(&TcpStream, &S) -> Result<()> + Clone + Send + 'static,
 ) -> Result<()> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).context("the port of a catcher")?;
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).context("the port is taken")?;
     let state = Arc::clone(state);
     thread::spawn(move || {
         for connection in listener.incoming().flatten() {
@@ -66,7 +71,7 @@ fn listen<S: Send + Sync + 'static>(
     Ok(())
 }
 
-fn wait_for_the_end(interrupt: &Interrupt) {
+pub(crate) fn wait_for_the_end(interrupt: &Interrupt) {
     while !interrupt.came() {
         thread::sleep(PAUSE);
     }

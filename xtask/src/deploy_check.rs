@@ -5,6 +5,7 @@
 //! systemd-analyze and promtool are installed on Debian; kubectl is the machine's, because Debian's is too old for these overlays. A
 //! check without its program is reported as skipped. Tests with running services are in `ingest/tests/operations/deployment.rs`.
 
+mod containers;
 mod linters;
 mod outcome;
 mod package;
@@ -19,30 +20,33 @@ use harness::interrupt::Interrupt;
 use harness::process::find_all;
 use harness::progress::{Step, note};
 
+pub(crate) use self::containers::Options;
 use self::linters::{CUSTOM_RESOURCES, Linters};
 use self::outcome::{Outcome, lint, lint_without_warnings};
 
-/// The hosts of each overlay's servers, as arguments of `make-secrets.sh`.
-const OVERLAYS: [(&str, [&str; 4]); 2] = [
+/// The hosts of each overlay's servers, as arguments of `make-secrets.sh`; none for one that is made of the one before it.
+const OVERLAYS: [(&str, &[&str]); 3] = [
     (
         "production",
-        [
+        &[
             "postgres-rw",
             "postgres-ro",
             "nats-0.nats,nats-1.nats,nats-2.nats",
             "redis",
         ],
     ),
+    ("gateway", &[]),
     (
         "single-node",
-        ["postgres-rw", "postgres-rw", "nats-0.nats", "redis"],
+        &["postgres-rw", "postgres-rw", "nats-0.nats", "redis"],
     ),
 ];
 /// The path in pods of the CA certificate for PostgreSQL.
 const POSTGRES_CA: &str = "/secrets/postgres-ca.crt";
 /// And of the CA certificate for NATS and Redis.
 const SERVERS_CA: &str = "/secrets/servers-ca.crt";
-const NATS_SETTINGS: [&str; 4] = [
+const NATS_SETTINGS: [&str; 5] = [
+    "deploy/nats/servers.conf",
     "deploy/nats/compose.conf",
     "deploy/nats/single.conf",
     "deploy/kubernetes/base/nats.conf",
@@ -80,6 +84,14 @@ const CHECKS: [(&str, Check); 9] = [
     ("links of the documents", links),
 ];
 
+pub(crate) fn run(checkout: &Checkout, options: &Options, interrupt: &Interrupt) -> Result<()> {
+    if options.of_containers() {
+        containers::check(checkout, options, interrupt)
+    } else {
+        check(checkout, interrupt)
+    }
+}
+
 /// Runs all checks, also after a failure.
 pub(crate) fn check(checkout: &Checkout, interrupt: &Interrupt) -> Result<()> {
     package::provide(interrupt)?;
@@ -106,16 +118,18 @@ pub(crate) fn check(checkout: &Checkout, interrupt: &Interrupt) -> Result<()> {
 }
 
 fn compose(checkout: &Checkout, linters: &Linters, _: &Path) -> Result<Outcome> {
-    let file = checkout.root.join("deploy/compose.yaml");
-    let mut command = linters.python("check-jsonschema");
-    command
-        .args(["--builtin-schema", "vendor.compose-spec"])
-        .arg(&file);
-    lint(&mut command)?;
-    ensure!(
-        fs::read_to_string(&file)?.contains("POSTGRES_INITDB_ARGS: --encoding=UTF8 --no-locale"),
-        "the order of texts depends on the image's C library"
-    );
+    for name in ["compose.yaml", "servers.yaml"] {
+        let file = checkout.root.join("deploy").join(name);
+        let mut command = linters.python("check-jsonschema");
+        command
+            .args(["--builtin-schema", "vendor.compose-spec"])
+            .arg(&file);
+        lint(&mut command)?;
+        ensure!(
+            fs::read_to_string(&file)?.contains("POSTGRES_INITDB_ARGS: --encoding=UTF8 --no-locale"),
+            "{name}: the order of texts depends on the image's C library"
+        );
+    }
     Ok(Outcome::Passed(
         "conforms to the Compose specification".to_owned(),
     ))
@@ -181,15 +195,17 @@ fn kubernetes(checkout: &Checkout, linters: &Linters, work: &Path) -> Result<Out
     let mut rendered = Vec::new();
     for (overlay, hosts) in OVERLAYS {
         let dir = source.join("overlays").join(overlay);
-        // The developer's own secrets are not used.
-        remove(&dir.join("secrets"))?;
-        lint(
-            Command::new(checkout.root.join("deploy/make-secrets.sh"))
-                .arg(dir.join("secrets"))
-                .args(hosts)
-                .env("POSTGRES_CA_FILE", POSTGRES_CA)
-                .env("SERVERS_CA_FILE", SERVERS_CA),
-        )?;
+        if !hosts.is_empty() {
+            // The developer's own secrets are not used.
+            remove(&dir.join("secrets"))?;
+            lint(
+                Command::new(checkout.root.join("deploy/make-secrets.sh"))
+                    .arg(dir.join("secrets"))
+                    .args(hosts)
+                    .env("POSTGRES_CA_FILE", POSTGRES_CA)
+                    .env("SERVERS_CA_FILE", SERVERS_CA),
+            )?;
+        }
         let manifests = lint(Command::new(&kubectl).arg("kustomize").arg(&dir))?;
         let is_ours = |line: &&str| line.contains("image: ") && line.contains("referral-tracker");
         let pods = manifests.lines().filter(is_ours).count();

@@ -4,6 +4,8 @@
 //! ready; write `.dev/env`. Then watch until Ctrl-C, or leave everything running (`--detach`). After a failure, everything that was
 //! started is stopped.
 
+pub(crate) mod front;
+
 use std::env;
 use std::fmt::Display;
 use std::fs::File;
@@ -21,9 +23,10 @@ use harness::pids::Pids;
 use harness::process::{self, Running};
 use harness::progress::{Step, note};
 use harness::servers::{External, Servers, postgres, provide};
-use harness::services::{self, DEMO_PREFIX, INGEST, PROGRAMS, SERVICES, Service, WEBHOOK_CONSUMER, ctl};
+use harness::services::{self, DEMO_PREFIX, INGEST, PROGRAMS, SERVICES, ctl};
 use harness::stop::stop_area;
 
+use self::front::Front;
 use crate::catchers::mail::MailCatcher;
 use crate::catchers::webhooks::{WebhookReceiver, secrets_file};
 use crate::{demo, walk};
@@ -72,10 +75,13 @@ pub(crate) fn dev(checkout: &Checkout, options: &Options, interrupt: &Interrupt)
     let before = EnvFile::read(&area.env())?;
     let mail = MailCatcher::start(&area, &mut running)?;
     let receiver = WebhookReceiver::start(&area, &mut running)?;
+    let front = Front::reserve(&area)?;
     let mut env = service_env(&area, &servers, &mail)?;
+    env.set("PUBLIC_URL", front.public_url());
     let demo = prepare_database(checkout, &env, &before, options.demo, interrupt)?;
     let services = services::start(checkout, &area, &env, &mut running)?;
     services::wait_until_ready(&services, &area, &mut running, interrupt)?;
+    front.start(&services, &area, &mut running)?;
 
     let ingest = services
         .iter()
@@ -85,7 +91,7 @@ pub(crate) fn dev(checkout: &Checkout, options: &Options, interrupt: &Interrupt)
     if options.demo {
         demo::create_history(&mut ctl_with(checkout, &env, &demo), ingest, &demo)?;
     }
-    env = shell_env(&servers, &services, &demo)?;
+    env = shell_env(&front, &servers, &demo);
     env.set("MAIL_URL", &mail.url);
     env.set("WEBHOOK_RECEIVER_URL", &receiver.url);
     env.write(&area.env())?;
@@ -198,20 +204,12 @@ fn ctl_with(checkout: &Checkout, env: &EnvFile, before: &EnvFile) -> Command {
 }
 
 /// The content of `.dev/env`, for shells and tools.
-fn shell_env(servers: &Servers, services: &[Service], demo: &EnvFile) -> Result<EnvFile> {
-    let url = |name: &str| {
-        services
-            .iter()
-            .find(|service| service.name == name)
-            .map(Service::url)
-            .context("a service is missing")
-    };
+fn shell_env(front: &Front, servers: &Servers, demo: &EnvFile) -> EnvFile {
     let mut env = EnvFile::default();
-    env.set("BASE_URL", url(INGEST)?);
-    env.set("WEBHOOK_URL", url(WEBHOOK_CONSUMER)?);
+    env.set("BASE_URL", front.url());
     env.set_all(servers.urls());
     env.set_all(demo.iter());
-    Ok(env)
+    env
 }
 
 fn print_where(area: &Area, env: &EnvFile) {
@@ -222,13 +220,7 @@ fn print_where(area: &Area, env: &EnvFile) {
         .iter()
         .filter(|(name, _)| name.ends_with("_URL") && !is_page(name))
     {
-        // Not to be confused with the webhooks that the service sends.
-        let about = if name == "WEBHOOK_URL" {
-            "  (for those of payment processors)"
-        } else {
-            ""
-        };
-        print(name, &format_args!("{value}{about}"));
+        print(name, &value);
     }
     print("variables", &area.env().display());
     print("logs", &area.logs().display());

@@ -68,8 +68,8 @@ enum Command {
         #[arg(long)]
         check: bool,
     },
-    /// Check the files of `deploy/` against schemas and linters.
-    DeployCheck,
+    /// Check the files of `deploy/` against schemas and linters; or start them in containers.
+    DeployCheck(deploy_check::Options),
     /// Everything the continuous integration runs, in its order.
     Ci,
     /// Take e-mails on loopback and show them on a page; `dev` starts it.
@@ -78,6 +78,9 @@ enum Command {
     /// Take webhooks on loopback and show them on a page; `dev` starts it.
     #[command(hide = true)]
     WebhookReceiver(catchers::webhooks::Options),
+    /// One address on loopback before ingest and webhook consumer; `dev` starts it.
+    #[command(hide = true)]
+    Front(dev::front::Options),
     /// Fuzz parsers, decoders and refund arithmetic. Needs a nightly toolchain.
     Fuzz(fuzz::Options),
     /// Measure the release build on this machine.
@@ -103,9 +106,10 @@ fn run(command: Command, checkout: &Checkout, interrupt: &Interrupt) -> Result<E
         Command::TestClients => test::test_clients(checkout, interrupt),
         Command::TestExamples => test::test_examples(checkout, interrupt),
         Command::Sqlx { check } => sqlx::sqlx(checkout, check, interrupt),
-        Command::DeployCheck => deploy_check::check(checkout, interrupt),
+        Command::DeployCheck(options) => deploy_check::run(checkout, &options, interrupt),
         Command::MailCatcher(options) => catchers::mail::run(&options, interrupt),
         Command::WebhookReceiver(options) => catchers::webhooks::run(&options, interrupt),
+        Command::Front(options) => dev::front::run(&options, interrupt),
         Command::Fuzz(options) => fuzz::fuzz(checkout, &options, interrupt),
     };
     done.map(|()| ExitCode::SUCCESS)

@@ -253,7 +253,7 @@ fn explain(server: &str) -> String {
     format!(
         "{server} is neither on this machine nor could it be installed here (wanted: PostgreSQL {}, Redis {}, NATS \
          {}, or newer).\nWith Docker, all three are one command away; deploy/README.md has the addresses to export:\n\
-         \n    docker compose -f deploy/compose.yaml up --detach --wait postgres redis nats\n",
+         \n    docker compose -f deploy/servers.yaml up --detach --wait\n",
         postgres::OLDEST,
         redis::OLDEST,
         nats::OLDEST,

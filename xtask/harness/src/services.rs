@@ -99,10 +99,10 @@ pub fn start_as(
     };
     command
         .current_dir(&checkout.root)
-        .envs(env.iter())
-        .env("LISTEN", format!("127.0.0.1:{port}"))
         // Browsers offer passkeys for host names only.
         .env("PUBLIC_URL", format!("http://localhost:{public}"))
+        .envs(env.iter())
+        .env("LISTEN", format!("127.0.0.1:{port}"))
         // The shell's address would be the same for all services.
         .env_remove("METRICS_LISTEN")
         // So that this machine can send X-Forwarded-For.

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result};
@@ -24,6 +24,8 @@ pub(super) struct Linters {
     node: Node,
     /// `None` if it is neither installed nor can be fetched.
     pub(super) promtool: Option<PathBuf>,
+    /// As well.
+    pub(super) caddy: Option<PathBuf>,
     /// The server that the tests run.
     pub(super) nats: PathBuf,
 }
@@ -31,11 +33,14 @@ pub(super) struct Linters {
 impl Linters {
     pub(super) fn provide(checkout: &Checkout, interrupt: &Interrupt) -> Result<Self> {
         provide_systemd(interrupt)?;
-        let promtool = fetch_promtool(&checkout.target_dir().join("promtool"), interrupt)?;
+        let fetched = |package, program| fetch(checkout, package, program, interrupt);
+        let promtool = fetched("prometheus", "promtool")?;
+        let caddy = fetched("caddy", "caddy")?;
         let linters = Self {
             pinned: Pinned::of(checkout, SOURCES, "linters")?,
             node: Node::provide(checkout, interrupt)?,
             promtool,
+            caddy,
             nats: nats::find_or_fetch(checkout, interrupt)?,
         };
         let works = || process::output(linters.python("check-jsonschema").arg("--version")).is_ok();
@@ -70,10 +75,11 @@ impl Linters {
     }
 }
 
-/// Extracts promtool from Debian's package of the whole server, without installing it.
-fn fetch_promtool(dir: &Path, interrupt: &Interrupt) -> Result<Option<PathBuf>> {
-    let program = dir.join("usr/bin/promtool");
-    if let Some(found) = find_all("promtool").into_iter().next() {
+/// Extracts a program from Debian's package of a server, without installing it.
+fn fetch(checkout: &Checkout, package: &str, name: &str, interrupt: &Interrupt) -> Result<Option<PathBuf>> {
+    let dir = &checkout.target_dir().join(name);
+    let program = dir.join("usr/bin").join(name);
+    if let Some(found) = find_all(name).into_iter().next() {
         return Ok(Some(found));
     }
     if program.is_file() {
@@ -82,13 +88,11 @@ fn fetch_promtool(dir: &Path, interrupt: &Interrupt) -> Result<Option<PathBuf>> 
     if find_all("apt-get").is_empty() {
         return Ok(None);
     }
-    let step = Step::start("Fetching promtool");
+    let step = Step::start(format_args!("Fetching {name}"));
     remove(dir)?;
     fs::create_dir_all(dir)?;
     let mut download = Command::new("apt-get");
-    download
-        .args(["--quiet=2", "download", "prometheus"])
-        .current_dir(dir);
+    download.args(["--quiet=2", "download", package]).current_dir(dir);
     if process::status(&mut download, interrupt)?.success() {
         let package = fs::read_dir(dir)?
             .filter_map(|entry| Some(entry.ok()?.path()))

@@ -76,9 +76,10 @@ fn the_compose_file_sets_what_the_services_have() {
     let compose: Value = serde_saphyr::from_str(&read("compose.yaml")).unwrap();
     let mut seen = 0;
     for (name, service) in compose["services"].as_object().unwrap() {
-        let program = match service["command"][2].as_str() {
-            Some("delivery") => "delivery",
-            _ => service["command"][0].as_str().unwrap_or_default(),
+        let program = match (&service["entrypoint"][0], &service["command"]) {
+            (Value::String(program), _) => program.as_str(),
+            (_, command) if command[2] == "delivery" => "delivery",
+            (_, command) => command[0].as_str().unwrap_or_default(),
         };
         if !service["image"]
             .as_str()
@@ -90,14 +91,44 @@ fn the_compose_file_sets_what_the_services_have() {
         }
         let environment = service["environment"].as_object().unwrap();
         assert!(
-            environment.contains_key("DATABASE_URL"),
+            environment.contains_key("DATABASE_URL_FILE"),
             "{name}: {environment:?}"
         );
-        let wrong = unknown(program, environment.keys().cloned());
+        let given = environment.keys().filter(|key| *key != "<<").cloned();
+        let wrong = unknown(program, given);
         assert!(wrong.is_empty(), "{name}: {wrong:?}");
+        // Each file a setting names is given to the service, in a volume of its own.
+        let volume = service["volumes"][0].as_str().unwrap();
+        let owner = volume
+            .strip_prefix("secrets-")
+            .and_then(|rest| rest.strip_suffix(":/secrets:ro"))
+            .unwrap_or_else(|| panic!("{name}: {volume}"));
+        let files = given_secrets(&compose, owner);
+        for file in environment
+            .values()
+            .filter_map(|value| value.as_str()?.strip_prefix("/secrets/"))
+        {
+            assert!(
+                files.iter().any(|given| given == file),
+                "{name}: {file} is not among {files:?}"
+            );
+        }
         seen += 1;
     }
     assert_eq!(seen, 6);
+}
+
+/// The files that the compose file's `secrets` puts into a volume.
+fn given_secrets(compose: &Value, owner: &str) -> Vec<String> {
+    let script = compose["services"]["secrets"]["command"][2].as_str().unwrap();
+    let line = script
+        .lines()
+        .find_map(|line| line.strip_prefix(&format!("give {owner} ")))
+        .unwrap_or_else(|| panic!("{owner} is given nothing"));
+    line.split(' ')
+        .skip(1)
+        .map(|file| file.split('=').next().unwrap_or(file).to_owned())
+        .collect()
 }
 
 #[test]

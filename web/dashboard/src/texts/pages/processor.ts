@@ -16,7 +16,7 @@ export const en = {
   stripeAccount: 'Stripe account',
   webhookSigningSecret: 'Webhook signing secret',
   stripeShowsItWithTheEndpoint: 'Stripe shows it with the endpoint you add there. It is stored encrypted, and never shown again.',
-  pathOfTheEndpoint: 'Path of the endpoint',
+  addressOfTheEndpoint: 'Address of the endpoint',
   eventsToSend: 'Events to send',
   metadataOfACheckoutSession: 'Metadata of a checkout session',
   changeTheWebhookSecret: 'Change the webhook secret',
@@ -30,7 +30,7 @@ export const en = {
   utc: '{time} UTC',
   changeTheSecret: 'Change the secret',
   inStripe: 'In Stripe',
-  addAWebhookEndpointWithThis: '<strong>Add a webhook endpoint</strong> with this path, at the host of your webhook service:',
+  addAWebhookEndpointWithThis: '<strong>Add a webhook endpoint</strong> with this address:',
   nameTheCustomerWhereYourServer: '<strong>Name the customer</strong> where your server creates the checkout session:',
   eitherTheClickIdOrThe: 'Either the click id or the customer key is enough. <code>subscription_data</code> is for subscriptions only: it makes their renewals count.',
 } as const;

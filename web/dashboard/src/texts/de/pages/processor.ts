@@ -18,7 +18,7 @@ export const de: Translated<typeof en> = {
   webhookSigningSecret: 'Signaturgeheimnis des Webhooks',
   stripeShowsItWithTheEndpoint:
     'Stripe zeigt es beim Endpunkt, den Sie dort hinzufügen. Es wird verschlüsselt gespeichert und nie wieder gezeigt.',
-  pathOfTheEndpoint: 'Pfad des Endpunkts',
+  addressOfTheEndpoint: 'Adresse des Endpunkts',
   eventsToSend: 'Zu sendende Ereignisse',
   metadataOfACheckoutSession: 'Metadaten einer Checkout-Sitzung',
   changeTheWebhookSecret: 'Webhook-Geheimnis ändern',
@@ -32,7 +32,7 @@ export const de: Translated<typeof en> = {
   utc: '{time} UTC',
   changeTheSecret: 'Geheimnis ändern',
   inStripe: 'In Stripe',
-  addAWebhookEndpointWithThis: '<strong>Fügen Sie einen Webhook-Endpunkt hinzu</strong>, mit diesem Pfad beim Host Ihres Webhook-Dienstes:',
+  addAWebhookEndpointWithThis: '<strong>Fügen Sie einen Webhook-Endpunkt hinzu</strong>, mit dieser Adresse:',
   nameTheCustomerWhereYourServer: '<strong>Nennen Sie den Kunden</strong>, wo Ihr Server die Checkout-Sitzung erstellt:',
   eitherTheClickIdOrThe:
     'Die Klick-ID oder der Kundenschlüssel genügt. <code>subscription_data</code> ist nur für Abos: Damit zählen ihre Verlängerungen.',

@@ -1,0 +1,272 @@
+#!/bin/sh
+# Starts deploy/compose.yaml and tries it: healthy, the README's walk through the front, visitors told apart, every container killed under load,
+# three workers, TLS, a graceful stop. Prints what it found.
+#
+#     containers.sh COMPOSE PROGRAMS [STEP...]    as root, with a Docker Engine on this machine
+#
+# COMPOSE is Docker Compose's program, PROGRAMS what the Dockerfile takes the programs from: an image, or its stage `build`. The project has its
+# own name, ports and network, and is removed at the end.
+set -eu
+
+compose=$1
+export PROGRAMS="$2"
+shift 2
+root=$(dirname "$(readlink -f "$0")")/../..
+work=$(mktemp -d)
+export HTTP_PORT=18080 HTTPS_PORT=18443 PROMETHEUS_PORT=19090 EDGE=10.209.78 STREAM_MAX_BYTES=67108864
+project=referral-tracker-check
+base=http://127.0.0.1:$HTTP_PORT
+services='ingest worker delivery webhook-consumer'
+
+compose() {
+    "$compose" --project-name $project --file "$root/deploy/compose.yaml" "$@"
+}
+
+quietly() {
+    "$@" > "$work/output" 2>&1 || {
+        cat "$work/output" >&2
+        fail "$*"
+    }
+}
+
+fail() {
+    echo "FAILED: $*" >&2
+    exit 1
+}
+
+clean_up() {
+    status=$?
+    if [ $status != 0 ]; then
+        compose ps --all >&2 || true
+        compose logs --tail 15 >&2 || true
+    fi
+    [ -z "${load:-}" ] || kill "$load" 2> /dev/null || true
+    docker rm --force $project-busy $project-other > /dev/null 2>&1 || true
+    compose --profile operator --profile observe down --volumes --timeout 1 > /dev/null 2>&1 || true
+    rm -rf "$work"
+    exit $status
+}
+trap clean_up EXIT
+trap 'exit 130' INT TERM
+
+container() {
+    compose ps --all --quiet "$1" | head -n 1
+}
+
+state() {
+    docker inspect --format "$2" "$1"
+}
+
+# $1: noun; $2: body. Prints the answer and, on a line of its own, its status.
+post() {
+    curl --silent --show-error --max-time 20 --write-out '\n%{http_code}' "$base/api/v1/track/$1" \
+        --header 'Content-Type: application/json' --header "Authorization: Bearer $DEMO_API_KEY" --data "$2"
+}
+
+expect() {
+    wanted=$1
+    shift
+    answer=$("$@")
+    case $answer in
+        *"
+$wanted") ;;
+        *) fail "$* was answered $answer, not $wanted" ;;
+    esac
+}
+
+# $1: SQL of one value.
+sql() {
+    compose exec -T postgres psql --username tracker --dbname referral_tracker --tuples-only --no-align --command "$1"
+}
+
+start() {
+    quietly compose build
+    started=$(date +%s)
+    quietly compose up --detach --wait
+    echo "healthy after $(($(date +%s) - started)) s"
+}
+
+walk() {
+    quietly compose run --rm ctl user create --email olive@shop.example --name Olive --workspace Shop --generate-password
+    compose run --rm --no-TTY ctl seed-demo > "$work/demo" 2> /dev/null
+    # shellcheck source=/dev/null
+    . "$work/demo"
+    curl --fail --silent "$base/readyz" > /dev/null || fail 'the front does not lead to the ingest'
+    expect 200 post click "{\"affiliate_url\":\"https://shop.example/?aff=$DEMO_AFF_A\"}"
+    click_id=$(printf %s "$answer" | sed -n 's/.*"click_id" *: *"\([^"]*\)".*/\1/p')
+    expect 200 post lead "{\"click_id\":\"$click_id\",\"customer_key\":\"user-1\"}"
+    expect 200 post sale '{"transaction_id":"order-1","amount_cents":4900,"customer_key":"user-1"}'
+    expect 200 post refund '{"transaction_id":"order-1"}'
+    [ "$(sql "SELECT count(*) FROM sale_events WHERE processor_event_id = 'order-1'")" = 1 ] || fail 'the sale is not in the table'
+    # The ingest knows no such path, and the consumer wants a signature.
+    for path in /webhooks/stripe/1 /api/webhook-distributor/stripe; do
+        status=$(curl --silent --output "$work/answer" --write-out '%{http_code}' --data '{}' "$base$path")
+        [ "$status" = 400 ] || fail "$path was answered $status: $(cat "$work/answer")"
+    done
+    echo 'click, lead, sale and refund are answered 200 at the front, and unsigned webhooks 400'
+}
+
+# Prints the statuses of $2 clicks from container $1. Each claims to come from elsewhere.
+visitor() {
+    # shellcheck disable=SC2016
+    docker exec --env CLICKS="$2" --env CODE="$DEMO_AFF_A" "$project-$1" bash -euc '
+        body="{\"affiliate_url\":\"https://shop.example/?aff=$CODE\"}"
+        for click in $(seq "$CLICKS"); do
+            exec 3<> /dev/tcp/front/80
+            printf "POST /api/v1/track/click HTTP/1.1\r\nHost: front\r\nX-Forwarded-For: 198.51.100.%s\r\nContent-Type: application/json\r\nContent-Length: %s\r\nConnection: close\r\n\r\n%s" \
+                "$click" "${#body}" "$body" >&3
+            read -r _ status _ <&3
+            echo "$status"
+            exec 3>&-
+        done' | sort | uniq -c | tr -s ' \n' ' '
+}
+
+visitors() {
+    # At the same time, so that each has an address of its own.
+    for visitor in busy other; do
+        docker run --detach --name $project-$visitor --network ${project}_outside referral-tracker:0.1.0 sleep 300 > /dev/null
+    done
+    busy=$(visitor busy 75)
+    case $busy in
+        *' 429 '*) ;;
+        *) fail "75 clicks of one visitor were answered:$busy" ;;
+    esac
+    other=$(visitor other 5)
+    docker rm --force $project-busy $project-other > /dev/null
+    [ "$other" = ' 5 200 ' ] || fail "5 clicks of another visitor were answered:$other"
+    echo "75 clicks of one visitor are answered:$busy; 5 of another: 200"
+}
+
+confinement() {
+    for service in $services; do
+        id=$(container "$service")
+        [ "$(docker exec "$id" id -u)" = 65532 ] || fail "$service runs as another user"
+        [ "$(state "$id" '{{.HostConfig.ReadonlyRootfs}}')" = true ] || fail "$service may write to its root"
+        if docker exec "$id" touch /usr/local/bin/written 2> /dev/null; then
+            fail "$service writes to its root"
+        fi
+        [ "$(state "$id" '{{.HostConfig.Memory}}')" -gt 0 ] || fail "$service has no limit of memory"
+    done
+    if docker exec "$(container worker)" test -e /secrets/replica-database-url; then
+        fail 'the worker has secrets of the ingest'
+    fi
+    # shellcheck disable=SC2046
+    docker inspect $(compose ps --all --quiet) > "$work/inspect"
+    docker run --rm --user 0 --volume ${project}_keys:/keys:ro --entrypoint bash referral-tracker:0.1.0 -euc \
+        'for file in /keys/*password* /keys/*-key /keys/*-keys; do cat "$file"; echo; done' > "$work/secrets"
+    [ "$(wc -l < "$work/secrets")" -ge 11 ] || fail 'too few secrets were made'
+    if grep --fixed-strings --file "$work/secrets" "$work/inspect" > /dev/null; then
+        fail 'docker inspect shows a secret'
+    fi
+    echo 'services run as 65532 with a read-only root and limits; docker inspect shows no secret'
+}
+
+# Sales, one after the other, each until it is answered 200 or 409: then it is recorded.
+load() {
+    number=0
+    while [ -e "$work/load" ]; do
+        number=$((number + 1))
+        until post sale "{\"transaction_id\":\"load-$number\",\"amount_cents\":100,\"customer_key\":\"user-1\"}" 2> /dev/null \
+            | tail -n 1 | grep -q -e 200 -e 409; do
+            sleep 0.3
+        done
+        echo "load-$number" >> "$work/answered"
+    done
+}
+
+wait_until_healthy() {
+    for _ in $(seq 120); do
+        if [ "$(state "$1" '{{.State.Running}} {{.State.Health.Status}}')" = 'true healthy' ] && [ "$(state "$1" '{{.State.Pid}}')" != "$2" ]; then
+            return
+        fi
+        sleep 0.5
+    done
+    fail "$3 does not come back"
+}
+
+killed_under_load() {
+    touch "$work/load" "$work/answered"
+    load &
+    load=$!
+    for service in ingest worker webhook-consumer delivery redis nats postgres front; do
+        id=$(container $service)
+        pid=$(state "$id" '{{.State.Pid}}')
+        before=$(wc -l < "$work/answered")
+        # As a crash: after `docker kill` the engine restarts nothing.
+        kill -KILL "$pid"
+        wait_until_healthy "$id" "$pid" $service
+        for _ in $(seq 100); do
+            [ "$(wc -l < "$work/answered")" -le $((before + 3)) ] || break
+            sleep 0.3
+        done
+        [ "$(wc -l < "$work/answered")" -gt $((before + 3)) ] || fail "no sale is answered since $service was killed"
+    done
+    rm "$work/load"
+    wait $load
+    load=
+    answered=$(wc -l < "$work/answered")
+    stored=$(sql "SELECT count(DISTINCT processor_event_id) || ' ' || count(*) FROM sale_events WHERE processor_event_id LIKE 'load-%'")
+    [ "$stored" = "$answered $answered" ] || fail "$answered sales were answered, and stored are $stored"
+    quietly compose run --rm ctl verify
+    echo "eight containers killed in turn: $answered sales answered, each stored once; ctl verify finds nothing wrong"
+}
+
+three_workers() {
+    # shellcheck disable=SC2086
+    compose ps --quiet front $services postgres nats redis | sort > "$work/before"
+    quietly compose up --detach --wait --scale worker=3
+    quietly compose --profile observe up --detach --no-deps prometheus
+    compose ps --quiet | sort > "$work/after"
+    [ "$(comm -23 "$work/before" "$work/after" | wc -l)" = 0 ] || fail 'containers that nothing changed were made again'
+    for _ in $(seq 60); do
+        series=$(curl --silent --get "http://127.0.0.1:$PROMETHEUS_PORT/api/v1/query" --data-urlencode 'query=count by (service) (up == 1)' || true)
+        case $series in
+            *'"service":"worker"},"value":['*',"3"]'*)
+                echo 'three workers are healthy, nothing else was made again, and Prometheus has a series of each'
+                return
+                ;;
+        esac
+        sleep 1
+    done
+    fail "Prometheus sees $series"
+}
+
+tls() {
+    export DOMAIN=localhost
+    quietly compose up --detach --wait
+    for _ in $(seq 40); do
+        docker cp "$(container front):/data/caddy/pki/authorities/local/root.crt" "$work/root.crt" > /dev/null 2>&1 && break
+        sleep 0.5
+    done
+    # `-4`: it is published on 127.0.0.1.
+    status=$(curl -4 --silent --cacert "$work/root.crt" --retry 5 --retry-connrefused --output /dev/null --write-out '%{http_code}' \
+        "https://localhost:$HTTPS_PORT/readyz") || fail 'no TLS'
+    [ "$status" = 200 ] || fail "https answers $status"
+    status=$(curl -4 --silent --output /dev/null --write-out '%{http_code} %{redirect_url}' "http://localhost:$HTTP_PORT/app")
+    [ "$status" = '308 https://localhost/app' ] || fail "http answers $status"
+    unset DOMAIN
+    echo 'with DOMAIN, the front gets a certificate and redirects to https'
+}
+
+stop() {
+    ids=$(for service in $services; do compose ps --quiet "$service"; done)
+    quietly compose stop
+    for id in $ids; do
+        state "$id" '{{.Name}} {{.State.ExitCode}} {{.State.OOMKilled}}'
+    done > "$work/ends"
+    if grep -v ' 0 false$' "$work/ends"; then
+        fail 'a service did not end by itself'
+    fi
+    quietly compose up --detach --wait
+    [ "$(sql "SELECT count(*) FROM sale_events WHERE processor_event_id = 'order-1'")" = 1 ] || fail 'data is gone after a stop'
+    echo "$(wc -l < "$work/ends") services exit with 0 when they are stopped, and find their data again"
+}
+
+if [ $# = 0 ]; then
+    set -- visitors confinement killed_under_load three_workers tls stop
+fi
+start
+walk
+for step in "$@"; do
+    $step
+done
