@@ -1,1 +1,0 @@
-import{Qt as e,Zt as t}from"./app-DEl349H9.js";var n=e({renewal:`Renewal`,event:`Event`,timeUtc:`Time (UTC)`,details:`Details`,source:`Source`,click:`Click`},()=>t(()=>import(`./eventTable-C7bHfsUW.js`),[]));export{n as t};
