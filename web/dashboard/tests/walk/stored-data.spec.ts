@@ -80,7 +80,7 @@ test('a workspace is renamed', async ({ page }) => {
   await signIn(page, OWNER);
   await page.goto('/app/workspace');
   await settled(page);
-  const name = page.getByLabel('Name', { exact: true });
+  const name = page.getByRole('textbox', { name: 'Name', exact: true });
   const before = await name.inputValue();
   expect(before).not.toBe('');
   for (const next of ['Renamed workspace', before]) {
