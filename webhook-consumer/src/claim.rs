@@ -21,7 +21,7 @@ const CLAIMED_PAUSE: Duration = Duration::from_secs(5);
 /// A sale whose transaction_id is taken is published once the other sale is recorded: the sale step recognises the repeat, and
 /// takes from it the subscription and the customer_key that only the processor may know. Until then the other sale may still
 /// be refused (a caller may have named the wrong customer), so this one waits, unless it `is_late`. A late one is added to `for_review`,
-/// where others are to be told of it.
+/// where its program wants that as an outbound event.
 pub async fn claim(
     connection: &mut PgConnection,
     records: Vec<Records>,

@@ -144,7 +144,7 @@ async fn store(
         .map(|(records, _)| records.clone())
         .collect();
     let outgoing = claim(&mut transaction, fresh, |_| false, &mut for_review).await?;
-    review::tell(&mut transaction, &storing.clock, for_review).await?;
+    review::add_events(&mut transaction, &storing.clock, for_review).await?;
     transaction.commit().await?;
     Ok(outgoing)
 }

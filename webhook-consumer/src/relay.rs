@@ -111,7 +111,7 @@ impl Relay {
         for (event_id, disposition) in &dispositions {
             for_review.extend(processor_events::dispose(&mut transaction, *event_id, disposition).await?);
         }
-        review::tell(&mut transaction, &self.clock, for_review).await?;
+        review::add_events(&mut transaction, &self.clock, for_review).await?;
         transaction.commit().await?;
         self.streams.publish(&outgoing).await;
         Ok(())

@@ -8,7 +8,7 @@ use sqlx::PgConnection;
 use storage::{StorageResult, outbound_events};
 
 /// In the transaction that decided it.
-pub async fn tell(
+pub async fn add_events(
     connection: &mut PgConnection,
     clock: &Clock,
     for_review: Vec<ProcessorEventNeedsReview>,
@@ -16,5 +16,6 @@ pub async fn tell(
     let events = for_review
         .into_iter()
         .map(OutboundEvent::ProcessorEventNeedsReview);
-    outbound_events::tell(connection, clock.now(), || EventId::new(clock.mint()), events).await
+    outbound_events::add_without_customer(connection, clock.now(), || EventId::new(clock.mint()), events)
+        .await
 }

@@ -1,4 +1,4 @@
-//! The delivery role (`worker --role delivery`): events get their positions, webhook endpoints are told of them, and e-mails are sent.
+//! The delivery role (`worker --role delivery`): events get their positions, they are delivered to webhook endpoints, and e-mails are sent.
 //!
 //! Five loops share a pool of connections: [`place`] gives positions and fills the queue; [`take`] takes what is due, as much as there is room
 //! for, and starts an [`attempt`] each; [`finish`] writes what the attempts came to, in batches; [`disable`] disables endpoints that fail for

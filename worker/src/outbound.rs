@@ -1,4 +1,4 @@
-//! What others are to be told of a batch: collected while it is written, and written last, in this order and by one statement.
+//! Outbound events of a batch: collected while it is written, and written last, in this order and by one statement.
 
 use chrono::{DateTime, Utc};
 use domain::ids::{CustomerId, EventId};

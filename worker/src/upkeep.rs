@@ -20,7 +20,7 @@ const SLICES_OF_CUSTOMERS: usize = 60;
 /// This month and the two after it, or today and two weeks: a worker that is down for days leaves no gap.
 const MONTHS_AHEAD: i32 = 3;
 const DAYS_AHEAD: i32 = 15;
-/// How long what others were told is kept: it can be replayed, and read again.
+/// How long outbound events are kept: they can be replayed, and read again.
 const OUTBOUND_EVENTS_KEPT: Days = Days::new(30);
 /// How long an event stream that nobody reads is written. Its cursors are too old by then.
 const UNREAD_STREAMS_KEPT: TimeDelta = TimeDelta::days(30);

@@ -114,7 +114,7 @@ async fn show_emails(pool: PgPool, clock: Clock) {
     let answer: Result<StorageResult<WaitingEmails>, _> = timeout(WITHIN, read).await;
     EMAILS_WAITING.clear();
     EMAILS_OLDEST.clear();
-    // That PostgreSQL does not answer is told by its own gauge.
+    // A gauge of its own says that PostgreSQL does not answer.
     let Ok(Ok(emails)) = answer else { return };
     let age = emails
         .oldest
@@ -128,7 +128,7 @@ async fn show_verification(pool: PgPool) {
     let answer: Result<StorageResult<Status>, _> = timeout(WITHIN, read).await;
     VERIFICATION_OLDEST.clear();
     VERIFICATION_DIFFERENCES.clear();
-    // That PostgreSQL does not answer is told by its own gauge.
+    // A gauge of its own says that PostgreSQL does not answer.
     let Ok(Ok(status)) = answer else { return };
     if let Some(oldest) = status.oldest {
         VERIFICATION_OLDEST

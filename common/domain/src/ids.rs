@@ -70,7 +70,7 @@ row_ids! {
     InvitationId,
     /// Commissions paid together.
     PayoutId,
-    /// Where an advertiser is told of events.
+    /// Where events of a program are sent.
     WebhookEndpointId,
     /// One event on its way to one endpoint.
     WebhookDeliveryId,

@@ -23,8 +23,8 @@
 //! - [`processor`], [`sealed`]: the payment processor of a program, and its secrets at rest.
 //! - [`event_types`]: what a processor is to send.
 //! - [`payment`]: the names of a payment, and what its processor took back of it.
-//! - [`outbound_event`], [`event_stream`]: what others can be told, and how far a reader has read it.
-//! - [`webhook_endpoint`], [`webhook_address`]: who is told by webhooks, and where they may be sent.
+//! - [`outbound_event`], [`event_stream`]: the types of outbound events, and how far a reader has read them.
+//! - [`webhook_endpoint`], [`webhook_address`]: which events an endpoint wants, and where webhooks may be sent.
 //! - [`webhook`], [`webhook_attempt`]: how a webhook is signed, when it is sent again, and when an endpoint is disabled.
 //! - [`partner`]: memberships and referral links.
 //! - [`readiness`]: how far a program's set-up has come.

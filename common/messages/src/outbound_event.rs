@@ -1,4 +1,4 @@
-//! What others are told of a program: bodies of webhooks, and of the event stream. Each type's `data` is a struct of its own.
+//! Outbound events of a program: bodies of webhooks, and of the event stream. Each type's `data` is a struct of its own.
 //!
 //! Amounts are integers in the currency's smallest unit, ids are numbers, times are ISO 8601 in UTC. Nothing is removed from what is here and
 //! no field changes its meaning: others have written code for it.
@@ -108,15 +108,15 @@ impl OutboundEvent {
 
     /// The text that is stored, signed and sent.
     pub fn body(&self, occurred_at: DateTime<Utc>) -> serde_json::Result<String> {
-        self.told(occurred_at, false)
+        self.json(occurred_at, false)
     }
 
     /// The body of an event that never happened.
     pub fn test_body(&self, now: DateTime<Utc>) -> serde_json::Result<String> {
-        self.told(now, true)
+        self.json(now, true)
     }
 
-    fn told(&self, timestamp: DateTime<Utc>, is_test: bool) -> serde_json::Result<String> {
+    fn json(&self, timestamp: DateTime<Utc>, is_test: bool) -> serde_json::Result<String> {
         serde_json::to_string(&Body {
             r#type: self.event_type().as_str(),
             timestamp,

@@ -1,4 +1,4 @@
-//! What others are told: events, in the order in which they are read, and their deliveries to webhook endpoints; e-mails to people.
+//! What leaves the service: outbound events in the order in which they are read, their deliveries to webhook endpoints, and e-mails.
 
 pub mod emails;
 pub mod event_streams;

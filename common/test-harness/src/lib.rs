@@ -16,6 +16,7 @@ mod logged_services;
 mod mail_server;
 pub mod managed;
 pub mod oracle;
+pub mod outbound_events;
 mod people;
 mod program;
 mod receiver;
@@ -25,7 +26,6 @@ pub mod rows;
 mod shop;
 mod stack;
 mod streams;
-pub mod told;
 pub mod webhooks;
 
 pub use self::ctl::{Ran, ctl, ctl_reading, succeeds};

@@ -95,7 +95,7 @@ pub async fn pay(
         return Err(ANOTHER_AMOUNT);
     }
     let payout_id = write(connection, order, &settled).await?;
-    outbound::tell(connection, order, clock, payout_id, &settled).await?;
+    outbound::add_events(connection, order, clock, payout_id, &settled).await?;
     Ok(payout_id)
 }
 

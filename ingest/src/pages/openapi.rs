@@ -34,7 +34,7 @@ use crate::routes::endpoints;
         (name = "programs", description = "What an advertiser sets up and looks at, by session or management key."),
         (name = "reports", description = "What the dashboard shows of a program's events, by session. Days are UTC."),
         (name = "partners", description = "Who promotes a program, and through which links."),
-        (name = "webhook endpoints", description = "Where a program's owner is told of events, what was sent there, and sending it again."),
+        (name = "webhook endpoints", description = "Where a program's events are sent, what was sent there, and sending it again."),
         (name = "credentials", description = "Management keys and tracking tokens: made, limited, replaced, revoked. Each is \
                                               shown once."),
         (name = "workspaces", description = "Who works in a workspace, and what was done there."),

@@ -1,7 +1,7 @@
 mod adjustments;
 mod debts;
+mod outbound_events;
 mod partner_payouts;
 mod payout_preview;
 mod payouts;
 mod review;
-mod told;

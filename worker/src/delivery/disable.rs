@@ -78,14 +78,14 @@ pub(super) async fn announce(
     notifications::add(connection, &new).await?;
     let ids: Vec<i64> = disabled.iter().map(|one| one.program_id.get()).collect();
     let programs = programs::find(connection, &ids).await?;
-    let told = disabled.iter().filter(|one| {
+    let wanting = disabled.iter().filter(|one| {
         programs.get(&one.program_id).is_some_and(|program| {
             program
                 .wanted_events
                 .contains(OutboundEventType::EndpointDisabled)
         })
     });
-    let events = told
+    let events = wanting
         .map(|one| event(clock, one))
         .collect::<StorageResult<Vec<_>>>()?;
     outbound_events::add(connection, &events).await

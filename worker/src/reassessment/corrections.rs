@@ -162,7 +162,7 @@ impl<'a> Corrections<'a> {
         }
         self.deltas.append(connection).await?;
         postings::notify(connection, &self.notifications()).await?;
-        self.tell(connection, events).await?;
+        self.add_events(connection, events).await?;
         if !entries.is_empty() {
             tracing::info!(
                 program_id = %self.customer.program_id,
@@ -232,7 +232,7 @@ impl<'a> Corrections<'a> {
     }
 
     /// What is no longer due, then what is due instead.
-    async fn tell(
+    async fn add_events(
         &self,
         connection: &mut PgConnection,
         events: &mut OutboundEvents<'_>,
@@ -245,21 +245,21 @@ impl<'a> Corrections<'a> {
                 .map(|commission| (commission.commission_id.get(), remaining(commission)))
                 .collect();
             let ids: Vec<i64> = taken.keys().copied().collect();
-            for told in outbound_commissions::find(connection, &ids).await? {
-                let reversed = taken.get(&told.commission.commission_id).copied();
+            for found in outbound_commissions::find(connection, &ids).await? {
+                let reversed = taken.get(&found.commission.commission_id).copied();
                 let event = OutboundEvent::CommissionReversed(CommissionReversed {
                     reversed_cents: reversed.unwrap_or_default().get(),
                     reason: Some(REASON.to_owned()),
-                    commission: told.commission,
+                    commission: found.commission,
                 });
-                events.add(told.customer_id, now, &event)?;
+                events.add(found.customer_id, now, &event)?;
             }
         }
         if wanted.contains(OutboundEventType::CommissionCreated) {
             let ids: Vec<i64> = self.added_ids.iter().map(|id| id.get()).collect();
-            for told in outbound_commissions::find(connection, &ids).await? {
-                let event = OutboundEvent::CommissionCreated(told.commission);
-                events.add(told.customer_id, now, &event)?;
+            for found in outbound_commissions::find(connection, &ids).await? {
+                let event = OutboundEvent::CommissionCreated(found.commission);
+                events.add(found.customer_id, now, &event)?;
             }
         }
         Ok(())

@@ -3,7 +3,7 @@
 //! Phases: **repeats** (a record stored or refused by an earlier delivery gets the same outcome) → **customers**,
 //! resolved and locked in order → **decisions**, record by record, each seeing what the ones before it did →
 //! **rows**: events, customers, remembered refusals; and sales that were settled before a lead that was sent earlier are judged again →
-//! what others are told ([`outbound`]).
+//! outbound events ([`outbound`]).
 
 mod outbound;
 
@@ -265,7 +265,7 @@ impl<'a> LeadBatch<'a> {
         refused_events::remember(connection, &self.refusals).await?;
         processor_events::wake(connection, &self.proposed).await?;
         let mut events = OutboundEvents::new(&context.clock);
-        outbound::tell(
+        outbound::add_events(
             connection,
             &self.events,
             &self.customers,

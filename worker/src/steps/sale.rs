@@ -4,7 +4,7 @@
 //! earlier attempts have no effect → **[`Resolved`](decided::Resolved)**: the customers, found and locked →
 //! **[`Decided`](decided::Decided)**: one decision a record, each seeing the effects of the ones before it ([`batch`]) →
 //! **written**: the rows ([`rows`]), then parked refunds and the processor's reversals of the new sales ([`refunds`]), then the
-//! processor's inbox ([`inbox`]), then what others are told ([`outbound`]), all in one transaction.
+//! processor's inbox ([`inbox`]), then outbound events ([`outbound`]), all in one transaction.
 //!
 //! Sales are judged as of their own time, and may arrive in another order: a sale that comes before others of its customer has
 //! those judged again ([`reassessment`](crate::reassessment)). Concurrent calls keep the order of their decisions ([`order`]).

@@ -14,7 +14,7 @@ use super::WITHIN;
 pub(super) async fn show(pool: PgPool) {
     let read = async { server_status::read(&mut *pool.acquire().await?).await };
     let answer: Result<StorageResult<ServerStatus>, _> = timeout(WITHIN, read).await;
-    // That PostgreSQL does not answer is told by its own gauge.
+    // A gauge of its own says that PostgreSQL does not answer.
     let status = answer.ok().and_then(Result::ok);
     for (gauge, value) in [
         (

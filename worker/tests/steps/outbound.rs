@@ -1,11 +1,11 @@
-//! What others are told: one row an event, written with what it tells, and only where somebody wants it.
+//! Outbound events: one row each, written in the transaction of what happened, and only where the program wants that type.
 
 use chrono::TimeDelta;
 use domain::outbound_event::OutboundEventType;
 use reqwest::StatusCode;
 use runtime::clock::Clock;
 use serde_json::{Value, json};
-use test_harness::told::{told, told_types, want, want_all};
+use test_harness::outbound_events::{outbound_bodies, outbound_types, want, want_all};
 use test_harness::{Program, Stack, Streams, leads, noon, rows, sale_of, sell};
 
 /// A lead, two sales, and refunds of both.
@@ -41,8 +41,8 @@ async fn each_step_tells_what_it_did_in_the_order_in_which_it_happened() {
     let (stack, program) = Stack::with_program().await;
     want_all(&stack, &program).await;
     let click_id = traffic(&stack, &program).await;
-    let told = told(&stack, &program).await;
-    let types: Vec<&Value> = told.iter().map(|body| &body["type"]).collect();
+    let bodies = outbound_bodies(&stack, &program).await;
+    let types: Vec<&Value> = bodies.iter().map(|body| &body["type"]).collect();
     assert_eq!(types, TRAFFIC);
     let (sale, commission) = (
         rows::sale(&stack, "t1").await,
@@ -52,25 +52,25 @@ async fn each_step_tells_what_it_did_in_the_order_in_which_it_happened() {
         "program_id": program.program_id, "customer_key": "user-1", "click_id": click_id,
         "partner_id": program.ada.partner_id, "referral_link_code": program.ada.code,
     });
-    for body in &told[..5] {
+    for body in &bodies[..5] {
         for (name, value) in common.as_object().unwrap() {
             assert_eq!(&body["data"][name], value, "{body}");
         }
     }
-    assert_eq!(told[0]["data"]["provisional"], false);
-    let recorded = &told[1]["data"];
+    assert_eq!(bodies[0]["data"]["provisional"], false);
+    let recorded = &bodies[1]["data"];
     assert_eq!(recorded["sale_id"], sale["id"]);
     assert_eq!(recorded["amount_cents"], 5_000);
     assert_eq!(recorded["currency"], "USD");
     assert_eq!(recorded["commission_ids"], json!([commission["id"]]));
-    let created = &told[2]["data"];
+    let created = &bodies[2]["data"];
     assert_eq!(
         (&created["amount_cents"], &created["status"]),
         (&json!(1_000), &json!("pending"))
     );
     assert_eq!(created["commission_id"], commission["id"]);
-    assert_eq!(told[3]["data"]["subscription_id"], "sub");
-    let (partly, rest) = (&told[5]["data"], &told[7]["data"]);
+    assert_eq!(bodies[3]["data"]["subscription_id"], "sub");
+    let (partly, rest) = (&bodies[5]["data"], &bodies[7]["data"]);
     assert_eq!(
         (&partly["refunded_cents"], &partly["total_refunded_cents"]),
         (&json!(1_000), &json!(1_000))
@@ -80,7 +80,7 @@ async fn each_step_tells_what_it_did_in_the_order_in_which_it_happened() {
         (&json!(4_000), &json!(5_000))
     );
     assert_eq!(partly["refund_reason"], "returned");
-    let (partly, rest) = (&told[6]["data"], &told[8]["data"]);
+    let (partly, rest) = (&bodies[6]["data"], &bodies[8]["data"]);
     assert_eq!(
         (
             &partly["reversed_cents"],
@@ -110,7 +110,7 @@ async fn a_program_of_which_nobody_wants_events_writes_none() {
     stack.customer(&other, &other.ada.code, "user-1").await;
     stack.sold(&other, sale_of("t3", "user-1")).await;
     stack.refunded(&other, json!({ "transaction_id": "t3" })).await;
-    assert_eq!(told_types(&stack, &other).await, ["sale.refunded"]);
+    assert_eq!(outbound_types(&stack, &other).await, ["sale.refunded"]);
     assert_eq!(stack.count("outbound_events").await, 1);
 }
 
@@ -121,10 +121,10 @@ async fn a_second_delivery_tells_nothing() {
     want_all(&stack, &program).await;
     traffic(&stack, &program).await;
     streams.drained(&stack).await;
-    let before = told(&stack, &program).await;
+    let before = outbound_bodies(&stack, &program).await;
     assert_eq!(before.len(), TRAFFIC.len());
     streams.replay(&stack).await;
-    assert_eq!(told(&stack, &program).await, before);
+    assert_eq!(outbound_bodies(&stack, &program).await, before);
 }
 
 #[tokio::test]
@@ -149,7 +149,7 @@ async fn a_transaction_that_does_not_commit_tells_nothing() {
     assert_eq!((first.status, second.status), (StatusCode::OK, StatusCode::OK));
     assert_ne!(bad.status, StatusCode::OK);
     stack.reaches("dead_letters", 1).await;
-    let mut sold: Vec<String> = told(&stack, &program)
+    let mut sold: Vec<String> = outbound_bodies(&stack, &program)
         .await
         .iter()
         .map(|body| format!("{} {}", body["type"], body["data"]["transaction_id"]).replace('"', ""))
@@ -167,14 +167,14 @@ async fn a_transaction_that_does_not_commit_tells_nothing() {
 }
 
 #[tokio::test]
-async fn leads_of_browsers_are_told_as_provisional() {
+async fn events_of_browser_leads_are_provisional() {
     let (stack, program) = Stack::with_program().await;
     rows::set(&stack, &program, "lead_auth = 'server_required'").await;
     want_all(&stack, &program).await;
     let click_id = stack.click(&program.ada.code).await;
     leads::browser(&stack, json!({ "click_id": click_id, "customer_key": "user-1" })).await;
     stack.signed_up(&program, &click_id, "user-1").await;
-    let provisional: Vec<Value> = told(&stack, &program)
+    let provisional: Vec<Value> = outbound_bodies(&stack, &program)
         .await
         .iter()
         .map(|body| {
@@ -195,7 +195,7 @@ async fn leads_of_browsers_are_told_as_provisional() {
 }
 
 #[tokio::test]
-async fn commissions_whose_hold_period_is_over_are_told_as_approved() {
+async fn the_end_of_a_hold_period_makes_events_of_approval() {
     let mut stack = Stack::start_with(Clock::manual(noon())).await;
     let (program, silent) = (stack.program().await, stack.program().await);
     for program in [&program, &silent] {
@@ -208,12 +208,12 @@ async fn commissions_whose_hold_period_is_over_are_told_as_approved() {
     stack.clock.advance(TimeDelta::days(5));
     stack.start_worker();
     stack.reaches("commissions WHERE status = 'approved'", 2).await;
-    let told = told(&stack, &program).await;
-    assert_eq!(told.len(), 1, "{told:?}");
-    assert_eq!(told[0]["type"], "commission.approved");
-    assert_eq!(told[0]["timestamp"], "2026-03-06T12:00:00.000Z");
+    let bodies = outbound_bodies(&stack, &program).await;
+    assert_eq!(bodies.len(), 1, "{bodies:?}");
+    assert_eq!(bodies[0]["type"], "commission.approved");
+    assert_eq!(bodies[0]["timestamp"], "2026-03-06T12:00:00.000Z");
     assert_eq!(
-        (&told[0]["data"]["transaction_id"], &told[0]["data"]["status"]),
+        (&bodies[0]["data"]["transaction_id"], &bodies[0]["data"]["status"]),
         (&json!("t1"), &json!("approved"))
     );
     assert_eq!(stack.count("outbound_events").await, 1);
@@ -232,9 +232,9 @@ async fn a_sale_that_is_credited_again_tells_of_both_commissions() {
     let click = stack.click_with(&program.bruno.code, json!({ "existing_click_id": click_id }));
     assert_eq!(click.await.body["click_id"], click_id.as_str());
     rows::counted(&stack, program.bruno.link, 1).await;
-    let told = told(&stack, &program).await;
-    assert_eq!(told.len(), 2, "{told:?}");
-    let (reversed, created) = (&told[0], &told[1]);
+    let bodies = outbound_bodies(&stack, &program).await;
+    assert_eq!(bodies.len(), 2, "{bodies:?}");
+    let (reversed, created) = (&bodies[0], &bodies[1]);
     assert_eq!(
         (&reversed["type"], &created["type"]),
         (&json!("commission.reversed"), &json!("commission.created"))

@@ -1,4 +1,4 @@
-//! What others can be told: the types of events, and which of them somebody wants.
+//! The types of outbound events, and which of them a program wants.
 
 crate::text_enum! {
     /// One thing that happens in a program. The order is stored ([`WantedEvents`]): new types come last.
@@ -31,7 +31,7 @@ impl OutboundEventType {
     }
 }
 
-/// The types of events that somebody is to be told of, in one program: what steps write, and what they need not make.
+/// The types of outbound events that one program wants: steps write these and no others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WantedEvents(i32);
 

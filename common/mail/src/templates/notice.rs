@@ -4,7 +4,7 @@ use domain::email_content::EndpointNotice;
 
 use super::page::{Page, unlinked};
 
-/// More are told of by their number.
+/// Of more, the number is given.
 const NAMED_ENDPOINTS: usize = 10;
 const HOW_TO_END: &str =
     "At most one of these e-mails is sent a program and day. The settings of your account end them.";

@@ -11,7 +11,7 @@ pub struct PayoutEvent {
     /// What partners are to receive.
     pub amount_cents: i64,
     pub currency: String,
-    /// Each is told as `commission.paid`, too.
+    /// Each has an event `commission.paid`, too.
     pub commission_count: i64,
     /// The advertiser's own words, such as a bank's reference.
     pub reference: Option<String>,

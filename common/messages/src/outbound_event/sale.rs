@@ -23,7 +23,7 @@ pub struct SaleRecorded {
     /// The link under which the sale counts.
     pub partner_id: Option<i64>,
     pub referral_link_code: Option<String>,
-    /// Each is told as `commission.created`, too.
+    /// Each has an event `commission.created`, too.
     pub commission_ids: Vec<i64>,
     /// Why it earned nothing.
     pub no_commission_reason: Option<String>,

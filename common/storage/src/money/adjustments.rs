@@ -85,7 +85,7 @@ pub struct AddedCommission<'a> {
     pub now: DateTime<Utc>,
 }
 
-/// Returns what others are to be told of its program, too.
+/// Returns the types of outbound events that its program wants, too.
 pub async fn add(
     connection: &mut PgConnection,
     new: &AddedCommission<'_>,

@@ -75,11 +75,11 @@ pub async fn change(
         })
         .collect();
     notify(connection, &records).await?;
-    tell(connection, new, &adjusted, new_event_id).await?;
+    add_events(connection, new, &adjusted, new_event_id).await?;
     Ok(Ok(adjusted))
 }
 
-async fn tell(
+async fn add_events(
     connection: &mut PgConnection,
     new: &NewAdjustment<'_>,
     adjusted: &[(LockedCommission, Adjusted)],
@@ -111,7 +111,7 @@ async fn tell(
             commission,
         })
     };
-    outbound_commissions::tell(connection, &ids, new.now, new_event_id, changed).await
+    outbound_commissions::add_events(connection, &ids, new.now, new_event_id, changed).await
 }
 
 /// Adds a commission of no sale.
@@ -133,7 +133,7 @@ pub async fn add(
     notify(connection, &[record]).await?;
     if wanted.contains(OutboundEventType::CommissionCreated) {
         let (ids, event) = ([commission_id.get()], OutboundEvent::CommissionCreated);
-        outbound_commissions::tell(connection, &ids, new.now, new_event_id, event).await?;
+        outbound_commissions::add_events(connection, &ids, new.now, new_event_id, event).await?;
     }
     Ok(commission_id)
 }

@@ -284,7 +284,7 @@ pub async fn approve_held(
     .await?;
     let wanted = approved.wanted.unwrap_or_default();
     let event = OutboundEvent::CommissionApproved;
-    outbound_commissions::tell(&mut transaction, &wanted, now, new_event_id, event).await?;
+    outbound_commissions::add_events(&mut transaction, &wanted, now, new_event_id, event).await?;
     transaction.commit().await?;
     Ok(approved.count.unsigned_abs())
 }

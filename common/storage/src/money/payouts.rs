@@ -27,7 +27,7 @@ pub struct LockedCommission {
     pub partner_id: PartnerId,
     pub currency: Currency,
     pub state: CommissionState,
-    /// What others are to be told of its program.
+    /// The types of outbound events that its program wants.
     pub wanted_events: WantedEvents,
 }
 

@@ -11,13 +11,13 @@ use messages::outbound_event::commission::CommissionEvent;
 
 /// A commission as it is now, and whose sale it is of.
 #[derive(Debug)]
-pub struct ToldCommission {
+pub struct OutboundCommission {
     pub customer_id: Option<CustomerId>,
     pub commission: CommissionEvent,
 }
 
 /// By id, ascending. Customers who were erased have no names.
-pub async fn find(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<Vec<ToldCommission>> {
+pub async fn find(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<Vec<OutboundCommission>> {
     if ids.is_empty() {
         return Ok(Vec::new());
     }
@@ -36,7 +36,7 @@ pub async fn find(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<V
     .await?;
     Ok(rows
         .into_iter()
-        .map(|row| ToldCommission {
+        .map(|row| OutboundCommission {
             customer_id: row.customer_id.map(CustomerId::new),
             commission: CommissionEvent {
                 program_id: row.program_id,
@@ -59,7 +59,7 @@ pub async fn find(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<V
 }
 
 /// Writes one event for each of these commissions.
-pub async fn tell(
+pub async fn add_events(
     connection: &mut PgConnection,
     ids: &[i64],
     occurred_at: DateTime<Utc>,
@@ -69,9 +69,9 @@ pub async fn tell(
     let events = find(connection, ids)
         .await?
         .into_iter()
-        .map(|told| {
-            let event = event(told.commission);
-            NewOutboundEvent::new(new_event_id(), told.customer_id, occurred_at, &event)
+        .map(|found| {
+            let event = event(found.commission);
+            NewOutboundEvent::new(new_event_id(), found.customer_id, occurred_at, &event)
         })
         .collect::<StorageResult<Vec<_>>>()?;
     outbound_events::add(connection, &events).await

@@ -1,4 +1,4 @@
-//! `outbound_events`: one row an event, written in the transaction of what it tells; and its position, given after the commit.
+//! `outbound_events`: one row an event, written in the transaction of what happened; and its position, given after the commit.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -11,13 +11,13 @@ use domain::ids::{CustomerId, EventId, ProgramId};
 use domain::outbound_event::OutboundEventType;
 use messages::outbound_event::OutboundEvent;
 
-/// An event that somebody wants. Write it last, while the transaction holds the locks of what it tells: that is the order of events.
+/// An event that its program wants. Write it last, while the transaction holds the locks of what happened: that is the order of events.
 #[derive(Debug)]
 pub struct NewOutboundEvent {
     pub event_id: Uuid,
     pub program_id: ProgramId,
     pub event_type: OutboundEventType,
-    /// Whose events are told in their order, and erased with them.
+    /// Their events are delivered in order, and erased with them.
     pub customer_id: Option<CustomerId>,
     /// When it happened.
     pub occurred_at: DateTime<Utc>,
@@ -107,7 +107,7 @@ pub async fn advance(connection: &mut PgConnection, anyway: bool) -> StorageResu
 }
 
 /// Writes events that are about no customer.
-pub async fn tell(
+pub async fn add_without_customer(
     connection: &mut PgConnection,
     occurred_at: DateTime<Utc>,
     new_event_id: impl Fn() -> EventId,

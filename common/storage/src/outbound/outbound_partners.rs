@@ -50,5 +50,5 @@ pub async fn joined(
     let member = partners::find(connection, program_id, partner_program_id).await?;
     let event = member.and_then(|member| event(program_id, &member));
     let event = event.filter(|event| wanted.contains(event.event_type()));
-    outbound_events::tell(connection, now, new_event_id, event).await
+    outbound_events::add_without_customer(connection, now, new_event_id, event).await
 }

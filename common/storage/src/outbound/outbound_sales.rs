@@ -9,7 +9,7 @@ use domain::ids::{CustomerId, SaleId};
 
 /// A recorded sale, and its customer's names unless they were erased.
 #[derive(Debug, Clone)]
-pub struct ToldSale {
+pub struct OutboundSale {
     pub program_id: i64,
     pub customer_id: Option<CustomerId>,
     pub transaction_id: String,
@@ -19,7 +19,10 @@ pub struct ToldSale {
     pub currency: String,
 }
 
-pub async fn find(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<HashMap<SaleId, ToldSale>> {
+pub async fn find(
+    connection: &mut PgConnection,
+    ids: &[i64],
+) -> StorageResult<HashMap<SaleId, OutboundSale>> {
     if ids.is_empty() {
         return Ok(HashMap::new());
     }
@@ -35,7 +38,7 @@ pub async fn find(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<H
     Ok(rows
         .into_iter()
         .map(|row| {
-            let told = ToldSale {
+            let sale = OutboundSale {
                 program_id: row.program_id,
                 customer_id: row.customer_id.map(CustomerId::new),
                 transaction_id: row.processor_event_id,
@@ -44,7 +47,7 @@ pub async fn find(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<H
                 amount_cents: row.amount_cents,
                 currency: row.currency,
             };
-            (SaleId::new(row.id), told)
+            (SaleId::new(row.id), sale)
         })
         .collect())
 }

@@ -1,4 +1,4 @@
-//! `program_notices`: what in a program needs its owners, told once, and no more often than once a day.
+//! `program_notices`: what in a program needs its owners, e-mailed once, and no more often than once a day.
 
 use std::collections::BTreeMap;
 
@@ -10,9 +10,9 @@ use domain::account::EmailAddress;
 use domain::ids::{ProgramId, WebhookEndpointId};
 use domain::webhook_endpoint::DisabledReason;
 
-/// A program is told of no sooner after the notice before.
+/// Between two notices of a program, at least.
 const ONE_EACH: TimeDelta = TimeDelta::days(1);
-/// Events are told of this long after they came: what comes with them is told in the same notice.
+/// Events are in a notice this long after they came, with those that came meanwhile.
 const GATHERED: TimeDelta = TimeDelta::minutes(10);
 
 /// A webhook endpoint that was disabled by the service.
@@ -37,7 +37,7 @@ pub struct ProgramNotice {
     pub stuck: i64,
 }
 
-/// Takes what is to be told now, of at most `limit` programs; in one transaction with the e-mails. Two processes are one after the other: the
+/// Takes what is due for a notice, of at most `limit` programs; in one transaction with the e-mails. Two processes are one after the other: the
 /// second one finds that the first has written the program's notice.
 pub async fn take(
     connection: &mut PgConnection,
@@ -71,7 +71,7 @@ pub async fn take(
     Ok(notices.collect())
 }
 
-/// Marks the programs that something is to be told of, ascending.
+/// Marks the programs that a notice is due for, ascending.
 async fn due_programs(
     connection: &mut PgConnection,
     now: DateTime<Utc>,

@@ -63,7 +63,7 @@ pub struct StreamRead<'a> {
     pub since: DateTime<Utc>,
     pub after: StreamPlace,
     pub types: &'a StreamTypes,
-    /// Events that are told at most.
+    /// Events that are returned at most.
     pub limit: u32,
 }
 
@@ -111,7 +111,7 @@ pub struct Piece {
 }
 
 /// What a piece tells of one row.
-enum Told {
+enum Entry {
     Stored { event_id: Uuid, body: String },
     Clicks(Slice),
 }
@@ -132,7 +132,7 @@ struct Row {
     body: Option<String>,
 }
 
-/// The next events. All on one connection: what is told by a server is stored there.
+/// The next events. All on one connection: what a server sends is stored there.
 pub async fn read(connection: &mut PgConnection, read: &StreamRead<'_>) -> StorageResult<Piece> {
     let types: Vec<&str> = read.types.others.iter().map(|kind| kind.as_str()).collect();
     let StreamPlace { position, clicks } = read.after;
@@ -151,20 +151,20 @@ pub async fn read(connection: &mut PgConnection, read: &StreamRead<'_>) -> Stora
     .fetch_all(&mut *connection)
     .await?;
     let is_end = i64::try_from(rows.len()).is_ok_and(|count| count < ROWS);
-    let (told, next, read_until, all_read) = choose(rows, read);
-    let slices: Vec<&Slice> = told
+    let (entries, next, read_until, all_read) = choose(rows, read);
+    let slices: Vec<&Slice> = entries
         .iter()
-        .filter_map(|told| match told {
-            Told::Clicks(slice) => Some(slice),
-            Told::Stored { .. } => None,
+        .filter_map(|entry| match entry {
+            Entry::Clicks(slice) => Some(slice),
+            Entry::Stored { .. } => None,
         })
         .collect();
     let mut clicks = named(connection, read.program_id, &slices).await?;
     let mut events = Vec::with_capacity(read.limit as usize);
-    for told in told {
-        match told {
-            Told::Stored { event_id, body } => events.push(StreamEvent::Stored { event_id, body }),
-            Told::Clicks(slice) => {
+    for entry in entries {
+        match entry {
+            Entry::Stored { event_id, body } => events.push(StreamEvent::Stored { event_id, body }),
+            Entry::Clicks(slice) => {
                 let of_row = clicks.remove(&slice.position).unwrap_or_default();
                 events.extend(of_row.into_iter().map(StreamEvent::Click));
             }
@@ -178,13 +178,13 @@ pub async fn read(connection: &mut PgConnection, read: &StreamRead<'_>) -> Stora
     })
 }
 
-/// As many of the rows as may be told; where the next read begins, when the last of them was written, and whether that was all of them.
-fn choose(rows: Vec<Row>, read: &StreamRead<'_>) -> (Vec<Told>, StreamPlace, Option<DateTime<Utc>>, bool) {
-    let (mut told, mut next, mut read_until) = (Vec::new(), read.after, None);
+/// As many of the rows as may be returned; where the next read begins, when the last of them was written, and whether that was all of them.
+fn choose(rows: Vec<Row>, read: &StreamRead<'_>) -> (Vec<Entry>, StreamPlace, Option<DateTime<Utc>>, bool) {
+    let (mut entries, mut next, mut read_until) = (Vec::new(), read.after, None);
     let mut left = read.limit;
     for row in rows {
         if left == 0 {
-            return (told, next, read_until, false);
+            return (entries, next, read_until, false);
         }
         read_until = Some(row.created_at);
         let mut unread = 0;
@@ -199,7 +199,7 @@ fn choose(rows: Vec<Row>, read: &StreamRead<'_>) -> (Vec<Told>, StreamPlace, Opt
             let last = first.saturating_add(left).min(count);
             left -= last - first;
             unread = if last < count { last } else { 0 };
-            told.push(Told::Clicks(Slice {
+            entries.push(Entry::Clicks(Slice {
                 position: row.position,
                 created_at: row.created_at,
                 first: i32::try_from(first + 1).unwrap_or(i32::MAX),
@@ -207,7 +207,7 @@ fn choose(rows: Vec<Row>, read: &StreamRead<'_>) -> (Vec<Told>, StreamPlace, Opt
             }));
         } else if let Some(body) = row.body {
             left -= 1;
-            told.push(Told::Stored {
+            entries.push(Entry::Stored {
                 event_id: row.event_id,
                 body,
             });
@@ -217,7 +217,7 @@ fn choose(rows: Vec<Row>, read: &StreamRead<'_>) -> (Vec<Told>, StreamPlace, Opt
             clicks: unread,
         };
     }
-    (told, next, read_until, next.clicks == 0)
+    (entries, next, read_until, next.clicks == 0)
 }
 
 /// The clicks that are named by rows and still there, by the rows' positions and in their order.

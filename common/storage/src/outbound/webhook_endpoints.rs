@@ -1,4 +1,4 @@
-//! `webhook_endpoints`: where the owners of programs are told of events, and how their endpoints fare.
+//! `webhook_endpoints`: where the events of programs are sent, and how the endpoints fare.
 //!
 //! Whoever changes an endpoint locks its program first ([`program_settings::lock`](crate::program_settings::lock)): `programs.wanted_events`
 //! is what the endpoints ask for together. Disabled ones count: what happens meanwhile can be replayed to them.

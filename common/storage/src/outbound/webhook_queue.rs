@@ -1,7 +1,7 @@
 //! `webhook_queue`: deliveries that are not finished. Those that are due are taken for an attempt, and finished or postponed.
 //!
 //! Taking a delivery moves its `due_at` ahead of the longest attempt: that is its lease. Who finishes it names the lease, and changes nothing
-//! if another process has taken it since. An endpoint is told of a customer in the order of positions: only the earliest delivery of both can be
+//! if another process has taken it since. An endpoint gets the events of a customer in the order of positions: only the earliest delivery of both can be
 //! taken, replays among replays. A delivery that waits long takes those behind it along, so that what is due is nearly always free, too. Where it
 //! is not, because one customer has more that is due than a take looks at, [`bring_forward()`] puts others in front of it.
 

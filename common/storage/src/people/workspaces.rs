@@ -153,7 +153,7 @@ pub struct ProgramForUser {
     pub role: Option<Role>,
     /// The member's permissions for this program.
     pub permissions: ProgramPermissions,
-    /// What others are to be told of it.
+    /// The types of outbound events that it wants.
     pub wanted_events: WantedEvents,
 }
 

@@ -91,7 +91,7 @@ impl<'a> From<&'a Disposition> for DispositionColumns<'a> {
     }
 }
 
-/// Which of the events received were new, in their order; and those that a person must look at, where others are to be told of it.
+/// Which of the events received were new, in their order; and those that a person must look at, where its program wants that as an outbound event.
 #[derive(Debug)]
 pub struct Received {
     pub new: Vec<bool>,
@@ -107,9 +107,9 @@ pub async fn receive(connection: &mut PgConnection, events: &[NewProcessorEvent]
     first_of_id.sort_by(|a, b| inbox_key(a).cmp(&inbox_key(b)));
     first_of_id.dedup_by(|later, earlier| inbox_key(later) == inbox_key(earlier));
     let inserted = insert(connection, &first_of_id).await?;
-    let told: HashSet<Uuid> = inserted
+    let to_review: HashSet<Uuid> = inserted
         .iter()
-        .filter(|new| new.reviews_are_told)
+        .filter(|new| new.reviews_are_wanted)
         .map(|new| new.event_id)
         .collect();
     let mut new: HashSet<Uuid> = inserted.iter().map(|new| new.event_id).collect();
@@ -131,7 +131,7 @@ pub async fn receive(connection: &mut PgConnection, events: &[NewProcessorEvent]
             .collect(),
         for_review: first_of_id
             .iter()
-            .filter(|event| told.contains(&event.event_id.get()))
+            .filter(|event| to_review.contains(&event.event_id.get()))
             .filter_map(|event| for_review(event))
             .collect(),
     })
@@ -140,8 +140,8 @@ pub async fn receive(connection: &mut PgConnection, events: &[NewProcessorEvent]
 /// An event that was new.
 struct Inserted {
     event_id: Uuid,
-    /// Others are to be told what of its program waits for a person.
-    reviews_are_told: bool,
+    /// Its program wants outbound events of what waits for a person.
+    reviews_are_wanted: bool,
 }
 
 async fn insert(
@@ -192,7 +192,7 @@ async fn insert(
              ON CONFLICT (processor_event_id, program_id) DO NOTHING
              RETURNING event_id, program_id
            )
-           SELECT n.event_id AS "event_id!", coalesce(p.wanted_events & $16 <> 0, false) AS "reviews_are_told!"
+           SELECT n.event_id AS "event_id!", coalesce(p.wanted_events & $16 <> 0, false) AS "reviews_are_wanted!"
            FROM new n LEFT JOIN programs p ON p.id = n.program_id"#,
         &ids,
         &programs as &[Option<i64>],
@@ -215,7 +215,7 @@ async fn insert(
     .await?)
 }
 
-/// What a person must look at, as others are told of it.
+/// The outbound event of what a person must look at.
 fn for_review(event: &NewProcessorEvent) -> Option<ProcessorEventNeedsReview> {
     let DispositionColumns { state, reason, .. } = disposition(event);
     let waits_for_a_person = matches!(event.disposition, Disposition::Review(_) | Disposition::Stuck(_));
@@ -292,7 +292,7 @@ pub async fn take_due(pool: &PgPool, limit: i64, pause: Duration) -> StorageResu
 }
 
 /// The result of a repeated translation: the event still cannot be translated, or concerns no program now. A half that was
-/// handled before stays so. Returns it when a person must look at it from now on, where others are to be told of it.
+/// handled before stays so. Returns it when a person must look at it from now on, where its program wants that as an outbound event.
 pub async fn dispose(
     connection: &mut PgConnection,
     event_id: EventId,
@@ -317,7 +317,7 @@ pub async fn dispose(
          RETURNING e.program_id, e.processor_event_id, e.kind, e.state, e.reason, e.received_at, n.state_before
          )
          SELECT d.processor_event_id AS "processor_event_id!", d.kind AS "kind!", d.state AS "state!", d.reason,
-                d.received_at AS "received_at!", p.id AS "told_program?"
+                d.received_at AS "received_at!", p.id AS "wanting_program?"
          FROM disposed d LEFT JOIN programs p
            ON p.id = d.program_id AND d.state IN ('review', 'stuck') AND d.state_before NOT IN ('review', 'stuck')
               AND p.wanted_events & $6 <> 0"#,
@@ -333,7 +333,7 @@ pub async fn dispose(
     expect_rows("processor_events", 1, u64::from(disposed.is_some()))?;
     Ok(disposed.and_then(|row| {
         Some(ProcessorEventNeedsReview {
-            program_id: row.told_program?,
+            program_id: row.wanting_program?,
             processor_event_id: row.processor_event_id,
             kind: row.kind,
             state: row.state,
@@ -364,7 +364,7 @@ pub async fn received_at(
         .collect())
 }
 
-/// Marks an event whose record is in `dead_letters`: the relay leaves it alone. Returns it where others are to be told of it.
+/// Marks an event whose record is in `dead_letters`: the relay leaves it alone. Returns it where its program wants that as an outbound event.
 pub async fn dead_letter(
     connection: &mut PgConnection,
     event_id: EventId,

@@ -23,7 +23,7 @@ pub struct Program {
     pub hold: HoldPeriod,
     pub lead_auth: LeadAuth,
     pub archived_at: Option<DateTime<Utc>>,
-    /// What others are to be told of it.
+    /// The types of outbound events that it wants.
     pub wanted_events: WantedEvents,
 }
 

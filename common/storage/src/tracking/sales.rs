@@ -149,7 +149,7 @@ pub struct LockedSale {
     pub processor_refunded_cents: i64,
     /// Of a customer who was erased: no text about it is stored any more.
     pub of_erased: bool,
-    /// What others are to be told of its program.
+    /// The types of outbound events that its program wants.
     pub wanted_events: WantedEvents,
 }
 

@@ -30,7 +30,7 @@ pub struct ProgramAccess {
     /// What the program's totals are in.
     pub currency: Currency,
     pub created_at: DateTime<Utc>,
-    /// What others are to be told of it.
+    /// The types of outbound events that it wants.
     pub wanted_events: WantedEvents,
     status: ProgramStatus,
 }

@@ -139,7 +139,7 @@ impl<R, I: ProgramIds> WriteProgram<R, I> {
 }
 
 impl<R, I> WriteProgram<R, I> {
-    /// Whether others are to be told of such events of the program.
+    /// Whether the program wants outbound events of this type.
     pub const fn wants(&self, event_type: OutboundEventType) -> bool {
         self.on.access.wanted_events.contains(event_type)
     }

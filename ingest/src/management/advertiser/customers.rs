@@ -48,7 +48,7 @@ pub struct CustomerExport {
     notifications: Value,
     #[schema(value_type = Vec<Object>)]
     processor_customers: Value,
-    /// What others were told, by webhooks and the event stream.
+    /// Outbound events of webhooks and the event stream.
     #[schema(value_type = Vec<Object>)]
     outbound_events: Value,
     /// What endpoints answered to it.
@@ -74,7 +74,7 @@ pub struct CustomerErased {
     refunds: u64,
     notifications: u64,
     processor_customers: u64,
-    /// What others were told, or were still to be told.
+    /// Outbound events and their deliveries, finished or not.
     outbound_events: u64,
     /// What endpoints answered to it.
     webhook_deliveries: u64,

@@ -1,4 +1,4 @@
-//! Where a program's owner is told of events: endpoints of webhooks, what was sent to them, and sending it again.
+//! Webhook endpoints of a program, what was sent to them, and sending it again.
 
 pub mod endpoint_settings;
 pub mod example_event;

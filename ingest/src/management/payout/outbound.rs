@@ -1,4 +1,4 @@
-//! What others are told of a payout. It has one state: the advertiser pays elsewhere, and marks here what was paid. So nothing is told of
+//! Outbound events of a payout. It has one state: the advertiser pays elsewhere, and marks here what was paid. So nothing is told of
 //! payouts that settle or fail.
 
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use storage::{StorageResult, outbound_commissions};
 use super::{PayoutOrder, Settled};
 
 /// The payout, then each of its commissions.
-pub async fn tell(
+pub async fn add_events(
     connection: &mut PgConnection,
     order: &PayoutOrder,
     clock: &Clock,
@@ -68,18 +68,18 @@ async fn commissions(
         .zip(paid)
         .collect();
     let ids: Vec<i64> = parts.keys().copied().collect();
-    let told = outbound_commissions::find(connection, &ids).await?;
-    Ok(told
+    let found = outbound_commissions::find(connection, &ids).await?;
+    Ok(found
         .into_iter()
-        .filter_map(|told| {
-            let part = parts.get(&told.commission.commission_id)?;
+        .filter_map(|paid| {
+            let part = parts.get(&paid.commission.commission_id)?;
             let event = OutboundEvent::CommissionPaid(CommissionPaid {
                 payout_id: payout_id.get(),
                 paid_cents: part.deducted.applied.get(),
                 withheld_cents: part.deducted.shortfall.get(),
-                commission: told.commission,
+                commission: paid.commission,
             });
-            Some((told.customer_id, event))
+            Some((paid.customer_id, event))
         })
         .collect())
 }

@@ -27,7 +27,7 @@ const AT_ONCE: i64 = 100;
 const LATE: TimeDelta = TimeDelta::minutes(10);
 /// A row is stamped when its transaction begins, and seen once that commits.
 const COMMITS_WITHIN: TimeDelta = TimeDelta::seconds(10);
-/// A quiet stream is told where it is, so that it is not taken up long before.
+/// How often a quiet stream sends its place: a client that reconnects continues from there.
 const PLACE_EVERY: TimeDelta = TimeDelta::minutes(1);
 const HEARTBEAT: Duration = Duration::from_secs(15);
 const LAST_EVENT_ID: &str = "last-event-id";
@@ -100,8 +100,8 @@ struct Watch {
     program_id: ProgramId,
     /// Everything that was committed before is sent.
     looked_at: DateTime<Utc>,
-    /// When the client was told last where it is.
-    told_at: DateTime<Utc>,
+    /// When the client last got its place.
+    place_sent_at: DateTime<Utc>,
     /// The events of the last look. One that is not among the newest any more never is again.
     seen: HashMap<EventType, HashSet<i64>>,
     /// To be sent.
@@ -114,7 +114,7 @@ impl Watch {
         let now = app.clock.now();
         Self {
             looked_at: now,
-            told_at: now,
+            place_sent_at: now,
             app,
             user,
             program_id,
@@ -203,9 +203,9 @@ impl Watch {
         }
         news.sort_by_key(ListedEvent::place);
         if !news.is_empty() {
-            self.told_at = now;
-        } else if now - self.told_at >= PLACE_EVERY {
-            self.told_at = now;
+            self.place_sent_at = now;
+        } else if now - self.place_sent_at >= PLACE_EVERY {
+            self.place_sent_at = now;
             self.looked_at = now;
             let place = Event::default().comment("nothing new").id(self.place());
             self.ready.push_back(place);

@@ -1,4 +1,4 @@
-//! What others are told of the leads of a batch.
+//! Outbound events of the leads of a batch.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -16,15 +16,15 @@ use storage::programs::Program;
 use super::link_at;
 use crate::outbound::OutboundEvents;
 
-/// Where nobody wants to be told, nothing is read.
-pub async fn tell(
+/// Where no program wants them, nothing is read.
+pub async fn add_events(
     connection: &mut PgConnection,
     leads: &[NewLead<'_>],
     customers: &HashMap<CustomerId, Customer>,
     programs: &HashMap<ProgramId, Program>,
     events: &mut OutboundEvents<'_>,
 ) -> StorageResult<()> {
-    let told: Vec<(&NewLead<'_>, &Customer, ReferralLinkId)> = leads
+    let wanted_leads: Vec<(&NewLead<'_>, &Customer, ReferralLinkId)> = leads
         .iter()
         .filter(|lead| {
             programs
@@ -36,12 +36,12 @@ pub async fn tell(
             Some((lead, customer, link_at(&customer.journey, lead.led_at)))
         })
         .collect();
-    if told.is_empty() {
+    if wanted_leads.is_empty() {
         return Ok(());
     }
-    let ids: BTreeSet<i64> = told.iter().map(|(_, _, link)| link.get()).collect();
+    let ids: BTreeSet<i64> = wanted_leads.iter().map(|(_, _, link)| link.get()).collect();
     let links = links::named(connection, &ids.into_iter().collect::<Vec<_>>()).await?;
-    for (lead, customer, link) in told {
+    for (lead, customer, link) in wanted_leads {
         let link = links.get(&link);
         let bound = customer.customer_key.clone();
         let event = OutboundEvent::LeadCreated(LeadCreated {

@@ -1,4 +1,4 @@
-//! What others are told of the refunds of a batch.
+//! Outbound events of the refunds of a batch.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -12,20 +12,20 @@ use messages::outbound_event::commission::{CommissionEvent, CommissionReversed};
 use messages::outbound_event::refund::SaleRefunded;
 use messages::refund::RefundRecord;
 use sqlx::PgConnection;
-use storage::outbound_commissions::{self, ToldCommission};
-use storage::outbound_sales::{self, ToldSale};
+use storage::outbound_commissions::{self, OutboundCommission};
+use storage::outbound_sales::{self, OutboundSale};
 use storage::{StorageError, StorageResult};
 
 use crate::outbound::OutboundEvents;
 
 /// In their order: each refund before what it takes back.
 #[derive(Debug, Default)]
-pub struct ToldRefunds {
-    refunds: Vec<ToldRefund>,
+pub struct OutboundRefunds {
+    refunds: Vec<OutboundRefund>,
 }
 
 #[derive(Debug)]
-struct ToldRefund {
+struct OutboundRefund {
     sale_id: SaleId,
     refunded_at: DateTime<Utc>,
     reason: Option<String>,
@@ -45,7 +45,7 @@ enum Happened {
     },
 }
 
-impl ToldRefunds {
+impl OutboundRefunds {
     /// After it was applied.
     pub fn refund(
         &mut self,
@@ -55,7 +55,7 @@ impl ToldRefunds {
         refunded: Cents,
     ) {
         let total = sale.effective();
-        self.refunds.push(ToldRefund {
+        self.refunds.push(OutboundRefund {
             sale_id,
             refunded_at: record.refunded_at,
             reason: reason.map(RefundReason::to_string),
@@ -75,7 +75,7 @@ impl ToldRefunds {
         self.refunds.extend(taken.map(|deduction| {
             let of_sale = sale.commissions().iter();
             let mut commission = of_sale.filter(|commission| commission.id == deduction.commission_id);
-            ToldRefund {
+            OutboundRefund {
                 sale_id,
                 refunded_at: record.refunded_at,
                 reason: reason.map(RefundReason::to_string),
@@ -89,8 +89,8 @@ impl ToldRefunds {
         }));
     }
 
-    /// Reads what else is told of these sales and commissions.
-    pub async fn tell(
+    /// Reads what else the events say of these sales and commissions.
+    pub async fn add_events(
         self,
         connection: &mut PgConnection,
         events: &mut OutboundEvents<'_>,
@@ -106,24 +106,24 @@ impl ToldRefunds {
         }
         let sales: Vec<i64> = sales.into_iter().collect();
         let sales = outbound_sales::find(connection, &sales).await?;
-        let commissions: HashMap<CommissionId, ToldCommission> =
+        let commissions: HashMap<CommissionId, OutboundCommission> =
             outbound_commissions::find(connection, &commissions)
                 .await?
                 .into_iter()
-                .map(|told| (CommissionId::new(told.commission.commission_id), told))
+                .map(|found| (CommissionId::new(found.commission.commission_id), found))
                 .collect();
         for refund in self.refunds {
-            refund.tell(&sales, &commissions, events)?;
+            refund.add_events(&sales, &commissions, events)?;
         }
         Ok(())
     }
 }
 
-impl ToldRefund {
-    fn tell(
+impl OutboundRefund {
+    fn add_events(
         self,
-        sales: &HashMap<SaleId, ToldSale>,
-        commissions: &HashMap<CommissionId, ToldCommission>,
+        sales: &HashMap<SaleId, OutboundSale>,
+        commissions: &HashMap<CommissionId, OutboundCommission>,
         events: &mut OutboundEvents<'_>,
     ) -> StorageResult<()> {
         let (customer_id, event) = match self.happened {
@@ -147,19 +147,19 @@ impl ToldRefund {
             }
             Happened::Reversed { deduction, deducted } => {
                 let id = deduction.commission_id;
-                let told = commissions
+                let found = commissions
                     .get(&id)
                     .ok_or_else(|| StorageError::corrupt("commissions", "id", id.get()))?;
                 let reversed = CommissionReversed {
                     commission: CommissionEvent {
                         deducted_cents: deducted.get(),
                         status: deduction.status_after.as_str().to_owned(),
-                        ..told.commission.clone()
+                        ..found.commission.clone()
                     },
                     reversed_cents: deduction.requested.get(),
                     reason: self.reason,
                 };
-                (told.customer_id, OutboundEvent::CommissionReversed(reversed))
+                (found.customer_id, OutboundEvent::CommissionReversed(reversed))
             }
         };
         events.add(customer_id, self.refunded_at, &event)

@@ -23,7 +23,7 @@ use storage::refunds::{self, NewRefund};
 use storage::sales::{self, LockedSale, RefundedSale};
 use storage::{StorageError, StorageResult};
 
-use super::outbound::ToldRefunds;
+use super::outbound::OutboundRefunds;
 use crate::outbound::OutboundEvents;
 use crate::postings;
 use crate::steps::json;
@@ -54,7 +54,7 @@ struct RefundBatch<'a> {
     locked: HashMap<SaleId, LockedSale>,
     commissions: HashMap<CommissionId, LockedCommission>,
     reasons: HashMap<CommissionId, &'a str>,
-    told: ToldRefunds,
+    outbound: OutboundRefunds,
     balances: BTreeMap<(PartnerProgramId, String), Cents>,
     recorded: Vec<NewRefund>,
     entries: Vec<NewEntry>,
@@ -106,7 +106,7 @@ impl<'a> RefundBatch<'a> {
                 .map(|commission| (commission.commission_id, commission))
                 .collect(),
             reasons: HashMap::new(),
-            told: ToldRefunds::default(),
+            outbound: OutboundRefunds::default(),
             balances,
             recorded: Vec::new(),
             entries: Vec::new(),
@@ -137,11 +137,11 @@ impl<'a> RefundBatch<'a> {
         };
         self.deltas.refund(counted, decision.effective_delta);
         if wanted.contains(OutboundEventType::SaleRefunded) && decision.effective_delta > Cents::ZERO {
-            self.told
+            self.outbound
                 .refund((sale_id, sale), record, reason, decision.effective_delta);
         }
         if wanted.contains(OutboundEventType::CommissionReversed) {
-            self.told
+            self.outbound
                 .reversals((sale_id, sale), record, reason, &decision.deductions);
         }
         for deduction in &decision.deductions {
@@ -229,7 +229,7 @@ impl<'a> RefundBatch<'a> {
         self.deltas.append(connection).await?;
         post(connection, &self.entries).await?;
         postings::notify(connection, &self.notifications).await?;
-        self.told.tell(connection, events).await?;
+        self.outbound.add_events(connection, events).await?;
         Ok(self.outcomes)
     }
 }

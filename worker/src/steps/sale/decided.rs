@@ -246,7 +246,7 @@ async fn write_rows(
     let rules = &context.signal_rules;
     let Rows { sales, mut entries } =
         rows::write(connection, &sorted.kept, &batch, rules, &mut deltas).await?;
-    outbound::tell(connection, &sorted.kept, &sales, &batch, events).await?;
+    outbound::add_events(connection, &sorted.kept, &sales, &batch, events).await?;
     claims::record(connection, &sorted.closed).await?;
     let adopted = rows::begin_subscriptions(connection, &sorted.duplicates).await?;
     let (customers, mut out_of_order) = batch.close(connection, deltas).await?;

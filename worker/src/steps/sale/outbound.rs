@@ -1,4 +1,4 @@
-//! What others are told of the sales of a batch, and of their commissions.
+//! Outbound events of the sales of a batch, and of their commissions.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -21,8 +21,8 @@ use super::batch::SaleBatch;
 use super::rows::RecordedSale;
 use crate::outbound::OutboundEvents;
 
-/// A sale that somebody wants to be told of.
-struct ToldSale<'a> {
+/// A sale whose events its program wants.
+struct WantedSale<'a> {
     record: &'a SaleRecord,
     recording: &'a Recording,
     sale_id: SaleId,
@@ -32,34 +32,34 @@ struct ToldSale<'a> {
     customer: &'a Customer,
 }
 
-/// Each sale before its commissions. Where nobody wants to be told, nothing is read.
-pub async fn tell(
+/// Each sale before its commissions. Where no program wants them, nothing is read.
+pub async fn add_events(
     connection: &mut PgConnection,
     kept: &[(&SaleRecord, &Recording)],
     recorded: &HashMap<EventId, RecordedSale>,
     batch: &SaleBatch,
     events: &mut OutboundEvents<'_>,
 ) -> StorageResult<()> {
-    let told: Vec<ToldSale<'_>> = kept
+    let sales: Vec<WantedSale<'_>> = kept
         .iter()
-        .filter_map(|(record, recording)| ToldSale::of(record, recording, recorded, batch))
+        .filter_map(|(record, recording)| WantedSale::of(record, recording, recorded, batch))
         .collect();
-    if told.is_empty() {
+    if sales.is_empty() {
         return Ok(());
     }
-    let credited: BTreeSet<i64> = told
+    let credited: BTreeSet<i64> = sales
         .iter()
         .flat_map(|sale| &sale.recording.credited_links)
         .map(|link| link.get())
         .collect();
     let links = links::named(connection, &credited.into_iter().collect::<Vec<_>>()).await?;
-    for sale in told {
-        sale.tell(&links, events)?;
+    for sale in sales {
+        sale.add_events(&links, events)?;
     }
     Ok(())
 }
 
-impl<'a> ToldSale<'a> {
+impl<'a> WantedSale<'a> {
     fn of(
         record: &'a SaleRecord,
         recording: &'a Recording,
@@ -91,7 +91,7 @@ impl<'a> ToldSale<'a> {
         })
     }
 
-    fn tell(
+    fn add_events(
         &self,
         links: &HashMap<ReferralLinkId, NamedLink>,
         events: &mut OutboundEvents<'_>,

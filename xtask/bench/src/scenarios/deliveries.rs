@@ -1,5 +1,5 @@
-//! Webhooks: how fast a backlog for many endpoints is delivered, how long a delivery takes beside a dead endpoint, and what telling others costs
-//! the pipeline.
+//! Webhooks: how fast a backlog for many endpoints is delivered, how long a delivery takes beside a dead endpoint, and what webhooks cost the
+//! pipeline.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -76,7 +76,7 @@ fn backlog(
             options.endpoints
         ));
         for number in 0..events {
-            tell(bench, &programs, number)?;
+            add_event(bench, &programs, number)?;
         }
         start(bench)?;
         let owed = u64::try_from(options.endpoints * events)?;
@@ -116,7 +116,7 @@ fn delay(bench: &mut BenchEnvironment<'_>, effort: Effort, report: &mut Report) 
             start(bench)?;
             let pauses = usize::try_from(length.as_millis() / PAUSE.as_millis())?;
             for number in 0..pauses {
-                tell(bench, &programs, number)?;
+                add_event(bench, &programs, number)?;
                 bench.interrupt.wait_until(PAUSE, || Ok(false))?;
             }
             bench.stop(DELIVERY)?;
@@ -162,7 +162,7 @@ impl Subscribers {
     ];
 }
 
-/// Sales a second: nobody is told, events are written, and delivered meanwhile.
+/// Sales a second: without subscribers, while events are written, and while they are delivered, too.
 fn pipeline(bench: &mut BenchEnvironment<'_>, effort: Effort, report: &mut Report) -> Result<()> {
     let length = Duration::from_secs(if effort.quick { 4 } else { 8 });
     bench.start("worker", "worker")?;
@@ -174,10 +174,10 @@ fn pipeline(bench: &mut BenchEnvironment<'_>, effort: Effort, report: &mut Repor
     // The first tables are empty, and so is every cache.
     for round in 0..=effort.rounds() {
         let mut of_round = [0.0; 3];
-        for (run, told) in Subscribers::ROUND.into_iter().enumerate() {
+        for (run, subscribers) in Subscribers::ROUND.into_iter().enumerate() {
             let load = Load::closed(ingest, MANY, length);
-            let rate = sales(bench, &receivers, &load, told, &format!("w{round}-{run}"))?;
-            if let Some(mean) = of_round.get_mut(told as usize) {
+            let rate = sales(bench, &receivers, &load, subscribers, &format!("w{round}-{run}"))?;
+            if let Some(mean) = of_round.get_mut(subscribers as usize) {
                 *mean += rate / 2.0;
             }
         }
@@ -208,11 +208,11 @@ fn sales(
     bench: &mut BenchEnvironment<'_>,
     receivers: &Receivers,
     load: &Load,
-    told: Subscribers,
+    subscribers: Subscribers,
     run: &str,
 ) -> Result<f64> {
-    let is_wanted = !matches!(told, Subscribers::Nobody);
-    let is_sent = matches!(told, Subscribers::Delivered);
+    let is_wanted = !matches!(subscribers, Subscribers::Nobody);
+    let is_sent = matches!(subscribers, Subscribers::Delivered);
     let addresses = if is_wanted { &receivers.addresses[..] } else { &[] };
     subscribe(bench, addresses)?;
     if is_sent {
@@ -227,7 +227,7 @@ fn sales(
     let events = bench.count("SELECT count(*) FROM outbound_events")?;
     ensure!(is_wanted == (events > 0), "{events} events were written");
     note(format_args!(
-        "{told:?}: {:.0} sales a second ({}), {events} events, {:.0} webhooks a second",
+        "{subscribers:?}: {:.0} sales a second ({}), {events} events, {:.0} webhooks a second",
         outcome.rate(),
         outcome.losses(),
         receivers.take().rate()
@@ -238,7 +238,7 @@ fn sales(
     Ok(outcome.rate())
 }
 
-/// Replaces all endpoints, and what was told, by endpoints of every type of event at these addresses. Returns their programs.
+/// Replaces all endpoints, and all outbound events, by endpoints of every type of event at these addresses. Returns their programs.
 fn subscribe(bench: &BenchEnvironment<'_>, addresses: &[SocketAddr]) -> Result<Vec<ProgramId>> {
     let keys = bench.sealing_keys()?;
     let programs: Vec<ProgramId> = bench
@@ -301,8 +301,8 @@ async fn add_endpoint(
     Ok(webhook_endpoints::create(connection, &endpoint).await?)
 }
 
-/// Tells each program of one more event, of its customers in turn.
-fn tell(bench: &BenchEnvironment<'_>, programs: &[ProgramId], number: usize) -> Result<()> {
+/// Adds an event to each program, of its customers in turn.
+fn add_event(bench: &BenchEnvironment<'_>, programs: &[ProgramId], number: usize) -> Result<()> {
     let clock = Clock::system();
     let now = clock.now();
     let customer = i64::try_from(number % CUSTOMERS)?;

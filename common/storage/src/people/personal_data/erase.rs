@@ -24,7 +24,7 @@ pub struct Erased {
     pub refunds: u64,
     pub notifications: u64,
     pub processor_customers: u64,
-    /// What others were told, or were still to be told.
+    /// Outbound events and their deliveries, finished or not.
     pub outbound_events: u64,
     /// Deliveries that waited, and the answers to others.
     pub webhook_deliveries: u64,
@@ -49,7 +49,7 @@ pub async fn erase(
     let customers = lock_and_erase_customers(connection, found, now).await?;
     let clicked_at = clicked_at::read(connection, &found.customer_ids()).await?;
     let meanwhile = clicks(connection, found, &clicked_at.times).await?;
-    let told = told(connection, found).await?;
+    let outbound = outbound_events(connection, found).await?;
     let erased = Erased {
         customers,
         click_events: before + meanwhile + held(connection, found).await?,
@@ -58,8 +58,8 @@ pub async fn erase(
     };
     Ok(Erased {
         processor_customers: processor_customers(connection, found).await?,
-        outbound_events: told.outbound_events,
-        webhook_deliveries: told.webhook_deliveries,
+        outbound_events: outbound.outbound_events,
+        webhook_deliveries: outbound.webhook_deliveries,
         unprocessed: unprocessed(connection, found, now).await?,
         ..erased
     })
@@ -91,9 +91,9 @@ async fn lock_and_erase_customers(
     Ok(erased.rows_affected())
 }
 
-/// What others were told. Their sales and commissions are locked first: whoever is about to tell of them is waited for, and who comes
+/// What others were outbound. Their sales and commissions are locked first: a transaction that writes their events is waited for, and who comes
 /// later finds no names.
-async fn told(connection: &mut PgConnection, found: &Found) -> StorageResult<Erased> {
+async fn outbound_events(connection: &mut PgConnection, found: &Found) -> StorageResult<Erased> {
     let (program_id, customers) = (found.program_id.get(), found.customer_ids());
     let sales = sqlx::query_scalar!(
         "SELECT id FROM sale_events WHERE program_id = $1 AND customer_id = ANY($2) ORDER BY id FOR UPDATE",

@@ -18,7 +18,7 @@ pub struct Export {
     pub refunds: Value,
     pub notifications: Value,
     pub processor_customers: Value,
-    /// What others were told.
+    /// Outbound events.
     pub outbound_events: Value,
     /// And what their endpoints answered.
     pub webhook_deliveries: Value,

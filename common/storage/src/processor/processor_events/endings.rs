@@ -80,7 +80,7 @@ impl<'a> From<&'a Ending> for Columns<'a> {
 /// Records how halves of events ended. An event is done when neither half is pending any more; its payload goes then.
 ///
 /// A half that is not pending is left alone: a second delivery changes nothing. A stuck half stays pending, so that a replay
-/// knows what is left to do. Returns those that are stuck from now on, where others are to be told of it.
+/// knows what is left to do. Returns those that are stuck from now on, where their program wants that as an outbound event.
 pub async fn end(
     connection: &mut PgConnection,
     part: Part,

@@ -199,7 +199,7 @@ pub async fn approve(mut write: WriteProgram<PayOut>) -> Answer<Approved> {
     if write.wants(OutboundEventType::CommissionApproved) {
         let new_event_id = || EventId::new(write.app.clock.mint());
         let event = OutboundEvent::CommissionApproved;
-        outbound_commissions::tell(&mut write.db, &ids, now, new_event_id, event).await?;
+        outbound_commissions::add_events(&mut write.db, &ids, now, new_event_id, event).await?;
     }
     write.commit().await?;
     Ok(data(Approved { approved: ids }))

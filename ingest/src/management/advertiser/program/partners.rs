@@ -216,7 +216,7 @@ pub async fn add(mut write: WriteProgram<Update>) -> Created<InvitedPartner> {
     };
     let details = json!({ "status": status.as_str() });
     write.audit("partner.invited", membership.get(), details).await?;
-    tell(&mut write, &partner).await?;
+    add_event(&mut write, &partner).await?;
     let link = match link {
         Some(WantedLink { code }) => Some(referral_links::add(&mut write, membership, code).await?),
         None => None,
@@ -331,21 +331,21 @@ pub async fn update(mut write: WriteProgram<Update, (ProgramId, PartnerProgramId
     }
     let partner = stored(&mut write.db, program_id, membership).await?;
     if partner.status != before.status {
-        tell(&mut write, &partner).await?;
+        add_event(&mut write, &partner).await?;
     }
     write.commit().await?;
     Ok(data(partner.into()))
 }
 
 /// Tells others which status the partner has now.
-async fn tell<I>(write: &mut WriteProgram<Update, I>, partner: &ProgramPartner) -> Result<(), ApiError> {
+async fn add_event<I>(write: &mut WriteProgram<Update, I>, partner: &ProgramPartner) -> Result<(), ApiError> {
     if !write.wants(partner.status.event_type()) {
         return Ok(());
     }
     let (now, program_id) = (write.now(), write.on.access.program_id);
     let event = outbound_partners::event(program_id, partner);
     let new_event_id = || EventId::new(write.app.clock.mint());
-    Ok(outbound_events::tell(&mut write.db, now, new_event_id, event).await?)
+    Ok(outbound_events::add_without_customer(&mut write.db, now, new_event_id, event).await?)
 }
 
 pub async fn stored(

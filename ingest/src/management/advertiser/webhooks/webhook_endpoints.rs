@@ -1,4 +1,4 @@
-//! `/api/advertiser/affiliate-programs/{program_id}/webhook-endpoints`: where a program's owner is told of events.
+//! `/api/advertiser/affiliate-programs/{program_id}/webhook-endpoints`: where the program's events are sent.
 //!
 //! The secret that signs them comes out once, when the endpoint is made or the secret replaced.
 

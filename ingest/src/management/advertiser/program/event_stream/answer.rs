@@ -108,23 +108,23 @@ pub struct StreamMeta {
     pub started: bool,
 }
 
-/// What happened: a click, or as webhook endpoints are told.
+/// What happened: a click, or an outbound event as webhook endpoints get it.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = StreamEvent)]
 #[serde(untagged)]
 pub enum StreamEventView {
     Click(Box<ClickEvent>),
-    Told(ToldEvent),
+    Outbound(OutboundEventView),
 }
 
 /// An event of a type that webhook endpoints have.
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(as = ToldEvent)]
-pub struct ToldEvent {
-    /// The same whenever the event is read; that of the `webhook-id` header, where an endpoint was told.
+#[schema(as = OutboundEvent)]
+pub struct OutboundEventView {
+    /// The same whenever the event is read; that of the `webhook-id` header, where it was sent to an endpoint.
     id: String,
     #[serde(rename = "type")]
-    #[schema(schema_with = told_type)]
+    #[schema(schema_with = outbound_type)]
     event_type: &'static str,
     /// When it happened: ISO 8601.
     timestamp: String,
@@ -132,7 +132,7 @@ pub struct ToldEvent {
     data: Map<String, Value>,
 }
 
-/// A click, which webhook endpoints are not told of.
+/// A click, which webhook endpoints do not get.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ClickRecorded, example = json!(ClickEvent::example()))]
 pub struct ClickEvent {
@@ -174,7 +174,7 @@ fn click_type() -> ObjectBuilder {
     one_of([CLICK_RECORDED])
 }
 
-fn told_type() -> ObjectBuilder {
+fn outbound_type() -> ObjectBuilder {
     one_of(OutboundEventType::ALL.map(OutboundEventType::as_str))
 }
 
@@ -187,7 +187,7 @@ fn one_of<const N: usize>(types: [&'static str; N]) -> ObjectBuilder {
 impl StreamPage {
     /// For the description.
     pub fn example() -> Self {
-        let suspended = ToldEvent {
+        let suspended = OutboundEventView {
             id: message_id(Uuid::from_u128(2)),
             event_type: OutboundEventType::PartnerSuspended.as_str(),
             timestamp: "2024-10-04T09:00:01.250Z".to_owned(),
@@ -208,7 +208,7 @@ impl StreamPage {
         Self {
             data: vec![
                 StreamEventView::Click(Box::new(ClickEvent::example())),
-                StreamEventView::Told(suspended),
+                StreamEventView::Outbound(suspended),
             ],
             meta: StreamMeta {
                 next: next.encode(),

@@ -1,11 +1,11 @@
-//! What others are told of a processor's events: those that wait for a person, and what the others change.
+//! Outbound events of a processor's events: those that wait for a person, and what the others change.
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
 use super::shop::{Payment, Shape, Shop};
+use test_harness::outbound_events::{outbound_bodies, outbound_types, want_all};
 use test_harness::sale_of;
-use test_harness::told::{told, told_types, want_all};
 
 fn payment(shop: &Shop, name: &str) -> Payment {
     Payment {
@@ -19,7 +19,7 @@ fn payment(shop: &Shop, name: &str) -> Payment {
 }
 
 #[tokio::test]
-async fn events_that_wait_for_a_person_are_told_once() {
+async fn events_that_wait_for_a_person_make_one_outbound_event() {
     let shop = Shop::open().await;
     let (program, silent) = (shop.program().await, shop.program().await);
     want_all(&shop.stack, &program).await;
@@ -31,7 +31,7 @@ async fn events_that_wait_for_a_person_are_told_once() {
         shop.process(&program, event).await;
         shop.process(&silent, event).await;
     }
-    let said: Vec<Value> = told(&shop.stack, &program)
+    let said: Vec<Value> = outbound_bodies(&shop.stack, &program)
         .await
         .iter()
         .map(|body| {
@@ -50,11 +50,11 @@ async fn events_that_wait_for_a_person_are_told_once() {
         ]
     );
     assert_eq!(shop.stack.count("processor_events").await, 4);
-    assert_eq!(told(&shop.stack, &silent).await, [Value::Null; 0]);
+    assert_eq!(outbound_bodies(&shop.stack, &silent).await, [Value::Null; 0]);
 }
 
 #[tokio::test]
-async fn a_refund_in_another_currency_is_told_once_however_often_its_payment_is_looked_at() {
+async fn a_refund_in_another_currency_makes_one_event_however_often_its_payment_is_read() {
     let shop = Shop::open().await;
     let program = shop.program().await;
     shop.stack.customer(&program, &program.ada.code, "user-1").await;
@@ -65,8 +65,8 @@ async fn a_refund_in_another_currency_is_told_once_however_often_its_payment_is_
     refunded["data"]["object"]["currency"] = json!("eur");
     shop.process(&program, &refunded).await;
     shop.process(&program, &payment.charge_refunded(2_000)).await;
-    let told = told(&shop.stack, &program).await;
-    let types: Vec<&Value> = told.iter().map(|body| &body["type"]).collect();
+    let bodies = outbound_bodies(&shop.stack, &program).await;
+    let types: Vec<&Value> = bodies.iter().map(|body| &body["type"]).collect();
     assert_eq!(
         types,
         [
@@ -77,12 +77,12 @@ async fn a_refund_in_another_currency_is_told_once_however_often_its_payment_is_
             "commission.reversed"
         ]
     );
-    assert_eq!(told[2]["data"]["reason"], "currency_differs");
-    assert_eq!(told[3]["data"]["refunded_cents"], 2_000);
+    assert_eq!(bodies[2]["data"]["reason"], "currency_differs");
+    assert_eq!(bodies[3]["data"]["refunded_cents"], 2_000);
 }
 
 #[tokio::test]
-async fn a_sale_that_is_undone_is_told_as_refunded() {
+async fn a_sale_that_is_undone_makes_the_event_of_a_refund() {
     let shop = Shop::open().await;
     let program = shop.program().await;
     shop.stack.customer(&program, &program.ada.code, "user-1").await;
@@ -93,9 +93,9 @@ async fn a_sale_that_is_undone_is_told_as_refunded() {
     let mut payment = payment(&shop, "1");
     payment.shape = Shape::Basil;
     shop.process(&program, &payment.invoice_payment()).await;
-    let told = told(&shop.stack, &program).await;
-    assert_eq!(told.len(), 6, "{told:?}");
-    let (refunded, reversed) = (&told[4], &told[5]);
+    let bodies = outbound_bodies(&shop.stack, &program).await;
+    assert_eq!(bodies.len(), 6, "{bodies:?}");
+    let (refunded, reversed) = (&bodies[4], &bodies[5]);
     assert_eq!(
         (&refunded["type"], &reversed["type"]),
         (&json!("sale.refunded"), &json!("commission.reversed"))
@@ -121,6 +121,6 @@ async fn tests_of_an_advertiser_tell_nothing() {
     let answer = shop.stack.send(request).await;
     assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
     assert_eq!(answer.body["data"]["attributed"], true);
-    assert_eq!(told_types(&shop.stack, &program).await, [""; 0]);
+    assert_eq!(outbound_types(&shop.stack, &program).await, [""; 0]);
     assert_eq!(shop.stack.count("outbound_events").await, 0);
 }

@@ -1,8 +1,8 @@
-//! What others are told of changes by hand, payouts and partners: by routes and by the command line.
+//! Outbound events of changes by hand, payouts and partners: by routes and by the command line.
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};
-use test_harness::told::{told, told_types, want_all};
+use test_harness::outbound_events::{outbound_bodies, outbound_types, want_all};
 use test_harness::{Shop, succeeds};
 
 async fn adjust(shop: &Shop, id: i64, cents: i64) {
@@ -17,7 +17,7 @@ fn fields(body: &Value, names: &[&str]) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn changes_of_commissions_by_hand_are_told_with_their_reasons() {
+async fn changes_of_commissions_by_hand_are_outbound_events_with_their_reasons() {
     let shop = Shop::open().await;
     let (kept, rejected) = (shop.sell("t1", json!({})).await, shop.sell("t2", json!({})).await);
     want_all(&shop.stack, &shop.program).await;
@@ -30,8 +30,8 @@ async fn changes_of_commissions_by_hand_are_told_with_their_reasons() {
     shop.approve(&[kept]).await;
     let bonus = json!({ "partner_program_id": shop.program.ada.membership, "amount_cents": 700, "currency": "USD", "note": "May" });
     assert_eq!(shop.post("commissions", bonus).await.status, StatusCode::CREATED);
-    let told = told(&shop.stack, &shop.program).await;
-    let types: Vec<&Value> = told.iter().map(|body| &body["type"]).collect();
+    let bodies = outbound_bodies(&shop.stack, &shop.program).await;
+    let types: Vec<&Value> = bodies.iter().map(|body| &body["type"]).collect();
     assert_eq!(
         types,
         [
@@ -50,7 +50,7 @@ async fn changes_of_commissions_by_hand_are_told_with_their_reasons() {
         "transaction_id",
     ];
     assert_eq!(
-        fields(&told[0], &names),
+        fields(&bodies[0], &names),
         [
             json!(kept),
             json!(1_500),
@@ -61,7 +61,7 @@ async fn changes_of_commissions_by_hand_are_told_with_their_reasons() {
         ]
     );
     assert_eq!(
-        fields(&told[1], &names),
+        fields(&bodies[1], &names),
         [
             json!(rejected),
             json!(0),
@@ -72,12 +72,12 @@ async fn changes_of_commissions_by_hand_are_told_with_their_reasons() {
         ]
     );
     assert_eq!(
-        fields(&told[2], &names[..3]),
+        fields(&bodies[2], &names[..3]),
         [json!(kept), json!(1_500), json!("approved")]
     );
     assert_eq!(
         fields(
-            &told[3],
+            &bodies[3],
             &["sale_id", "amount_cents", "status", "customer_key", "partner_id"]
         ),
         [
@@ -146,7 +146,7 @@ async fn the_command_line_tells_of_its_changes() {
     ];
     succeeds(&shop.stack, &link).await;
     assert_eq!(
-        told_types(&shop.stack, &shop.program).await,
+        outbound_types(&shop.stack, &shop.program).await,
         [
             "commission.adjusted",
             "commission.rejected",
@@ -157,7 +157,7 @@ async fn the_command_line_tells_of_its_changes() {
 }
 
 #[tokio::test]
-async fn a_payout_is_told_before_the_commissions_that_it_pays() {
+async fn the_event_of_a_payout_comes_before_those_of_its_commissions() {
     let shop = Shop::open().await;
     let first = shop.sell("t1", json!({})).await;
     shop.approve(&[first]).await;
@@ -170,11 +170,11 @@ async fn a_payout_is_told_before_the_commissions_that_it_pays() {
     let payout = shop
         .pay(json!({ "all_approved": true, "reference": "June" }))
         .await;
-    let told = told(&shop.stack, &shop.program).await;
-    assert_eq!(told.len(), 2, "{told:?}");
+    let bodies = outbound_bodies(&shop.stack, &shop.program).await;
+    assert_eq!(bodies.len(), 2, "{bodies:?}");
     assert_eq!(
         fields(
-            &told[0],
+            &bodies[0],
             &[
                 "payout_id",
                 "amount_cents",
@@ -193,7 +193,7 @@ async fn a_payout_is_told_before_the_commissions_that_it_pays() {
     );
     assert_eq!(
         fields(
-            &told[1],
+            &bodies[1],
             &[
                 "commission_id",
                 "status",
@@ -213,14 +213,14 @@ async fn a_payout_is_told_before_the_commissions_that_it_pays() {
         ]
     );
     assert_eq!(
-        (&told[0]["type"], &told[1]["type"]),
+        (&bodies[0]["type"], &bodies[1]["type"]),
         (&json!("payout.created"), &json!("commission.paid"))
     );
     shop.stack.verify().await;
 }
 
 #[tokio::test]
-async fn partners_are_told_as_their_status_changes() {
+async fn each_status_of_a_partner_is_an_outbound_event() {
     let shop = Shop::open().await;
     want_all(&shop.stack, &shop.program).await;
     let invited = json!({ "name": "Carla", "email": "carla@letters.example" });
@@ -237,8 +237,8 @@ async fn partners_are_told_as_their_status_changes() {
         let answer = shop.stack.put(&path, &shop.owner.token, change).await;
         assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
     }
-    let told = told(&shop.stack, &shop.program).await;
-    let said: Vec<_> = told
+    let bodies = outbound_bodies(&shop.stack, &shop.program).await;
+    let said: Vec<_> = bodies
         .iter()
         .map(|body| {
             (

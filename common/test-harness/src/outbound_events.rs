@@ -1,4 +1,4 @@
-//! What others are told of a program: who wants it, and what was written for them.
+//! Outbound events: which types a program wants, and what was written.
 
 use std::path::PathBuf;
 use std::sync::LazyLock;
@@ -17,20 +17,20 @@ static API: LazyLock<Value> = LazyLock::new(|| {
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 });
 
-/// From now on somebody wants these events of the program.
+/// From now on the program wants these types of events.
 pub async fn want(stack: &Stack, program: &Program, types: &[OutboundEventType]) {
     let wanted: WantedEvents = types.iter().copied().collect();
     let wanted = format!("wanted_events = {}", wanted.bits());
     rows::set(stack, program, &wanted).await;
 }
 
-/// From now on somebody wants all events of the program.
+/// From now on the program wants all types of events.
 pub async fn want_all(stack: &Stack, program: &Program) {
     want(stack, program, &OutboundEventType::ALL).await;
 }
 
 /// The bodies of a program's events, in their order. Each is what the description of the API says, and its row agrees with it.
-pub async fn told(stack: &Stack, program: &Program) -> Vec<Value> {
+pub async fn outbound_bodies(stack: &Stack, program: &Program) -> Vec<Value> {
     let rows: Vec<(String, String, i64)> = sqlx::query_as(
         "SELECT event_type, body, program_id FROM outbound_events WHERE program_id = $1 ORDER BY id",
     )
@@ -50,9 +50,11 @@ pub async fn told(stack: &Stack, program: &Program) -> Vec<Value> {
 }
 
 /// The types of a program's events, in their order.
-pub async fn told_types(stack: &Stack, program: &Program) -> Vec<String> {
-    let told = told(stack, program).await;
-    let types = told.iter().map(|body| body["type"].as_str().unwrap().to_owned());
+pub async fn outbound_types(stack: &Stack, program: &Program) -> Vec<String> {
+    let bodies = outbound_bodies(stack, program).await;
+    let types = bodies
+        .iter()
+        .map(|body| body["type"].as_str().unwrap().to_owned());
     types.collect()
 }
 
