@@ -6,6 +6,7 @@ import json
 import logging
 from collections.abc import Callable
 from typing import Any
+from uuid import UUID
 
 import pytest
 from stage import LOST, NOT_SENT, Scene, Stage
@@ -44,6 +45,13 @@ def test_a_sale_is_sent_as_the_api_has_it() -> None:
     assert request.headers["authorization"] == "Bearer aff_secret"
     assert request.headers["user-agent"].startswith("referral-tracker-python/")
     assert request.body == SALE
+
+
+def test_a_uuid_is_sent_as_its_text() -> None:
+    stage = Stage(Scene(200, RECORDED))
+    name = "9f0c0d6e-6b1a-4c0f-8d3c-0a4a6d1f2b3c"
+    stage.tracker().sale(transaction_id=UUID(name), amount_cents=4900, customer_key=UUID(name))
+    assert stage.requests[0].body == {"transaction_id": name, "amount_cents": 4900, "customer_key": name}
 
 
 def test_it_is_sent_again_with_the_same_transaction_id_later_each_time() -> None:

@@ -2,9 +2,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any, cast
 
-from referral_tracker import Queue, Queued, RefusedError, Tracker, TrackerError
+from stage import Stage
+
+from referral_tracker import Queue, Queued, RefusedError, Tracker
 from referral_tracker.outcomes import LeadRecorded, Noun, Outcome
 
 PATIENCE = 10.0
@@ -44,7 +47,7 @@ class Held:
 
 
 def queue(held: Held, **options: Any) -> Queue:
-    def fail(event: Queued, error: TrackerError) -> None:
+    def fail(event: Queued, error: Exception) -> None:
         raise AssertionError(f"{event}: {error}")
 
     return Queue(cast(Tracker, held), options.pop("on_error", fail), **options)
@@ -146,3 +149,13 @@ def test_a_listener_that_raises_does_not_stop_the_queue() -> None:
         events.lead(customer_key="a")
         events.lead(customer_key="b")
     assert len(held.order) == 2
+
+
+def test_what_is_no_json_goes_to_the_listener() -> None:
+    failed: list[tuple[str, Exception]] = []
+    tracker = Stage().tracker()
+    with Queue(tracker, on_error=lambda event, error: failed.append((event.noun, error))) as events:
+        events.sale(transaction_id="1", amount_cents=cast(int, Decimal(4900)), customer_key="a")
+    [(noun, error)] = failed
+    assert noun == "sale"
+    assert isinstance(error, TypeError)

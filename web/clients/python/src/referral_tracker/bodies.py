@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, cast
+from uuid import UUID
 
 if TYPE_CHECKING:
     from .api import ClickRequest, LeadRequest, RefundRequest, SaleRequest
@@ -14,7 +15,7 @@ S = TypeVar("S")
 B = TypeVar("B")
 T = TypeVar("T")
 
-Key = str | int
+Key = str | int | UUID
 
 
 def click(
@@ -53,7 +54,7 @@ def lead(
 
 def sale(
     *,
-    transaction_id: str,
+    transaction_id: str | UUID,
     amount_cents: int,
     customer_key: Key | None = None,
     click_id: str | None = None,
@@ -73,7 +74,7 @@ def sale(
 
 def refund(
     *,
-    transaction_id: str,
+    transaction_id: str | UUID,
     refund_amount_cents: int | None = None,
     refund_id: str | None = None,
     refund_reason: str | None = None,
@@ -87,7 +88,9 @@ def refund(
 
 
 def _given(arguments: Mapping[str, object]) -> dict[str, object]:
-    return {name: value for name, value in arguments.items() if value is not None}
+    given = {name: value for name, value in arguments.items() if value is not None}
+    # JSON has no UUIDs, and primary keys often are.
+    return {name: str(value) if isinstance(value, UUID) else value for name, value in given.items()}
 
 
 def takes(make: Callable[P, B]) -> Callable[[Callable[[S, B], T]], Callable[Concatenate[S, P], T]]:

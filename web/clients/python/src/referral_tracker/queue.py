@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from . import bodies
 from .bodies import takes
 from .client import Patience, Tracker
-from .errors import QueueError, TrackerError
+from .errors import QueueError
 from .outcomes import Noun, Outcome
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Queue:
     def __init__(
         self,
         tracker: Tracker,
-        on_error: Callable[[Queued, TrackerError], None],
+        on_error: Callable[[Queued, Exception], None],
         *,
         on_outcome: Callable[[Queued, Outcome], None] | None = None,
         size: int = 1000,
@@ -165,7 +165,8 @@ class Queue:
     def _send(self, event: Queued) -> None:
         try:
             outcome = self._tracker.track(event.noun, event.body, self._patience)
-        except TrackerError as error:
+        except Exception as error:
+            # Not only our own: a thread's error would reach nobody, and neither would the event.
             self._fail(event, error)
             return
         if self._on_outcome is not None:
@@ -174,7 +175,7 @@ class Queue:
             except Exception:
                 _log.exception("on_outcome failed")
 
-    def _fail(self, event: Queued, error: TrackerError) -> None:
+    def _fail(self, event: Queued, error: Exception) -> None:
         try:
             self._on_error(event, error)
         except Exception:
