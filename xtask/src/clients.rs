@@ -1,5 +1,5 @@
-//! The packages of `web/clients`: types, tests and builds; then their calls, their examples and what generators make of the
-//! description, against a service.
+//! The packages of `web/clients`: types, tests and builds; then their calls, their examples, the apps of `docs/integrate.md` and what
+//! generators make of the description, against a service.
 
 use std::env;
 use std::fs;
@@ -14,7 +14,7 @@ use harness::progress::Step;
 use harness::python;
 use sha2::{Digest, Sha256};
 
-use crate::web::NodePackage;
+use crate::web::{NodePackage, chromium};
 use crate::whole_service::WholeService;
 
 const NODE: &str = "web/clients/node";
@@ -25,6 +25,8 @@ const UPDATE: &str = "UPDATE_CLIENTS";
 pub(crate) struct Clients {
     node: NodePackage,
     python: PythonPackage,
+    /// For the apps of `docs/integrate.md`, which a person uses.
+    chromium: PathBuf,
     /// For what is built of them.
     out: PathBuf,
 }
@@ -35,6 +37,7 @@ impl Clients {
         Ok(Self {
             node: NodePackage::provide(checkout, NODE, interrupt)?,
             python: PythonPackage::provide(checkout, interrupt)?,
+            chromium: chromium(interrupt)?,
             out: checkout.target_dir().join("clients"),
         })
     }
@@ -117,6 +120,9 @@ impl Clients {
         };
         let mut node = self.node.script("test-service", &[])?;
         with_service(&mut node);
+        node.env("CHROMIUM", &self.chromium)
+            .env("PACKAGES", &self.out)
+            .env("APPS", self.out.join("apps"));
         process::run(&mut node, interrupt)?;
         let mut python = self.python.run(&["-m", "pytest", "-q", "-m", "service"]);
         with_service(&mut python);

@@ -12,7 +12,17 @@ export function section(text: string, heading: string): string {
   return after.split(/\n##+ /)[0]?.trim() ?? '';
 }
 
+const BLOCK = /(?:^|\n\n)(?:`([^`\n]+)`[^\n]*\n(?:[^\n]+\n)*\n)?```\w+\n(.*?)\n```(?=\n|$)/gs;
+
 /** The blocks of code in it. */
-export function blocks(text: string): string[] {
-  return [...text.matchAll(/^```\w+\n(.*?)\n```$/gms)].map(([, code]) => code ?? '');
+export const blocks = (text: string): string[] => [...text.matchAll(BLOCK)].map(([, , code]) => code ?? '');
+
+/**
+ * The blocks of a section, each as commands of a shell. A block whose paragraph begins with a file's name is that file, written where the
+ * commands before it have gone.
+ */
+export function commands(text: string): string[] {
+  return [...text.matchAll(BLOCK)].map(([, file, code = '']) =>
+    file ? `mkdir -p "$(dirname '${file}')"\ncat > '${file}' <<'END OF FILE'\n${code}\nEND OF FILE` : code,
+  );
 }

@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import base64
-import contextlib
 import json
 import os
-import socket
-import subprocess
-import sys
-import time
 import uuid
-from collections.abc import Iterator
 from datetime import datetime, timezone
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import httpx
 import pytest
 from owner import setting
 from page import blocks, page, section
 from standardwebhooks import Webhook
 
-from referral_tracker import AlreadyDone, ClickRecorded, NotOurs, SaleRecorded, Tracker
+from referral_tracker import AlreadyDone, ClickRecorded, SaleRecorded, Tracker
 
 pytestmark = pytest.mark.service
 
@@ -88,70 +80,6 @@ def test_fastapi(tracker: Tracker, click_id: str) -> None:
         body, headers = webhook(OTHER_SECRET)
         assert client.post(WEBHOOKS, content=body, headers=headers).status_code == 400
     assert remembered == ["sale.recorded"]
-
-
-YOURS = """
-from types import SimpleNamespace
-
-
-def create_user(fields):
-    return SimpleNamespace(pk=fields["id"], email=fields["email"])
-
-
-def remember(name, event):
-    print("remembered", event["type"], flush=True)
-
-
-"""
-
-
-@contextlib.contextmanager
-def django_project(directory: Path) -> Iterator[str]:
-    """A project of Django's generator with the page's two files, served. Its output is in `printed`."""
-    subprocess.run([sys.executable, "-m", "django", "startproject", "shop", str(directory)], check=True)
-    referrals, urls = blocks(section(page("docs/integrate.md"), "Django"))
-    (directory / "shop/referrals.py").write_text(YOURS + referrals)
-    (directory / "shop/urls.py").write_text(urls)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    # The package as it is here, installed or not.
-    paths = os.pathsep.join(sys.path)
-    command = [sys.executable, "manage.py", "runserver", "--noreload", "--skip-checks", f"127.0.0.1:{port}"]
-    with (directory / "printed").open("w") as printed:
-        server = subprocess.Popen(
-            command, cwd=directory, env={**os.environ, "PYTHONPATH": paths}, stdout=printed, stderr=printed
-        )
-    try:
-        end = time.monotonic() + 30
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", port)).close()
-                break
-            except OSError:
-                assert server.poll() is None and time.monotonic() < end, (directory / "printed").read_text()
-                time.sleep(0.05)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        server.terminate()
-        server.wait(30)
-
-
-def test_django(tracker: Tracker, click_id: str, tmp_path: Path) -> None:
-    with django_project(tmp_path) as url, httpx.Client(base_url=url) as client:
-        client.cookies = httpx.Cookies({"tracker_click_id": click_id, "csrftoken": "c" * 32})
-        customer = f"django {uuid.uuid4()}"
-        user = {"id": customer, "email": "jane@shop.example"}
-        answer = client.post("/signup", data=user, headers={"x-csrftoken": "c" * 32})
-        printed = tmp_path / "printed"
-        assert answer.status_code == 201, printed.read_text()
-        # The project sends it in the background: a click that is not a lead yet is not known by its key.
-        end = time.monotonic() + 30
-        while isinstance(first_sale(tracker, customer), NotOurs):
-            assert time.monotonic() < end, printed.read_text()
-        for secret, status in ((SECRET, 204), (OTHER_SECRET, 400)):
-            body, headers = webhook(secret)
-            assert client.post(WEBHOOKS, content=body, headers=headers).status_code == status
-        assert "remembered sale.recorded" in printed.read_text()
 
 
 def test_ten_lines_to_the_first_sale(tracker: Tracker, click_id: str) -> None:

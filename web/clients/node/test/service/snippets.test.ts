@@ -3,18 +3,16 @@ import { spawn } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import test from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { Webhook } from 'standardwebhooks';
 import { Tracker } from '../../src/index.js';
 import { blocks, page, section } from '../page.js';
 import { setting } from './owner.js';
+import { freePort, webhook } from './servers.js';
 
 const integrate = page('docs/integrate.md');
 const tracker = new Tracker({ url: setting('BASE_URL'), key: setting('DEMO_API_KEY') });
-const WEBHOOK_SECRET = `whsec_${randomBytes(32).toString('base64')}`;
+const [WEBHOOK_SECRET = '', OTHER_SECRET = ''] = [randomBytes(32), randomBytes(32)].map((key) => `whsec_${key.toString('base64')}`);
 const settings = { TRACKER_URL: setting('BASE_URL'), TRACKER_API_KEY: setting('DEMO_API_KEY'), WEBHOOK_SECRET };
 
 /** What the page leaves to its reader. */
@@ -38,34 +36,11 @@ async function clickId(): Promise<string> {
   return click.click_id;
 }
 
-/** A request that an endpoint gets; signed, unless told otherwise. */
-function webhook(isSigned: boolean): { method: string; headers: Record<string, string>; body: string } {
-  const body = JSON.stringify({ type: 'sale.recorded', timestamp: '2026-05-04T09:30:00.000Z', data: { program_id: 1 } });
-  const [id, now] = [`evt_${randomUUID()}`, new Date()];
-  const secret = isSigned ? WEBHOOK_SECRET : `whsec_${randomBytes(32).toString('base64')}`;
-  const headers = {
-    'content-type': 'application/json',
-    'webhook-id': id,
-    'webhook-timestamp': String(Math.floor(now.getTime() / 1000)),
-    'webhook-signature': new Webhook(secret).sign(id, now, body),
-  };
-  return { method: 'POST', headers, body };
-}
-
 const json = (body: object, cookie = ''): RequestInit => ({
   method: 'POST',
   headers: { 'content-type': 'application/json', cookie },
   body: JSON.stringify(body),
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 test('Express', async () => {
   const [code = ''] = blocks(section(integrate, 'Express'));
@@ -87,8 +62,8 @@ test('Express', async () => {
     assert.equal((await fetch(`${url}/orders`, json(order))).status, 201, printed);
     // Somebody who came without a link.
     assert.equal((await fetch(`${url}/signup`, json({ id: randomUUID() }))).status, 201, printed);
-    assert.equal((await fetch(`${url}/webhooks/referrals`, webhook(true))).status, 204, printed);
-    assert.equal((await fetch(`${url}/webhooks/referrals`, webhook(false))).status, 400, printed);
+    assert.equal((await fetch(`${url}/webhooks/referrals`, webhook(WEBHOOK_SECRET, 'cust_1_2'))).status, 204, printed);
+    assert.equal((await fetch(`${url}/webhooks/referrals`, webhook(OTHER_SECRET, 'cust_1_2'))).status, 400, printed);
     server.kill('SIGTERM');
     const [exitCode] = await hasEnded;
     assert.equal(exitCode, 0, printed);
@@ -98,35 +73,6 @@ test('Express', async () => {
   } finally {
     server.kill('SIGKILL');
   }
-});
-
-test('Next', async () => {
-  Object.assign(process.env, settings);
-  const [referrals = '', signup = '', webhooks = ''] = blocks(section(integrate, 'Next'));
-  const state = globalThis as { afterwards?: Promise<unknown>[] };
-  state.afterwards = [];
-  // Of Next itself, only what the page uses.
-  write('node_modules/next/package.json', JSON.stringify({ type: 'module', exports: { './server': './server.js' } }));
-  write('node_modules/next/server.js', 'export const after = (task) => globalThis.afterwards.push(task())\n');
-  write('next/package.json', JSON.stringify({ type: 'module' }));
-  write('next/node_modules/referral-tracker/package.json', JSON.stringify({ type: 'module', exports: './index.js' }));
-  write('next/node_modules/referral-tracker/index.js', "export * from '../../../../../dist/index.js'\n");
-  write('next/app/lib/referrals.js', referrals);
-  const signupFile = write('next/app/signup/route.js', YOURS + signup);
-  const webhookFile = write('next/app/webhooks/referrals/route.js', YOURS + webhooks);
-  type Route = { POST(request: Request): Promise<Response> };
-  const signUp = (await import(signupFile.href)) as Route;
-  const refer = (await import(webhookFile.href)) as Route;
-
-  const id = `next ${randomUUID()}`;
-  const init = json({ id, email: 'jane@shop.example' }, `tracker_click_id=${await clickId()}`);
-  assert.equal((await signUp.POST(new Request('https://shop.example/signup', init))).status, 201);
-  await Promise.all(state.afterwards);
-  const sale = await tracker.sale({ transaction_id: id, amount_cents: 4900, customer_key: id });
-  assert.equal(sale.kind, 'recorded');
-  const url = 'https://shop.example/webhooks/referrals';
-  assert.equal((await refer.POST(new Request(url, webhook(true)))).status, 204);
-  assert.equal((await refer.POST(new Request(url, webhook(false)))).status, 400);
 });
 
 test('the readme: ten lines to the first sale', async () => {

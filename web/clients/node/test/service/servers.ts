@@ -1,0 +1,28 @@
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Webhook } from 'standardwebhooks';
+
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+/** A request that an endpoint gets, about a visitor with this click id. */
+export function webhook(secret: string, clickId: string): { method: string; headers: Record<string, string>; body: string } {
+  const data = { program_id: 1, click_id: clickId };
+  const body = JSON.stringify({ type: 'sale.recorded', timestamp: '2026-05-04T09:30:00.000Z', data });
+  const [id, now] = [`evt_${randomUUID()}`, new Date()];
+  const headers = {
+    'content-type': 'application/json',
+    'webhook-id': id,
+    'webhook-timestamp': String(Math.floor(now.getTime() / 1000)),
+    'webhook-signature': new Webhook(secret).sign(id, now, body),
+  };
+  return { method: 'POST', headers, body };
+}
