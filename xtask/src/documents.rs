@@ -197,6 +197,20 @@ fn every_file_of_a_defence_is_where_it_says() {
     assert_exist(&codes(&text).filter(is_source).collect::<Vec<_>>());
 }
 
+#[test]
+fn no_document_has_the_marks_of_a_merge() {
+    let documents = fs::read_dir(root().join("docs")).unwrap();
+    let documents = documents.map(|entry| entry.unwrap().path());
+    let others = ["README.md", "CHANGELOG.md", "deploy/README.md"].map(|path| root().join(path));
+    let is_mark = |line: &str| ["<<<<<<< ", ">>>>>>> "].iter().any(|mark| line.starts_with(mark));
+    let marked: Vec<_> = documents
+        .chain(others)
+        .filter(|path| path.extension().is_some_and(|extension| extension == "md"))
+        .filter(|path| fs::read_to_string(path).unwrap().lines().any(is_mark))
+        .collect();
+    assert!(marked.is_empty(), "{marked:?}");
+}
+
 fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }

@@ -7,7 +7,7 @@ import { commands } from '../page.js';
 import { setting } from './owner.js';
 
 /** The generator, installations, a build, on a slow machine. */
-const PATIENCE_MS = 480_000;
+const PATIENCE_MS = 600_000;
 const LOG_CHARS = 100_000;
 
 /** What the page names in place of the reader's own. */
