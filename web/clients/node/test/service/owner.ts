@@ -26,6 +26,13 @@ export class Owner {
     return { path: `${endpoints}/${id}`, secret };
   }
 
+  /** Deletes the endpoint with this URL. */
+  async forget(url: string): Promise<void> {
+    const endpoints = `/api/advertiser/affiliate-programs/${setting('DEMO_PROGRAM_ID')}/webhook-endpoints`;
+    const { data } = (await this.ask('GET', endpoints)) as { data: { id: number; url: string }[] };
+    for (const { id } of data.filter((endpoint) => endpoint.url === url)) await this.ask('DELETE', `${endpoints}/${id}`);
+  }
+
   async ask(method: string, path: string, body?: object): Promise<unknown> {
     const headers: Record<string, string> = { 'content-type': 'application/json' };
     if (this.token) headers['authorization'] = `Bearer ${this.token}`;
