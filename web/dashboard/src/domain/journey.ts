@@ -41,9 +41,9 @@ export function whyPartner(why: WhyPartner, isManual: boolean): string {
 
 export function whyRate({ why_rate: why }: TimelineCommission, currency: string): string {
   if (!why) return texts.chosenByMember;
-  const months = why.default_duration_months ?? 0;
+  const count = why.default_duration_months ?? 0;
   const types: Record<string, string> = { cps_lifetime: texts.everyPayment, cps_one_time: texts.firstPayment };
-  const when = types[why.commission_type ?? ''] ?? say(texts.duringMonths, { months });
+  const when = types[why.commission_type ?? ''] ?? (count > 0 ? say(texts.duringMonths, { count }) : '');
   const amount =
     why.fixed_cents == null
       ? say(texts.shareOf, { share: percent(why.rate_bps ?? 0), amount: money(why.commissionable_cents, why.sale_currency) })

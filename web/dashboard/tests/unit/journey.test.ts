@@ -38,6 +38,11 @@ describe('why', () => {
     expect(whyRate(commission({ ...rate, fixed_cents: 500, product_id: 'pro' }), 'EUR')).toBe(
       '€5.00, on every payment (policy 2 of product pro).',
     );
+    const during = (months?: number) => whyRate(commission({ ...rate, commission_type: 'cps_recurring', default_duration_months: months }), 'USD');
+    expect(during(1)).toBe('20% of $99.00, on payments during 1 month (policy 2 of all other products).');
+    expect(during(12)).toContain('during 12 months');
+    // Nothing is said of what is not known.
+    expect(during()).toBe('20% of $99.00 (policy 2 of all other products).');
     expect(whyRate(commission(null), 'USD')).toMatch(/chosen by a member/);
   });
 });

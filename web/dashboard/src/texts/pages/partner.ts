@@ -32,6 +32,7 @@ export const en = {
   theAdvertiserPaysCommissionsAfterTheir: 'The advertiser pays commissions after their hold has ended.',
   received: 'Received',
   payout: 'Payout {id}',
+  payoutNotFound: 'Payout not found',
   whatYouHaveReceivedOfAll: 'What you have received, of all your programs.',
   payouts: 'payouts',
   yourPrograms: 'Your programs',

@@ -1,6 +1,7 @@
 import { area } from '../catalogue';
 
 export const en = {
+  partnerNotFound: 'Partner not found',
   hasBeenAddedAnInvitationIs: '{name} has been added. An invitation is on its way to {email}.',
   hasBeenAddedTheyHaveAn: '{name} has been added. They have an account already, and see the program there.',
   hasBeenAddedNoEMail: '{name} has been added. No e-mail could be sent to {email}: send a new invitation later.',

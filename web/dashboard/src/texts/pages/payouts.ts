@@ -23,6 +23,7 @@ export const en = {
   pay: 'Pay {currency}',
   pastPayouts: 'Past payouts',
   payout: 'Payout {id}',
+  payoutNotFound: 'Payout not found',
 } as const;
 
 export const texts = area(en, () => import('../de/pages/payouts'));

@@ -1,6 +1,7 @@
 import { area } from '../catalogue';
 
 export const en = {
+  endpointNotFound: 'Endpoint not found',
   itIsBeingSentAgain: 'It is being sent again.',
   thereWasNothingToSendAgain: 'There was nothing to send again.',
   areBeingSentAgain: { one: '{count} are being sent again.', other: '{count} are being sent again.' },

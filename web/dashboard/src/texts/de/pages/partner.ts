@@ -33,6 +33,7 @@ export const de: Translated<typeof en> = {
   theAdvertiserPaysCommissionsAfterTheir: 'Der Anbieter zahlt Provisionen nach dem Ende ihrer Haltefrist aus.',
   received: 'Erhalten',
   payout: 'Auszahlung {id}',
+  payoutNotFound: 'Auszahlung nicht gefunden',
   whatYouHaveReceivedOfAll: 'Was Sie erhalten haben, aus allen Ihren Programmen.',
   payouts: 'Auszahlungen',
   yourPrograms: 'Ihre Programme',

@@ -2,6 +2,7 @@ import type { Translated } from '../../catalogue';
 import type { en } from '../../pages/partners';
 
 export const de: Translated<typeof en> = {
+  partnerNotFound: 'Partner nicht gefunden',
   hasBeenAddedAnInvitationIs: '{name} wurde hinzugefügt. Eine Einladung an {email} ist unterwegs.',
   hasBeenAddedTheyHaveAn: '{name} wurde hinzugefügt. Ein Konto ist schon vorhanden und zeigt das Programm.',
   hasBeenAddedNoEMail: '{name} wurde hinzugefügt. An {email} konnte keine E-Mail gesendet werden: Senden Sie später eine neue Einladung.',

@@ -25,4 +25,5 @@ export const de: Translated<typeof en> = {
   pay: '{currency} auszahlen',
   pastPayouts: 'Frühere Auszahlungen',
   payout: 'Auszahlung {id}',
+  payoutNotFound: 'Auszahlung nicht gefunden',
 };

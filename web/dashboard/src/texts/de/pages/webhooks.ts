@@ -2,6 +2,7 @@ import type { Translated } from '../../catalogue';
 import type { en } from '../../pages/webhooks';
 
 export const de: Translated<typeof en> = {
+  endpointNotFound: 'Endpunkt nicht gefunden',
   itIsBeingSentAgain: 'Es wird erneut gesendet.',
   thereWasNothingToSendAgain: 'Es gab nichts erneut zu senden.',
   areBeingSentAgain: { one: '{count} wird erneut gesendet.', other: '{count} werden erneut gesendet.' },
