@@ -22,6 +22,26 @@ export const code = () => given('DEMO_AFF_A');
 export const mailUrl = () => given('MAIL_URL');
 /** The page that shows what the demo's webhook endpoint is sent. */
 export const receiverUrl = () => given('WEBHOOK_RECEIVER_URL');
+/** Of the program's address. */
+export const OF_PROGRAM = [
+  '',
+  '/events',
+  '/live',
+  '/integration',
+  '/partners',
+  '/links',
+  '/commissions',
+  '/review',
+  '/customers',
+  '/payouts',
+  '/notifications',
+  '/processor',
+  '/webhooks',
+  '/settings',
+];
+export const OF_WORKSPACE = ['/app/programs', '/app/members', '/app/keys', '/app/audit-log', '/app/workspace', '/app/account', '/app/programs/999999/nothing'];
+/** Of `/app/partner`. */
+export const OF_PARTNER = ['', '/programs', '/links', '/clicks', '/commissions', '/payouts', '/notifications'];
 export const apiKey = () => given('DEMO_API_KEY');
 export const pictures = process.env.PICTURES ?? '../../target/web';
 
@@ -84,6 +104,35 @@ export async function tooWide(page: Page): Promise<string[]> {
       })
       .filter((element) => element.checkVisibility() && !element.closest('.unseen, .skip, thead, svg'))
       .map((element) => `${element.tagName}.${element.className} ${element.textContent.trim().slice(0, 60)}`),
+  );
+}
+
+/** Cells that the box of their table, or the screen, cuts off at a side. */
+export async function hiddenCells(page: Page): Promise<string[]> {
+  return page.evaluate(() =>
+    [...document.querySelectorAll('td, th')]
+      .filter((cell) => cell.checkVisibility() && !cell.closest('.cards thead'))
+      .filter((cell) => {
+        const box = cell.closest('.scroll')?.getBoundingClientRect();
+        const { left, right } = cell.getBoundingClientRect();
+        return !box || left < box.left - 1 || right > Math.min(box.right, innerWidth) + 1;
+      })
+      .map((cell) => `${cell.tagName} ${cell.textContent.trim().slice(0, 60)}`),
+  );
+}
+
+/** Amounts and other numbers that are cut, or broken over two lines. */
+export async function brokenNumbers(page: Page): Promise<string[]> {
+  return page.evaluate(() =>
+    [...document.querySelectorAll('.number, td.right, td.right strong')]
+      .filter((element) => element.checkVisibility() && element.children.length === 0)
+      .filter((element) => {
+        const range = document.createRange();
+        range.selectNodeContents(element);
+        const lines = new Set([...range.getClientRects()].map(({ top }) => Math.round(top)));
+        return lines.size > 1 || element.scrollWidth > element.clientWidth + 1;
+      })
+      .map((element) => element.textContent),
   );
 }
 

@@ -7,7 +7,7 @@ export const en = {
   aCommissionIsRecordedForEach: 'A commission is recorded for each attributed sale.',
   selectTheCommissionOf: 'Select the commission of {name}',
   select: 'Select',
-  refunded: 'Refunded',
+  refunded: '{amount} refunded',
   payable: 'Payable',
   heldUntil: 'Held until',
   manual: 'Manual: {note}',

@@ -5,7 +5,7 @@ export const en = {
   event: 'Event',
   timeUtc: 'Time (UTC)',
   details: 'Details',
-  source: 'Source',
+  amountAndCommission: 'Amount, commission',
   click: 'Click',
 } as const;
 

@@ -8,7 +8,7 @@ export const de: Translated<typeof en> = {
   aCommissionIsRecordedForEach: 'Für jeden zugeordneten Verkauf wird eine Provision erfasst.',
   selectTheCommissionOf: 'Provision zu {name} auswählen',
   select: 'Auswählen',
-  refunded: 'Erstattet',
+  refunded: '{amount} erstattet',
   payable: 'Auszuzahlen',
   heldUntil: 'Zurückgehalten bis',
   manual: 'Manuell: {note}',

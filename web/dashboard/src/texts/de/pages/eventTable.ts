@@ -6,6 +6,6 @@ export const de: Translated<typeof en> = {
   event: 'Ereignis',
   timeUtc: 'Zeit (UTC)',
   details: 'Details',
-  source: 'Quelle',
+  amountAndCommission: 'Betrag, Provision',
   click: 'Klick',
 };
