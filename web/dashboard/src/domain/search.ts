@@ -1,13 +1,21 @@
-/** Search in a short list that is there as a whole. Pure. */
+/** Search in a short list that is there as a whole, and what the service adds to it. Pure. */
+import type { ProgramEvent } from '../api/operations';
+import { path } from '../router/routes';
+import { texts } from '../texts/domain/search';
+import { timeText } from './days';
+import { customerName } from './journey';
+import { money } from './money';
 
 export interface Entry {
-  /** `Page`, `Program`, `Partner`; '' where all are of one kind. */
+  /** `Pages`, `Programs`, `Partners`; '' where all are of one kind. */
   kind: string;
   text: string;
   /** Also found by it, such as an e-mail address. */
   about?: string | undefined;
   /** Where it leads, or its id. */
   href: string;
+  /** The service found it by the whole text, which it need not show: an e-mail address. */
+  isFound?: boolean;
 }
 
 /** Without case and accents. */
@@ -20,6 +28,7 @@ export function search(entries: readonly Entry[], text: string, most: number): E
   const wanted = folded(text).trim();
   const words = wanted.split(/\s+/).filter(Boolean);
   const found = entries.flatMap((entry) => {
+    if (entry.isFound) return [{ entry, rank: 0 }];
     const name = folded(entry.text);
     const all = `${name} ${folded(entry.kind)} ${folded(entry.about ?? '')}`;
     if (!words.every((word) => all.includes(word))) return [];
@@ -28,4 +37,35 @@ export function search(entries: readonly Entry[], text: string, most: number): E
   });
   // Sorting keeps the order of equals.
   return found.sort((one, other) => one.rank - other.rank).slice(0, most).map(({ entry }) => entry);
+}
+
+/** By kind, in the order in which the kinds come first. */
+export function grouped(entries: readonly Entry[]): [kind: string, Entry[]][] {
+  const kinds = new Map<string, Entry[]>();
+  for (const entry of entries) kinds.set(entry.kind, [...(kinds.get(entry.kind) ?? []), entry]);
+  return [...kinds];
+}
+
+/** The sale with this transaction id, and the customers of events that the service found by a text. */
+export function namedBy(events: readonly ProgramEvent[], text: string, program: number): Entry[] {
+  const sales = events.flatMap((event) =>
+    'is_recurring' in event && event.transaction_id === text
+      ? [{
+          kind: texts.transactions,
+          text: event.transaction_id,
+          about: `${money(event.amount_cents, event.currency)}, ${timeText(event.timestamp)}`,
+          href: `${path('events', { program })}?search=${encodeURIComponent(text)}`,
+          isFound: true,
+        }]
+      : [],
+  );
+  const customers = new Map<number, Entry>();
+  for (const event of events) {
+    if (event.customer_id == null) continue;
+    const hasKey = 'customer_key' in event && event.customer_key;
+    if (!hasKey && customers.has(event.customer_id)) continue;
+    const href = path('customer', { program, customer: event.customer_id });
+    customers.set(event.customer_id, { kind: texts.customers, text: customerName(event), about: event.partner?.name ?? undefined, href, isFound: true });
+  }
+  return [...sales.slice(0, 1), ...customers.values()];
 }

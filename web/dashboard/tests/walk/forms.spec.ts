@@ -55,6 +55,11 @@ test('a refused form keeps the focus and the text', async ({ page }) => {
   await page.route('**/referral-links', (route) =>
     route.request().method() === 'POST' ? route.fulfill({ status: 409, json: { error: { message: 'short_code is taken' } } }) : route.continue(),
   );
+  const partner = form.getByRole('combobox', { name: 'Partner' });
+  await partner.press('ArrowDown');
+  await expect(form.getByRole('option').first()).toBeVisible();
+  await page.keyboard.press('Enter');
+  await expect(form.getByRole('button', { name: /choose another$/ })).toBeFocused();
   const code = form.getByLabel('Code');
   await code.fill('taken');
   await code.press('Enter');

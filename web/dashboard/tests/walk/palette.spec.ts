@@ -1,9 +1,9 @@
-/** Ctrl K opens pages, programs and partners by name; by keyboard alone. */
+/** Ctrl K opens pages, programs and partners by name, customers and sales by what the shop calls them; by keyboard alone. */
 import { expect, test, type Page } from '@playwright/test';
 import { OWNER, PARTNER, complaints, fits, judge, pictures, prepare, program, settled, signIn } from './stage';
 import { listen } from './wire';
 
-const box = (page: Page) => page.getByRole('combobox', { name: 'Page, program or partner' });
+const box = (page: Page) => page.getByRole('combobox', { name: 'Page, program, partner, customer or sale' });
 const options = (page: Page) => page.getByRole('listbox', { name: 'Results' }).getByRole('option');
 
 async function open(page: Page, who: typeof OWNER | typeof PARTNER = OWNER) {
@@ -14,6 +14,18 @@ async function open(page: Page, who: typeof OWNER | typeof PARTNER = OWNER) {
   if (who === OWNER) await page.goto(`/app/programs/${program()}`);
   await settled(page);
   return heard;
+}
+
+const group = (page: Page, name: string) => page.getByRole('listbox', { name: 'Results' }).getByRole('group', { name });
+
+/** A sale of the demo, as the API lists it. */
+async function sale(page: Page) {
+  return page.evaluate(async (id) => {
+    const headers = { Authorization: `Bearer ${sessionStorage.getItem('session')}` };
+    const answer = await fetch(`/api/advertiser/affiliate-programs/${id}/events?type=sale&limit=50`, { headers });
+    const { data } = (await answer.json()) as { data: { transaction_id: string; customer_key: string | null; customer_id: number | null }[] };
+    return data.find((one) => one.customer_key && one.customer_id)!;
+  }, program());
 }
 
 /** What a screen reader is told to be on. */
@@ -75,8 +87,8 @@ test('partners and programs are found; their page opens', async ({ page }) => {
   await page.keyboard.press('Control+k');
   // Looked up by the service, as the text is typed.
   await box(page).pressSequentially('ADA');
-  await expect(options(page).filter({ hasText: 'Partner' })).not.toHaveCount(0);
-  expect(await active(page)).toContain('Partner');
+  await expect(group(page, 'Partners').getByRole('option').first()).toHaveAttribute('aria-selected', 'true');
+  expect(await active(page)).toMatch(/ada/i);
   await page.keyboard.press('Enter');
   await settled(page);
   await expect(page).toHaveURL(new RegExp(`/programs/${program()}/partners/\\d+$`));
@@ -85,6 +97,73 @@ test('partners and programs are found; their page opens', async ({ page }) => {
   await options(page).first().click();
   await settled(page);
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('Overview');
+});
+
+test('a sale is found by its transaction id, and its customer by key, by keyboard alone', async ({ page }) => {
+  const heard = await open(page);
+  const { transaction_id: transaction, customer_key: key, customer_id: customer } = await sale(page);
+  await page.keyboard.press('Control+k');
+  await page.keyboard.type(transaction);
+  await expect(group(page, 'Transactions').getByRole('option', { name: transaction })).toHaveAttribute('aria-selected', 'true');
+  // Whose sale it is stands beside it.
+  await expect(group(page, 'Customers').getByRole('option', { name: key ?? '' })).toHaveCount(1);
+  await judge(page, 'the palette with a sale');
+  await page.screenshot({ path: `${pictures}/palette-sale.png` });
+  await page.keyboard.press('Enter');
+  await expect(page).toHaveURL(`/app/programs/${program()}/events?search=${encodeURIComponent(transaction)}`);
+  await settled(page);
+  await expect(page.locator('tbody tr').filter({ hasText: transaction }).first()).toBeVisible();
+
+  await page.keyboard.press('Control+k');
+  await page.keyboard.type(key ?? '');
+  await expect(group(page, 'Customers').getByRole('option')).toHaveCount(1);
+  expect(await active(page)).toContain(key ?? '');
+  await page.keyboard.press('Enter');
+  await expect(page).toHaveURL(`/app/programs/${program()}/customers/${customer}`);
+  await settled(page);
+  expect(heard).toEqual([]);
+});
+
+test('one request is made when the typing pauses, and an answer to an older text is dropped', async ({ page }) => {
+  await open(page);
+  const { transaction_id: transaction } = await sale(page);
+  const asked: string[] = [];
+  let release = () => {};
+  const held = new Promise<void>((resolve) => (release = resolve));
+  await page.route('**/events?*search=*', async (route) => {
+    const search = new URL(route.request().url()).searchParams.get('search') ?? '';
+    asked.push(search);
+    if (search === transaction) await held;
+    await route.continue();
+  });
+  await page.keyboard.press('Control+k');
+  await box(page).pressSequentially(transaction);
+  await expect.poll(() => asked).toEqual([transaction]);
+  const late = page.waitForResponse((answer) => new URL(answer.url()).searchParams.get('search') === transaction);
+  await box(page).fill('nobody has this key');
+  await expect(page.getByRole('dialog').getByRole('status')).toContainText(/^\s*Nothing found\. In /);
+  release();
+  await (await late).finished();
+  await expect(options(page)).toHaveCount(0);
+  expect(asked).toEqual([transaction, 'nobody has this key']);
+});
+
+test('whoever may not read events or partners of the program finds none, and is told of no failure', async ({ page }) => {
+  await open(page);
+  const { transaction_id: transaction } = await sale(page);
+  await page.route(/\/(events|partners)\?.*search=/, (route) =>
+    route.fulfill({ status: 403, json: { error: { code: 'FORBIDDEN', message: 'No' } } }),
+  );
+  await page.keyboard.press('Control+k');
+  await box(page).fill(transaction);
+  await expect(page.getByRole('dialog').getByRole('status')).toContainText('Nothing found');
+  await expect(page.getByText('could not be searched')).toHaveCount(0);
+  await page.unroute(/\/(events|partners)\?.*search=/);
+  await page.route(/\/(events|partners)\?.*search=/, (route) => route.fulfill({ status: 503, json: {} }));
+  await box(page).fill(`${transaction} `);
+  await box(page).fill('set');
+  await expect(page.getByText('could not be searched')).toBeVisible();
+  await expect(options(page).filter({ hasText: 'Settings' })).toHaveCount(1);
 });
 
 test('a half-filled form is asked about before the palette leaves it', async ({ page }) => {

@@ -1,6 +1,6 @@
 /** What a table shows is in the address; choosing says what it did; an unknown page is a page. */
 import { expect, test, type Page } from '@playwright/test';
-import { OWNER, judge, pictures, prepare, program, settled, signIn } from './stage';
+import { OWNER, PARTNER, judge, pictures, prepare, program, settled, signIn } from './stage';
 
 const rows = (page: Page) => page.locator('tbody tr');
 
@@ -65,6 +65,35 @@ test('events are loaded further back, and found by name', async ({ page }) => {
   await expect(page.getByText('Why this partner').first()).toBeVisible();
   await page.goBack();
   await expect(page.getByLabel('Search')).toHaveValue(transaction);
+});
+
+test('events of one partner, of however many, are found by how the name begins', async ({ page }) => {
+  const asked: string[] = [];
+  page.on('request', (request) => /\/partners\?/.test(request.url()) && asked.push(request.url()));
+  await open(page, `/app/programs/${program()}/events`);
+  // Nothing is loaded for a filter that nobody opens.
+  expect(asked).toEqual([]);
+  const field = page.getByRole('combobox', { name: 'Partner' });
+  await field.focus();
+  await page.keyboard.type('ADA');
+  const option = page.getByRole('listbox', { name: 'Results' }).getByRole('option').first();
+  await expect(option).toContainText(/ada/i);
+  await judge(page, 'a search for a partner');
+  await page.screenshot({ path: `${pictures}/partner-choice.png` });
+  await page.keyboard.press('Enter');
+  await expect(page).toHaveURL(/\?partner=\d+$/);
+  await settled(page);
+  const remove = page.getByRole('button', { name: /^Remove Ada.* choose another$/ });
+  await expect(remove).toBeFocused();
+  for (const cell of await rows(page).locator('td[data-label="Partner"]').all()) await expect(cell).toContainText('Ada');
+  await page.reload();
+  await settled(page);
+  await expect(remove).toBeVisible();
+  await remove.press('Enter');
+  await expect(page).toHaveURL(/events$/);
+  await expect(field).toBeFocused();
+  await field.fill('nobody is called so');
+  await expect(page.getByText('Nobody’s name or address begins so')).toBeVisible();
 });
 
 test('partners are searched by how their name begins, and the address keeps it', async ({ page }) => {
@@ -151,6 +180,25 @@ test('an address without a page is a page of the dashboard', async ({ page }) =>
   await page.getByRole('main').getByRole('link').click();
   await settled(page);
   await expect(page).toHaveURL(/\/app\/programs/);
+});
+
+test('what a page is about is not there: it says so', async ({ page }) => {
+  await open(page, '/app/programs');
+  for (const [path, title] of [
+    ['partners/999999999', 'Partner not found'],
+    ['payouts/999999999', 'Payout not found'],
+    ['webhooks/999999999', 'Endpoint not found'],
+    ['customers/999999999', 'Customer not found'],
+  ]) {
+    await page.goto(`/app/programs/${program()}/${path}`);
+    await expect(page.getByRole('heading', { level: 1 })).toHaveText(title ?? '');
+    await expect(page.getByText('There is nothing at this address')).toBeVisible();
+  }
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await signIn(page, PARTNER);
+  await page.goto('/app/partner/payouts/999999999');
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Payout not found');
+  await judge(page, 'a payout that is not there');
 });
 
 test('days are chosen by name', async ({ page }) => {

@@ -1,6 +1,7 @@
 import { area } from '../catalogue';
 
 export const en = {
+  chooseAPartner: 'Choose a partner.',
   theAmountIsANumberIn: 'The amount is a number in {currency} other than 0, such as 5 or -5.',
   adjust: 'Adjust',
   amountIn: 'Amount in {currency}',
@@ -14,7 +15,6 @@ export const en = {
   manyLeads: 'Many leads',
   replacesAChangedOne: 'Replaces a changed one',
   erased: 'Erased',
-  partner: 'Partner {id}',
   commissionsRejected: {
     one: '{count} commission rejected.',
     other: '{count} commissions rejected.',

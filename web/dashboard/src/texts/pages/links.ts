@@ -1,6 +1,7 @@
 import { area } from '../catalogue';
 
 export const en = {
+  chooseAPartner: 'Choose a partner.',
   address: 'Address',
   turnOff: 'Turn {code} off?',
   clicksOnThisLinkAreNot: 'Clicks on this link are not counted until it is turned on again.',

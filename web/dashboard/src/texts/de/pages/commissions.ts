@@ -2,6 +2,7 @@ import type { Translated } from '../../catalogue';
 import type { en } from '../../pages/commissions';
 
 export const de: Translated<typeof en> = {
+  chooseAPartner: 'Wählen Sie einen Partner.',
   theAmountIsANumberIn: 'Der Betrag ist eine Zahl in {currency} außer 0, zum Beispiel 5 oder -5.',
   adjust: 'Anpassen',
   amountIn: 'Betrag in {currency}',
@@ -15,7 +16,6 @@ export const de: Translated<typeof en> = {
   manyLeads: 'Viele Leads',
   replacesAChangedOne: 'Ersetzt eine geänderte',
   erased: 'Gelöscht',
-  partner: 'Partner {id}',
   commissionsRejected: {
     one: '{count} Provision abgelehnt.',
     other: '{count} Provisionen abgelehnt.',

@@ -2,6 +2,7 @@ import type { Translated } from '../../catalogue';
 import type { en } from '../../pages/links';
 
 export const de: Translated<typeof en> = {
+  chooseAPartner: 'Wählen Sie einen Partner.',
   address: 'Adresse',
   turnOff: '{code} ausschalten?',
   clicksOnThisLinkAreNot: 'Klicks auf diesen Link werden nicht gezählt, bis er wieder eingeschaltet wird.',
