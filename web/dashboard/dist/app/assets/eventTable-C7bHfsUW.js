@@ -1,1 +1,0 @@
-var e={renewal:`Verlängerung`,event:`Ereignis`,timeUtc:`Zeit (UTC)`,details:`Details`,source:`Quelle`,click:`Klick`};export{e as de};

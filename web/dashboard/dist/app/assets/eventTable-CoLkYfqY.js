@@ -1,1 +1,0 @@
-import{Qt as e,Zt as t}from"./app-e8C874-Q.js";var n=e({renewal:`Renewal`,event:`Event`,timeUtc:`Time (UTC)`,details:`Details`,source:`Source`,click:`Click`},()=>t(()=>import(`./eventTable-C7bHfsUW.js`),[]));export{n as t};

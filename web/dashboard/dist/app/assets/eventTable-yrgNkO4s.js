@@ -1,0 +1,1 @@
+var e={renewal:`Verlängerung`,event:`Ereignis`,timeUtc:`Zeit (UTC)`,details:`Details`,amountAndCommission:`Betrag, Provision`,click:`Klick`};export{e as de};

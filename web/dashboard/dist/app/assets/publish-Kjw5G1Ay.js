@@ -1,1 +1,0 @@
-import{Bt as e,Nt as t,Wt as n,Xt as r}from"./app-e8C874-Q.js";async function i(i){let a=await n(`POST /api/advertiser/affiliate-programs/{program_id}/publish`,{path:{program_id:i}});t.replace(a.data),e.say(r.theProgramIsLive)}export{i as t};

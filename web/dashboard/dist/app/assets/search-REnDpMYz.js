@@ -1,0 +1,1 @@
+var e={customers:`Kunden`,transactions:`Transaktionen`};export{e as de};
