@@ -339,36 +339,28 @@ fn systemd(checkout: &Checkout, _: &Linters, work: &Path) -> Result<Outcome> {
     Ok(Outcome::Passed(format!("{} units", UNITS.len())))
 }
 
-/// The services are wanted by a target of their own, which nobody enables by name.
+/// Whether or not others are enabled.
 fn enabled_units_start_with_the_machine(root: &Path, units: &Path) -> Result<()> {
     let Some(systemctl) = find_all("systemctl").into_iter().next() else {
         return Ok(());
     };
-    let services: Vec<String> = UNITS
-        .iter()
-        .filter(|unit| **unit != "migrate")
+    let root = format!("--root={}", root.display());
+    let services = UNITS.iter().filter(|unit| **unit != "migrate");
+    let services: Vec<String> = services
         .map(|unit| format!("referral-tracker-{unit}.service"))
         .collect();
-    for service in &services {
-        let mut enable = Command::new(&systemctl);
-        lint(enable.args([
-            "--quiet",
-            &format!("--root={}", root.display()),
-            "enable",
-            service,
-        ]))?;
+    lint(
+        Command::new(&systemctl)
+            .args(["--quiet", &root, "enable"])
+            .args(&services),
+    )?;
+    // The first one is checked after all others were disabled.
+    for service in services.iter().rev() {
         ensure!(
-            units
-                .join("multi-user.target.wants/referral-tracker.target")
-                .is_symlink()
-                && units
-                    .join("referral-tracker.target.wants")
-                    .join(service)
-                    .is_symlink(),
+            units.join("multi-user.target.wants").join(service).is_symlink(),
             "{service} is enabled, and does not start with the machine"
         );
-        // So that the next one has to do it again.
-        fs::remove_file(units.join("multi-user.target.wants/referral-tracker.target"))?;
+        lint(Command::new(&systemctl).args(["--quiet", &root, "disable", service]))?;
     }
     Ok(())
 }
