@@ -4,19 +4,24 @@
 #
 #     containers.sh COMPOSE PROGRAMS [STEP...]    as root, with a Docker Engine on this machine
 #
-# COMPOSE is Docker Compose's program, PROGRAMS what the Dockerfile takes the programs from: an image, or its stage `build`. The project has its
-# own name, ports and network, and is removed at the end.
+# COMPOSE is Docker Compose's program, PROGRAMS what the Dockerfile takes the programs from: an image, or its stage `build`. With BEFORE in the
+# environment, an image with the programs of the release before, it starts with those and goes over to PROGRAMS, back and forth. The project has
+# its own name, ports and network, and is removed at the end.
 set -eu
 
 compose=$1
 export PROGRAMS="$2"
 shift 2
-root=$(dirname "$(readlink -f "$0")")/../..
+here=$(dirname "$(readlink -f "$0")")
+root=$here/../..
 work=$(mktemp -d)
 export HTTP_PORT=18080 HTTPS_PORT=18443 PROMETHEUS_PORT=19090 EDGE=10.209.78 STREAM_MAX_BYTES=67108864
 project=referral-tracker-check
 base=http://127.0.0.1:$HTTP_PORT
 services='ingest worker delivery webhook-consumer'
+image=$(sed -n 's/^  image: \(referral-tracker:.*\)/\1/p' "$root/deploy/compose.yaml")
+# shellcheck source-path=SCRIPTDIR source=walk.sh
+. "$here/walk.sh"
 
 compose() {
     "$compose" --project-name $project --file "$root/deploy/compose.yaml" "$@"
@@ -57,26 +62,16 @@ state() {
     docker inspect --format "$2" "$1"
 }
 
-# $1: noun; $2: body. Prints the answer and, on a line of its own, its status.
-post() {
-    curl --silent --show-error --max-time 20 --write-out '\n%{http_code}' "$base/api/v1/track/$1" \
-        --header 'Content-Type: application/json' --header "Authorization: Bearer $DEMO_API_KEY" --data "$2"
-}
-
-expect() {
-    wanted=$1
-    shift
-    answer=$("$@")
-    case $answer in
-        *"
-$wanted") ;;
-        *) fail "$* was answered $answer, not $wanted" ;;
-    esac
-}
-
 # $1: SQL of one value.
 sql() {
     compose exec -T postgres psql --username tracker --dbname referral_tracker --tuples-only --no-align --command "$1"
+}
+
+ctl() {
+    compose run --rm --no-TTY ctl "$@" 2> "$work/output" || {
+        cat "$work/output" >&2
+        fail "ctl $*"
+    }
 }
 
 start() {
@@ -87,17 +82,10 @@ start() {
 }
 
 walk() {
-    quietly compose run --rm ctl user create --email olive@shop.example --name Olive --workspace Shop --generate-password
-    compose run --rm --no-TTY ctl seed-demo > "$work/demo" 2> /dev/null
-    # shellcheck source=/dev/null
-    . "$work/demo"
+    prepare_program
     curl --fail --silent "$base/readyz" > /dev/null || fail 'the front does not lead to the ingest'
-    expect 200 post click "{\"affiliate_url\":\"https://shop.example/?aff=$DEMO_AFF_A\"}"
-    click_id=$(printf %s "$answer" | sed -n 's/.*"click_id" *: *"\([^"]*\)".*/\1/p')
-    expect 200 post lead "{\"click_id\":\"$click_id\",\"customer_key\":\"user-1\"}"
-    expect 200 post sale '{"transaction_id":"order-1","amount_cents":4900,"customer_key":"user-1"}'
+    walk_to_a_sale 1
     expect 200 post refund '{"transaction_id":"order-1"}'
-    [ "$(sql "SELECT count(*) FROM sale_events WHERE processor_event_id = 'order-1'")" = 1 ] || fail 'the sale is not in the table'
     # The ingest knows no such path, and the consumer wants a signature.
     for path in /webhooks/stripe/1 /api/webhook-distributor/stripe; do
         status=$(curl --silent --output "$work/answer" --write-out '%{http_code}' --data '{}' "$base$path")
@@ -124,7 +112,7 @@ visitor() {
 visitors() {
     # At the same time, so that each has an address of its own.
     for visitor in busy other; do
-        docker run --detach --name $project-$visitor --network ${project}_outside referral-tracker:0.1.0 sleep 300 > /dev/null
+        docker run --detach --name $project-$visitor --network ${project}_outside "$image" sleep 300 > /dev/null
     done
     busy=$(visitor busy 75)
     case $busy in
@@ -152,26 +140,13 @@ confinement() {
     fi
     # shellcheck disable=SC2046
     docker inspect $(compose ps --all --quiet) > "$work/inspect"
-    docker run --rm --user 0 --volume ${project}_keys:/keys:ro --entrypoint bash referral-tracker:0.1.0 -euc \
+    docker run --rm --user 0 --volume ${project}_keys:/keys:ro --entrypoint bash "$image" -euc \
         'for file in /keys/*password* /keys/*-key /keys/*-keys; do cat "$file"; echo; done' > "$work/secrets"
     [ "$(wc -l < "$work/secrets")" -ge 11 ] || fail 'too few secrets were made'
     if grep --fixed-strings --file "$work/secrets" "$work/inspect" > /dev/null; then
         fail 'docker inspect shows a secret'
     fi
     echo 'services run as 65532 with a read-only root and limits; docker inspect shows no secret'
-}
-
-# Sales, one after the other, each until it is answered 200 or 409: then it is recorded.
-load() {
-    number=0
-    while [ -e "$work/load" ]; do
-        number=$((number + 1))
-        until post sale "{\"transaction_id\":\"load-$number\",\"amount_cents\":100,\"customer_key\":\"user-1\"}" 2> /dev/null \
-            | tail -n 1 | grep -q -e 200 -e 409; do
-            sleep 0.3
-        done
-        echo "load-$number" >> "$work/answered"
-    done
 }
 
 wait_until_healthy() {
@@ -185,30 +160,47 @@ wait_until_healthy() {
 }
 
 killed_under_load() {
-    touch "$work/load" "$work/answered"
-    load &
-    load=$!
+    start_load
     for service in ingest worker webhook-consumer delivery redis nats postgres front; do
         id=$(container $service)
         pid=$(state "$id" '{{.State.Pid}}')
-        before=$(wc -l < "$work/answered")
+        before=$(answered)
         # As a crash: after `docker kill` the engine restarts nothing.
         kill -KILL "$pid"
         wait_until_healthy "$id" "$pid" $service
-        for _ in $(seq 100); do
-            [ "$(wc -l < "$work/answered")" -le $((before + 3)) ] || break
-            sleep 0.3
-        done
-        [ "$(wc -l < "$work/answered")" -gt $((before + 3)) ] || fail "no sale is answered since $service was killed"
+        more_are_answered "$before" "$service was killed"
     done
-    rm "$work/load"
-    wait $load
-    load=
-    answered=$(wc -l < "$work/answered")
-    stored=$(sql "SELECT count(DISTINCT processor_event_id) || ' ' || count(*) FROM sale_events WHERE processor_event_id LIKE 'load-%'")
-    [ "$stored" = "$answered $answered" ] || fail "$answered sales were answered, and stored are $stored"
-    quietly compose run --rm ctl verify
-    echo "eight containers killed in turn: $answered sales answered, each stored once; ctl verify finds nothing wrong"
+    stop_load
+    ctl verify > /dev/null
+    echo "eight containers killed in turn: $(answered) sales answered, each stored once; ctl verify finds nothing wrong"
+}
+
+# $1: what the Dockerfile takes the programs from; $2: what this is; then what `up` is given, if not everything.
+go_to() {
+    PROGRAMS=$1
+    what=$2
+    shift 2
+    before=$(container ingest)
+    # Of the services that `up` is given, none has a `build:`.
+    quietly compose build
+    quietly compose up --detach --wait "$@"
+    [ "$(container ingest)" != "$before" ] || fail "$what: the ingest is not made again"
+    more_are_answered "$(answered)" "$what"
+}
+
+upgraded_and_back() {
+    start_load
+    go_to "$after" 'the upgrade'
+    walk_to_a_sale upgraded
+    # shellcheck disable=SC2086
+    go_to "$BEFORE" 'the way back' --no-deps $services
+    walk_to_a_sale back
+    go_to "$after" 'the second upgrade'
+    walk_to_a_sale again
+    stop_load
+    ctl rollups rebuild > /dev/null
+    ctl verify > /dev/null
+    echo "upgraded from the image before, back and again: $(answered) sales answered, each stored once; ctl verify finds nothing wrong"
 }
 
 three_workers() {
@@ -258,12 +250,16 @@ stop() {
         fail 'a service did not end by itself'
     fi
     quietly compose up --detach --wait
-    [ "$(sql "SELECT count(*) FROM sale_events WHERE processor_event_id = 'order-1'")" = 1 ] || fail 'data is gone after a stop'
+    is_stored order-1
     echo "$(wc -l < "$work/ends") services exit with 0 when they are stopped, and find their data again"
 }
 
 if [ $# = 0 ]; then
-    set -- visitors confinement killed_under_load three_workers tls stop
+    set -- ${BEFORE:+upgraded_and_back} visitors confinement killed_under_load three_workers tls stop
+fi
+if [ -n "${BEFORE:-}" ]; then
+    after=$PROGRAMS
+    PROGRAMS=$BEFORE
 fi
 start
 walk

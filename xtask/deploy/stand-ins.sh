@@ -2,9 +2,9 @@
 # Makes stand-ins for the images that deploy/compose.yaml and the end of deploy/Dockerfile ask for, under their names, of Debian's packages and a
 # NATS server; and the programs of a release out of a directory of Cargo's. For machines that reach no registry of images.
 #
-#     stand-ins.sh NATS-SERVER PROGRAMS     as root, with debootstrap and a Docker Engine
+#     stand-ins.sh NATS-SERVER PROGRAMS [BEFORE]     as root, with debootstrap and a Docker Engine
 #
-# Never use them for anything but tests: their versions are Debian's, whatever their names say. Images that are there are kept.
+# BEFORE is a second directory of programs, those of the release before. Never use them for anything but tests: their versions are Debian's, whatever their names say. Images that are there are kept.
 set -eu
 
 nats=$1
@@ -19,9 +19,7 @@ is_there() {
 }
 
 if ! is_there debian:12.12-slim; then
-    mirror=$(sed -n 's/^URIs: *//p; s/^deb \(\[[^]]*\] \)\{0,1\}\([^ ]*\) .*/\2/p' \
-        /etc/apt/sources.list /etc/apt/sources.list.d/* 2> /dev/null | head -n 1)
-    debootstrap --variant=minbase --include=ca-certificates bookworm "$work/base" "$mirror"
+    "$here/debian-tree.sh" "$work/base" ca-certificates
     rm -rf "$work"/base/var/cache/apt/archives/*.deb "$work"/base/var/lib/apt/lists/*
     tar -C "$work/base" -c . | docker import --change 'CMD ["bash"]' - debian:12.12-slim
     rm -rf "$work/base"
@@ -34,11 +32,16 @@ for image in postgres:17.6 redis:7.4 nats:2.12-alpine caddy:2.10.2 prom/promethe
     is_there "$image" || docker build --network host --target "${name%%:*}" --tag "$image" "$work"
 done
 
-# What the stage `build` of deploy/Dockerfile has; without symbols, as a release.
-release=$work/programs/source/target/release
-mkdir -p "$release/sbom"
-for program in ingest worker webhook-consumer ctl; do
-    strip --strip-debug -o "$release/$program" "$programs/$program"
-done
-printf '{}\n' > "$release/sbom/none.cdx.json"
-tar -C "$work/programs" -c . | docker import - referral-tracker-programs:stand-in
+# What the stage `build` of deploy/Dockerfile has; without symbols, as a release. $1: a directory of programs; $2: the image's tag.
+programs_image() {
+    release=$work/$2/source/target/release
+    mkdir -p "$release/sbom"
+    for program in ingest worker webhook-consumer ctl; do
+        strip --strip-debug -o "$release/$program" "$1/$program"
+    done
+    printf '{}\n' > "$release/sbom/none.cdx.json"
+    tar -C "$work/$2" -c . | docker import - "referral-tracker-programs:$2"
+}
+
+programs_image "$programs" stand-in
+[ -z "${3:-}" ] || programs_image "$3" before

@@ -7,8 +7,10 @@
 
 mod containers;
 mod linters;
+mod options;
 mod outcome;
 mod package;
+mod package_upgrade;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,8 +22,9 @@ use harness::interrupt::Interrupt;
 use harness::process::find_all;
 use harness::progress::{Step, note};
 
-pub(crate) use self::containers::Options;
 use self::linters::{CUSTOM_RESOURCES, Linters};
+pub(crate) use self::options::Options;
+use self::options::Trial;
 use self::outcome::{Outcome, lint, lint_without_warnings};
 
 /// The hosts of each overlay's servers, as arguments of `make-secrets.sh`; none for one that is made of the one before it.
@@ -85,10 +88,10 @@ const CHECKS: [(&str, Check); 9] = [
 ];
 
 pub(crate) fn run(checkout: &Checkout, options: &Options, interrupt: &Interrupt) -> Result<()> {
-    if options.of_containers() {
-        containers::check(checkout, options, interrupt)
-    } else {
-        check(checkout, interrupt)
+    match options.trial() {
+        Some(Trial::Containers) => containers::check(checkout, options, interrupt),
+        Some(Trial::PackageUpgrade) => package_upgrade::check(checkout, options, interrupt),
+        None => check(checkout, interrupt),
     }
 }
 

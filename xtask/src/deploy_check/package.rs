@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Result, bail, ensure};
-use harness::area::Checkout;
+use harness::area::{Checkout, remove};
 use harness::cargo::cargo;
 use harness::interrupt::Interrupt;
 use harness::process::find_all;
@@ -56,7 +56,7 @@ pub(super) fn nothing_installed_listens_beyond_loopback(
     };
     lint(cargo(checkout).args(["build", "--quiet", "--workspace", "--bins"]))?;
     let work = work.join("package");
-    let package = build(checkout, &work)?;
+    let package = build(checkout, &work, env!("CARGO_PKG_VERSION"))?;
     let mut contained = Command::new("unshare");
     contained
         .args(["--mount", "--net", "--pid", "--fork", "--kill-child", "/bin/sh"])
@@ -73,9 +73,10 @@ pub(super) fn nothing_installed_listens_beyond_loopback(
 }
 
 /// Builds the package from the list in the manifest.
-fn build(checkout: &Checkout, work: &Path) -> Result<PathBuf> {
+pub(super) fn build(checkout: &Checkout, work: &Path, version: &str) -> Result<PathBuf> {
     let manifest = fs::read_to_string(checkout.root.join(MANIFEST))?;
     let tree = work.join("tree");
+    remove(&tree)?;
     for line in manifest
         .lines()
         .map(str::trim)
@@ -111,7 +112,14 @@ fn build(checkout: &Checkout, work: &Path) -> Result<PathBuf> {
             control.as_os_str(),
         ]))?;
     }
-    let version = env!("CARGO_PKG_VERSION");
+    // An upgrade keeps what the operator has changed in these.
+    let settings: String = manifest
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix('"')?.strip_suffix("\","))
+        .filter(|file| file.starts_with("/etc/"))
+        .flat_map(|file| [file, "\n"])
+        .collect();
+    fs::write(control.join("conffiles"), settings)?;
     let fields = format!(
         "Package: referral-tracker\nVersion: {version}\nArchitecture: all\nMaintainer: tests\nDescription: to be installed in a container\n"
     );
