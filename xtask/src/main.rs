@@ -25,6 +25,7 @@ mod migrations;
 mod node;
 mod oracles;
 mod pinned;
+mod release;
 mod snippets;
 mod sqlx;
 mod stop;
@@ -70,6 +71,8 @@ enum Command {
     },
     /// Check the files of `deploy/` against schemas and linters; or start them in containers.
     DeployCheck(deploy_check::Options),
+    /// Make everything of a release in one directory: packages, image, SBOMs, symbols, checksums.
+    Release(release::Options),
     /// Everything the continuous integration runs, in its order.
     Ci,
     /// Take e-mails on loopback and show them on a page; `dev` starts it.
@@ -107,6 +110,7 @@ fn run(command: Command, checkout: &Checkout, interrupt: &Interrupt) -> Result<E
         Command::TestExamples => test::test_examples(checkout, interrupt),
         Command::Sqlx { check } => sqlx::sqlx(checkout, check, interrupt),
         Command::DeployCheck(options) => deploy_check::run(checkout, &options, interrupt),
+        Command::Release(options) => release::release(checkout, &options, interrupt),
         Command::MailCatcher(options) => catchers::mail::run(&options, interrupt),
         Command::WebhookReceiver(options) => catchers::webhooks::run(&options, interrupt),
         Command::Front(options) => dev::front::run(&options, interrupt),

@@ -17,12 +17,11 @@ use crate::http::layers::described::headers;
 use crate::http::openapi::envelopes;
 use crate::routes::endpoints;
 
-/// The document around the endpoints. The version is the contract's, not the program's.
+/// The document around the endpoints. Its version is the program's.
 #[derive(OpenApi)]
 #[openapi(
     info(
         title = "Referral tracking",
-        version = "1.0.0",
         description = "Clicks, leads, sales and refunds of referral programs. Amounts are integers in the currency's \
                        smallest unit. Fields that are not described are ignored; `null` and absence are the same."
     ),

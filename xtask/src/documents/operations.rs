@@ -126,33 +126,6 @@ fn every_metric_of_alerts_and_dashboard_exists() {
     }
 }
 
-/// Tags, package names and documents name the version that is built.
-#[test]
-fn the_version_is_the_same_everywhere() {
-    let version = env!("CARGO_PKG_VERSION");
-    for (file, wanted) in [
-        (
-            "deploy/compose.yaml",
-            format!("image: referral-tracker:{version}\n"),
-        ),
-        ("deploy/Dockerfile", format!("--tag referral-tracker:{version} ")),
-        (
-            "deploy/kubernetes/overlays/production/kustomization.yaml",
-            format!("newTag: {version}\n"),
-        ),
-        (
-            "deploy/kubernetes/overlays/single-node/kustomization.yaml",
-            format!("newTag: {version}\n"),
-        ),
-        (
-            "deploy/README.md",
-            format!("referral-tracker_{version}-1_amd64.deb"),
-        ),
-    ] {
-        assert!(read(file).contains(&wanted), "{file}: no {wanted}");
-    }
-}
-
 /// The package is rarely built; this notices a moved file.
 #[test]
 fn every_file_of_the_package_exists() {

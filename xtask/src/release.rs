@@ -1,0 +1,159 @@
+//! `cargo xtask release`: everything of a release, in one directory. `--prepare` writes the version and the changelog's section before it.
+//!
+//! Programs are built once, by `deploy/build-release.sh`, as in the Dockerfile. The package, the image and the symbols are of that one build.
+
+mod changelog;
+mod checksums;
+mod image;
+mod refusals;
+mod tools;
+mod versions;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use chrono::Utc;
+use harness::area::{Checkout, remove};
+use harness::cargo::cargo;
+use harness::interrupt::Interrupt;
+use harness::process;
+use harness::progress::Step;
+
+use self::tools::Tools;
+use crate::clients::Clients;
+
+const BUILD: &str = "deploy/build-release.sh";
+const CHANGELOG: &str = "CHANGELOG.md";
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Print the steps, and whether a release would be refused.
+    #[arg(long)]
+    dry_run: bool,
+    /// Write this version everywhere and turn "Unreleased" of the changelog into its section. Commit that, then release.
+    #[arg(long, value_name = "VERSION", conflicts_with = "dry_run")]
+    prepare: Option<String>,
+}
+
+struct Release<'a> {
+    checkout: &'a Checkout,
+    /// For what is made.
+    out: PathBuf,
+    interrupt: &'a Interrupt,
+}
+
+type Make = fn(&Release<'_>) -> Result<String>;
+
+const STEPS: [(&str, Make); 7] = [
+    (
+        "the programs, with their dependencies embedded, their SBOMs and symbols (deploy/build-release.sh)",
+        programs,
+    ),
+    ("the Debian package (cargo deb)", package),
+    (
+        "the image (deploy/Dockerfile, of these programs), saved",
+        image::save,
+    ),
+    ("the packages for Node and Python (npm pack, build)", clients),
+    ("SBOMs and symbols", beside),
+    ("the section of the changelog", notes),
+    ("SHA256SUMS", checksums::write),
+];
+
+pub(crate) fn release(checkout: &Checkout, options: &Options, interrupt: &Interrupt) -> Result<()> {
+    if let Some(version) = &options.prepare {
+        return prepare(checkout, version, interrupt);
+    }
+    let out = checkout.target_dir().join(format!("release-{VERSION}"));
+    if options.dry_run {
+        println!("referral-tracker {VERSION}, in {}:", out.display());
+        for (number, (what, _)) in (1..).zip(STEPS) {
+            println!("{number}. {what}");
+        }
+    }
+    refusals::check(&checkout.root, VERSION)?;
+    if options.dry_run {
+        return Ok(());
+    }
+    remove(&out)?;
+    fs::create_dir_all(&out)?;
+    let release = Release {
+        checkout,
+        out,
+        interrupt,
+    };
+    for (what, make) in STEPS {
+        let step = Step::start(format_args!("Making {what}"));
+        step.done(make(&release)?);
+    }
+    println!("{}", release.out.display());
+    Ok(())
+}
+
+fn prepare(checkout: &Checkout, version: &str, interrupt: &Interrupt) -> Result<()> {
+    let changelog = checkout.root.join(CHANGELOG);
+    let turned = changelog::turned(&fs::read_to_string(&changelog)?, version, Utc::now().date_naive())?;
+    versions::write(&checkout.root, VERSION, version)?;
+    fs::write(changelog, turned)?;
+    // Cargo.lock has the version of each package of ours.
+    let mut update = cargo(checkout);
+    update.args(["update", "--quiet", "--workspace", "--offline"]);
+    process::run(&mut update, interrupt)
+}
+
+fn programs(release: &Release<'_>) -> Result<String> {
+    let tools = Tools::provide(release.checkout, release.interrupt)?;
+    let mut build = Command::new(release.checkout.root.join(BUILD));
+    build
+        .env("PATH", tools.path()?)
+        .env("BUILD_REVISION", revision(&release.checkout.root)?);
+    process::run(&mut build, release.interrupt)?;
+    Ok("built".to_owned())
+}
+
+fn revision(root: &Path) -> Result<String> {
+    let commit = process::output(Command::new("git").current_dir(root).args(["rev-parse", "HEAD"]))?;
+    Ok(commit.trim().to_owned())
+}
+
+fn package(release: &Release<'_>) -> Result<String> {
+    let tools = Tools::provide(release.checkout, release.interrupt)?;
+    let mut deb = cargo(release.checkout);
+    deb.env("PATH", tools.path()?)
+        // The programs are stripped already, and their symbols kept.
+        .args(["deb", "--package", "ctl", "--no-build", "--no-strip", "--output"])
+        .arg(&release.out);
+    process::run(&mut deb, release.interrupt)?;
+    Ok("packed".to_owned())
+}
+
+fn clients(release: &Release<'_>) -> Result<String> {
+    Clients::provide(release.checkout, release.interrupt)?.pack(&release.out, release.interrupt)?;
+    Ok("packed".to_owned())
+}
+
+/// What is kept beside the programs.
+fn beside(release: &Release<'_>) -> Result<String> {
+    let built = release.checkout.root.join("target/release");
+    for dir in ["sbom", "symbols"] {
+        let from = built.join(dir);
+        let to = release.out.join(dir);
+        fs::create_dir_all(&to)?;
+        let entries = fs::read_dir(&from).with_context(|| format!("cannot read {}", from.display()))?;
+        for entry in entries {
+            let entry = entry?;
+            fs::copy(entry.path(), to.join(entry.file_name()))?;
+        }
+    }
+    Ok("copied".to_owned())
+}
+
+fn notes(release: &Release<'_>) -> Result<String> {
+    let changelog = fs::read_to_string(release.checkout.root.join(CHANGELOG))?;
+    let section = changelog::released(&changelog, VERSION)?;
+    fs::write(release.out.join(CHANGELOG), format!("{section}\n"))?;
+    Ok(format!("{} lines", section.lines().count()))
+}
