@@ -61,7 +61,11 @@ const PLACES: [Place; 17] = [
         "newTag: ",
         "\n",
     ),
-    place("deploy/README.md", "referral-tracker_", "-1_amd64.deb"),
+    place(
+        "deploy/README.md",
+        "apt-get install ./referral-tracker_",
+        "-1_amd64.deb",
+    ),
 ];
 
 /// A directory for each version, of what it writes.
