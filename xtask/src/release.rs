@@ -95,7 +95,12 @@ pub(crate) fn release(checkout: &Checkout, options: &Options, interrupt: &Interr
 
 fn prepare(checkout: &Checkout, version: &str, interrupt: &Interrupt) -> Result<()> {
     let changelog = checkout.root.join(CHANGELOG);
-    let turned = changelog::turned(&fs::read_to_string(&changelog)?, version, Utc::now().date_naive())?;
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the day of the release is the day it is prepared"
+    )]
+    let today = Utc::now().date_naive();
+    let turned = changelog::turned(&fs::read_to_string(&changelog)?, version, today)?;
     versions::write(&checkout.root, VERSION, version)?;
     fs::write(changelog, turned)?;
     // Cargo.lock has the version of each package of ours.
