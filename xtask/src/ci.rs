@@ -14,7 +14,7 @@ use harness::process;
 use harness::progress::{Step, note};
 
 use crate::node::Node;
-use crate::{deploy_check, sqlx, test};
+use crate::{cargo_tool, deploy_check, sqlx, test};
 
 const CARGO_DENY: &str = "cargo-deny";
 const CARGO_DENY_VERSION: &str = "0.20.2";
@@ -125,28 +125,11 @@ fn has_advisory_database() -> bool {
         .is_some_and(|mut databases| databases.any(|entry| entry.is_ok_and(|entry| entry.path().is_dir())))
 }
 
-/// The one on the path, otherwise one built into the target directory, which a CI caches.
+/// The one on the path, otherwise one that is built.
 fn cargo_deny(checkout: &Checkout, interrupt: &Interrupt) -> Result<Command> {
-    let tools = checkout.target_dir().join("tools");
-    let built = tools.join("bin").join(CARGO_DENY);
     let program = match process::find_all(CARGO_DENY).into_iter().next() {
         Some(found) => found,
-        None if built.is_file() => built,
-        None => {
-            let step = Step::start("Building cargo-deny (some minutes, once)");
-            let mut install = cargo(checkout);
-            install.args([
-                "install",
-                "--quiet",
-                "--locked",
-                CARGO_DENY,
-                "--version",
-                CARGO_DENY_VERSION,
-            ]);
-            process::run(install.arg("--root").arg(&tools), interrupt)?;
-            step.done("built");
-            built
-        }
+        None => cargo_tool::provide(checkout, CARGO_DENY, CARGO_DENY_VERSION, interrupt)?.join(CARGO_DENY),
     };
     let mut command = Command::new(program);
     command.current_dir(&checkout.root);

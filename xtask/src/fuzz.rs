@@ -5,17 +5,18 @@
 
 use std::env::consts::ARCH;
 use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use anyhow::{Context, Result, bail, ensure};
 use harness::area::Checkout;
-use harness::cargo::cargo;
 use harness::interrupt::Interrupt;
 use harness::process;
 use harness::progress::Step;
+
+use crate::cargo_tool;
 
 const CARGO_FUZZ: &str = "cargo-fuzz";
 const CARGO_FUZZ_VERSION: &str = "0.13.2";
@@ -41,7 +42,8 @@ pub(crate) fn fuzz(checkout: &Checkout, options: &Options, interrupt: &Interrupt
     };
     let step = Step::start("Building the targets");
     let target_dir = checkout.target_dir().join("fuzz");
-    let mut build = Command::new(cargo_fuzz(checkout, interrupt)?);
+    let tools = cargo_tool::provide(checkout, CARGO_FUZZ, CARGO_FUZZ_VERSION, interrupt)?;
+    let mut build = Command::new(tools.join(CARGO_FUZZ));
     build
         .current_dir(&checkout.root)
         // Set by the stable cargo that runs us.
@@ -168,30 +170,6 @@ fn summary(target: &str, log: &[u8]) -> String {
         executions.as_deref().unwrap_or("no"),
         covered.as_deref().unwrap_or("no"),
     )
-}
-
-/// Built into the target directory, which a CI caches.
-fn cargo_fuzz(checkout: &Checkout, interrupt: &Interrupt) -> Result<PathBuf> {
-    let tools = checkout.target_dir().join("tools");
-    let built = tools.join("bin").join(CARGO_FUZZ);
-    if !Path::new(&built).is_file() {
-        let step = Step::start("Building cargo-fuzz (some minutes, once)");
-        let mut install = cargo(checkout);
-        install
-            .args([
-                "install",
-                "--quiet",
-                "--locked",
-                CARGO_FUZZ,
-                "--version",
-                CARGO_FUZZ_VERSION,
-                "--root",
-            ])
-            .arg(&tools);
-        process::run(&mut install, interrupt)?;
-        step.done("built");
-    }
-    Ok(built)
 }
 
 #[cfg(test)]

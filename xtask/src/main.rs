@@ -7,6 +7,7 @@
     reason = "a command line: what it prints is its interface"
 )]
 
+mod cargo_tool;
 mod catchers;
 mod ci;
 mod clients;

@@ -10,10 +10,9 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use harness::area::Checkout;
-use harness::cargo::cargo;
 use harness::interrupt::Interrupt;
-use harness::process;
-use harness::progress::Step;
+
+use crate::cargo_tool;
 
 const DOCKERFILE: &str = "deploy/Dockerfile";
 const OF_THE_DOCKERFILE: [&str; 2] = ["cargo-auditable", "cargo-cyclonedx"];
@@ -26,9 +25,15 @@ pub(super) struct Tools {
 impl Tools {
     pub(super) fn provide(checkout: &Checkout, interrupt: &Interrupt) -> Result<Self> {
         let dockerfile = fs::read_to_string(checkout.root.join(DOCKERFILE))?;
-        let mut dirs = vec![installed(checkout, CARGO_DEB.0, CARGO_DEB.1, interrupt)?];
+        let mut dirs = vec![cargo_tool::provide(
+            checkout,
+            CARGO_DEB.0,
+            CARGO_DEB.1,
+            interrupt,
+        )?];
         for name in OF_THE_DOCKERFILE {
-            dirs.push(installed(checkout, name, version(&dockerfile, name)?, interrupt)?);
+            let version = version(&dockerfile, name)?;
+            dirs.push(cargo_tool::provide(checkout, name, version, interrupt)?);
         }
         Ok(Self { dirs })
     }
@@ -49,33 +54,6 @@ fn version<'a>(dockerfile: &'a str, name: &str) -> Result<&'a str> {
         .split_once(&format!("cargo install {name} --locked --version "))
         .with_context(missing)?;
     rest.split_whitespace().next().with_context(missing)
-}
-
-/// The directory of the program.
-fn installed(checkout: &Checkout, name: &str, version: &str, interrupt: &Interrupt) -> Result<PathBuf> {
-    let root = checkout
-        .target_dir()
-        .join("tools")
-        .join(format!("{name}-{version}"));
-    let dir = root.join("bin");
-    if !dir.join(name).is_file() {
-        let step = Step::start(format_args!("Building {name} {version} (some minutes, once)"));
-        let mut install = cargo(checkout);
-        install
-            .args([
-                "install",
-                "--quiet",
-                "--locked",
-                name,
-                "--version",
-                version,
-                "--root",
-            ])
-            .arg(&root);
-        process::run(&mut install, interrupt)?;
-        step.done("built");
-    }
-    Ok(dir)
 }
 
 #[cfg(test)]
