@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { chromium, type Browser } from 'playwright-core';
 import { page, section } from '../page.js';
 import { App } from './app.js';
@@ -20,9 +21,9 @@ interface Event {
 
 interface Recorded {
   event_type: string;
-  amount_cents?: number;
-  refunded_cents?: number;
-  commissions?: { amount_cents: number; payable_cents: number; status: string }[];
+  amount_cents?: number | undefined;
+  refunded_cents?: number | undefined;
+  commissions?: { amount_cents: number; payable_cents: number }[] | undefined;
 }
 
 let browser: Browser;
@@ -49,16 +50,21 @@ async function until<T>(what: string, read: () => Promise<T> | T, isThere: (valu
   }
 }
 
-/** What the service recorded of one visitor: these types, each once. By type. */
-async function recorded(owner: Owner, clickId: string, types: string[]): Promise<Record<string, Recorded>> {
+/** Waits until the service has this of one visitor, and nothing else; by type. An answer reads sales before refunds. */
+async function records(owner: Owner, clickId: string, expected: Recorded[]): Promise<void> {
   const events = `/api/advertiser/affiliate-programs/${setting('DEMO_PROGRAM_ID')}/events`;
   const read = async (): Promise<Recorded[]> => {
-    const answer = await owner.ask('GET', `${events}?search=${encodeURIComponent(clickId)}`);
-    return (answer as { data: Recorded[] }).data;
+    const { data } = (await owner.ask('GET', `${events}?search=${encodeURIComponent(clickId)}`)) as { data: Recorded[] };
+    return data.map(inCents).sort((one, other) => (one.event_type < other.event_type ? -1 : 1));
   };
-  const found = await until(types.join(', '), read, ({ length }) => length >= types.length);
-  assert.deepEqual(found.map(({ event_type }) => event_type).sort(), types);
-  return Object.fromEntries(found.map((event) => [event.event_type, event]));
+  await until(`expected ${JSON.stringify(expected)}`, read, (found) => isDeepStrictEqual(found, expected));
+}
+
+function inCents({ event_type, amount_cents, refunded_cents, commissions }: Recorded): Recorded {
+  if (event_type === 'refund') return { event_type, amount_cents };
+  if (event_type !== 'sale') return { event_type };
+  const earned = commissions?.map(({ amount_cents, payable_cents }) => ({ amount_cents, payable_cents }));
+  return { event_type, amount_cents, refunded_cents, commissions: earned };
 }
 
 /** A partner's visitor, and somebody who came without a link. */
@@ -75,22 +81,18 @@ async function walk(app: App, owner: Owner): Promise<string> {
   // At once and twice: the order of reports is the app's concern, and the second of each changes nothing.
   for (let times = 0; times < 2; times += 1) await shopper.signsUp(email);
   for (let times = 0; times < 2; times += 1) await shopper.presses('Pay');
-  const paid = await recorded(owner, clickId, ['click', 'lead', 'sale']);
-  assert.equal(paid['sale']?.amount_cents, 4900);
-  assert.deepEqual(cents(paid['sale']), [{ amount_cents: 980, payable_cents: 980 }]);
+  const sale = { event_type: 'sale', amount_cents: 4900 };
+  const before = [{ event_type: 'click' }, { event_type: 'lead' }];
+  const paid = { ...sale, refunded_cents: 0, commissions: [{ amount_cents: 980, payable_cents: 980 }] };
+  await records(owner, clickId, [...before, paid]);
 
   // Behind the repeats: one customer's reports are sent in order.
   await shopper.presses('Refund');
-  const refunded = await recorded(owner, clickId, ['click', 'lead', 'refund', 'sale']);
-  assert.equal(refunded['refund']?.amount_cents, 4900);
-  assert.equal(refunded['sale']?.refunded_cents, 4900);
-  assert.deepEqual(cents(refunded['sale']), [{ amount_cents: 980, payable_cents: 0 }]);
+  const refunded = { ...sale, refunded_cents: 4900, commissions: [{ amount_cents: 980, payable_cents: 0 }] };
+  await records(owner, clickId, [...before, { event_type: 'refund', amount_cents: 4900 }, refunded]);
   await shopper.leaves();
   return clickId;
 }
-
-const cents = (sale: Recorded | undefined) =>
-  sale?.commissions?.map(({ amount_cents, payable_cents }) => ({ amount_cents, payable_cents }));
 
 /** The receiver stores what the service signed, once, and nothing else. */
 async function receives(app: App, clickId: string, secret: string, stored: (printed: string) => Event[]): Promise<void> {
