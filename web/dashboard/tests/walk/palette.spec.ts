@@ -23,8 +23,11 @@ async function sale(page: Page) {
   return page.evaluate(async (id) => {
     const headers = { Authorization: `Bearer ${sessionStorage.getItem('session')}` };
     const answer = await fetch(`/api/advertiser/affiliate-programs/${id}/events?type=sale&limit=50`, { headers });
-    const { data } = (await answer.json()) as { data: { transaction_id: string; customer_key: string | null; customer_id: number | null }[] };
-    return data.find((one) => one.customer_key && one.customer_id)!;
+    const { data } = (await answer.json()) as {
+      data: { transaction_id: string; customer_key?: string | null; click_id: string; customer_id: number | null }[];
+    };
+    const { transaction_id, customer_key, click_id, customer_id } = data.find((one) => one.customer_id)!;
+    return { transaction: transaction_id, name: customer_key ?? click_id, customer: customer_id };
   }, program());
 }
 
@@ -99,14 +102,14 @@ test('partners and programs are found; their page opens', async ({ page }) => {
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('Overview');
 });
 
-test('a sale is found by its transaction id, and its customer by key, by keyboard alone', async ({ page }) => {
+test('a sale is found by its transaction id, and its customer by key or click id, by keyboard alone', async ({ page }) => {
   const heard = await open(page);
-  const { transaction_id: transaction, customer_key: key, customer_id: customer } = await sale(page);
+  const { transaction, name, customer } = await sale(page);
   await page.keyboard.press('Control+k');
   await page.keyboard.type(transaction);
   await expect(group(page, 'Transactions').getByRole('option', { name: transaction })).toHaveAttribute('aria-selected', 'true');
   // Whose sale it is stands beside it.
-  await expect(group(page, 'Customers').getByRole('option', { name: key ?? '' })).toHaveCount(1);
+  await expect(group(page, 'Customers').getByRole('option', { name })).toHaveCount(1);
   await judge(page, 'the palette with a sale');
   await page.screenshot({ path: `${pictures}/palette-sale.png` });
   await page.keyboard.press('Enter');
@@ -115,9 +118,9 @@ test('a sale is found by its transaction id, and its customer by key, by keyboar
   await expect(page.locator('tbody tr').filter({ hasText: transaction }).first()).toBeVisible();
 
   await page.keyboard.press('Control+k');
-  await page.keyboard.type(key ?? '');
+  await page.keyboard.type(name);
   await expect(group(page, 'Customers').getByRole('option')).toHaveCount(1);
-  expect(await active(page)).toContain(key ?? '');
+  expect(await active(page)).toContain(name);
   await page.keyboard.press('Enter');
   await expect(page).toHaveURL(`/app/programs/${program()}/customers/${customer}`);
   await settled(page);
@@ -126,7 +129,7 @@ test('a sale is found by its transaction id, and its customer by key, by keyboar
 
 test('one request is made when the typing pauses, and an answer to an older text is dropped', async ({ page }) => {
   await open(page);
-  const { transaction_id: transaction } = await sale(page);
+  const { transaction } = await sale(page);
   const asked: string[] = [];
   let release = () => {};
   const held = new Promise<void>((resolve) => (release = resolve));
@@ -150,7 +153,7 @@ test('one request is made when the typing pauses, and an answer to an older text
 
 test('whoever may not read events or partners of the program finds none, and is told of no failure', async ({ page }) => {
   await open(page);
-  const { transaction_id: transaction } = await sale(page);
+  const { transaction } = await sale(page);
   await page.route(/\/(events|partners)\?.*search=/, (route) =>
     route.fulfill({ status: 403, json: { error: { code: 'FORBIDDEN', message: 'No' } } }),
   );

@@ -9,7 +9,6 @@ import {
   brokenNumbers,
   code,
   hiddenCells,
-  pictures,
   program,
   settled,
   signIn,
@@ -45,8 +44,6 @@ async function fits(page: Page, where: string) {
   for (const width of WIDTHS) {
     await page.setViewportSize({ width, height: 860 });
     await soft.poll(() => hidden(page), { message: `${where}, ${width} px`, timeout: 3_000 }).toEqual([]);
-    const picture = where.replaceAll(/[^a-z0-9]+/gi, '-');
-    await page.screenshot({ path: `${pictures}/widths/${picture}-${width}.png`, fullPage: true });
   }
   await page.setViewportSize({ width: 1280, height: 860 });
 }
