@@ -20,11 +20,16 @@ impl std::fmt::Debug for Query {
 }
 
 impl Query {
-    /// Empty counts as absent.
-    fn value(&self, wanted: &str) -> Option<Cow<'_, str>> {
-        form_urlencoded::parse(self.0.as_bytes())
-            .find(|(name, value)| name == wanted && !value.is_empty())
-            .map(|(_, value)| value)
+    /// Empty counts as absent. A name that is repeated is refused: some clients send a list so, and would miss all but its first entry.
+    fn value(&self, wanted: &str) -> Result<Option<Cow<'_, str>>, ApiError> {
+        let mut given = form_urlencoded::parse(self.0.as_bytes())
+            .filter(|(name, value)| name == wanted && !value.is_empty())
+            .map(|(_, value)| value);
+        let first = given.next();
+        match given.next() {
+            Some(_) => Err(refused(wanted, "must be given once")),
+            None => Ok(first),
+        }
     }
 
     /// `rule` ends the sentence that begins with the name.
@@ -34,7 +39,7 @@ impl Query {
         rule: &str,
         read: impl FnOnce(&str) -> Option<T>,
     ) -> Result<Option<T>, ApiError> {
-        self.value(name)
+        self.value(name)?
             .map(|text| read(&text).ok_or_else(|| refused(name, rule)))
             .transpose()
     }
@@ -63,12 +68,16 @@ mod tests {
 
     #[test]
     fn a_parameter_is_absent_read_or_refused_by_its_name() {
-        let query = Query("unread=true&id=7&empty=&other=x".to_owned());
+        let query = Query("unread=true&id=7&empty=&other=x&types=a&types=b".to_owned());
         assert!(query.flag("unread").unwrap());
         assert!(!query.flag("missing").unwrap());
         assert_eq!(query.integer("id").unwrap(), Some(7));
         assert_eq!(query.integer("empty").unwrap(), None);
         let refusal = query.integer("other").unwrap_err();
         assert_eq!(refusal.to_string(), "other must be an integer");
+        let refusal = query
+            .parsed("types", "", |text| Some(text.to_owned()))
+            .unwrap_err();
+        assert_eq!(refusal.to_string(), "types must be given once");
     }
 }

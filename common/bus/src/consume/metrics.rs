@@ -5,7 +5,7 @@ use tokio::time::Instant;
 use super::run_batch::Fate;
 use messages::subject::Subject;
 use runtime::metrics::{
-    Counter, Histogram, RECORDS_SETTLED, REDELIVERED, STEP_RECORDS, STEP_SECONDS, to_f64,
+    Counter, DEAD_LETTERS_STORED, Histogram, RECORDS_SETTLED, REDELIVERED, STEP_RECORDS, STEP_SECONDS, to_f64,
 };
 
 #[derive(Debug)]
@@ -22,6 +22,8 @@ pub(super) struct ConsumeMetrics {
 impl ConsumeMetrics {
     pub(super) fn of(subject: Subject) -> Self {
         let noun = subject.noun();
+        // Shown as 0 from the start: Prometheus sees no growth in a series that begins with its first burst.
+        DEAD_LETTERS_STORED.with([noun]);
         Self {
             records: STEP_RECORDS.with([noun]),
             seconds: STEP_SECONDS.with([noun]),

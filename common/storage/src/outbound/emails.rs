@@ -35,7 +35,8 @@ pub struct NewEmail<'a> {
     pub created_at: DateTime<Utc>,
 }
 
-/// Writes an e-mail that will be sent; `false` when the address is stopped, or has got as many of this kind as it may within an hour.
+/// Writes an e-mail that will be sent; `false` when the address is stopped, or has got as many of this kind as it may within an hour. In a
+/// transaction.
 pub async fn add(connection: &mut PgConnection, new: &NewEmail<'_>) -> StorageResult<bool> {
     let hashes = texts(new.recipient_hashes);
     let most = if new.invited_by.is_some() {
@@ -43,6 +44,13 @@ pub async fn add(connection: &mut PgConnection, new: &NewEmail<'_>) -> StorageRe
     } else {
         AN_HOUR
     };
+    // One at a time for each address: of two that counted at once, both would be the last that may be.
+    sqlx::query!(
+        "SELECT pg_advisory_xact_lock(hashtextextended('e-mails to ' || $1::text, 0))",
+        hashes.first(),
+    )
+    .execute(&mut *connection)
+    .await?;
     let added = sqlx::query!(
         "INSERT INTO emails (message_id, kind, recipient, recipient_hash, content, token_sealed, created_at, expires_at, due_at, workspace_id)
          SELECT $1, $2, $3, $4, $5, $6, $7, $8, $7, $11

@@ -1,6 +1,7 @@
 //! What people are told of their accounts by e-mail, and what no log and no table shows of it.
 
 use chrono::TimeDelta;
+use futures::future::join_all;
 use reqwest::{Method, StatusCode};
 use runtime::clock::Clock;
 use serde_json::json;
@@ -195,6 +196,20 @@ async fn one_address_gets_five_emails_of_a_kind_within_an_hour() {
     clock.advance(TimeDelta::minutes(61));
     stack.prove(&acme.owner).await;
     assert_eq!(invite().await.status, StatusCode::CREATED);
+}
+
+#[tokio::test]
+async fn of_invitations_at_once_no_more_are_sent_than_one_after_the_other() {
+    let (stack, _mail) = with_mail().await;
+    let owner = stack.workspace("acme").await.owner;
+    let body = json!({ "email": "max@shop.example", "role": "admin" });
+    let at_once = (0..12).map(|_| stack.submit(INVITATIONS, Some(&owner.token), body.clone()));
+    let answers = join_all(at_once).await;
+    let created = answers
+        .iter()
+        .filter(|answer| answer.status == StatusCode::CREATED);
+    assert_eq!(created.count(), 5);
+    assert_eq!(stack.count("emails WHERE kind = 'member_invitation'").await, 5);
 }
 
 /// Else one workspace keeps an address from every other's invitations, and each learns what the others send.

@@ -358,9 +358,17 @@ async fn a_secret_is_replaced_and_the_one_before_signs_for_as_long_as_was_said()
     let one = format!("{ENDPOINTS}/{id}");
     let shown = async || program.get(&stack, &one).await.body["data"]["previous_secret_valid_until"].clone();
     assert_eq!(shown().await, "2026-03-02T12:00:00.000Z");
+    // There are two signatures at most: a third secret would end one that still counts.
+    rotate(json!({})).await.refused(
+        409,
+        "The secret before the last replacement still signs deliveries. Wait until it ends, or send overlap_hours 0, which ends both at once",
+    );
+    assert_eq!(shown().await, "2026-03-02T12:00:00.000Z");
     clock.advance(TimeDelta::days(1));
     assert_eq!(shown().await, Value::Null);
     stack.prove(&program.owner).await;
+    let again = rotate(json!({})).await;
+    assert_eq!(again.status, StatusCode::OK, "{again:?}");
     let at_once = rotate(json!({ "overlap_hours": 0 })).await;
     assert_eq!(at_once.body["data"]["previous_secret_valid_until"], Value::Null);
     let third = at_once.body["data"]["secret"].as_str().map(str::to_owned);
@@ -368,7 +376,8 @@ async fn a_secret_is_replaced_and_the_one_before_signs_for_as_long_as_was_said()
     let details: Value = stack
         .value("SELECT jsonb_agg(details ORDER BY id) FROM audit_log WHERE action = 'webhook_endpoint.secret_rotated'")
         .await;
-    assert_eq!(details, json!([{ "overlap_hours": 24 }, { "overlap_hours": 0 }]));
+    let hours = [24, 24, 0].map(|hours| json!({ "overlap_hours": hours }));
+    assert_eq!(details, json!(hours));
 }
 
 #[tokio::test]
@@ -471,6 +480,10 @@ async fn an_archived_programs_endpoint_can_still_be_removed() {
     let one = format!("{ENDPOINTS}/{id}");
     program
         .patch(&stack, &one, json!({ "enabled": false }))
+        .await
+        .refused(409, "This program is archived");
+    program
+        .submit(&stack, &below(id, "rotate-secret"), json!({}))
         .await
         .refused(409, "This program is archived");
     assert_eq!(program.delete(&stack, &one).await.status, StatusCode::NO_CONTENT);

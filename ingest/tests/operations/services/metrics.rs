@@ -141,6 +141,7 @@ async fn services_show_what_they_did() {
                 "referral_consumer_unacknowledged{subject=\"sales\"} 0.0",
                 "referral_stream_bytes_max{subject=\"sales\"} 8388608.0",
                 "referral_dead_letters{subject=\"sales\"} 0.0",
+                "referral_dead_letters_total{subject=\"sales\"} 0",
                 "referral_processor_events{state=\"parked\"} 0.0",
             ],
         )

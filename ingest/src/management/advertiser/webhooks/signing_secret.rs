@@ -9,6 +9,10 @@ use storage::webhook_endpoints;
 use super::webhook_endpoints::locked;
 use crate::management::prelude::*;
 
+const TWO_SECRETS_COUNT: ApiError = ApiError::Conflict(
+    "The secret before the last replacement still signs deliveries. Wait until it ends, or send overlap_hours 0, which ends both at once",
+);
+
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct RotateRequest {
     /// Hours for which deliveries are signed with the secret before, too; 24 unless said otherwise.
@@ -48,7 +52,7 @@ impl NewSecret {
 /// Replace an endpoint's secret
 ///
 /// Deliveries are signed with the new one at once, and with the one before too for as long as is said: a receiver that accepts either of two
-/// signatures misses nothing.
+/// signatures misses nothing. There are two at most: while the one before counts, only a replacement at once (`overlap_hours` 0) is possible.
 #[utoipa::path(
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/webhook-endpoints/{webhook_endpoint_id}/rotate-secret",
@@ -56,11 +60,11 @@ impl NewSecret {
     request_body = RotateRequest,
     responses(
         (status = 200, description = "Replaced. The secret is shown here only.", body = Data<RotatedSecret>),
-        (status = 409, description = "The program is archived.", body = PlatformError),
+        (status = 409, description = "The program is archived, or the secret before still signs.", body = PlatformError),
     )
 )]
 pub async fn rotate(
-    mut write: WriteProgram<CleanUp, (ProgramId, WebhookEndpointId)>,
+    mut write: WriteProgram<Update, (ProgramId, WebhookEndpointId)>,
 ) -> Answer<RotatedSecret> {
     // Who has the secret can sign events.
     write.just_proved()?;
@@ -71,8 +75,12 @@ pub async fn rotate(
     let overlap = overlap.unwrap_or(Overlap::DEFAULT);
     let (program_id, endpoint_id) = write.on.ids;
     let endpoint = locked(&mut write.db, program_id, endpoint_id).await?;
+    let now = write.now();
+    if !overlap.is_none() && endpoint.previous_secret_until.is_some_and(|until| now < until) {
+        return Err(TWO_SECRETS_COUNT);
+    }
     let new = NewSecret::generate(&write.app, endpoint.endpoint_id)?;
-    let until = (!overlap.is_none()).then(|| write.now() + overlap.duration());
+    let until = (!overlap.is_none()).then(|| now + overlap.duration());
     webhook_endpoints::rotate(&mut write.db, endpoint.endpoint_id, &new.sealed, until).await?;
     let details = json!({ "overlap_hours": overlap.duration().num_hours() });
     write
@@ -96,6 +104,7 @@ pub fn examples() -> Examples {
     };
     Examples::of_refusals([
         archived(),
+        TWO_SECRETS_COUNT,
         refused("overlap_hours", "must be an integer from 0 to 168"),
     ])
     .request("With two days for the one before", json!({ "overlap_hours": 48 }))
