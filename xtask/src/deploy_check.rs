@@ -387,17 +387,13 @@ fn prometheus(checkout: &Checkout, linters: &Linters, work: &Path) -> Result<Out
     lint(
         linters
             .python("python")
-            .arg(checkout.root.join("xtask/deploy/expressions.py"))
-            .arg(
-                checkout
-                    .root
-                    .join("deploy/grafana/dashboards/referral-tracker.json"),
-            )
+            .arg(checkout.root.join("xtask/deploy/dashboard.py"))
+            .arg(checkout.root.join("deploy/grafana"))
             .arg(&expressions),
     )?;
     lint(Command::new(promtool).args(["check", "rules"]).arg(&expressions))?;
     Ok(Outcome::Passed(
-        "rules, their tests, the dashboard's expressions".to_owned(),
+        "rules, their tests, the dashboard and its expressions".to_owned(),
     ))
 }
 
