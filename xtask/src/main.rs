@@ -16,17 +16,13 @@ mod dashboard;
 mod demo;
 mod deploy_check;
 mod dev;
-#[cfg(test)]
-mod documents;
 mod fuzz;
-#[cfg(test)]
-mod limits;
-#[cfg(test)]
-mod migrations;
 mod node;
 mod oracles;
 mod pinned;
 mod release;
+#[cfg(test)]
+mod repository;
 mod snippets;
 mod sqlx;
 mod stop;
