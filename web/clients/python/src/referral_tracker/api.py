@@ -298,7 +298,7 @@ class PayoutEvent(TypedDict):
     currency: str
     commission_count: int
     """
-    Each is told as `commission.paid`, too.
+    Each has an event `commission.paid`, too.
     """
     reference: NotRequired[str | None]
     """
@@ -496,7 +496,7 @@ class SaleRecorded(TypedDict):
     referral_link_code: NotRequired[str | None]
     commission_ids: list[int]
     """
-    Each is told as `commission.created`, too.
+    Each has an event `commission.created`, too.
     """
     no_commission_reason: NotRequired[str | None]
     """
