@@ -106,7 +106,7 @@ test('a sale is found by its transaction id, and its customer by key or click id
   const heard = await open(page);
   const { transaction, name, customer } = await sale(page);
   await page.keyboard.press('Control+k');
-  await page.keyboard.type(transaction);
+  await box(page).pressSequentially(transaction);
   await expect(group(page, 'Transactions').getByRole('option', { name: transaction })).toHaveAttribute('aria-selected', 'true');
   // Whose sale it is stands beside it.
   await expect(group(page, 'Customers').getByRole('option', { name })).toHaveCount(1);
@@ -118,7 +118,7 @@ test('a sale is found by its transaction id, and its customer by key or click id
   await expect(page.locator('tbody tr').filter({ hasText: transaction }).first()).toBeVisible();
 
   await page.keyboard.press('Control+k');
-  await page.keyboard.type(name);
+  await box(page).pressSequentially(name);
   await expect(group(page, 'Customers').getByRole('option')).toHaveCount(1);
   expect(await active(page)).toContain(name);
   await page.keyboard.press('Enter');
