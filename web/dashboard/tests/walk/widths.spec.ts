@@ -86,8 +86,6 @@ for (const language of LANGUAGES) {
       await page.goto(`/app/partner${path}`);
       await fits(page, `${language} partner's ${path || 'home'}`);
     }
-    await first(page, '/app/partner/payouts');
-    await fits(page, `${language} partner's payout`);
     await page.context().close();
   });
 }
