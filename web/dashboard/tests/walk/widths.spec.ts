@@ -40,7 +40,8 @@ async function hidden(page: Page): Promise<string[]> {
 async function fits(page: Page, where: string) {
   await settled(page);
   // What is folded away has tables, too.
-  for (const summary of await page.locator('details:not([open]) > summary').all()) await summary.click();
+  const folded = page.locator('details:not([open]) > summary');
+  while ((await folded.count()) > 0) await folded.first().click();
   for (const width of WIDTHS) {
     await page.setViewportSize({ width, height: 860 });
     await soft.poll(() => hidden(page), { message: `${where}, ${width} px`, timeout: 3_000 }).toEqual([]);
@@ -86,6 +87,8 @@ for (const language of LANGUAGES) {
       await page.goto(`/app/partner${path}`);
       await fits(page, `${language} partner's ${path || 'home'}`);
     }
+    await first(page, '/app/partner/payouts');
+    await fits(page, `${language} partner's payout`);
     await page.context().close();
   });
 }
