@@ -96,8 +96,11 @@ for (const language of LANGUAGES) {
 test('on a desktop what is sold is a table, with its amount in sight', async ({ browser }) => {
   const page = await open(browser, OWNER, 'en');
   const long = 'a-very-long-name-that-nobody-would-give '.repeat(4);
-  await page.route('**/events?**', async (route) => {
-    const answer = await (await route.fetch()).json();
+  await page.route('**/api/**/events?**', async (route) => {
+    // The overview's latest events are not always sales.
+    const url = new URL(route.request().url());
+    url.searchParams.set('type', 'sale');
+    const answer = await (await route.fetch({ url: url.href })).json();
     for (const event of answer.data) {
       if ('customer_key' in event) event.customer_key = long;
       if (event.partner) event.partner.name = long;
