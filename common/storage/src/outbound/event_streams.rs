@@ -73,7 +73,7 @@ pub async fn note_read(connection: &mut PgConnection, program_id: ProgramId) -> 
     Ok(())
 }
 
-/// Turns up to `limit` streams off that nobody has read since `horizon`; returns how many. Their programs' endpoints get events as before.
+/// Turns off up to `limit` streams without a read since `horizon`; returns how many. Their programs' endpoints get events as before.
 pub async fn turn_off_unread(pool: &PgPool, horizon: DateTime<Utc>, limit: i64) -> StorageResult<u64> {
     let mut transaction = pool.begin().await?;
     let programs = sqlx::query_scalar!(

@@ -49,7 +49,7 @@ async fn forget(connection: &mut PgConnection, monday: NaiveDate) -> StorageResu
     Ok(())
 }
 
-/// Movements come from the ledger, which nobody changes later; approvals, which move nothing, by the commissions.
+/// Movements come from the ledger, whose entries never change; approvals, which move nothing, from the commissions.
 async fn insert(connection: &mut PgConnection, week: Week) -> StorageResult<u64> {
     let inserted = sqlx::query!(
         "WITH moved AS (

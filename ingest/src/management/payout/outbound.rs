@@ -1,5 +1,5 @@
-//! Outbound events of a payout. It has one state: the advertiser pays elsewhere, and marks here what was paid. So nothing is told of
-//! payouts that settle or fail.
+//! Outbound events of a payout. It has one state: the advertiser pays elsewhere, and marks here what was paid. So there are no
+//! events of payouts that settle or fail.
 
 use std::collections::BTreeMap;
 

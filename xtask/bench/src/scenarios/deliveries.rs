@@ -145,7 +145,7 @@ fn delay(bench: &mut BenchEnvironment<'_>, effort: Effort, report: &mut Report) 
 /// What becomes of the events of sales.
 #[derive(Debug, Clone, Copy)]
 enum Subscribers {
-    Nobody,
+    None,
     Written,
     Delivered,
 }
@@ -153,12 +153,12 @@ enum Subscribers {
 impl Subscribers {
     /// Each twice, the second time in reverse order: tables that grow meanwhile slow all of them alike.
     const ROUND: [Self; 6] = [
-        Self::Nobody,
+        Self::None,
         Self::Written,
         Self::Delivered,
         Self::Delivered,
         Self::Written,
-        Self::Nobody,
+        Self::None,
     ];
 }
 
@@ -211,7 +211,7 @@ fn sales(
     subscribers: Subscribers,
     run: &str,
 ) -> Result<f64> {
-    let is_wanted = !matches!(subscribers, Subscribers::Nobody);
+    let is_wanted = !matches!(subscribers, Subscribers::None);
     let is_sent = matches!(subscribers, Subscribers::Delivered);
     let addresses = if is_wanted { &receivers.addresses[..] } else { &[] };
     subscribe(bench, addresses)?;
