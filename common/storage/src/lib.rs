@@ -15,6 +15,7 @@ mod people;
 mod processor;
 mod program;
 mod reads;
+pub mod snapshot;
 mod tracking;
 
 pub use self::money::{adjustments, by_hand, commissions, duplicate_sales, ledger, payouts, refunds};

@@ -14,6 +14,7 @@ use sqlx::{AssertSqlSafe, PgConnection, PgPool};
 
 pub use self::invariants::{INVARIANTS, Invariant};
 use crate::error::StorageResult;
+use crate::snapshot;
 
 /// Violations of a rule; at most [`SHOWN`] rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,10 +27,8 @@ const SHOWN: usize = 20;
 
 /// Runs every invariant and returns those that do not hold.
 pub async fn violations(pool: &PgPool) -> StorageResult<Vec<Violation>> {
-    let mut snapshot = pool.begin().await?;
-    sqlx::query("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-        .execute(&mut *snapshot)
-        .await?;
+    let mut connection = pool.acquire().await?;
+    let mut snapshot = snapshot::begin(&mut connection).await?;
     sqlx::query("SET LOCAL statement_timeout = 0")
         .execute(&mut *snapshot)
         .await?;

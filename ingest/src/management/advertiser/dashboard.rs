@@ -8,7 +8,7 @@ use domain::permission::Permission;
 
 use storage::dashboard::{self, Figures, Money};
 use storage::page::Window;
-use storage::{program_settings, workspaces};
+use storage::{program_settings, snapshot, workspaces};
 
 use crate::management::prelude::*;
 
@@ -109,9 +109,10 @@ pub async fn summary(State(app): State<App>, advertiser: Advertiser) -> Answer<S
     let now = app.clock.now();
     let range = DayRange::ending(now.date_naive(), DAYS).map_err(ApiError::unexpected)?;
     let mut reads = app.reads.acquire().await?;
-    let figures = dashboard::figures(&mut reads, &ids, (range.first(), range.last()), now).await?;
+    let mut snapshot = snapshot::begin(&mut reads).await?;
+    let figures = dashboard::figures(&mut snapshot, &ids, (range.first(), range.last()), now).await?;
     let total = Figures {
-        active_partners: dashboard::active_partners(&mut reads, &ids).await?,
+        active_partners: dashboard::active_partners(&mut snapshot, &ids).await?,
         ..sum(&figures)
     };
     Ok(data(Summary {

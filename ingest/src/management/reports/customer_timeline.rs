@@ -3,8 +3,8 @@
 mod view;
 
 use domain::ids::{CustomerId, ProgramId};
-use storage::customer_timeline;
 use storage::program_events::{self, ClickOrigin, Filter, PageRead, Subjects};
+use storage::{customer_timeline, snapshot};
 
 use self::view::CustomerTimeline;
 use super::dates::Span;
@@ -38,7 +38,8 @@ pub async fn read(
         reader(&user, &mut connection, program_id).await?
     };
     let mut connection = app.reads.acquire().await?;
-    let customer = customer_timeline::customer(&mut connection, program_id, customer_id)
+    let mut snapshot = snapshot::begin(&mut connection).await?;
+    let customer = customer_timeline::customer(&mut snapshot, program_id, customer_id)
         .await?
         .ok_or(UNKNOWN)?;
     let span = Span::whole();
@@ -61,12 +62,12 @@ pub async fn read(
         limit: EVENTS,
         with_commissions: shows_earnings,
     };
-    let events = program_events::page(&mut connection, &read).await?;
+    let events = program_events::page(&mut snapshot, &read).await?;
     let mut timeline = CustomerTimeline::new(customer, shows_earnings, events);
     if shows_earnings {
-        let commissions = customer_timeline::commissions(&mut connection, program_id, customer_id).await?;
+        let commissions = customer_timeline::commissions(&mut snapshot, program_id, customer_id).await?;
         let ids: Vec<i64> = commissions.iter().map(|commission| commission.id).collect();
-        let ledger = customer_timeline::ledger(&mut connection, &ids).await?;
+        let ledger = customer_timeline::ledger(&mut snapshot, &ids).await?;
         timeline.add_earnings(commissions, ledger);
     }
     Ok(data(timeline))

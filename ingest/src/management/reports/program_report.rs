@@ -8,7 +8,7 @@ use domain::money::{Cents, Currency};
 use sqlx::PgConnection;
 use storage::refund_rollups::{self, RefundDay};
 use storage::rollups::{self, ProgramDay};
-use storage::{partner_days, partners};
+use storage::{partner_days, partners, snapshot};
 
 use super::performance::{Asked, PerformanceQuery, range_refusals};
 use crate::management::advertiser::program::partners::UNKNOWN as UNKNOWN_PARTNER;
@@ -217,7 +217,10 @@ pub async fn report(
             let (first, last) = (range.previous_first(), range.last());
             partner_days::partner_days(&mut connection, &[membership.get()], first, last).await?
         }
-        None => known(&mut connection, program_id, &range).await?,
+        None => {
+            let mut snapshot = snapshot::begin(&mut connection).await?;
+            known(&mut snapshot, program_id, &range).await?
+        }
     };
     let report = Report::of(&range, program.currency, &known);
     Ok(data(ReportView::new(&report, &range, program.currency)))

@@ -161,3 +161,40 @@ async fn every_event_is_read_once_while_others_come() {
         assert_eq!(read, expected, "in answers of {limit}");
     }
 }
+
+#[tokio::test]
+async fn a_refund_is_listed_with_what_its_sale_has_left() {
+    let shop = Shop::open().await;
+    shop.sell("t1", json!({})).await;
+    // A list that has read the sale waits for the refunds until one was committed.
+    let mut refunding = shop.stack.pool().begin().await.unwrap();
+    sqlx::raw_sql("LOCK TABLE refunds IN ACCESS EXCLUSIVE MODE")
+        .execute(&mut *refunding)
+        .await
+        .unwrap();
+    let refund = async {
+        shop.stack
+            .eventually("the list waits for refunds", async || {
+                shop.stack.sessions("wait_event_type = 'Lock'").await == 1
+            })
+            .await;
+        sqlx::raw_sql(
+            "INSERT INTO refunds (event_id, sale_id, program_id, channel, refund_key, effective_cents, deducted_cents, refunded_at, outcome)
+             SELECT gen_random_uuid(), id, program_id, 'api', 'r1', 2500, 500, sale_date, '{}' FROM sale_events;
+             UPDATE sale_events SET refunded_cents = 2500",
+        )
+        .execute(&mut *refunding)
+        .await
+        .unwrap();
+        refunding.commit().await.unwrap();
+    };
+    let (answer, ()) = tokio::join!(shop.get("events"), refund);
+    let left_and_refunds = |answer: &Answer| {
+        let events = data(answer);
+        let sale = events.iter().find(|event| event["event_type"] == "sale").unwrap();
+        let refunds = types(&events).iter().filter(|name| **name == "refund").count();
+        (sale["refunded_cents"].clone(), refunds)
+    };
+    assert_eq!(left_and_refunds(&answer), (json!(0), 0));
+    assert_eq!(left_and_refunds(&shop.get("events").await), (json!(2_500), 1));
+}
