@@ -80,7 +80,7 @@ impl AllowedAddresses {
         match host {
             Host::Ipv4(address) => self.permits((*address).into()),
             Host::Ipv6(address) => self.permits((*address).into()),
-            Host::Domain(name) => self.loopback || !is_localhost(name),
+            Host::Domain(name) => can_be_resolved(name) && (self.loopback || !is_localhost(name)),
         }
     }
 
@@ -95,8 +95,19 @@ impl AllowedAddresses {
     }
 }
 
+/// DNS has no name with an empty part, nor one with more than 63 characters in a part or 253 in all (RFC 1035).
+fn can_be_resolved(name: &str) -> bool {
+    let name = without_root(name);
+    name.len() <= 253 && name.split('.').all(|part| (1..=63).contains(&part.len()))
+}
+
+/// The dot at the end of a name is the root's.
+fn without_root(name: &str) -> &str {
+    name.strip_suffix('.').unwrap_or(name)
+}
+
 fn is_localhost(name: &str) -> bool {
-    let name = name.strip_suffix('.').unwrap_or(name);
+    let name = without_root(name);
     name == "localhost" || name.ends_with(".localhost")
 }
 

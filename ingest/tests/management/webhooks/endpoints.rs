@@ -127,6 +127,18 @@ async fn an_endpoint_that_cannot_be_is_refused_by_its_field_and_stores_nothing()
             "url must lead to a public address",
         ),
         (
+            json!({ "url": "https://hooks..example/", "event_types": types }),
+            "url must lead to a public address",
+        ),
+        (
+            json!({ "url": "https://hooks.example:0/", "event_types": types }),
+            "url must lead to a public address",
+        ),
+        (
+            json!({ "url": format!("https://{}.example/", "x".repeat(64)), "event_types": types }),
+            "url must lead to a public address",
+        ),
+        (
             json!({ "url": "https://user:secret@hooks.example/", "event_types": types }),
             "url must not have a user name, a password or a fragment",
         ),

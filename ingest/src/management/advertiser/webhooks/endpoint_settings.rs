@@ -133,7 +133,7 @@ fn url(field: Field<String>, allowed: &AllowedAddresses) -> Result<WebhookUrl, A
     let url = field.parsed("url", |text| WebhookUrl::parse(text, allowed.loopback))?;
     let url = url.ok_or_else(|| refused("url", "is required"))?;
     match url.get().host() {
-        Some(host) if allowed.permits_host(&host) => Ok(url),
+        Some(host) if allowed.permits_host(&host) && url.get().port() != Some(0) => Ok(url),
         _ => Err(refused("url", "must lead to a public address")),
     }
 }
