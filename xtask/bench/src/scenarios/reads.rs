@@ -22,10 +22,10 @@ use crate::outcome::{Outcome, float, median, milliseconds};
 use crate::report::{Goal, Report, Row, compact};
 use crate::requests::{Reads, Sales, Target};
 
-/// Reads a second, of each kind.
-const READS: f64 = 50.0;
 /// Kinds of reads.
 const READ: usize = 7;
+/// Reads a second, of each kind: 12 million a day in all.
+const READS: f64 = 20.0;
 /// Traffic a second: 26 million clicks and two and a half million sales a day, which do not saturate two cores. On saturated cores the
 /// queue would be measured, not the read.
 const CLICKS: f64 = 300.0;
@@ -47,6 +47,9 @@ pub(crate) struct Options {
     /// Running sales a second.
     #[arg(long, default_value_t = SALES)]
     sales: f64,
+    /// Reads a second, of each kind.
+    #[arg(long, default_value_t = READS)]
+    reads: f64,
     /// Seconds of each measurement: 20 unless said otherwise, 10 if quick.
     #[arg(long)]
     seconds: Option<u64>,
@@ -58,6 +61,7 @@ impl Default for Options {
             sizes: Vec::new(),
             clicks: CLICKS,
             sales: SALES,
+            reads: READS,
             seconds: None,
         }
     }
@@ -234,7 +238,7 @@ impl Dashboard {
             .map(|(_, path)| {
                 let reads: Box<dyn Requests + Send + '_> =
                     Box::new(Reads::new(path, &self.session, |_, _| ()));
-                (load(READS, 4), reads)
+                (load(options.reads, 4), reads)
             })
             .collect();
         let [outcomes, traffic] = bench.together([
