@@ -1,5 +1,5 @@
 //! The middleware of a route, from the outside in: client address and request id; CORS; credential and rate limit; for
-//! management routes the origin check and a task of its own; the lookup of the program key.
+//! management routes the origin check and a task of its own; the lookup of the program key; compression of management routes' answers.
 //!
 //! A route has any of them, always in this order: what is rejected further in was counted further out. They are functions
 //! that call each other within one tower layer: each layer costs every request a copy of all that it wraps, and the
@@ -15,7 +15,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::extract::Request;
-use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, Route};
 use futures::future::BoxFuture;
@@ -23,6 +23,8 @@ use runtime::metrics::requests::RouteRequests;
 use runtime::trace::Span;
 use tower::layer::layer_fn;
 use tower::{Layer, Service, service_fn};
+use tower_http::compression::predicate::{Predicate, SizeAbove};
+use tower_http::compression::{CompressionLayer, CompressionLevel};
 use tower_http::cors::{Any, CorsLayer};
 use tracing::Instrument;
 
@@ -113,6 +115,9 @@ impl Layers {
         if self.budget.is_some() || self.managed {
             // Within the layers, so that 405 and preflights carry their headers too.
             route = route.fallback(method_not_allowed);
+        }
+        if self.managed {
+            route = route.layer(compression());
         }
         let (path, app, proxies) = (path.to_owned(), app.clone(), proxies.clone());
         route.layer(layer_fn(move |route| {
@@ -235,6 +240,18 @@ async fn authenticate(context: Arc<RouteContext>, mut request: Request) -> Respo
 async fn call(context: &RouteContext, request: Request) -> Response {
     let Ok(response) = context.route.clone().call(request).await;
     response
+}
+
+/// Lists and reports of a page weigh more than its code. A credential is no cookie, so that no other site can have a secret compressed beside
+/// its own text. Streams and files are sent as they come.
+fn compression() -> CompressionLayer<impl Predicate> {
+    let is_json = |_, _, headers: &HeaderMap, _: &Extensions| {
+        let content_type = headers.get(header::CONTENT_TYPE);
+        content_type.is_some_and(|value| value.as_bytes().starts_with(b"application/json"))
+    };
+    CompressionLayer::new()
+        .quality(CompressionLevel::Fastest)
+        .compress_when(SizeAbove::new(1_024).and(is_json))
 }
 
 /// Any site may send clicks and leads from its pages. Preflights are answered here, before the limits count.

@@ -1,3 +1,4 @@
+mod compression;
 mod customer_timeline;
 mod dashboard;
 mod event_stream;
