@@ -37,7 +37,8 @@ pub use self::processor::{
     processor_refs, processor_reversals,
 };
 pub use self::program::{
-    directory, links, partners, policies, program_settings, programs, tracking_setup, tracking_tokens,
+    directory, links, partner_notes, partners, policies, program_settings, programs, tracking_setup,
+    tracking_tokens,
 };
 pub use self::reads::{
     breakdowns, click_origins, cohorts, commission_lists, customer_timeline, dashboard, events, partner_days,

@@ -2,6 +2,7 @@
 
 pub mod directory;
 pub mod links;
+pub mod partner_notes;
 pub mod partners;
 pub mod policies;
 pub mod program_settings;

@@ -2,6 +2,7 @@ mod cli_setup;
 mod commission_policies;
 mod currency;
 mod in_one_go;
+mod partner_notes;
 mod partners;
 mod processor_claims;
 mod processor_connection;

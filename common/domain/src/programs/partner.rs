@@ -4,9 +4,13 @@ use std::fmt;
 
 use crate::people::account::PersonName;
 use crate::programs::outbound_event::OutboundEventType;
+use crate::text::Text;
 
 /// The name their advertiser uses.
 pub type PartnerName = PersonName;
+
+/// What an advertiser writes down about a partner.
+pub type PartnerNote = Text<10_000>;
 
 crate::text_enum! {
     /// Status of a membership. Only an approved one earns, and only its links take clicks.

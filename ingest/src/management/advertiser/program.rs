@@ -5,6 +5,7 @@ pub mod connection_change;
 pub mod connection_settings;
 pub mod event_stream;
 pub mod partner_invitation;
+pub mod partner_note;
 pub mod partners;
 pub mod processor_connection;
 pub mod processor_customers;
@@ -31,6 +32,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         managed! { "partners", SESSION_OR_KEY;
             partners::list, partners::add => partners::list_examples();
             partners::read, partners::update => partners::examples();
+            partner_note::read, partner_note::write => partner_note::examples();
             partner_invitation::renew => partner_invitation::examples();
             referral_links::list, referral_links::create => referral_links::list_examples();
             referral_links::update => referral_links::examples();

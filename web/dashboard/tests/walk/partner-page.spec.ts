@@ -23,7 +23,10 @@ for (const viewport of [{ width: 1280, height: 860 }, { width: 390, height: 844 
     const address = new URL(page.url()).pathname;
     await expect(tab(page, 'Overview')).toHaveAttribute('aria-current', 'page');
     await expect(page.getByRole('img', { name: /Net commission/ })).toBeVisible();
-    for (const [name, at] of [['Links', 'links'], ['Commissions', 'commissions'], ['Payouts', 'payouts'], ['Overview', '']] as const) {
+    for (const [name, at] of [
+      ['Links', 'links'], ['Customers', 'customers'], ['Commissions', 'commissions'],
+      ['Notes', 'notes'], ['Payouts', 'payouts'], ['Overview', ''],
+    ] as const) {
       await tab(page, name).focus();
       await page.keyboard.press('Enter');
       await expect(page).toHaveURL(at ? `${address}?tab=${at}` : address);
@@ -73,6 +76,13 @@ test('each tab has what is this partner’s, and nothing of others', async ({ pa
   await page.getByRole('dialog').getByRole('button', { name: 'Turn off' }).click();
   await expect(page.getByRole('button', { name: `Turn on ${made}` })).toBeVisible();
 
+  await tab(page, 'Customers').click();
+  await settled(page);
+  const events = page.getByRole('table');
+  await expect(events.getByText('Lead', { exact: true }).first()).toBeVisible();
+  await expect(events.getByText('Click', { exact: true })).toHaveCount(0);
+  await expect(events.getByRole('link', { name: 'Bruno' })).toHaveCount(0);
+
   await tab(page, 'Commissions').click();
   await settled(page);
   await page.getByLabel('Status').selectOption('paid');
@@ -90,4 +100,24 @@ test('each tab has what is this partner’s, and nothing of others', async ({ pa
   await paid.getByRole('link', { name }).click();
   await settled(page);
   await expect(page.getByRole('row', { name: /Ada/ }).locator('strong')).toHaveText(received);
+});
+
+test('a note is kept, and asked about before it is thrown away', async ({ page }) => {
+  await open(page);
+  await tab(page, 'Notes').click();
+  await settled(page);
+  const note = page.getByLabel('Note about this partner');
+  const text = `Met at the fair.\nCalls on ${Date.now()}.`;
+  await note.fill(text);
+  await tab(page, 'Links').click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Keep editing' }).click();
+  await page.getByRole('button', { name: 'Save note' }).click();
+  await expect(page.getByText('The note was saved.')).toBeVisible();
+  await page.reload();
+  await settled(page);
+  await expect(note).toHaveValue(text);
+  await expect(page.getByText(/Last changed .* UTC/)).toBeVisible();
+  await note.fill('');
+  await page.getByRole('button', { name: 'Save note' }).click();
+  await expect(page.getByText(/Last changed/)).toHaveCount(0);
 });

@@ -70,7 +70,7 @@ for (const language of LANGUAGES) {
     }
     await first(page, `${of}/partners`, code());
     const partner = new URL(page.url()).pathname;
-    for (const tab of ['overview', 'links', 'commissions', 'payouts']) {
+    for (const tab of ['overview', 'links', 'customers', 'commissions', 'payouts', 'notes']) {
       await page.goto(`${partner}?tab=${tab}`);
       await fits(page, `${language} partner ${tab}`);
     }

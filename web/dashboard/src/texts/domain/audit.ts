@@ -62,6 +62,7 @@ export const en = {
     held: 'held',
     invited: 'invited',
     marked_for_rotation: 'marked for rotation',
+    note_written: 'note written',
     notifications_changed: 'notifications changed',
     opened: 'opened',
     other_sessions_ended: 'other sessions ended',

@@ -63,6 +63,7 @@ export const de: Translated<typeof en> = {
     held: 'zurückgehalten',
     invited: 'eingeladen',
     marked_for_rotation: 'zum Austausch vorgemerkt',
+    note_written: 'Notiz geschrieben',
     notifications_changed: 'Benachrichtigungen geändert',
     opened: 'geöffnet',
     other_sessions_ended: 'andere Sitzungen beendet',

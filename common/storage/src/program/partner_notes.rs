@@ -1,0 +1,57 @@
+//! `partner_notes`: what an advertiser has written down about a partner in a program.
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+
+use crate::error::StorageResult;
+use domain::ids::{PartnerId, PartnerProgramId};
+use domain::partner::PartnerNote;
+
+#[derive(Debug)]
+pub struct StoredNote {
+    pub text: String,
+    pub updated_at: DateTime<Utc>,
+}
+
+pub async fn find(
+    connection: &mut PgConnection,
+    membership: PartnerProgramId,
+) -> StorageResult<Option<StoredNote>> {
+    Ok(sqlx::query_as!(
+        StoredNote,
+        "SELECT text, updated_at FROM partner_notes WHERE partner_program_id = $1",
+        membership.get(),
+    )
+    .fetch_optional(connection)
+    .await?)
+}
+
+pub async fn write(
+    connection: &mut PgConnection,
+    membership: PartnerProgramId,
+    partner_id: PartnerId,
+    note: &PartnerNote,
+    now: DateTime<Utc>,
+) -> StorageResult<()> {
+    sqlx::query!(
+        "INSERT INTO partner_notes (partner_program_id, partner_id, text, updated_at) VALUES ($1, $2, $3, $4)
+         ON CONFLICT (partner_program_id) DO UPDATE SET text = excluded.text, updated_at = excluded.updated_at",
+        membership.get(),
+        partner_id.get(),
+        note.as_str(),
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+pub async fn remove(connection: &mut PgConnection, membership: PartnerProgramId) -> StorageResult<()> {
+    sqlx::query!(
+        "DELETE FROM partner_notes WHERE partner_program_id = $1",
+        membership.get(),
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}

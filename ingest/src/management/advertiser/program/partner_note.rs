@@ -1,0 +1,98 @@
+//! `…/partners/{partner_program_id}/note`: what the advertiser has written down about a partner.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::ids::{PartnerProgramId, ProgramId};
+use domain::partner::PartnerNote;
+use storage::partner_notes::{self, StoredNote};
+use storage::partners;
+
+use super::partners::{UNKNOWN, stored};
+use crate::management::prelude::*;
+
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct NoteRequest {
+    /// Null, or not there: the note is removed.
+    #[serde(default)]
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 10_000)]
+    text: Field<String>,
+}
+
+/// Partners never see it.
+#[derive(Debug, Default, Serialize, ToSchema)]
+pub struct NoteView {
+    /// Null when there is none.
+    text: Option<String>,
+    #[serde(rename = "updatedAt", serialize_with = "as_instant_if_any")]
+    updated_at: Option<DateTime<Utc>>,
+}
+
+impl From<StoredNote> for NoteView {
+    fn from(note: StoredNote) -> Self {
+        Self {
+            text: Some(note.text),
+            updated_at: Some(note.updated_at),
+        }
+    }
+}
+
+/// Read the note about a partner
+#[utoipa::path(
+    get,
+    path = "/api/advertiser/affiliate-programs/{program_id}/partners/{partner_program_id}/note",
+    operation_id = "read_partner_note",
+    responses((status = 200, description = "The note, if there is one.", body = Data<NoteView>))
+)]
+pub async fn read(mut read: ReadProgram<Read, (ProgramId, PartnerProgramId)>) -> Answer<NoteView> {
+    let (program_id, membership) = read.ids;
+    stored(&mut read.db, program_id, membership).await?;
+    let note = partner_notes::find(&mut read.db, membership).await?;
+    Ok(data(note.map(NoteView::from).unwrap_or_default()))
+}
+
+/// Write the note about a partner
+///
+/// Replaces the one before. The audit log has who wrote it, and not what.
+#[utoipa::path(
+    put,
+    path = "/api/advertiser/affiliate-programs/{program_id}/partners/{partner_program_id}/note",
+    operation_id = "write_partner_note",
+    request_body = NoteRequest,
+    responses(
+        (status = 200, description = "As it is now.", body = Data<NoteView>),
+        (status = 409, description = "The program is archived.", body = PlatformError),
+    )
+)]
+pub async fn write(mut write: WriteProgram<Update, (ProgramId, PartnerProgramId)>) -> Answer<NoteView> {
+    let (program_id, membership) = write.on.ids;
+    let request: NoteRequest = write.body().json()?;
+    let note: Option<PartnerNote> = request.text.text("text")?;
+    let partner = partners::lock(&mut write.db, program_id, membership).await?;
+    let who = partner.ok_or(UNKNOWN)?.partner.ok_or(UNKNOWN)?;
+    let now = write.now();
+    match &note {
+        Some(note) => {
+            partner_notes::write(&mut write.db, membership, who.partner_id, note, now).await?;
+        }
+        None => partner_notes::remove(&mut write.db, membership).await?,
+    }
+    // Never erased: what was written stays out of it.
+    write
+        .audit("partner.note_written", membership.get(), json!({}))
+        .await?;
+    let after = partner_notes::find(&mut write.db, membership).await?;
+    write.commit().await?;
+    Ok(data(after.map(NoteView::from).unwrap_or_default()))
+}
+
+pub fn examples() -> Examples {
+    let text = "Met at the fair. Wants a rate of their own from spring on.";
+    Examples::of_refusals([refused("text", "must be at most 10000 characters"), archived()])
+        .request("A note", json!({ "text": text }))
+        .data(
+            "A note",
+            NoteView {
+                text: Some(text.to_owned()),
+                updated_at: Some(DateTime::UNIX_EPOCH + TimeDelta::days(20_000)),
+            },
+        )
+}
