@@ -101,20 +101,17 @@ fn added_message(addition: &Adjustment) -> String {
 }
 
 fn deducted_message(deduction: &Deduction) -> String {
-    message(deduction, &format!(": {} deducted", amount(deduction)))
+    let (id, status) = (deduction.commission_id, deduction.status.as_str());
+    let (amount, reason) = (amount(deduction), reason(deduction));
+    format!("Commission {id} was {status}: {amount} deducted.{reason}")
 }
 
 fn manual_review_message(deduction: &Deduction) -> String {
-    let review = format!(
-        " after it had been paid out: review {} with the partner",
-        amount(deduction)
-    );
-    message(deduction, &review)
-}
-
-fn message(deduction: &Deduction, what: &str) -> String {
     let (id, status) = (deduction.commission_id, deduction.status.as_str());
-    format!("Commission {id} was {status}{what}.{}", reason(deduction))
+    let (amount, reason) = (amount(deduction), reason(deduction));
+    format!(
+        "Commission {id} was {status} after it had been paid out: review {amount} with the partner.{reason}"
+    )
 }
 
 /// Two decimals and the currency's code: `12.34 USD`.
