@@ -7,7 +7,6 @@ export const en = {
   theSearchCouldNotBeLoaded: 'The search could not be loaded. Reload the page: there may be a newer version.',
   skipToTheContent: 'Skip to the content',
   pages: 'Pages',
-  partner: 'Partner {id}',
   searching: 'Searching…',
   nothingFound: 'Nothing found.',
   nothingFoundIn:

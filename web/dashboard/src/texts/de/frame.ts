@@ -8,7 +8,6 @@ export const de: Translated<typeof en> = {
   theSearchCouldNotBeLoaded: 'Die Suche konnte nicht geladen werden. Laden Sie die Seite neu: Vielleicht gibt es eine neuere Version.',
   skipToTheContent: 'Zum Inhalt springen',
   pages: 'Seiten',
-  partner: 'Partner {id}',
   searching: 'Suche läuft …',
   nothingFound: 'Nichts gefunden.',
   nothingFoundIn:

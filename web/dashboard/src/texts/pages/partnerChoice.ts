@@ -2,7 +2,6 @@ import { area } from '../catalogue';
 
 export const en = {
   nameOrEMailAddress: 'Name or e-mail address',
-  formerPartner: 'Former partner {id}',
   partner: 'Partner {id}',
   chooseAnother: 'Remove {name} and choose another',
   searching: 'Searching…',

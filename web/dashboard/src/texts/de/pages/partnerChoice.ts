@@ -3,7 +3,6 @@ import type { en } from '../../pages/partnerChoice';
 
 export const de: Translated<typeof en> = {
   nameOrEMailAddress: 'Name oder E-Mail-Adresse',
-  formerPartner: 'Ehemaliger Partner {id}',
   partner: 'Partner {id}',
   chooseAnother: '{name} entfernen und anderen Partner wählen',
   searching: 'Suche läuft …',

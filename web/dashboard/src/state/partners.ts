@@ -1,0 +1,18 @@
+/** A program's partners, of however many: the service searches them. */
+import { call } from '../api/client';
+import { say } from '../texts/catalogue';
+import { texts } from '../texts/parts';
+
+const LONGEST_SEARCH = 120;
+
+/** By name, or by id if the record is deleted. */
+export const partnerName = (name: string | null | undefined, id: number | string): string => name ?? say(texts.formerPartnerWithId, { id });
+
+/** Those whose name or address begins with a text. */
+export async function findPartners(program: number, text: string, most: number, status?: string) {
+  const { data } = await call('GET /api/advertiser/affiliate-programs/{program_id}/partners', {
+    path: { program_id: program },
+    query: { search: text.slice(0, LONGEST_SEARCH), pageSize: most, ...(status ? { status } : {}) },
+  });
+  return data.map(({ id, name, email }) => ({ id, text: partnerName(name, id), about: email ?? undefined }));
+}
