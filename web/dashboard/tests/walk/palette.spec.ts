@@ -1,6 +1,6 @@
 /** Ctrl K opens pages, programs and partners by name, customers and sales by what the shop calls them; by keyboard alone. */
 import { expect, test, type Page } from '@playwright/test';
-import { OWNER, PARTNER, complaints, fits, judge, pictures, prepare, program, settled, signIn } from './stage';
+import { OWNER, PARTNER, complaints, emailed, fits, judge, pictures, prepare, program, settled, signIn } from './stage';
 import { listen } from './wire';
 
 const box = (page: Page) => page.getByRole('combobox', { name: 'Page, program, partner, customer or sale' });
@@ -170,6 +170,51 @@ test('whoever may not read events or partners of the program finds none, and is 
   await box(page).fill('set');
   await expect(page.getByText('could not be searched')).toBeVisible();
   await expect(options(page).filter({ hasText: 'Settings' })).toHaveCount(1);
+});
+
+test('a member who may only see that the program exists finds pages, and neither its partners nor its customers', async ({ page, browser }) => {
+  await open(page);
+  const { transaction, name } = await sale(page);
+  const email = `narrow-${Date.now()}@demo.example`;
+  const invited = await page.evaluate(
+    async ([email, id]) => {
+      const headers = { Authorization: `Bearer ${sessionStorage.getItem('session')}`, 'Content-Type': 'application/json' };
+      const body = JSON.stringify({ email, role: 'member', permissions: { [id]: ['program:list'] } });
+      return (await fetch('/api/advertiser/invitations', { method: 'POST', headers, body })).status;
+    },
+    [email, program()] as const,
+  );
+  expect(invited).toBe(201);
+  const link = await emailed(page, email, 'You are invited to work in', 'email-member-invitation');
+
+  const member = await (await browser.newContext()).newPage();
+  const heard = complaints(member);
+  await member.goto(link);
+  await member.getByLabel('Your name').fill('Nora');
+  await member.getByLabel('Password').fill('kettle ambush violin');
+  await member.getByRole('button', { name: 'Accept' }).click();
+  await expect(member.getByRole('button', { name: 'Sign out' })).toBeVisible();
+  await member.goto('/app/account');
+  await settled(member);
+  const answered: number[] = [];
+  member.on('response', (answer) => /\/(events|partners)\?.*search=/.test(answer.url()) && answered.push(answer.status()));
+  await member.keyboard.press('Control+k');
+  const status = member.getByRole('dialog').getByRole('status');
+  for (const [index, text] of ['ada', transaction, name].entries()) {
+    await box(member).fill(text);
+    // The service has refused both.
+    await expect.poll(() => answered).toEqual(Array(2 * (index + 1)).fill(403));
+    await expect(status).toContainText('Nothing found');
+    await expect(options(member)).toHaveCount(0);
+  }
+  await box(member).fill('account');
+  await expect(options(member)).toHaveText([/Account/]);
+  await expect(member.getByText('could not be searched')).toHaveCount(0);
+  await member.keyboard.press('Enter');
+  await expect(member).toHaveURL('/app/account');
+  await settled(member);
+  expect(heard).toEqual([]);
+  await member.context().close();
 });
 
 test('a half-filled form is asked about before the palette leaves it', async ({ page }) => {
