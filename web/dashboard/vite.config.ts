@@ -7,8 +7,8 @@ const service = process.env.BASE_URL ?? 'http://127.0.0.1:8080';
 /** Of parts that only one page has, and that are large. */
 const OF_ONE_PAGE = /\/(Chart|Combobox|Palette|QrCode|Share)\.svelte|\/api\/newest\.ts|\/state\/(lookup|publish|shops)\.ts|\/domain\/(audit|customerData|device|draft|earnings|rights|search|snippets|webhooks)\.ts/;
 
-/** Texts of what is common, in the second language: one file instead of a dozen. */
-const isCommonGerman = (module: string) => /\/src\/texts\/de\/(?!pages\/)/.test(module) && !OF_ONE_PAGE.test(module);
+/** Texts of what is common, in the second language: one file instead of a dozen. Those of the service's messages are loaded with the first one. */
+const isCommonGerman = (module: string) => /\/src\/texts\/de\/(?!pages\/|server\.ts)/.test(module) && !OF_ONE_PAGE.test(module);
 
 function isCommon(module: string): boolean {
   if (OF_ONE_PAGE.test(module) || /\/src\/texts\/(de|pages)\//.test(module)) return false;

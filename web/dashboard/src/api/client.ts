@@ -2,6 +2,7 @@
 import type { Operations } from './operations';
 import { credential } from './credential';
 import { texts } from '../texts/api';
+import { inLanguage } from '../texts/server';
 
 type Operation = keyof Operations;
 type Given<O extends Operation> = {
@@ -112,7 +113,9 @@ async function refusal(response: Response): Promise<ApiError> {
   };
   const { message, code, retry_after_seconds: seconds, details } = body.error ?? {};
   if (response.status >= 500 && response.status !== 503) return new ApiError(response.status, texts.failed);
-  return new ApiError(response.status, worded(message ?? texts.failed), code ?? details?.code, seconds, details?.commissions);
+  const text = message ? worded(await inLanguage(message)) : texts.failed;
+  const reasons = details?.commissions?.map(async ({ commission_id, reason }) => ({ commission_id, reason: await inLanguage(reason) }));
+  return new ApiError(response.status, text, code ?? details?.code, seconds, await Promise.all(reasons ?? []));
 }
 
 /** Messages begin with field names, which are shown as words. */

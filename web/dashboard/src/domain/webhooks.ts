@@ -53,8 +53,8 @@ export function attemptText(delivery: DeliveryView): string {
   return delivery.duration_ms === null ? outcome : say(texts.inTime, { outcome, duration: count(delivery.duration_ms) });
 }
 
-const failureText = (failure: string | null | undefined): string =>
-  failure ? failure.charAt(0).toUpperCase() + failure.slice(1) : texts.noAnswer;
+const FAILURES: Record<string, string> = texts.failures;
+const failureText = (failure: string | null | undefined): string => (failure ? (FAILURES[failure] ?? failure) : texts.noAnswer);
 
 const STATES = { waiting: 'wait', delivered: 'good', given_up: 'bad', cancelled: 'plain' } as const;
 

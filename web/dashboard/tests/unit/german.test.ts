@@ -73,3 +73,19 @@ test('plural forms', async () => {
   expect(spaced(termsText(terms(1), 'EUR'))).toBe('12,5 % der Zahlungen während 1 Monats');
   expect(spaced(termsText(terms(12), 'EUR'))).toBe('12,5 % der Zahlungen während 12 Monaten');
 });
+
+test('what the service refuses, and in English what has no text', async () => {
+  vi.stubGlobal('location', { protocol: 'https:' });
+  const { call } = await import('../../src/api/client');
+  const refuse = (message: string, details = {}) =>
+    vi.stubGlobal('fetch', async () => new Response(JSON.stringify({ data: null, error: { status: 400, message, details } }), { status: 400 }));
+  refuse('name must be at most 120 characters');
+  await expect(call('GET /api/users/me')).rejects.toThrow('Name darf höchstens 120 Zeichen haben');
+  refuse('Some commissions cannot be paid; nothing was paid', { commissions: [{ commission_id: 12, reason: 'already paid' }] });
+  await expect(call('GET /api/users/me')).rejects.toMatchObject({
+    message: 'Einige Provisionen lassen sich nicht auszahlen; nichts wurde ausgezahlt',
+    reasons: [{ commission_id: 12, reason: 'schon ausgezahlt' }],
+  });
+  refuse('short_code is something new');
+  await expect(call('GET /api/users/me')).rejects.toThrow('Short code is something new');
+});

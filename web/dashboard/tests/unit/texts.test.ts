@@ -1,7 +1,9 @@
 /** What the pages say: no riddles, and no button that destroys something without looking like it. */
 import { expect, test } from 'vitest';
-import { files, inEnglish } from './english';
+import { files as all, inEnglish } from './english';
 
+/** Without what the service says. */
+const files = all.filter((name) => name !== 'texts/de/server.ts');
 const sources = await Promise.all(files.map(async (name) => [name, await inEnglish(name)] as const));
 const DESTROYS = /^(Archive|Delete|Disconnect|Reject|Remove|Replace the key|Revoke|Suspend|Turn off|Withdraw|Discard|Change the code)/;
 

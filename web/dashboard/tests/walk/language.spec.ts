@@ -33,6 +33,12 @@ test.describe('a German browser', () => {
     await judge(page, 'the German sign-in');
     await page.screenshot({ path: `${pictures}/sign-in-german.png` });
 
+    // The service refuses in English.
+    await page.getByLabel('E-Mail-Adresse').fill('nobody@demo.example');
+    await page.getByLabel('Passwort').fill('not the password');
+    await page.getByRole('button', { name: 'Anmelden', exact: true }).click();
+    await expect(page.getByRole('alert')).toHaveText('E-Mail-Adresse oder Passwort ist falsch');
+
     await choose(page, 'English', 'Sprache');
     await expect(page.getByRole('heading', { level: 1 })).toHaveText('Sign in');
     await page.reload();

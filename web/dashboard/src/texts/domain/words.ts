@@ -42,6 +42,9 @@ export const en = {
     payment: 'Payment',
     pending: 'Pending',
     recurring_period_over: 'Recurring period over',
+    processor_account_claimed: 'Processor account claimed',
+    processor_connection_changed: 'Processor connection changed',
+    processor_connection_refused: 'Processor connection refused',
     refund: 'Refund',
     refunded: 'Refunded',
     replaces_changed: 'Replaces changed',
@@ -57,6 +60,7 @@ export const en = {
     test: 'Test',
     'this one': 'This one',
     unverified: 'Unverified',
+    webhook_endpoint_disabled: 'Webhook endpoint disabled',
     withdrawn: 'Withdrawn',
   },
   eventNames: {

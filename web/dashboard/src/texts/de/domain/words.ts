@@ -42,6 +42,9 @@ export const de: Translated<typeof en> = {
     payment: 'Zahlung',
     pending: 'Ausstehend',
     recurring_period_over: 'Provisionszeitraum vorbei',
+    processor_account_claimed: 'Konto des Zahlungsanbieters beansprucht',
+    processor_connection_changed: 'Verbindung zum Zahlungsanbieter geändert',
+    processor_connection_refused: 'Verbindung zum Zahlungsanbieter getrennt',
     refund: 'Erstattung',
     refunded: 'Erstattet',
     replaces_changed: 'Ersetzt eine geänderte',
@@ -57,6 +60,7 @@ export const de: Translated<typeof en> = {
     test: 'Test',
     'this one': 'Dieses Gerät',
     unverified: 'Unbestätigt',
+    webhook_endpoint_disabled: 'Webhook-Endpunkt ausgeschaltet',
     withdrawn: 'Zurückgezogen',
   },
   eventNames: {
