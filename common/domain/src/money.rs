@@ -3,10 +3,14 @@
 //!
 //! One rounding rule for the whole service, in [`proportion`]: to the nearest cent, halves away from zero.
 
+mod amount;
+
 use std::fmt;
 use std::num::NonZeroUsize;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+pub use self::amount::Amount;
 
 /// A number outside the range its type documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

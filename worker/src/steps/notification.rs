@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use bus::consume::{Delivered, StepError};
 use domain::ids::{EventId, PartnerId};
+use domain::money::{Amount, Cents, Currency};
 use messages::notification::{Adjustment, Content, Deduction, NotificationRecord, Recipient};
 use messages::subject::Subject;
 use sqlx::PgConnection;
@@ -87,40 +88,32 @@ fn compose(record: &NotificationRecord) -> Result<NewNotification, serde_json::E
 
 fn adjusted_message(adjustment: &Adjustment) -> String {
     let (id, status) = (adjustment.commission_id, adjustment.status.as_str());
-    let (by, currency) = (adjustment.by.to_dollars(), adjustment.currency.as_str());
-    format!(
-        "Commission {id} was changed by {by:+.2} {currency}, and is {status}. Reason: {}",
-        adjustment.reason
-    )
+    let (by, reason) = (amount(adjustment.by, adjustment.currency), &adjustment.reason);
+    format!("Commission {id} was changed by {by:+}, and is {status}. Reason: {reason}")
 }
 
 fn added_message(addition: &Adjustment) -> String {
-    let (id, amount) = (addition.commission_id, addition.by.to_dollars());
-    let (currency, note) = (addition.currency.as_str(), &addition.reason);
-    format!("Commission {id} of {amount:.2} {currency} was added by hand: {note}")
+    let (id, note) = (addition.commission_id, &addition.reason);
+    let amount = amount(addition.by, addition.currency);
+    format!("Commission {id} of {amount} was added by hand: {note}")
 }
 
 fn deducted_message(deduction: &Deduction) -> String {
     let (id, status) = (deduction.commission_id, deduction.status.as_str());
-    let (amount, reason) = (amount(deduction), reason(deduction));
+    let (amount, reason) = (amount(deduction.deducted, deduction.currency), reason(deduction));
     format!("Commission {id} was {status}: {amount} deducted.{reason}")
 }
 
 fn manual_review_message(deduction: &Deduction) -> String {
     let (id, status) = (deduction.commission_id, deduction.status.as_str());
-    let (amount, reason) = (amount(deduction), reason(deduction));
+    let (amount, reason) = (amount(deduction.deducted, deduction.currency), reason(deduction));
     format!(
         "Commission {id} was {status} after it had been paid out: review {amount} with the partner.{reason}"
     )
 }
 
-/// Two decimals and the currency's code: `12.34 USD`.
-fn amount(deduction: &Deduction) -> String {
-    format!(
-        "{:.2} {}",
-        deduction.deducted.to_dollars(),
-        deduction.currency.as_str()
-    )
+const fn amount(cents: Cents, currency: Currency) -> Amount {
+    Amount { cents, currency }
 }
 
 fn reason(deduction: &Deduction) -> String {

@@ -1,9 +1,7 @@
 //! A partner's week.
 
-use std::cmp::Ordering;
-
 use chrono::{Datelike, NaiveDate};
-use domain::money::{Cents, Currency};
+use domain::money::{Amount, Currency};
 use domain::weekly_summary::{Figure, WeekLine};
 
 use super::page::{Page, unlinked};
@@ -48,21 +46,13 @@ fn answered_by(lines: &[WeekLine]) -> Option<&str> {
 /// `45.00 USD, 3 commissions`
 fn shown(figure: Figure, currency: Currency, noun: &str) -> String {
     let plural = if figure.count == 1 { "" } else { "s" };
-    format!(
-        "{} {currency}, {} {noun}{plural}",
-        amount(figure.cents),
-        figure.count
-    )
-}
-
-/// Exact: no float holds every sum of cents.
-fn amount(cents: Cents) -> String {
-    let sign = match cents.get().cmp(&0) {
-        Ordering::Less => "−",
-        Ordering::Equal | Ordering::Greater => "",
+    let amount = Amount {
+        cents: figure.cents,
+        currency,
     };
-    let cents = cents.get().unsigned_abs();
-    format!("{sign}{}.{:02}", cents / 100, cents % 100)
+    // With the sign that is a minus, not a hyphen.
+    let amount = amount.to_string().replace('-', "−");
+    format!("{amount}, {} {noun}{plural}", figure.count)
 }
 
 /// `23 February to 1 March 2026`
@@ -77,18 +67,22 @@ fn range(first_day: NaiveDate, last_day: NaiveDate) -> String {
 
 #[cfg(test)]
 mod tests {
+    use domain::money::Cents;
+
     use super::*;
 
     #[test]
-    fn amounts_are_exact() {
-        for (cents, text) in [
-            (0, "0.00"),
-            (5, "0.05"),
-            (-1_205, "−12.05"),
-            (9_007_199_254_740_993, "90071992547409.93"),
-            (i64::MIN, "−92233720368547758.08"),
+    fn an_amount_has_its_currencys_decimals() {
+        let figure = Figure {
+            count: 2,
+            cents: Cents::new(-987_654),
+        };
+        for (currency, text) in [
+            ("USD", "−9876.54 USD, 2 changes"),
+            ("JPY", "−987654 JPY, 2 changes"),
+            ("KWD", "−987.654 KWD, 2 changes"),
         ] {
-            assert_eq!(amount(Cents::new(cents)), text);
+            assert_eq!(shown(figure, Currency::parse(currency).unwrap(), "change"), text);
         }
     }
 

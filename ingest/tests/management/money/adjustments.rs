@@ -213,6 +213,25 @@ async fn a_commission_added_by_hand_is_shown_exported_and_paid_like_any_other() 
 }
 
 #[tokio::test]
+async fn a_partner_is_notified_of_amounts_in_the_currencys_own_unit() {
+    let shop = Shop::open().await;
+    for (transaction_id, currency) in [("t1", "JPY"), ("t2", "KWD"), ("t3", "USD")] {
+        shop.sell(transaction_id, json!({ "currency": currency })).await;
+        shop.refund(transaction_id, 2_500).await;
+    }
+    for amount in ["500 JPY", "0.500 KWD", "5.00 USD"] {
+        shop.stack
+            .eventually("the partner is notified", async || {
+                let told = format!(
+                    "SELECT count(*) FROM notifications WHERE message LIKE 'Commission % was refunded: {amount} deducted.'"
+                );
+                shop.stack.value::<i64>(&told).await == 1
+            })
+            .await;
+    }
+}
+
+#[tokio::test]
 async fn a_commission_is_added_once_by_key_and_only_to_members_of_the_program() {
     let shop = Shop::open().await;
     let stranger = shop.stack.program().await.ada.membership;

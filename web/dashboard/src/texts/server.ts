@@ -13,7 +13,7 @@ export interface ServerTexts {
 /** What people wrote is shown as it is. */
 const WRITTEN = 'words';
 const OF_FIELD = /^([a-z]\w*) (.+)$/s;
-const AMOUNT = /^([+-]?\d+)\.(\d\d)(?= [A-Z]{3}$|$)/;
+const AMOUNT = /^([+-]?\d+)\.(\d{2,3})(?= [A-Z]{3}$|$)/;
 
 /** A message in another language; `undefined` if that has none for it. */
 export function translated(message: string, texts: ServerTexts): string | undefined {
