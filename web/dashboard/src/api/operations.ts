@@ -74,6 +74,7 @@ export type Data_LoginInspected = { 'data': { 'user_code': string; 'address'?: s
 export type Data_MarkedRead = { 'data': { 'marked': number } };
 export type Data_MemberView = { 'data': { 'id': number; 'user_id': number; 'name': string; 'email': string; 'role': string; 'verified': boolean; 'second_factor': boolean; 'permissions': Record<string, Array<string>>; 'createdAt': string } };
 export type Data_NewToken = { 'data': { 'api_token': string; 'api_token_masked': string } };
+export type Data_NoteView = { 'data': { 'text'?: string | null; 'updatedAt'?: string | null } };
 export type Data_NotificationSettingsView = { 'data': { 'emails_are_sent': boolean; 'weekly_summary': boolean; 'program_notices': boolean } };
 export type Data_PartnerLinkView = { 'data': { 'id': number; 'program_id': number; 'program_name': string; 'domain'?: string | null; 'cookie_window_days': number; 'short_code': string; 'status': string; 'clicks': number; 'last_clicked'?: string | null; 'createdAt': string; 'updatedAt': string } };
 export type Data_PartnerPayoutDetail = { 'data': (PartnerPayoutView) & ({ 'commissions': Array<ReceivedCommission> }) };
@@ -201,6 +202,8 @@ export type NewPolicyRequest = { 'product_id'?: string | null; 'commission_type'
 export type NewProgramRequest = (ProgramChanges) & ({ 'workspace_id'?: number | null; 'commission_policy'?: NewPolicyRequest | null });
 export type NewToken = { 'api_token': string; 'api_token_masked': string };
 export type NewTokenRequest = { 'name': string; 'scopes': Array<string> };
+export type NoteRequest = { 'text'?: string | null };
+export type NoteView = { 'text'?: string | null; 'updatedAt'?: string | null };
 export type NotificationSettingsChanges = { 'weekly_summary'?: boolean | null; 'program_notices'?: boolean | null };
 export type NotificationSettingsView = { 'emails_are_sent': boolean; 'weekly_summary': boolean; 'program_notices': boolean };
 export type NotificationView = { 'id': number; 'program_id': number; 'kind': string; 'message': string; 'deduction'?: DeductionView | null; 'read_at'?: string | null; 'createdAt': string };
@@ -403,6 +406,8 @@ export interface Operations {
   'POST /api/advertiser/affiliate-programs/{program_id}/partners': { path: { 'program_id': number }; query: undefined; body: NewPartnerRequest; answer: Data_InvitedPartner };
   'GET /api/advertiser/affiliate-programs/{program_id}/partners/{partner_program_id}': { path: { 'program_id': number; 'partner_program_id': number }; query: undefined; body: undefined; answer: Data_PartnerView };
   'PUT /api/advertiser/affiliate-programs/{program_id}/partners/{partner_program_id}': { path: { 'program_id': number; 'partner_program_id': number }; query: undefined; body: PartnerChanges; answer: Data_PartnerView };
+  'GET /api/advertiser/affiliate-programs/{program_id}/partners/{partner_program_id}/note': { path: { 'program_id': number; 'partner_program_id': number }; query: undefined; body: undefined; answer: Data_NoteView };
+  'PUT /api/advertiser/affiliate-programs/{program_id}/partners/{partner_program_id}/note': { path: { 'program_id': number; 'partner_program_id': number }; query: undefined; body: NoteRequest; answer: Data_NoteView };
   'POST /api/advertiser/affiliate-programs/{program_id}/partners/{partner_program_id}/invitation': { path: { 'program_id': number; 'partner_program_id': number }; query: undefined; body: undefined; answer: Data_InvitationLink };
   'GET /api/advertiser/affiliate-programs/{program_id}/referral-links': { path: { 'program_id': number }; query: { 'partner_program_id'?: number; 'page'?: number; 'pageSize'?: number; 'upTo'?: number }; body: undefined; answer: Listed_LinkView };
   'POST /api/advertiser/affiliate-programs/{program_id}/referral-links': { path: { 'program_id': number }; query: undefined; body: NewLinkRequest; answer: Data_LinkView };

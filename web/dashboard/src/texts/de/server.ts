@@ -86,6 +86,7 @@ export const de: ServerTexts = {
     source: 'Quelle',
     state: 'Zustand',
     status: 'Status',
+    text: 'Text',
     to: 'Der letzte Tag',
     token: 'Link',
     transaction_id: 'Transaktions-ID',

@@ -1,1 +1,0 @@
-import{Gt as e,Pt as t,Vt as n,Zt as r}from"./app-CFPJ0OlP.js";async function i(i){let a=await e(`POST /api/advertiser/affiliate-programs/{program_id}/publish`,{path:{program_id:i}});t.replace(a.data),n.say(r.theProgramIsLive)}export{i as t};
