@@ -41,12 +41,15 @@ const PAGES: [(&str, &str); 18] = [
 ];
 /// Only the page's own scripts, styles and requests; nothing inline, and no frame around it. Programs' logos are on their advertisers' servers.
 const POLICY: &str = "default-src 'self'; img-src 'self' https:; base-uri 'none'; form-action 'self'; object-src 'none'; frame-ancestors 'none'";
-/// No referrer: an invitation's address contains its token.
-const HEADERS: [(HeaderName, &str); 5] = [
-    (header::CONTENT_SECURITY_POLICY, POLICY),
+/// Of every file. No referrer: an invitation's address contains its token.
+const OF_FILES: [(HeaderName, &str); 2] = [
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    (header::X_FRAME_OPTIONS, "DENY"),
     (header::REFERRER_POLICY, "no-referrer"),
+];
+/// Of what a browser opens by itself: scripts and styles, a dozen a page, would only be longer by them.
+const OF_DOCUMENTS: [(HeaderName, &str); 3] = [
+    (header::CONTENT_SECURITY_POLICY, POLICY),
+    (header::X_FRAME_OPTIONS, "DENY"),
     (
         HeaderName::from_static("cross-origin-opener-policy"),
         "same-origin",
@@ -84,11 +87,22 @@ async fn with_headers(path: MatchedPath, mut response: Response) -> Response {
         *response.status_mut() = StatusCode::NOT_FOUND;
     }
     let headers = response.headers_mut();
-    headers.extend(HEADERS.map(|(name, value)| (name, HeaderValue::from_static(value))));
+    headers.extend(OF_FILES.map(fixed));
+    let content_type = headers
+        .get(header::CONTENT_TYPE)
+        .map(HeaderValue::as_bytes)
+        .unwrap_or_default();
+    if !content_type.starts_with(b"text/javascript") && !content_type.starts_with(b"text/css") {
+        headers.extend(OF_DOCUMENTS.map(fixed));
+    }
     if let Some(weak) = headers.get(header::ETAG).and_then(weakened) {
         headers.insert(header::ETAG, weak);
     }
     response
+}
+
+fn fixed((name, value): (HeaderName, &'static str)) -> (HeaderName, HeaderValue) {
+    (name, HeaderValue::from_static(value))
 }
 
 /// The plain file and its compressed forms share one tag, which a strong one may not: their bytes differ.

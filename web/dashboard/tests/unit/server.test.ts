@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { en } from '../../src/texts/domain/webhooks';
 import { de } from '../../src/texts/de/server';
-import { shape, translated } from '../../src/texts/server';
+import { shape, translated } from '../../src/texts/serverMessages';
 import { files, read } from './english';
 import { failures, fields, messages, notifying } from './serviceMessages';
 

@@ -1,4 +1,4 @@
-import type { ServerTexts } from '../server';
+import type { ServerTexts } from '../serverMessages';
 
 export const de: ServerTexts = {
   fields: {
