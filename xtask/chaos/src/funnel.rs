@@ -20,7 +20,7 @@ mod crowds;
 mod payments;
 pub(super) mod subscriber;
 
-pub(super) use self::crowds::{click_often, keep_buying};
+pub(super) use self::crowds::{buy_regularly, click_often, keep_buying};
 pub(super) use self::payments::resend;
 
 /// Concurrent visitors.

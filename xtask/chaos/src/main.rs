@@ -21,6 +21,7 @@ mod grace;
 mod http;
 mod journal;
 mod market;
+mod observed;
 mod processor;
 mod proxy;
 mod reconcile;
@@ -46,9 +47,10 @@ use harness::keys::random_hex;
 use harness::progress::note;
 use harness::servers::debian;
 
+use self::observed::Outage;
 use self::report::Summary;
 use self::round::Outcome;
-use self::schedule::Round;
+use self::schedule::{Plan, Round};
 use self::stack::Stack;
 
 #[derive(Parser)]
@@ -71,6 +73,10 @@ struct Options {
     /// Five rounds of fixed kinds: what `cargo xtask test` runs.
     #[arg(long, conflicts_with_all = ["rounds", "from", "round", "only"])]
     few: bool,
+    /// Prometheus watches: each outage fires its alerts and no others, and the dashboard has data. `--only` is then a part of an outage's name:
+    /// `ingests`, `webhookconsumer`, `workers`, `postgres`, `nats`, `redis`, `deliveries`, `receiver`.
+    #[arg(long, conflicts_with_all = ["rounds", "from", "round", "few", "before"])]
+    observe: bool,
     /// Directory of an earlier release's programs. `rolling` rounds then replace services by them first, one by one under load, and
     /// then by the current ones.
     #[arg(long)]
@@ -80,6 +86,23 @@ struct Options {
 const FEW: [&str; 5] = ["crash", "commitunheard", "natskill", "postgresstop", "rolling"];
 
 impl Options {
+    /// In their order.
+    fn rounds(&self, seed: u64) -> Result<Vec<Round>> {
+        if self.observe {
+            let outages = Outage::named(self.only.as_deref())?.into_iter();
+            return Ok((0..)
+                .zip(outages)
+                .map(|(number, outage)| Round::observed(seed, number, outage))
+                .collect());
+        }
+        let numbers = match self.round {
+            Some(round) => round..round + 1,
+            None if self.few => 0..FEW.len() as u64,
+            None => self.from..self.from + self.rounds,
+        };
+        numbers.map(|number| self.round(seed, number)).collect()
+    }
+
     fn round(&self, seed: u64, number: u64) -> Result<Round> {
         let few = usize::try_from(number)
             .ok()
@@ -101,20 +124,15 @@ fn chaos(checkout: &Checkout, options: &Options, interrupt: &Interrupt) -> Resul
         Some(seed) => seed,
         None => u64::from_str_radix(&random_hex::<4>()?, 16)?,
     };
-    let (from, rounds) = match options.round {
-        Some(round) => (round, 1),
-        None if options.few => (0, FEW.len() as u64),
-        None => (options.from, options.rounds),
-    };
-    println!("{rounds} rounds, --seed {seed}");
+    let rounds = options.rounds(seed)?;
+    println!("{} rounds, --seed {seed}", rounds.len());
     if faults::faketime().is_none() {
         debian::install(&["libfaketime"], interrupt).unwrap_or_else(|error| note(format_args!("{error:#}")));
     }
     let journals = checkout.target_dir().join("chaos");
-    let mut stack = Stack::start(checkout, options.before.clone(), interrupt)?;
+    let mut stack = Stack::start(checkout, options.before.clone(), options.observe, interrupt)?;
     let mut summary = Summary::default();
-    for number in from..from + rounds {
-        let round = options.round(seed, number)?;
+    for round in rounds {
         let outcome = round::run(&mut stack, &round, &journals)?;
         println!("{outcome}");
         summary.add(&outcome);
@@ -123,7 +141,7 @@ fn chaos(checkout: &Checkout, options: &Options, interrupt: &Interrupt) -> Resul
             println!("{summary}");
             note(format_args!(
                 "journal: {}; logs and data: {}",
-                journals.join(format!("round-{number}.jsonl")).display(),
+                journals.join(format!("round-{}.jsonl", round.number)).display(),
                 stack.area.dir.display()
             ));
             stack.stop();
@@ -151,10 +169,11 @@ fn print_violations(outcome: &Outcome, options: &Options, seed: u64) {
         println!("  … and {more} more");
     }
     let number = outcome.round.number;
-    let which = match (&options.only, options.few) {
-        (_, true) => "--few".to_owned(),
-        (Some(only), _) => format!("--round {number} --only {only}"),
-        (None, _) => format!("--round {number}"),
+    let which = match (&outcome.round.plan, &options.only) {
+        (Plan::Observed(outage), _) => format!("--observe --only {outage:?}"),
+        _ if options.few => "--few".to_owned(),
+        (_, Some(only)) => format!("--round {number} --only {only}"),
+        (_, None) => format!("--round {number}"),
     };
     println!("repeat: cargo xtask chaos --seed {seed} {which}");
 }

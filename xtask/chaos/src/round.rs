@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use super::drain;
 use super::faults::is_possible;
 use super::funnel::subscriber::Subscriber;
-use super::funnel::{Load, Phase, RetryBehaviour, Simulation, probe, visit, warm_up};
+use super::funnel::{Load, Phase, RetryBehaviour, Simulation, buy_regularly, probe, visit, warm_up};
 use super::journal::{Answer, Call, Journal};
 use super::market::Market;
 use super::proxy::{NetworkFault, Proxy};
@@ -31,6 +31,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 const RECOVERY_LIMIT: Duration = Duration::from_secs(30);
 /// Claims and events are retried at growing intervals.
 const DRAIN_LIMIT: Duration = Duration::from_mins(1);
+/// After an outage of minutes: the webhooks of one customer wait for each other, five seconds where one of them is repeated.
+const OBSERVED_DRAIN_LIMIT: Duration = Duration::from_mins(6);
+/// Customers who buy all the time, in an observed round.
+const REGULARS: u64 = 8;
 /// Counters are updated after the answer.
 const VERIFY_LIMIT: Duration = Duration::from_secs(10);
 const VISITORS_LIMIT: Duration = Duration::from_mins(1);
@@ -93,9 +97,14 @@ fn run_here(stack: &mut Stack<'_>, round: &Round, journals: &Path) -> Result<Out
     let subscriber = stack.subscriber(round, &simulation, phase.subscribe())?;
     let known = stack.runtime.block_on(warm_up(Arc::clone(&simulation)))?;
     let customer_key = known.context("no customer could be created before the first fault")?;
-    let visitors: Vec<_> = (0..simulation.load.visitors())
+    let mut visitors: Vec<_> = (0..simulation.load.visitors())
         .map(|number| stack.runtime.spawn(visit(Arc::clone(&simulation), number)))
         .collect();
+    if matches!(round.plan, Plan::Observed(_)) {
+        // Visitors who cannot sign up buy nothing, and then no alert of sales could fire.
+        let regulars = (0..REGULARS).map(|number| buy_regularly(Arc::clone(&simulation), number));
+        visitors.extend(regulars.map(|regular| stack.runtime.spawn(regular)));
+    }
     let mut running = RunningRound {
         stack,
         round,
@@ -175,6 +184,7 @@ impl RunningRound<'_, '_> {
             Plan::Restored => self.restored()?,
             Plan::WorkersAway => self.workers_away()?,
             Plan::Flood => self.flood()?,
+            Plan::Observed(outage) => self.observed(*outage)?,
         }
         let recovered = self.probe()?;
         self.watch_for(AFTERWARDS)?;
@@ -287,6 +297,10 @@ impl RunningRound<'_, '_> {
 
     /// Waits until nothing is in flight. Returns how long that took.
     fn drain(&mut self) -> Result<Duration> {
+        let limit = match self.round.plan {
+            Plan::Observed(_) => OBSERVED_DRAIN_LIMIT,
+            _ => DRAIN_LIMIT,
+        };
         let started = Instant::now();
         loop {
             let left = self.stack.runtime.block_on(async {
@@ -297,8 +311,8 @@ impl RunningRound<'_, '_> {
             if left.is_empty() {
                 return Ok(started.elapsed());
             }
-            if started.elapsed() > DRAIN_LIMIT {
-                let seconds = DRAIN_LIMIT.as_secs();
+            if started.elapsed() > limit {
+                let seconds = limit.as_secs();
                 let left = left.join(", ");
                 self.violations
                     .push(format!("after {seconds} s there are still {left}"));

@@ -14,6 +14,7 @@ use anyhow::{Result, ensure};
 
 pub(super) use self::fault::{Fault, Server, Service, Trouble};
 use self::kind::Kind;
+use super::observed::Outage;
 use super::rng::Rng;
 
 const FIRST: Duration = Duration::from_millis(400);
@@ -51,6 +52,8 @@ pub(super) enum Plan {
     WorkersAway,
     /// Another program sends more sales than there are permits and places in the queue.
     Flood,
+    /// Prometheus watches an outage.
+    Observed(Outage),
 }
 
 impl Plan {
@@ -60,7 +63,11 @@ impl Plan {
 
     /// Whether callers must not notice the faults.
     pub(super) fn is_invisible(&self) -> bool {
-        matches!(self, Self::Faults(faults) if faults.iter().all(|scheduled| scheduled.fault.is_invisible()))
+        match self {
+            Self::Faults(faults) => faults.iter().all(|scheduled| scheduled.fault.is_invisible()),
+            Self::Observed(outage) => *outage == Outage::RedisAway,
+            _ => false,
+        }
     }
 
     /// Whether clients send as fast as they are answered.
@@ -99,6 +106,14 @@ pub(super) struct Round {
 }
 
 impl Round {
+    pub(super) fn observed(seed: u64, number: u64, outage: Outage) -> Self {
+        Self {
+            number,
+            seed: Rng::of(seed, number).next(),
+            plan: Plan::Observed(outage),
+        }
+    }
+
     /// `only`: rounds of one kind, by a part of its name.
     pub(super) fn draw(seed: u64, number: u64, only: Option<&str>) -> Result<Self> {
         let mut rng = Rng::of(seed, number);
@@ -256,6 +271,7 @@ impl fmt::Display for Plan {
             Self::Restored => return f.write_str("PostgreSQL is restored from an older backup"),
             Self::WorkersAway => return f.write_str("no worker runs while thousands click"),
             Self::Flood => return f.write_str("another program floods"),
+            Self::Observed(outage) => return write!(f, "{outage}"),
         };
         for (index, scheduled) in faults.iter().enumerate() {
             let comma = if index > 0 { ", " } else { "" };

@@ -29,6 +29,7 @@ use tokio::runtime::Runtime;
 
 use super::disk::Disk;
 use super::funnel::subscriber::TIMEOUT_MS;
+use super::observed::Observer;
 use super::proxy::{Proxy, address_of};
 use super::schedule::{Server, Service};
 
@@ -46,7 +47,7 @@ const POSTGRES_SETTINGS: [&str; 2] = ["max_wal_size = '96MB'", "min_wal_size = '
 pub(super) struct Stack<'a> {
     pub(super) checkout: &'a Checkout,
     pub(super) area: Area,
-    services_area: Area,
+    pub(super) services_area: Area,
     /// Directory of the services' programs.
     pub(super) programs: PathBuf,
     /// Directory of an earlier release's programs.
@@ -61,6 +62,9 @@ pub(super) struct Stack<'a> {
     pub(super) env: EnvFile,
     proxies: BTreeMap<(Service, Server), Proxy>,
     ports: BTreeMap<Service, u16>,
+    /// Of their metrics, while they are observed.
+    pub(super) metrics_ports: BTreeMap<Service, u16>,
+    pub(super) observer: Option<Observer>,
     /// Services that are not restarted for now.
     pub(super) down: BTreeSet<Service>,
     /// Number of starts of each service, which is part of the log's name.
@@ -82,6 +86,7 @@ impl<'a> Stack<'a> {
     pub(super) fn start(
         checkout: &'a Checkout,
         before: Option<PathBuf>,
+        is_observed: bool,
         interrupt: &'a Interrupt,
     ) -> Result<Self> {
         let area = checkout.chaos_area();
@@ -124,6 +129,8 @@ impl<'a> Stack<'a> {
             env,
             proxies: BTreeMap::new(),
             ports: BTreeMap::new(),
+            metrics_ports: BTreeMap::new(),
+            observer: None,
             down: BTreeSet::new(),
             starts: BTreeMap::new(),
             armed: BTreeMap::new(),
@@ -135,12 +142,18 @@ impl<'a> Stack<'a> {
             _lock: lock,
         };
         stack.start_proxies()?;
+        if is_observed {
+            stack.choose_metrics_ports()?;
+        }
         let step = Step::start("Starting the services");
         for service in Service::ALL {
             stack.start_service(service, &[])?;
         }
         stack.wait_until_ready()?;
         step.done("ready");
+        if is_observed {
+            stack.observer = Some(stack.start_observer()?);
+        }
         Ok(stack)
     }
 
@@ -201,6 +214,9 @@ impl<'a> Stack<'a> {
             .env("LISTEN", self.address(service).to_string());
         if service.program() == DELIVERY {
             command.env("WORKER_ROLE", DELIVERY);
+        }
+        if let Some(address) = self.metrics_address(service) {
+            command.env("METRICS_LISTEN", address.to_string());
         }
         for server in Server::ALL {
             let name = format!(

@@ -6,6 +6,7 @@
 pub mod debian;
 pub mod nats;
 pub mod postgres;
+pub mod prometheus;
 pub mod redis;
 mod start;
 pub mod version;

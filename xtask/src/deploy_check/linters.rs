@@ -5,11 +5,10 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use anyhow::{Context, Result};
-use harness::area::{Checkout, remove};
+use anyhow::Result;
+use harness::area::Checkout;
 use harness::interrupt::Interrupt;
 use harness::process::{self, find_all};
-use harness::progress::Step;
 use harness::servers::{debian, nats};
 
 use crate::node::Node;
@@ -33,7 +32,7 @@ pub(super) struct Linters {
 impl Linters {
     pub(super) fn provide(checkout: &Checkout, interrupt: &Interrupt) -> Result<Self> {
         provide_systemd(interrupt)?;
-        let fetched = |package, program| fetch(checkout, package, program, interrupt);
+        let fetched = |package, program| debian::extract(checkout, package, program, interrupt);
         let promtool = fetched("prometheus", "promtool")?;
         let caddy = fetched("caddy", "caddy")?;
         let linters = Self {
@@ -73,43 +72,6 @@ impl Linters {
             .arg(self.pinned.dir.join(script));
         command
     }
-}
-
-/// Extracts a program from Debian's package of a server, without installing it.
-fn fetch(checkout: &Checkout, package: &str, name: &str, interrupt: &Interrupt) -> Result<Option<PathBuf>> {
-    let dir = &checkout.target_dir().join(name);
-    let program = dir.join("usr/bin").join(name);
-    if let Some(found) = find_all(name).into_iter().next() {
-        return Ok(Some(found));
-    }
-    if program.is_file() {
-        return Ok(Some(program));
-    }
-    if find_all("apt-get").is_empty() {
-        return Ok(None);
-    }
-    let step = Step::start(format_args!("Fetching {name}"));
-    remove(dir)?;
-    fs::create_dir_all(dir)?;
-    let mut download = Command::new("apt-get");
-    download.args(["--quiet=2", "download", package]).current_dir(dir);
-    if process::status(&mut download, interrupt)?.success() {
-        let package = fs::read_dir(dir)?
-            .filter_map(|entry| Some(entry.ok()?.path()))
-            .find(|path| path.extension().is_some_and(|end| end == "deb"))
-            .context("apt-get downloaded nothing")?;
-        process::run(
-            Command::new("dpkg-deb").arg("--extract").args([&package, dir]),
-            interrupt,
-        )?;
-        remove(&package)?;
-    }
-    step.done(if program.is_file() {
-        "fetched"
-    } else {
-        "not available"
-    });
-    Ok(program.is_file().then_some(program))
 }
 
 /// Installs systemd's tools on Debian.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use super::{Simulation, Visitor};
 
@@ -29,6 +29,18 @@ pub(crate) async fn keep_buying(
         if answer.status() == Some(503) {
             buyer.rest(100, 300).await;
         }
+    }
+    Ok(())
+}
+
+/// Signs up once, and buys every few seconds until the load is over: what stops signups does not stop these sales.
+pub(crate) async fn buy_regularly(simulation: Arc<Simulation>, number: u64) -> Result<()> {
+    let mut regular = Visitor::new(simulation, 4_000 + number, &format!("r{number}"));
+    let customer_key = regular.sign_up(None).await?;
+    let customer_key = customer_key.context("a regular customer could not sign up")?;
+    while regular.goes_on() {
+        regular.buy(&customer_key).await?;
+        regular.rest(1_000, 3_000).await;
     }
     Ok(())
 }

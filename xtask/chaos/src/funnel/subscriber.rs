@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -47,6 +48,7 @@ struct Seen {
 pub(crate) struct Subscriber {
     program_id: i64,
     seen: Arc<Mutex<Vec<Seen>>>,
+    is_dead: Arc<AtomicBool>,
 }
 
 impl Subscriber {
@@ -63,15 +65,38 @@ impl Subscriber {
         let key: SecretKey = sealing_key.parse()?;
         let keys = SealingKeys::new(key.expose(), &[]);
         subscribe(pool, program_id, listener.local_addr()?, &keys, &secret, rng).await?;
-        let seen = Arc::default();
+        let (seen, is_dead) = (Arc::default(), Arc::default());
         let receiver = Receiver {
             secret,
             salt: rng.next(),
             seen: Arc::clone(&seen),
+            is_dead: Arc::clone(&is_dead),
         };
         tokio::spawn(receiver.accept(listener));
         tokio::spawn(announce(pool.clone(), program_id, rng.next(), phase));
-        Ok(Self { program_id, seen })
+        Ok(Self {
+            program_id,
+            seen,
+            is_dead,
+        })
+    }
+
+    /// Closes each connection without an answer from now on.
+    pub(crate) fn die(&self) {
+        self.is_dead.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn revive(&self) {
+        self.is_dead.store(false, Ordering::Relaxed);
+    }
+
+    /// The second retry would come only after five minutes.
+    pub(crate) async fn make_retries_due(&self, pool: &PgPool) -> Result<()> {
+        sqlx::query("UPDATE webhook_queue SET due_at = now() WHERE program_id = $1 AND attempts > 0 AND due_at > now() + interval '1 minute'")
+            .bind(self.program_id)
+            .execute(pool)
+            .await?;
+        Ok(())
     }
 
     /// What was owed and did not come, came out of its order, or was not signed.
@@ -228,6 +253,7 @@ struct Receiver {
     /// Which events are treated badly.
     salt: u64,
     seen: Arc<Mutex<Vec<Seen>>>,
+    is_dead: Arc<AtomicBool>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -270,7 +296,9 @@ impl Receiver {
     fn see(&self, request: &Request) -> Treatment {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let is_first = seen.iter().all(|other| other.id != request.id);
-        let treatment = if is_first {
+        let treatment = if self.is_dead.load(Ordering::Relaxed) {
+            Treatment::Close
+        } else if is_first {
             treatment(self.salt, &request.id)
         } else {
             Treatment::Well

@@ -1,15 +1,15 @@
-//! Installs Debian packages without starting their services.
+//! Installs Debian packages without starting their services, or only extracts a program of one.
 //!
 //! Server packages start a server, create a database cluster and enable both at boot; only their programs are wanted. While apt runs, a
 //! policy forbids starting services and creating a cluster. Both settings are removed afterwards; an existing policy is kept.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::area::remove;
+use crate::area::{Checkout, remove};
 use crate::interrupt::Interrupt;
 use crate::process;
 use crate::progress::{Step, note};
@@ -56,6 +56,48 @@ pub fn install(packages: &[&str], interrupt: &Interrupt) -> Result<()> {
     }
     step.done("installed; their services do not run");
     Ok(())
+}
+
+/// The machine's program of that name, otherwise the one of Debian's package, which is extracted and not installed. `None` if there is neither.
+pub fn extract(
+    checkout: &Checkout,
+    package: &str,
+    name: &str,
+    interrupt: &Interrupt,
+) -> Result<Option<PathBuf>> {
+    let dir = &checkout.target_dir().join(name);
+    let program = dir.join("usr/bin").join(name);
+    if let Some(found) = process::find_all(name).into_iter().next() {
+        return Ok(Some(found));
+    }
+    if program.is_file() {
+        return Ok(Some(program));
+    }
+    if process::find_all("apt-get").is_empty() {
+        return Ok(None);
+    }
+    let step = Step::start(format_args!("Fetching {name}"));
+    remove(dir)?;
+    fs::create_dir_all(dir)?;
+    let mut download = Command::new("apt-get");
+    download.args(["--quiet=2", "download", package]).current_dir(dir);
+    if process::status(&mut download, interrupt)?.success() {
+        let package = fs::read_dir(dir)?
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .find(|path| path.extension().is_some_and(|end| end == "deb"))
+            .context("apt-get downloaded nothing")?;
+        process::run(
+            Command::new("dpkg-deb").arg("--extract").args([&package, dir]),
+            interrupt,
+        )?;
+        remove(&package)?;
+    }
+    step.done(if program.is_file() {
+        "fetched"
+    } else {
+        "not available"
+    });
+    Ok(program.is_file().then_some(program))
 }
 
 fn is_installed(package: &str) -> bool {
