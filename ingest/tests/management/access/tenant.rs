@@ -362,8 +362,11 @@ impl Making<'_> {
         let partner = self.stack.partner(ProgramId::new(program_id), &self.marker).await;
         self.stack
             .execute(&format!(
-                "UPDATE partners SET user_id = {user_id}, email = 'partner@{}.example' WHERE id = {}",
-                self.marker, partner.partner_id
+                "UPDATE partners SET user_id = {user_id}, email = 'partner@{marker}.example' WHERE id = {id};
+                 INSERT INTO partner_notes VALUES ({}, {id}, '{marker} note', now())",
+                partner.membership,
+                marker = self.marker,
+                id = partner.partner_id
             ))
             .await;
         let keys = SealingKeys::new(&[0x33; 32], &[]);
