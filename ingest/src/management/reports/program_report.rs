@@ -212,15 +212,13 @@ pub async fn report(
     };
     let range = Asked::of(&query)?.range(app.clock.now(), program.created_at)?;
     let mut connection = app.reads.acquire().await?;
+    let mut snapshot = snapshot::begin(&mut connection).await?;
     let known = match membership {
         Some(membership) => {
             let (first, last) = (range.previous_first(), range.last());
-            partner_days::partner_days(&mut connection, &[membership.get()], first, last).await?
+            partner_days::partner_days(&mut snapshot, &[membership.get()], first, last).await?
         }
-        None => {
-            let mut snapshot = snapshot::begin(&mut connection).await?;
-            known(&mut snapshot, program_id, &range).await?
-        }
+        None => known(&mut snapshot, program_id, &range).await?,
     };
     let report = Report::of(&range, program.currency, &known);
     Ok(data(ReportView::new(&report, &range, program.currency)))

@@ -181,7 +181,7 @@ async fn a_refund_is_listed_with_what_its_sale_has_left() {
         sqlx::raw_sql(
             "INSERT INTO refunds (event_id, sale_id, program_id, channel, refund_key, effective_cents, deducted_cents, refunded_at, outcome)
              SELECT gen_random_uuid(), id, program_id, 'api', 'r1', 2500, 500, sale_date, '{}' FROM sale_events;
-             UPDATE sale_events SET refunded_cents = 2500",
+             UPDATE sale_events SET api_refunded_cents = 2500",
         )
         .execute(&mut *refunding)
         .await

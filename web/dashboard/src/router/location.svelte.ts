@@ -32,7 +32,7 @@ function position(otherwise: number): number {
 type MayLeave = () => true | Promise<boolean>;
 let mayLeave: MayLeave = () => true;
 
-/** Asked before a link or the browser's buttons lead to another page. */
+/** Asked before a link or the browser's buttons lead to another page, or to another tab of it. */
 export function onLeave(ask: MayLeave) {
   mayLeave = ask;
 }
@@ -48,10 +48,14 @@ export function goTo(name: RouteName, parameters: Record<string, string | number
   go(path(name, parameters));
 }
 
+/** What forms are on: a page, or a tab of it. Filters leave them where they are. */
+const sheet = (path: string, query: URLSearchParams) => `${path}?tab=${query.get('tab') ?? ''}`;
+const shown = () => sheet(location.pathname, new URLSearchParams(location.search));
+
 /** As `go`, unless the user would rather stay with what they have typed; resolves to whether they have left. */
 export async function leaveFor(href: string): Promise<boolean> {
-  const isElsewhere = new URL(href, location.href).pathname !== location.pathname;
-  if (isElsewhere && !(await mayLeave())) return false;
+  const to = new URL(href, location.href);
+  if (sheet(to.pathname, to.searchParams) !== shown() && !(await mayLeave())) return false;
   go(href);
   return true;
 }
@@ -90,7 +94,7 @@ function stepped() {
     return;
   }
   const steps = position(at) - at;
-  const answer = steps === 0 || location.pathname === place.path ? true : mayLeave();
+  const answer = steps === 0 || shown() === sheet(place.path, place.query) ? true : mayLeave();
   if (answer === true) {
     at += steps;
     place.read();

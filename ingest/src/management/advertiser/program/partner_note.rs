@@ -11,9 +11,9 @@ use crate::management::prelude::*;
 
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct NoteRequest {
-    /// Null, or not there: the note is removed.
+    /// Null, empty or not there: the note is removed.
     #[serde(default)]
-    #[schema(value_type = Option<String>, min_length = 1, max_length = 10_000)]
+    #[schema(value_type = Option<String>, max_length = 10_000)]
     text: Field<String>,
 }
 
