@@ -84,7 +84,7 @@ impl Stack<'_> {
             .try_for_each(|service| self.kill_service(service))
     }
 
-    fn start_services(&mut self) -> Result<()> {
+    pub(super) fn start_services(&mut self) -> Result<()> {
         for service in Service::ALL {
             self.start_service(service, &[])?;
         }

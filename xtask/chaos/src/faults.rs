@@ -16,10 +16,9 @@ use harness::progress::note;
 use messages::subject::Subject;
 
 use super::disk::Disk;
-use super::proxy::{NetworkFault, address_of};
+use super::proxy::{Cut, NetworkFault, address_of};
 use super::schedule::{Fault, Server, Service, Trouble};
 use super::stack::{STREAM_MAX_BYTES, Stack};
-use super::wire::Cut;
 
 /// Free space in an almost full stream.
 const LAST_BYTES: i64 = 2_000;

@@ -33,7 +33,6 @@ mod rows;
 mod schedule;
 mod stack;
 mod usage;
-mod wire;
 mod workers_away;
 
 use std::path::PathBuf;

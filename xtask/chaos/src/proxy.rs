@@ -2,6 +2,8 @@
 //!
 //! Each pair has its own. The current fault applies to each chunk, so that it also affects existing connections.
 
+mod wire;
+
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -14,7 +16,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-use super::wire::{Backend, Cut};
+pub(super) use self::wire::Cut;
+
+use self::wire::Backend;
 
 const PIECE: usize = 16 * 1024;
 

@@ -142,19 +142,21 @@ impl<'a> Stack<'a> {
             _lock: lock,
         };
         stack.start_proxies()?;
+        stack.start_all(is_observed)?;
+        Ok(stack)
+    }
+
+    fn start_all(&mut self, is_observed: bool) -> Result<()> {
         if is_observed {
-            stack.choose_metrics_ports()?;
+            self.choose_metrics_ports()?;
         }
         let step = Step::start("Starting the services");
-        for service in Service::ALL {
-            stack.start_service(service, &[])?;
-        }
-        stack.wait_until_ready()?;
+        self.start_services()?;
         step.done("ready");
         if is_observed {
-            stack.observer = Some(stack.start_observer()?);
+            self.observer = Some(self.start_observer()?);
         }
-        Ok(stack)
+        Ok(())
     }
 
     /// Starts a proxy for each pair of service and server, and chooses a port for each service.

@@ -2,7 +2,7 @@
 
 /// Where to cut a connection to the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Cut {
+pub(crate) enum Cut {
     /// Before the confirmation of a commit.
     Commit,
     /// Before the confirmation of an insert outside a transaction.
