@@ -23,8 +23,8 @@ use harness::servers::{self, Servers, nats, postgres, provide};
 use harness::services::{DELIVERY, ctl, program, readiness};
 use harness::stop::start_empty;
 use harness::stop::stop_area;
+use sqlx::PgPool;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{AssertSqlSafe, PgPool};
 use tokio::runtime::Runtime;
 
 use super::disk::Disk;
@@ -41,8 +41,6 @@ const POSTGRES_MEBIBYTES: u64 = 768;
 const NATS_MEBIBYTES: u64 = 128;
 const READY_LIMIT: Duration = Duration::from_secs(40);
 const ANSWER_LIMIT: Duration = Duration::from_secs(3);
-/// The WAL must not fill the small disk.
-const POSTGRES_SETTINGS: [&str; 2] = ["max_wal_size = '96MB'", "min_wal_size = '64MB'"];
 
 pub(super) struct Stack<'a> {
     pub(super) checkout: &'a Checkout,
@@ -221,14 +219,11 @@ impl<'a> Stack<'a> {
             command.env("METRICS_LISTEN", address.to_string());
         }
         for server in Server::ALL {
-            let name = format!(
-                "{}_URL",
-                if server == Server::Postgres {
-                    "DATABASE"
-                } else {
-                    server.name()
-                }
-            );
+            let name = match server {
+                Server::Postgres => "DATABASE_URL",
+                Server::Nats => "NATS_URL",
+                Server::Redis => "REDIS_URL",
+            };
             let url = self.url(server);
             let through = match self.proxies.get(&(service, server)) {
                 Some(proxy) if server != Server::Nats || self.single_nats_url.is_none() => {
@@ -236,7 +231,7 @@ impl<'a> Stack<'a> {
                 }
                 _ => url.to_owned(),
             };
-            command.env(name.to_uppercase(), through);
+            command.env(name, through);
         }
         command.envs(more.iter().map(|(name, value)| (name, value)));
         let number = self.starts.entry(service).or_default();
@@ -442,11 +437,13 @@ async fn connect(url: &str) -> Result<PgPool> {
         .acquire_timeout(Duration::from_secs(5))
         .connect_with(session)
         .await?;
-    for setting in POSTGRES_SETTINGS {
-        sqlx::raw_sql(AssertSqlSafe(format!("ALTER SYSTEM SET {setting}")))
-            .execute(&pool)
-            .await?;
+    // The WAL must not fill the small disk.
+    for statement in [
+        "ALTER SYSTEM SET max_wal_size = '96MB'",
+        "ALTER SYSTEM SET min_wal_size = '64MB'",
+        "SELECT pg_reload_conf()",
+    ] {
+        sqlx::raw_sql(statement).execute(&pool).await?;
     }
-    sqlx::raw_sql("SELECT pg_reload_conf()").execute(&pool).await?;
     Ok(pool)
 }
