@@ -242,8 +242,8 @@ async fn call(context: &RouteContext, request: Request) -> Response {
     response
 }
 
-/// Lists and reports of a page weigh more than its code. A credential is no cookie, so that no other site can have a secret compressed beside
-/// its own text. Streams and files are sent as they come.
+/// Lists and reports of a page weigh more than its code. The length of a compressed answer may reveal a secret that stands beside a text of another
+/// site's choice: secrets are answered to writes alone, and no cookie is enough for those. Streams and files are sent as they come.
 fn compression() -> CompressionLayer<impl Predicate> {
     let is_json = |_, _, headers: &HeaderMap, _: &Extensions| {
         let content_type = headers.get(header::CONTENT_TYPE);

@@ -221,9 +221,9 @@ async fn a_partner_is_notified_of_amounts_in_the_currencys_own_unit() {
     }
     shop.stack
         .eventually("the partner is notified of each", async || {
-            let told = "SELECT count(*) FROM unnest(ARRAY['500 JPY', '0.500 KWD', '5.00 USD']) amount
+            let matching = "SELECT count(*) FROM unnest(ARRAY['500 JPY', '0.500 KWD', '5.00 USD']) amount
                         JOIN notifications ON message LIKE 'Commission % was refunded: ' || amount || ' deducted.'";
-            shop.stack.value::<i64>(told).await == 3
+            shop.stack.value::<i64>(matching).await == 3
         })
         .await;
 }
