@@ -1,4 +1,4 @@
-//! Writes what attempts came to: everything that has ended meanwhile, in one transaction.
+//! Writes what attempts came to, of everything that has ended meanwhile: how the endpoints fare, then what becomes of the deliveries.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use runtime::clock::Clock;
 use runtime::crash_point::crash_point;
 use runtime::lifecycle::Lifecycle;
 use runtime::retry::{RetryPolicy, delays};
-use sqlx::PgPool;
+use sqlx::{Connection, PgPool};
 use storage::webhook_health::{self, Health};
 use storage::webhook_queue::{self, FinishedDelivery};
 use storage::{Prospect, StorageError, StorageResult};
@@ -85,21 +85,31 @@ impl Finisher {
         }
     }
 
+    /// Who deletes an endpoint locks it before what waits for it: here, no transaction locks both.
     async fn finish(&self, batch: &[Attempted]) -> StorageResult<()> {
-        let finished: Vec<FinishedDelivery> = batch.iter().map(|one| one.finished.clone()).collect();
         let now = self.clock.now();
+        self.note_health(batch, now).await?;
+        let finished: Vec<FinishedDelivery> = batch.iter().map(|one| one.finished.clone()).collect();
         let mut transaction = self.pool.begin().await?;
         webhook_queue::finish(&mut transaction, &finished, now).await?;
-        webhook_health::note(&mut transaction, &health(batch)).await?;
-        let gone = gone(batch);
-        if !gone.is_empty() {
-            let disabled = webhook_health::disable_gone(&mut transaction, &gone, now).await?;
-            disable::announce(&mut transaction, &self.clock, &disabled).await?;
-        }
         crash_point("delivery.before_finish");
         transaction.commit().await.map_err(StorageError::from)?;
         crash_point("delivery.after_finish");
         Ok(())
+    }
+
+    /// Before the deliveries: written again when they cannot be, it is the same.
+    async fn note_health(&self, batch: &[Attempted], now: DateTime<Utc>) -> StorageResult<()> {
+        let mut connection = self.pool.acquire().await?;
+        webhook_health::note(&mut connection, &health(batch)).await?;
+        let gone = gone(batch);
+        if gone.is_empty() {
+            return Ok(());
+        }
+        let mut transaction = connection.begin().await?;
+        let disabled = webhook_health::disable_gone(&mut transaction, &gone, now).await?;
+        disable::announce(&mut transaction, &self.clock, &disabled).await?;
+        transaction.commit().await.map_err(StorageError::from)
     }
 }
 

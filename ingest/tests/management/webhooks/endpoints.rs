@@ -9,7 +9,7 @@ use reqwest::StatusCode;
 use runtime::clock::Clock;
 use serde_json::{Value, json};
 use test_harness::{
-    Stack,
+    Receiver, Reply, Stack,
     managed::{Managed, audited},
     noon,
 };
@@ -505,6 +505,52 @@ async fn an_archived_programs_endpoint_can_still_be_removed() {
         .get(&stack, &one)
         .await
         .refused(404, "Webhook endpoint not found");
+}
+
+#[tokio::test]
+async fn an_endpoint_is_deleted_while_a_delivery_to_it_ends() {
+    let mut stack = Stack::start().await;
+    let receiver = Receiver::replying(Reply::Hang).await;
+    let (program, id) = with_endpoint(&stack).await;
+    stack
+        .execute(&format!(
+            "UPDATE webhook_endpoints SET url = '{}'",
+            receiver.url()
+        ))
+        .await;
+    let delivery = event(&stack, &program, "sale.recorded", Some(id)).await;
+    stack.start_delivery();
+    stack
+        .eventually("it is in flight", async || receiver.hanging() == 1)
+        .await;
+    // In the way of both. The one that comes first gets the row first.
+    let mut held = stack.pool().begin().await.unwrap();
+    sqlx::query("SELECT FROM webhook_queue WHERE id = $1 FOR UPDATE")
+        .bind(delivery)
+        .execute(&mut *held)
+        .await
+        .unwrap();
+    let waiting = async |sessions| {
+        stack
+            .eventually("both wait", async || {
+                stack.sessions("wait_event_type = 'Lock'").await == sessions
+            })
+            .await;
+    };
+    receiver.release();
+    waiting(1).await;
+    let one = format!("{ENDPOINTS}/{id}");
+    let release = async {
+        waiting(2).await;
+        held.rollback().await.unwrap();
+    };
+    let (answer, ()) = tokio::join!(program.delete(&stack, &one), release);
+    assert_eq!(answer.status, StatusCode::NO_CONTENT, "{answer:?}");
+    assert_eq!(stack.count("webhook_endpoints").await, 0);
+    assert_eq!(
+        stack.count("webhook_deliveries WHERE state = 'delivered'").await,
+        1
+    );
 }
 
 #[tokio::test]
