@@ -1,4 +1,5 @@
 import { svelte } from '@sveltejs/vite-plugin-svelte';
+import type { Plugin } from 'vite';
 import { defineConfig } from 'vitest/config';
 
 /** Where a running service answers; `npm run dev` passes its API on to it. */
@@ -10,14 +11,33 @@ const OF_ONE_PAGE = /\/(Chart|Combobox|Palette|QrCode|Share)\.svelte|\/api\/newe
 /** Texts of what is common, in the second language: one file instead of a dozen. Those of the service's messages are loaded with the first one. */
 const isCommonGerman = (module: string) => /\/src\/texts\/de\/(?!pages\/|server\.ts)/.test(module) && !OF_ONE_PAGE.test(module);
 
+/** What is needed to ask for the rest. */
+const isFirst = (module: string) => /\/src\/(begin|api\/(ahead|credential)|router\/routes|pages\/index)\.ts|vite\/preload-helper/.test(module);
+
 function isCommon(module: string): boolean {
   if (OF_ONE_PAGE.test(module) || /\/src\/texts\/(de|pages)\//.test(module)) return false;
-  return /\/node_modules\/(svelte|esm-env|clsx)\/|\/src\/(api|domain|frame|parts|router|state|texts)\/|vite\/preload-helper/.test(module);
+  return /\/node_modules\/(svelte|esm-env|clsx)\/|\/src\/(api|domain|frame|parts|router|state|texts)\/|\/src\/(App\.svelte|main\.ts)/.test(module);
 }
+
+/** The documents name what the first script imports later, so that both are loaded at once. */
+const preloadApp: Plugin = {
+  name: 'preload-app',
+  transformIndexHtml: {
+    order: 'post',
+    handler(document, { bundle = {} }) {
+      const app = Object.values(bundle).find(({ name }) => name === 'app');
+      const files = app?.type === 'chunk' ? [app.fileName, ...app.imports] : [];
+      return files
+        .map((file) => `/app/${file}`)
+        .filter((href) => !document.includes(href))
+        .map((href) => ({ tag: 'link', attrs: { rel: 'modulepreload', crossorigin: true, href }, injectTo: 'head' }));
+    },
+  },
+};
 
 export default defineConfig({
   base: '/app/',
-  plugins: [svelte()],
+  plugins: [svelte(), preloadApp],
   build: {
     target: 'es2023',
     // The service answers what lies in `dist` under the same path.
@@ -33,7 +53,7 @@ export default defineConfig({
       // The same script; they differ in what they draw before it runs.
       input: ['index.html', 'doorway.html'],
       // What nearly every page needs is one file; each page has its own, with what it shares with few others beside it.
-      output: { codeSplitting: { groups: [{ name: 'app', test: isCommon }, { name: 'german', test: isCommonGerman }] } },
+      output: { codeSplitting: { groups: [{ name: 'begin', test: isFirst }, { name: 'app', test: isCommon }, { name: 'german', test: isCommonGerman }] } },
     },
   },
   test: { include: ['tests/unit/**/*.test.ts'] },

@@ -1,5 +1,6 @@
 /** All requests to the API; every error becomes an [`ApiError`]. */
 import type { Operations } from './operations';
+import { take } from './ahead';
 import { credential } from './credential';
 import { texts } from '../texts/api';
 import { inLanguage } from '../texts/server';
@@ -70,7 +71,9 @@ export async function request<O extends Operation>(operation: O, given?: Argumen
     query?: Record<string, unknown>;
     body?: unknown;
   } & Extra;
-  const response = await fetch(address(template, path, query), {
+  const to = address(template, path, query);
+  const ahead = method === 'GET' ? take(to) : undefined;
+  const response = await (ahead ?? fetch(to, {
     method,
     headers: {
       ...credential.headers(),
@@ -80,7 +83,7 @@ export async function request<O extends Operation>(operation: O, given?: Argumen
     body: body === undefined ? null : JSON.stringify(body),
     credentials: 'same-origin',
     signal: signal ?? null,
-  }).catch((error: unknown) => {
+  })).catch((error: unknown) => {
     if (signal?.aborted) throw error;
     throw new ApiError(0, texts.unreachable);
   });

@@ -1,4 +1,5 @@
 /** The signed-in user and their programs. */
+import { MOST_PROGRAMS } from '../api/ahead';
 import { ApiError, call, onSessionEnd, type Answer } from '../api/client';
 import { credential } from '../api/credential';
 import type { ProgramView } from '../api/operations';
@@ -10,7 +11,6 @@ import { texts } from '../texts/state';
 export type User = Answer<'GET /api/users/me'>;
 export type Program = ProgramView;
 
-const MOST_PROGRAMS = 100;
 const LAST_PROGRAM = 'program';
 
 class Session {

@@ -126,11 +126,16 @@ impl Outage {
         let of_backlog = [alert("Redelivering", &[TICKET]), alert("ClaimsOpen", &[PAGE])];
         match self {
             Self::WorkersAway | Self::PostgresAway => [of_callers, of_backlog].concat(),
-            // PublishFailing: of other subjects than clicks. OutboxStuck counts real seconds, as ClaimsOpen does.
+            // PublishFailing: of other subjects than clicks. ClicksSlow: they wait for an acknowledgement before they fail. OutboxStuck counts real
+            // seconds, as ClaimsOpen does.
             Self::NatsAway => [
                 &of_callers[..],
                 &of_backlog,
-                &[alert("PublishFailing", &[PAGE]), alert("OutboxStuck", &[TICKET])],
+                &[
+                    alert("PublishFailing", &[PAGE]),
+                    alert("ClicksSlow", &[TICKET]),
+                    alert("OutboxStuck", &[TICKET]),
+                ],
             ]
             .concat(),
             Self::IngestsAway

@@ -1,1 +1,0 @@
-import{It as e,Ut as t,en as n,qt as r}from"./app-BNOezgGC.js";async function i(i){let a=await r(`POST /api/advertiser/affiliate-programs/{program_id}/publish`,{path:{program_id:i}});e.replace(a.data),t.say(n.theProgramIsLive)}export{i as t};

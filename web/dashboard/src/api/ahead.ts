@@ -1,0 +1,25 @@
+/** Requests that are sent before the code that needs their answers is there. */
+import { credential } from './credential';
+
+/** How many programs a session knows from its beginning. */
+export const MOST_PROGRAMS = 100;
+/** What every document asks for: who is signed in, and their programs. */
+const FIRST = ['/api/users/me', `/api/advertiser/affiliate-programs?pageSize=${MOST_PROGRAMS}`];
+
+const sent = new Map<string, Promise<Response>>();
+
+export function askFirst() {
+  for (const address of FIRST) {
+    const response = fetch(address, { headers: credential.headers(), credentials: 'same-origin' });
+    // Who takes it deals with its failure.
+    response.catch(() => {});
+    sent.set(address, response);
+  }
+}
+
+/** The response of a GET request that was sent already: for the first who asks. */
+export function take(address: string): Promise<Response> | undefined {
+  const response = sent.get(address);
+  sent.delete(address);
+  return response;
+}

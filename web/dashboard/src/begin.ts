@@ -1,0 +1,13 @@
+/**
+ * The first script: small, so that what takes a round trip is asked for while the rest of the code is on its way. Imports nothing that needs
+ * Svelte.
+ */
+import { askFirst } from './api/ahead';
+import { PAGES } from './pages';
+import { match } from './router/routes';
+
+askFirst();
+const page = match(location.pathname)?.name;
+// `state/pages` loads it again, and says when that fails.
+if (page) PAGES[page]?.().catch(() => {});
+void import('./main');
