@@ -4,16 +4,39 @@ import { texts } from '../texts/domain/money';
 import { language } from '../texts/language';
 
 const FALLBACK_DIGITS = 2;
-const THOUSANDS = new Intl.NumberFormat(language).formatToParts(1_000).find(({ type }) => type === 'group')?.value;
+const COUNT = new Intl.NumberFormat(language);
+const SHORT_COUNT = new Intl.NumberFormat(language, { notation: 'compact' });
+const PERCENT = new Intl.NumberFormat(language, { style: 'percent', maximumFractionDigits: 2 });
+const THOUSANDS = COUNT.formatToParts(1_000).find(({ type }) => type === 'group')?.value;
+
+interface Formats {
+  digits: number;
+  long: Intl.NumberFormat;
+  short: Intl.NumberFormat;
+}
+
+/** By currency. Making one takes longer than a hundred uses of it, and a table shows an amount in every row. */
+const formats = new Map<string, Formats | undefined>();
+
+/** `undefined` of what is no currency. */
+function formatsOf(currency: string): Formats | undefined {
+  if (!formats.has(currency)) formats.set(currency, made(currency));
+  return formats.get(currency);
+}
+
+function made(currency: string): Formats | undefined {
+  try {
+    const long = new Intl.NumberFormat(language, { style: 'currency', currency });
+    const short = new Intl.NumberFormat(language, { style: 'currency', currency, notation: 'compact' });
+    return { digits: long.resolvedOptions().maximumFractionDigits ?? FALLBACK_DIGITS, long, short };
+  } catch {
+    return undefined;
+  }
+}
 
 /** Decimal digits of a currency: two for dollars, none for yen. */
 export function minorDigits(currency: string): number {
-  try {
-    const format = new Intl.NumberFormat('en', { style: 'currency', currency });
-    return format.resolvedOptions().maximumFractionDigits ?? FALLBACK_DIGITS;
-  } catch {
-    return FALLBACK_DIGITS;
-  }
+  return formatsOf(currency)?.digits ?? FALLBACK_DIGITS;
 }
 
 /** The amount as a decimal number, exactly: `-5` cents are `-0.05`. */
@@ -27,21 +50,13 @@ export function decimal(cents: number, digits: number): `${number}` {
 /** Formatted: `$1,234.50`, in German `1.234,50 $`. */
 export function money(cents: number, currency: string): string {
   const amount = decimal(cents, minorDigits(currency));
-  try {
-    return new Intl.NumberFormat(language, { style: 'currency', currency }).format(amount);
-  } catch {
-    return `${amount} ${currency}`;
-  }
+  return formatsOf(currency)?.long.format(amount) ?? `${amount} ${currency}`;
 }
 
 /** Short, for axes: `$1.2K`. */
 export function shortMoney(cents: number, currency: string): string {
   const amount = decimal(Math.round(cents), minorDigits(currency));
-  try {
-    return new Intl.NumberFormat(language, { style: 'currency', currency, notation: 'compact' }).format(amount);
-  } catch {
-    return amount;
-  }
+  return formatsOf(currency)?.short.format(amount) ?? amount;
 }
 
 /** Reports state amounts as dollars with two decimals; their digits are the cents. */
@@ -72,7 +87,7 @@ export function amountRule(currency: string): string {
 /** A rate in hundredths of a percent as people read it: `12.5%`. */
 export function percent(basisPoints: number): string {
   // A hundredth of a percent is the fourth decimal of a share.
-  return new Intl.NumberFormat(language, { style: 'percent', maximumFractionDigits: 2 }).format(decimal(basisPoints, 4));
+  return PERCENT.format(decimal(basisPoints, 4));
 }
 
 /** `12.5` as 1250; `undefined` when it is no percentage from 0 to 100. */
@@ -85,5 +100,10 @@ export function basisPointsOfText(text: string): number | undefined {
 
 /** A count with thousands separators. */
 export function count(number: number): string {
-  return number.toLocaleString(language);
+  return COUNT.format(number);
+}
+
+/** Short, for axes, whose ticks are whole numbers alone: `1.2K`. */
+export function shortCount(value: number): string {
+  return Number.isInteger(value) ? SHORT_COUNT.format(value) : '';
 }

@@ -1,9 +1,8 @@
 /** Measures of a report, a value for each of its days. */
 import type { Answer } from '../api/client';
-import { count, money, shortMoney } from '../domain/money';
+import { count, money, shortCount, shortMoney } from '../domain/money';
 import type { Measure } from './DailyFigures.svelte';
 import { say } from '../texts/catalogue';
-import { language } from '../texts/language';
 import { texts } from '../texts/pages/measures';
 import { words } from '../texts/words';
 
@@ -11,8 +10,6 @@ export const CHART_DAYS = 30;
 
 type ProgramReport = Answer<'GET /api/advertiser/affiliate-programs/{program_id}/report'>['data'];
 type OwnReport = Answer<'GET /api/partner/report'>['data'];
-
-const shortCount = (value: number) => (Number.isInteger(value) ? value.toLocaleString(language, { notation: 'compact' }) : '');
 
 interface Day {
   date: string;

@@ -70,3 +70,23 @@ test('data is asked for before the session is known', async ({ page }) => {
   await settled(page);
   await expect(page.getByRole('table')).toBeVisible();
 });
+
+test('the session and the code of the page are asked for before the common code is there', async ({ page }) => {
+  await signIn(page, OWNER);
+  await settled(page);
+  let arrive = () => {};
+  const common = new Promise<void>((resolve) => (arrive = resolve));
+  await page.route('**/assets/app-*.js', async (route) => {
+    await common;
+    await route.continue();
+  });
+  const session = page.waitForResponse('**/api/users/me');
+  const programs = page.waitForResponse(/\/affiliate-programs\?/);
+  const code = page.waitForResponse(/\/assets\/Keys-[^/]+\.js/);
+  await page.goto('/app/keys', { waitUntil: 'commit' });
+  await Promise.all([session, programs, code]);
+  await expect(page.getByRole('heading', { level: 1 })).toHaveCount(0);
+  arrive();
+  await settled(page);
+  await expect(page.getByRole('heading', { level: 1 })).toBeVisible();
+});

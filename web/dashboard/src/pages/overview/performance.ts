@@ -1,8 +1,7 @@
 /** The overview's view of a report. Amounts are in the smallest unit of the program's currency. */
 import type { Answer } from '../../api/client';
-import { count, money, shortMoney } from '../../domain/money';
+import { count, money, shortCount, shortMoney } from '../../domain/money';
 import type { Trend } from '../../domain/trend';
-import { language } from '../../texts/language';
 import { texts } from '../../texts/pages/overview';
 import { words } from '../../texts/words';
 
@@ -34,12 +33,7 @@ export const full = (measure: Measure, currency: string) => (value: number) =>
   measure.isMoney ? money(value, currency) : count(value);
 
 export const short = (measure: Measure, currency: string) => (value: number) =>
-  measure.isMoney ? shortMoney(value, currency) : compact(value);
-
-/** Integer ticks only for counts. */
-function compact(value: number): string {
-  return Number.isInteger(value) ? value.toLocaleString(language, { notation: 'compact' }) : '';
-}
+  measure.isMoney ? shortMoney(value, currency) : shortCount(value);
 
 /** As the service compares figures: tenths of a percent of the one before, and 100 where there was nothing. */
 export function trendOf(before: number, now: number): Trend {

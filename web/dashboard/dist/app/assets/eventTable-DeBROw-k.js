@@ -1,1 +1,0 @@
-import{nn as e}from"./app-CsAwE1uW.js";import{s as t}from"./begin-9sytsIhr.js";var n=e({renewal:`Renewal`,event:`Event`,timeUtc:`Time (UTC)`,details:`Details`,amountAndCommission:`Amount, commission`,click:`Click`},()=>t(()=>import(`./eventTable-yrgNkO4s.js`),[]));export{n as t};

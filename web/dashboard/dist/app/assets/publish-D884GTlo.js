@@ -1,1 +1,0 @@
-import{Z as e,en as t,nt as n,ut as r}from"./app-CsAwE1uW.js";async function i(i){let a=await t(`POST /api/advertiser/affiliate-programs/{program_id}/publish`,{path:{program_id:i}});n.replace(a.data),e.say(r.theProgramIsLive)}export{i as t};
