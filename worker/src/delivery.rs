@@ -47,7 +47,7 @@ use self::weekly_summaries::WeeklySummaries;
 pub async fn run(config: DeliveryConfig, clock: Clock, lifecycle: Lifecycle) -> anyhow::Result<()> {
     let listener = http::listen(config.http.listen).context("binding the listen address")?;
     let client = client(&config)?;
-    let pool = postgres::connect_for_batches(&config.postgres, "delivery").await?;
+    let pool = postgres::connect_for_shared_batches(&config.postgres, "delivery").await?;
     let in_flight = InFlight::new(&config.limits);
     start(&config, client, &pool, &clock, &in_flight, &lifecycle);
     start_emails(&config, &pool, &clock, &lifecycle)?;

@@ -26,6 +26,10 @@ const TRANSIENT_SQLSTATES: [&str; 4] = ["08", "53", "57", "58"];
 /// another machine behind the same name. Opening one costs a few round trips.
 const MAX_LIFETIME: Duration = Duration::from_mins(5);
 
+/// Far longer than a batch holds its locks, and less than the second (`deadlock_timeout`) after which `PostgreSQL` ends whichever transaction it
+/// finds in a deadlock.
+const GIVES_WAY_AFTER: &str = "500ms";
+
 /// Opens a pool and one connection; waits up to 30 s for the server. `pg_stat_activity` shows `application_name`.
 pub async fn connect(config: &PostgresConfig, application_name: &str) -> Result<PgPool, sqlx::Error> {
     verify(config, connect_lazily(config, application_name)?).await
@@ -42,13 +46,14 @@ pub async fn connect_for_batches(
     verify(config, lazy_pool(config, in_batches(config, application_name)?)).await
 }
 
-/// A pool for batches with records of many tenants: one locked row must not block all of them. The timeout is far longer than a
-/// batch holds its locks, and short enough that the other records are processed before their callers give up.
+/// A pool for batches of a worker, which nobody waits for alone: they give way. What a batch waits for longer than [`GIVES_WAY_AFTER`] is refused,
+/// and it is repeated: one locked row does not block records of other tenants, and of a request and a batch that wait for each other,
+/// the batch ends.
 pub async fn connect_for_shared_batches(
     config: &PostgresConfig,
     application_name: &str,
 ) -> Result<PgPool, sqlx::Error> {
-    let session = in_batches(config, application_name)?.options([("lock_timeout", "1s")]);
+    let session = in_batches(config, application_name)?.options([("lock_timeout", GIVES_WAY_AFTER)]);
     verify(config, lazy_pool(config, session)).await
 }
 

@@ -465,6 +465,29 @@ async fn a_click_that_meets_an_erasure_waits_for_it() {
     assert_eq!(stack.count("click_events").await, before);
 }
 
+/// Two of them, or the deletion of a webhook endpoint beside one, take rows of the same queue.
+#[tokio::test]
+async fn an_erasure_waits_for_another_change_of_the_program() {
+    let jane = Jane::came().await;
+    let stack = &jane.stack;
+    let mut change = stack.pool().begin().await.unwrap();
+    sqlx::query("SELECT FROM programs WHERE id = $1 FOR NO KEY UPDATE")
+        .bind(jane.program.program_id.get())
+        .execute(&mut *change)
+        .await
+        .unwrap();
+    let end_change = async {
+        stack
+            .eventually("the erasure waits", async || {
+                stack.sessions("wait_event_type = 'Lock'").await == 1
+            })
+            .await;
+        change.commit().await.unwrap();
+    };
+    tokio::join!(jane.erase(), end_change);
+    assert_eq!(standing(stack, &[KEY, EMAIL]).await, [] as [String; 0]);
+}
+
 #[tokio::test]
 async fn operators_export_and_erase_and_it_is_written_down_without_names() {
     let jane = Jane::came().await;

@@ -7,6 +7,7 @@ use domain::ids::WebhookEndpointId;
 use domain::outbound_event::OutboundEventType::LeadCreated;
 use runtime::clock::Clock;
 use sqlx::Connection;
+use storage::outbound_events;
 use storage::webhook_queue::{self, EndpointRoom, Room};
 use test_harness::{Receiver, Reply, Stack, Webhook, noon, webhooks};
 
@@ -291,4 +292,38 @@ async fn a_take_reads_little_more_than_it_takes_though_its_plan_was_made_for_an_
     let (taken, read) = take().await;
     assert_eq!(taken, 24);
     assert!(read < 1_000, "{read} rows were read");
+}
+
+#[tokio::test]
+async fn events_are_placed_while_one_of_their_endpoints_is_deleted() {
+    let stack = Stack::without_services(Clock::system()).await;
+    let program = stack.program().await;
+    let url = "https://hooks.acme.example/";
+    let (going, _) = webhooks::endpoint(&stack, &program, url, &[LeadCreated]).await;
+    let (staying, _) = webhooks::endpoint(&stack, &program, url, &[LeadCreated]).await;
+    webhooks::leads(&stack, &program, [1]).await;
+    let mut deletion = stack.pool().begin().await.unwrap();
+    sqlx::query("DELETE FROM webhook_endpoints WHERE id = $1")
+        .bind(going.get())
+        .execute(&mut *deletion)
+        .await
+        .unwrap();
+    let place = async {
+        let mut placing = stack.pool().begin().await.unwrap();
+        let placed = outbound_events::place(&mut placing, stack.clock.now(), 10).await;
+        placing.commit().await.unwrap();
+        placed
+    };
+    let delete = async {
+        stack
+            .eventually("the events wait for the deletion", async || {
+                stack.sessions("wait_event_type = 'Lock'").await == 1
+            })
+            .await;
+        deletion.commit().await.unwrap();
+    };
+    let (placed, ()) = tokio::join!(place, delete);
+    assert_eq!(placed.unwrap(), Some(1));
+    let queued: i64 = stack.value("SELECT endpoint_id FROM webhook_queue").await;
+    assert_eq!(queued, staying.get());
 }

@@ -169,3 +169,38 @@ async fn an_answer_after_its_time_is_a_failure() {
     webhooks::drained(&stack).await;
     assert_eq!(receiver.ids(), [ids[0].clone(), ids[0].clone()]);
 }
+
+/// A failure postpones the customer's next delivery, too. Whoever deletes or erases both may have come to them in another order.
+#[tokio::test]
+async fn a_result_gives_way_to_a_request_that_wants_the_same_deliveries() {
+    let (stack, program, receiver) = delivering(Reply::Status(500)).await;
+    let ids = webhooks::leads(&stack, &program, [1, 1]).await;
+    attempted(&stack, 1).await;
+    let mut request = stack.pool().begin().await.unwrap();
+    let mut delete = async |which: &'static str| {
+        let one = format!(
+            "DELETE FROM webhook_queue WHERE position = (SELECT {which}(position) FROM webhook_queue)"
+        );
+        let deleted = sqlx::query(sqlx::AssertSqlSafe(one)).execute(&mut *request).await;
+        assert_eq!(deleted.unwrap().rows_affected(), 1);
+    };
+    delete("max").await;
+    stack.clock.advance(TimeDelta::seconds(10));
+    let waits = "wait_event_type = 'Lock'";
+    stack
+        .eventually("the second failure waits", async || {
+            stack.sessions(waits).await == 1
+        })
+        .await;
+    // Longer than PostgreSQL waits before it looks for deadlocks: of a later one it ends the other side.
+    let waits_on = format!("{waits} AND now() - query_start > interval '1200 ms'");
+    stack
+        .eventually("it has given way, or waits on", async || {
+            stack.sessions(waits).await == 0 || stack.sessions(&waits_on).await == 1
+        })
+        .await;
+    delete("min").await;
+    request.commit().await.unwrap();
+    stack.reaches("webhook_queue", 0).await;
+    assert_eq!(receiver.ids(), [ids[0].as_str(), ids[0].as_str()]);
+}

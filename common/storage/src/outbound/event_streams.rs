@@ -5,6 +5,7 @@ use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
 
 use crate::error::StorageResult;
+use crate::program::program_settings;
 use domain::ids::ProgramId;
 use domain::outbound_event::{OutboundEventType, WantedEvents};
 
@@ -35,7 +36,8 @@ pub async fn turn_on(
     connection: &mut PgConnection,
     program_id: ProgramId,
 ) -> StorageResult<(DateTime<Utc>, bool)> {
-    // Waits for whoever turns it on at the same time.
+    // As whoever changes the program does first: the row below refers to it, and would hold it too weakly for what follows.
+    program_settings::lock(connection, program_id).await?;
     let turned_on = sqlx::query_scalar!(
         "INSERT INTO event_streams (program_id, since, last_read_at) VALUES ($1, now(), now())
          ON CONFLICT (program_id) DO NOTHING RETURNING since",

@@ -150,13 +150,18 @@ pub async fn place(
                UPDATE outbound_events e SET position = u.position
                FROM unplaced u WHERE e.created_at = u.created_at AND e.id = u.id AND e.position IS NULL
                RETURNING e.event_id, e.program_id, e.event_type, e.customer_id, e.created_at, e.position
+           ), receiving AS MATERIALIZED (
+               -- Locked as rows that refer to them would: one that is deleted in the same moment gets none.
+               SELECT w.id, w.program_id, w.event_types FROM webhook_endpoints w
+               WHERE w.program_id IN (SELECT p.program_id FROM placed p) AND w.disabled_at IS NULL
+               FOR KEY SHARE
            ), queued AS (
                INSERT INTO webhook_queue (endpoint_id, program_id, event_id, event_type, event_created_at, position, customer_id,
                                           created_at, due_at)
                SELECT w.id, p.program_id, p.event_id, p.event_type, p.created_at, p.position, p.customer_id, $1,
                       CASE WHEN before.due_at > $3 THEN before.due_at ELSE $1 END
                FROM placed p
-               JOIN webhook_endpoints w ON w.program_id = p.program_id AND w.disabled_at IS NULL AND p.event_type = ANY(w.event_types)
+               JOIN receiving w ON w.program_id = p.program_id AND p.event_type = ANY(w.event_types)
                -- Waits for its next attempt: this one waits with it.
                LEFT JOIN LATERAL (
                    SELECT q.due_at FROM webhook_queue q

@@ -91,6 +91,23 @@ pub async fn set_password(
     Ok(())
 }
 
+/// Replaces the password that `user` had when it was read; whether it was still that one.
+pub async fn replace_password(
+    connection: &mut PgConnection,
+    user: &User,
+    password_hash: &PasswordHash,
+) -> StorageResult<bool> {
+    let replaced = sqlx::query!(
+        "UPDATE users SET password_hash = $2 WHERE id = $1 AND password_hash = $3",
+        user.user_id.get(),
+        password_hash.as_str(),
+        user.password_hash.as_str(),
+    )
+    .execute(connection)
+    .await?;
+    Ok(replaced.rows_affected() == 1)
+}
+
 /// Counts a try at the account that failed; whether an hour has passed since the audit log last said so.
 pub async fn count_failed_sign_in(
     connection: &mut PgConnection,

@@ -81,7 +81,10 @@ pub async fn change(
     proof
         .take_second_factor(&app, &mut transaction, source, user_id)
         .await?;
-    users::set_password(&mut transaction, user_id, &hash).await?;
+    // Of several at once, one is right: the others' current password is no longer it.
+    if !users::replace_password(&mut transaction, &user, &hash).await? {
+        return Err(wrong());
+    }
     sessions::revoke_all(&mut transaction, user_id, app.clock.now()).await?;
     signed_in
         .audit(&app, &mut transaction, "user.password_changed", json!({}))

@@ -151,6 +151,42 @@ async fn a_session_ends_when_it_is_signed_out_and_when_its_time_is_over() {
 }
 
 #[tokio::test]
+async fn of_two_changes_at_once_one_is_of_the_current_password() {
+    let stack = Stack::start().await;
+    let owner = stack.workspace("acme").await.owner;
+    let mut held = stack.pool().begin().await.unwrap();
+    sqlx::query("SELECT FROM users WHERE id = $1 FOR UPDATE")
+        .bind(owner.user_id.get())
+        .execute(&mut *held)
+        .await
+        .unwrap();
+    let change = async |new: &str| {
+        let body = json!({ "currentPassword": PASSWORD, "password": new, "passwordConfirmation": new });
+        stack
+            .submit("/api/auth/change-password", Some(&owner.token), body)
+            .await
+    };
+    let release = async {
+        stack
+            .eventually("both have shown the current one", async || {
+                stack.sessions("wait_event_type = 'Lock'").await == 2
+            })
+            .await;
+        held.rollback().await.unwrap();
+    };
+    let (first, second, ()) =
+        tokio::join!(change("a new one entirely"), change("quite another one"), release);
+    let (changed, refused) = if first.status == StatusCode::OK {
+        (first, second)
+    } else {
+        (second, first)
+    };
+    refused.refused(400, "The current password is wrong");
+    let token = changed.body["jwt"].as_str().unwrap();
+    assert_eq!(stack.get("/api/users/me", token).await.status, StatusCode::OK);
+}
+
+#[tokio::test]
 async fn a_new_password_needs_the_old_one_and_ends_every_other_session() {
     let stack = Stack::start().await;
     let workspace = stack.workspace("acme").await;

@@ -364,3 +364,39 @@ async fn what_is_asked_for_is_checked() {
         answer.refused(400, message);
     }
 }
+
+#[tokio::test]
+async fn the_first_read_waits_for_a_change_of_the_program() {
+    let (stack, program) = Stack::with_program().await;
+    let owner = owner(&stack, &program).await;
+    let key = key(&stack, &program, &owner, "events:read").await;
+    let mut change = stack.pool().begin().await.unwrap();
+    // As every change of a program begins, and as a new token or slug ends, which rows that refer to the program would hold up.
+    let [begin, end] = [
+        "SELECT FROM programs WHERE id = $1 FOR NO KEY UPDATE",
+        "SELECT FROM programs WHERE id = $1 FOR UPDATE",
+    ];
+    let program_id = program.program_id.get();
+    sqlx::query(begin)
+        .bind(program_id)
+        .execute(&mut *change)
+        .await
+        .unwrap();
+    let rest = async {
+        stack
+            .eventually("the read waits", async || {
+                stack.sessions("wait_event_type = 'Lock'").await == 1
+            })
+            .await;
+        sqlx::query(end)
+            .bind(program_id)
+            .execute(&mut *change)
+            .await
+            .unwrap();
+        change.commit().await.unwrap();
+    };
+    let path = path(&program, "");
+    let (first, ()) = tokio::join!(stack.get(&path, &key), rest);
+    assert_eq!(first.status, StatusCode::OK, "{first:?}");
+    assert_eq!(first.body["meta"]["started"], true);
+}

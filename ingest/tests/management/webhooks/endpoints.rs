@@ -523,7 +523,7 @@ async fn an_endpoint_is_deleted_while_a_delivery_to_it_ends() {
     stack
         .eventually("it is in flight", async || receiver.hanging() == 1)
         .await;
-    // In the way of both. The one that comes first gets the row first.
+    // In the way of both.
     let mut held = stack.pool().begin().await.unwrap();
     sqlx::query("SELECT FROM webhook_queue WHERE id = $1 FOR UPDATE")
         .bind(delivery)

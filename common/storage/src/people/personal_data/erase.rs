@@ -1,7 +1,8 @@
 //! What an erasure replaces. Ids, sums, dates, links and states stay: accounting depends on them, and without the erased names
 //! they identify no person.
 //!
-//! Phases: the **clicks** that were found, while nothing is locked that others wait for → **customers**, locked: concurrent work is
+//! Phases: the **program** is locked: two erasures, or an erasure and the deletion of a webhook endpoint, take rows of the same queue, each in its
+//! own order → the **clicks** that were found, while nothing is locked that the pipeline waits for → **customers**, locked: concurrent work is
 //! waited for, and later work finds no customer → the clicks that were stored meanwhile, and what is found by their ids.
 
 use std::collections::{BTreeSet, HashMap};
@@ -12,6 +13,7 @@ use sqlx::PgConnection;
 use super::clicked_at;
 use super::find::Found;
 use crate::error::{StorageResult, expect_rows};
+use crate::program::program_settings;
 use domain::ids::CustomerId;
 
 /// Rows that were changed, by table.
@@ -45,6 +47,7 @@ pub async fn erase(
     found: &Found,
     now: DateTime<Utc>,
 ) -> StorageResult<Erased> {
+    program_settings::lock(connection, found.program_id).await?;
     let before = clicks(connection, found, &found.clicked_at).await?;
     let customers = lock_and_erase_customers(connection, found, now).await?;
     let clicked_at = clicked_at::read(connection, &found.customer_ids()).await?;
