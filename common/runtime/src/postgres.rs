@@ -46,9 +46,9 @@ pub async fn connect_for_batches(
     verify(config, lazy_pool(config, in_batches(config, application_name)?)).await
 }
 
-/// A pool for batches of a worker, which nobody waits for alone: they give way. What a batch waits for longer than [`GIVES_WAY_AFTER`] is refused,
-/// and it is repeated: one locked row does not block records of other tenants, and of a request and a batch that wait for each other,
-/// the batch ends.
+/// A pool for batches with records of many tenants, which are repeated when they fail. A batch that waits for a row longer than
+/// [`GIVES_WAY_AFTER`] fails: so one locked row does not block the records of other tenants, and where a request and a batch wait for each
+/// other, the batch fails and the request goes on.
 pub async fn connect_for_shared_batches(
     config: &PostgresConfig,
     application_name: &str,

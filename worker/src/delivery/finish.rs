@@ -85,7 +85,7 @@ impl Finisher {
         }
     }
 
-    /// Who deletes an endpoint locks it before what waits for it: here, no transaction locks both.
+    /// Two transactions: the deletion of an endpoint locks the endpoint, then its deliveries, and one that did so the other way round would deadlock.
     async fn finish(&self, batch: &[Attempted]) -> StorageResult<()> {
         let now = self.clock.now();
         self.note_health(batch, now).await?;
@@ -98,7 +98,7 @@ impl Finisher {
         Ok(())
     }
 
-    /// Before the deliveries: written again when they cannot be, it is the same.
+    /// Before the deliveries: when these cannot be written, both are written again, and the health stays the same.
     async fn note_health(&self, batch: &[Attempted], now: DateTime<Utc>) -> StorageResult<()> {
         let mut connection = self.pool.acquire().await?;
         webhook_health::note(&mut connection, &health(batch)).await?;

@@ -170,7 +170,7 @@ async fn an_answer_after_its_time_is_a_failure() {
     assert_eq!(receiver.ids(), [ids[0].clone(), ids[0].clone()]);
 }
 
-/// A failure postpones the customer's next delivery, too. Whoever deletes or erases both may have come to them in another order.
+/// A failure postpones the customer's next delivery, too. A request that deletes both may lock them in another order.
 #[tokio::test]
 async fn a_result_gives_way_to_a_request_that_wants_the_same_deliveries() {
     let (stack, program, receiver) = delivering(Reply::Status(500)).await;

@@ -36,7 +36,8 @@ pub async fn turn_on(
     connection: &mut PgConnection,
     program_id: ProgramId,
 ) -> StorageResult<(DateTime<Utc>, bool)> {
-    // As whoever changes the program does first: the row below refers to it, and would hold it too weakly for what follows.
+    // First, as every change of the program does. The foreign key of the row below locks the program too, but less than the update after it
+    // needs: a change that came between the two would deadlock.
     program_settings::lock(connection, program_id).await?;
     let turned_on = sqlx::query_scalar!(
         "INSERT INTO event_streams (program_id, since, last_read_at) VALUES ($1, now(), now())
