@@ -286,6 +286,14 @@ impl Stack {
         self.count(&sessions).await
     }
 
+    /// Waits until this many of the database's sessions wait for a lock.
+    pub async fn locked_out(&self, what: &str, sessions: i64) {
+        self.eventually(what, async || {
+            self.sessions("wait_event_type = 'Lock'").await >= sessions
+        })
+        .await;
+    }
+
     /// Waits until a table has this many rows; a condition may follow its name.
     pub async fn reaches(&self, rows: &str, count: i64) {
         let what = format!("{count} {rows}");

@@ -455,11 +455,7 @@ async fn a_click_that_meets_an_erasure_waits_for_it() {
     let mut under_way = visit();
     under_way["existing_click_id"] = jane.click_id.as_str().into();
     ok(stack.click_with(&jane.program.ada.code, under_way).await);
-    stack
-        .eventually("the click waits for the erasure", async || {
-            stack.sessions("wait_event_type = 'Lock'").await > 0
-        })
-        .await;
+    stack.locked_out("the click waits for the erasure", 1).await;
     erasure.commit().await.unwrap();
     Streams::of(stack).await.drained(stack).await;
     assert_eq!(stack.count("click_events").await, before);
@@ -477,11 +473,7 @@ async fn an_erasure_waits_for_another_change_of_the_program() {
         .await
         .unwrap();
     let end_change = async {
-        stack
-            .eventually("the erasure waits", async || {
-                stack.sessions("wait_event_type = 'Lock'").await == 1
-            })
-            .await;
+        stack.locked_out("the erasure waits", 1).await;
         change.commit().await.unwrap();
     };
     tokio::join!(jane.erase(), end_change);

@@ -315,11 +315,7 @@ async fn events_are_placed_while_one_of_their_endpoints_is_deleted() {
         placed
     };
     let delete = async {
-        stack
-            .eventually("the events wait for the deletion", async || {
-                stack.sessions("wait_event_type = 'Lock'").await == 1
-            })
-            .await;
+        stack.locked_out("the events wait for the deletion", 1).await;
         deletion.commit().await.unwrap();
     };
     let (placed, ()) = tokio::join!(place, delete);

@@ -231,18 +231,23 @@ pub async fn page(connection: &mut PgConnection, read: &PageRead<'_>) -> Storage
     if read.filter.passes_nothing() {
         return Ok(EventPage::default());
     }
+    let limit = usize::try_from(read.limit).unwrap_or(usize::MAX);
     let mut events = Vec::new();
     let mut unread_before = None;
+    let mut from = read.filter.from;
     for event_type in read.filter.types() {
-        let piece = piece(connection, read, event_type).await?;
+        let piece = piece(connection, read, event_type, from).await?;
         unread_before = unread_before.max(piece.unread_before);
         events.extend(piece.events);
+        events.sort_unstable_by_key(|event| Reverse(event.place()));
+        events.truncate(limit.saturating_add(1));
+        // What the other types have earlier than that is on no account on this page. Clicks, which are most, come first.
+        let beyond = events.get(limit).map(|event| event.at);
+        from = from.max(beyond.max(unread_before).unwrap_or(from));
     }
-    events.sort_unstable_by_key(|event| Reverse(event.place()));
     // Earlier than that, events of some type are missing: they are read again with them.
     let unread = unread_before.map(EventPlace::before);
     events.retain(|event| unread.is_none_or(|unread| event.place() > unread));
-    let limit = usize::try_from(read.limit).unwrap_or(usize::MAX);
     let has_more = events.len() > limit;
     events.truncate(limit);
     let next = if has_more {
@@ -261,6 +266,7 @@ async fn piece(
     connection: &mut PgConnection,
     read: &PageRead<'_>,
     event_type: ProgramEventType,
+    from: DateTime<Utc>,
 ) -> StorageResult<Piece> {
     let filter = read.filter;
     let before = match read.after {
@@ -269,7 +275,7 @@ async fn piece(
     };
     let mut span = Span {
         program_id: read.program_id,
-        from: filter.from,
+        from,
         before,
         limit: read.limit + 1,
         filter,
@@ -283,14 +289,14 @@ async fn piece(
     let mut events = Vec::new();
     for _ in 0..WALKS {
         let edge = edge(connection, &span, event_type).await?;
-        span.from = edge.unwrap_or(filter.from);
+        span.from = edge.unwrap_or(from);
         let found = rows(connection, &span, event_type).await?;
         span.limit -= i64::try_from(found.len()).unwrap_or(span.limit);
         events.extend(found);
         match edge {
             Some(edge) if span.limit > 0 => {
                 span.before = Before::instant(edge);
-                span.from = filter.from;
+                span.from = from;
             }
             Some(_) | None => {
                 return Ok(Piece {

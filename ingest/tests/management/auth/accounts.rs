@@ -167,11 +167,7 @@ async fn of_two_changes_at_once_one_is_of_the_current_password() {
             .await
     };
     let release = async {
-        stack
-            .eventually("both have shown the current one", async || {
-                stack.sessions("wait_event_type = 'Lock'").await == 2
-            })
-            .await;
+        stack.locked_out("both have shown the current one", 2).await;
         held.rollback().await.unwrap();
     };
     let (first, second, ()) =

@@ -383,11 +383,7 @@ async fn the_first_read_waits_for_a_change_of_the_program() {
         .await
         .unwrap();
     let rest = async {
-        stack
-            .eventually("the read waits", async || {
-                stack.sessions("wait_event_type = 'Lock'").await == 1
-            })
-            .await;
+        stack.locked_out("the read waits", 1).await;
         sqlx::query(end)
             .bind(program_id)
             .execute(&mut *change)

@@ -173,11 +173,7 @@ async fn a_refund_is_listed_with_what_its_sale_has_left() {
         .await
         .unwrap();
     let refund = async {
-        shop.stack
-            .eventually("the list waits for refunds", async || {
-                shop.stack.sessions("wait_event_type = 'Lock'").await == 1
-            })
-            .await;
+        shop.stack.locked_out("the list waits for refunds", 1).await;
         sqlx::raw_sql(
             "INSERT INTO refunds (event_id, sale_id, program_id, channel, refund_key, effective_cents, deducted_cents, refunded_at, outcome)
              SELECT gen_random_uuid(), id, program_id, 'api', 'r1', 2500, 500, sale_date, '{}' FROM sale_events;

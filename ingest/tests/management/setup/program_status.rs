@@ -123,11 +123,7 @@ async fn slow_looks_at_programs_delay_no_sale() {
         )
     }));
     let sales = async {
-        stack
-            .eventually("the looks wait", async || {
-                stack.sessions("wait_event_type = 'Lock'").await >= 4
-            })
-            .await;
+        stack.locked_out("the looks wait", 4).await;
         for transaction_id in ["t1", "t2", "t3"] {
             shop.sell(transaction_id, json!({})).await;
         }

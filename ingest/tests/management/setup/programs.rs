@@ -193,15 +193,6 @@ async fn an_archived_program_takes_no_calls_and_no_changes() {
     assert_eq!(list.body["meta"]["pagination"]["total"], 0);
 }
 
-/// Waits until this many statements wait for a lock.
-async fn locked_out(stack: &Stack, statements: i64) {
-    stack
-        .eventually("the requests wait for the row", async || {
-            stack.sessions("wait_event_type = 'Lock'").await >= statements
-        })
-        .await;
-}
-
 /// Both requests arrive while the row is locked, so each has read all it reads without the lock before the other writes.
 #[tokio::test]
 async fn two_changes_at_once_both_last() {
@@ -277,7 +268,7 @@ async fn two_changes_at_once_both_last() {
             .await
             .unwrap();
         let released = async {
-            locked_out(&stack, 2).await;
+            stack.locked_out("the requests wait for the row", 2).await;
             holder.commit().await.unwrap();
         };
         let (one, other, ()) = tokio::join!(
@@ -314,7 +305,7 @@ async fn a_program_archived_while_a_change_waits_is_not_changed() {
         .await
         .unwrap();
     let archived = async {
-        locked_out(&stack, 1).await;
+        stack.locked_out("the requests wait for the row", 1).await;
         archiving.commit().await.unwrap();
     };
     let path = format!("{PROGRAMS}/{id}");
@@ -352,7 +343,7 @@ async fn archiving_locks_links_in_order() {
     let path = format!("{PROGRAMS}/{id}");
     let archived = stack.delete(&path, &acme.owner.token);
     let counted = async {
-        locked_out(&stack, 1).await;
+        stack.locked_out("the requests wait for the row", 1).await;
         sqlx::query(lock)
             .bind(second)
             .execute(&mut *counting)

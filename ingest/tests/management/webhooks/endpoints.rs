@@ -531,11 +531,7 @@ async fn an_endpoint_is_deleted_while_a_delivery_to_it_ends() {
         .await
         .unwrap();
     let waiting = async |sessions| {
-        stack
-            .eventually("both wait", async || {
-                stack.sessions("wait_event_type = 'Lock'").await == sessions
-            })
-            .await;
+        stack.locked_out("both wait", sessions).await;
     };
     receiver.release();
     waiting(1).await;

@@ -192,11 +192,7 @@ async fn an_endpoint_that_is_deleted_meanwhile_is_sent_nothing_more() {
         )
     };
     let deletion = async {
-        stack
-            .eventually("all three wait for the deletion", async || {
-                stack.sessions("wait_event_type = 'Lock'").await == 3
-            })
-            .await;
+        stack.locked_out("all three wait for the deletion", 3).await;
         deleting.commit().await.unwrap();
     };
     let (answers, ()) = tokio::join!(requests, deletion);

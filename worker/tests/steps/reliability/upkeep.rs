@@ -30,11 +30,7 @@ async fn clicks_go_on_while_a_months_partition_waits_for_a_reader() {
         .unwrap();
     let made = async { while partitions::ensure(stack.pool(), month, 1).await.is_err() {} };
     let clicked = async {
-        stack
-            .eventually("the partition waits", async || {
-                stack.sessions("wait_event_type = 'Lock'").await > 0
-            })
-            .await;
+        stack.locked_out("the partition waits", 1).await;
         stack.click(&program.ada.code).await;
         rows::counted(&stack, program.ada.link, 1).await;
         reader.rollback().await.unwrap();
