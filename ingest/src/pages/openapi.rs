@@ -3,6 +3,7 @@
 //! A route describes its body, its 200 and its specific refusals. [`crate::http::layers`] adds the answers and headers of the
 //! layers around it.
 
+mod forms;
 mod warnings;
 mod webhooks;
 
@@ -11,6 +12,7 @@ use std::sync::LazyLock;
 use axum::http::header;
 use axum::response::IntoResponse;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::openapi::{RefOr, Schema};
 use utoipa::{Modify, OpenApi};
 
 use crate::http::layers::described::headers;
@@ -91,9 +93,18 @@ fn describe() -> utoipa::openapi::OpenApi {
     for endpoint in endpoints() {
         endpoint.describe(&mut api);
     }
+    forms::put_together(&mut api);
     warnings::put_into_forms(&mut api);
     webhooks::describe(&mut api);
     api
+}
+
+/// Of the schema that is referred to.
+fn name_of(schema: &RefOr<Schema>) -> Option<&str> {
+    match schema {
+        RefOr::Ref(reference) => reference.ref_location.rsplit('/').next(),
+        RefOr::T(_) => None,
+    }
 }
 
 /// The description as it is served and as it is committed, built once.

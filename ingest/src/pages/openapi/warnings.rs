@@ -9,6 +9,8 @@ use utoipa::openapi::path::Operation;
 use utoipa::openapi::schema::{AllOf, Components, Schema};
 use utoipa::openapi::{OpenApi, Ref, RefOr};
 
+use super::name_of;
+
 const NOTICE: &str = "RotationNotice";
 const FIELD: &str = "warnings";
 
@@ -71,13 +73,6 @@ fn choice_with_warnings(both: &AllOf, components: &Components) -> Option<String>
     let name = name_of(answer).filter(|_| name_of(notice) == Some(NOTICE))?;
     let has_forms = matches!(components.schemas.get(name), Some(RefOr::T(Schema::OneOf(_))));
     has_forms.then(|| name.to_owned())
-}
-
-fn name_of(schema: &RefOr<Schema>) -> Option<&str> {
-    match schema {
-        RefOr::Ref(reference) => reference.ref_location.rsplit('/').next(),
-        RefOr::T(_) => None,
-    }
 }
 
 /// Each form of `name`, or `name` itself if it has one, gets the field.

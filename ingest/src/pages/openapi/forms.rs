@@ -1,0 +1,103 @@
+//! Objects whose other fields are a choice, such as an event and the details of its type.
+//!
+//! The types combine the choice and the object by `allOf`. Generators of clients combine objects, and few combine a choice with an object:
+//! so such a schema becomes a choice itself, between objects that have the fields of both.
+
+use std::collections::BTreeMap;
+
+use utoipa::openapi::schema::{AllOf, ArrayItems, Object, OneOf, Schema, Type};
+use utoipa::openapi::{OpenApi, RefOr};
+
+use super::name_of;
+
+type Schemas = BTreeMap<String, RefOr<Schema>>;
+
+/// Needs all schemas.
+pub fn put_together(api: &mut OpenApi) {
+    let Some(components) = &mut api.components else {
+        return;
+    };
+    let known = components.schemas.clone();
+    for (name, schema) in &mut components.schemas {
+        put_together_in(schema, name, &known);
+    }
+}
+
+/// `name` is the component's, with which the titles of its forms end.
+fn put_together_in(schema: &mut RefOr<Schema>, name: &str, known: &Schemas) {
+    let RefOr::T(schema) = schema else {
+        return;
+    };
+    match schema {
+        Schema::AllOf(both) => {
+            let forms = forms_of_both(both, known).filter(|forms| forms.len() > 1);
+            if let Some(forms) = forms {
+                let mut choice = OneOf::new();
+                choice.description.clone_from(&both.description);
+                choice.items = forms
+                    .into_iter()
+                    .map(|mut form| {
+                        let title = form.title.take().unwrap_or_default();
+                        form.title = Some(format!("{title}{name}"));
+                        form.into()
+                    })
+                    .collect();
+                *schema = choice.into();
+            }
+        }
+        Schema::Object(object) => {
+            for field in object.properties.values_mut() {
+                put_together_in(field, name, known);
+            }
+        }
+        Schema::Array(array) => {
+            if let ArrayItems::RefOrSchema(items) = &mut array.items {
+                put_together_in(items, name, known);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// What a schema can be, if it is an object whatever it is: each with its name as title.
+fn forms(schema: &RefOr<Schema>, known: &Schemas) -> Option<Vec<Object>> {
+    match schema {
+        RefOr::Ref(_) => {
+            let name = name_of(schema)?;
+            let mut forms = forms(known.get(name)?, known)?;
+            if let [only] = forms.as_mut_slice() {
+                only.title = Some(name.trim_end_matches("Details").to_owned());
+            }
+            Some(forms)
+        }
+        RefOr::T(Schema::Object(object)) => {
+            (object.schema_type == Type::Object.into()).then(|| vec![object.clone()])
+        }
+        RefOr::T(Schema::OneOf(choice)) => {
+            let forms: Option<Vec<_>> = choice.items.iter().map(|form| forms(form, known)).collect();
+            Some(forms?.concat())
+        }
+        RefOr::T(Schema::AllOf(both)) => forms_of_both(both, known),
+        RefOr::T(_) => None,
+    }
+}
+
+fn forms_of_both(both: &AllOf, known: &Schemas) -> Option<Vec<Object>> {
+    let mut parts = both.items.iter().map(|part| forms(part, known));
+    let first = parts.next()??;
+    parts.try_fold(first, |combined, part| {
+        let part = part?;
+        let with = |form: &Object| part.iter().map(|other| united(form, other)).collect::<Vec<_>>();
+        Some(combined.iter().flat_map(with).collect())
+    })
+}
+
+/// One object with the fields of two.
+fn united(one: &Object, other: &Object) -> Object {
+    let mut both = one.clone();
+    both.title = one.title.clone().or_else(|| other.title.clone());
+    both.description = None;
+    both.required.extend(other.required.iter().cloned());
+    both.properties.extend(other.properties.clone());
+    both
+}
