@@ -5,9 +5,11 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, cast
 
-from stage import Stage
+import pytest
+from stage import NOT_SENT, Stage
 
-from referral_tracker import Queue, Queued, RefusedError, Tracker
+from referral_tracker import Queue, Queued, RefusedError, Tracker, UnavailableError
+from referral_tracker.client import Progress, Surroundings
 from referral_tracker.outcomes import LeadRecorded, Noun, Outcome
 
 PATIENCE = 10.0
@@ -23,7 +25,8 @@ class Held:
         self._condition = threading.Condition()
         self._answers: list[bool] = []
 
-    def track(self, noun: Noun, body: Mapping[str, object], patience: object) -> Outcome:
+    def track(self, noun: Noun, body: Mapping[str, object], patience: object, progress: Progress) -> Outcome:
+        progress.attempts, progress.is_in_flight = 1, True
         with self._condition:
             self.order.append((noun, body.get("customer_key")))
             self._in_flight += 1
@@ -46,6 +49,12 @@ class Held:
             self._condition.notify_all()
 
 
+def end_of_threads() -> None:
+    for thread in threading.enumerate():
+        if thread.name == "referral-tracker":
+            thread.join(PATIENCE)
+
+
 def queue(held: Held, **options: Any) -> Queue:
     def fail(event: Queued, error: Exception) -> None:
         raise AssertionError(f"{event}: {error}")
@@ -65,6 +74,40 @@ def test_events_of_one_customer_keep_their_order() -> None:
         held.answer(4)
     assert held.order[2:] == [("sale", "a"), ("refund", None)]
     assert len(events) == 0
+
+
+def test_a_customer_whose_events_wait_holds_up_nobody_else() -> None:
+    held = Held()
+    with queue(held, concurrency=2) as events:
+        for _ in range(8):
+            events.lead(customer_key="a")
+        events.lead(customer_key="b")
+        held.wait_for(2)
+        assert sorted(held.order, key=str) == [("lead", "a"), ("lead", "b")]
+        held.answer(9)
+    assert held.order.count(("lead", "a")) == 8
+
+
+def test_two_customers_who_waited_for_the_same_event_are_sent_at_once() -> None:
+    held = Held()
+    with queue(held) as events:
+        events.lead(click_id="cust_1_2", customer_key="a")
+        events.lead(customer_key="a")
+        events.lead(click_id="cust_1_2", customer_key="b")
+        held.answer()
+        held.wait_for(3)
+        held.answer(2)
+    assert held.most == 2
+
+
+def test_only_its_time_ends_the_patience_of_a_queue() -> None:
+    failed: list[Exception] = []
+    stage = Stage(*[NOT_SENT] * 100)
+    with Queue(stage.tracker(), on_error=lambda event, error: failed.append(error)) as events:
+        events.lead(customer_key="a")
+    [error] = failed
+    assert isinstance(error, UnavailableError)
+    assert 292 <= sum(stage.slept) < 300
 
 
 def test_no_more_are_in_flight_than_may_be() -> None:
@@ -124,18 +167,95 @@ def test_what_is_refused_is_told_and_the_next_one_is_sent() -> None:
     assert told == [("lead", "RefusedError")]
 
 
-def test_a_queue_that_is_closed_in_a_hurry_hands_back_what_was_not_sent() -> None:
+def test_a_queue_that_is_closed_in_a_hurry_hands_back_everything_once() -> None:
     held = Held()
-    told: list[object] = []
-    events = queue(held, concurrency=1, on_error=lambda event, error: told.append((event.body["customer_key"], str(error))))
+    told: list[tuple[object, Exception]] = []
+    events = Queue(
+        cast(Tracker, held),
+        lambda event, error: told.append((event.body["customer_key"], error)),
+        on_outcome=lambda event, outcome: told.append((event.body["customer_key"], RuntimeError("too late"))),
+        concurrency=1,
+    )
     for key in ("a", "b", "b"):
         events.lead(customer_key=key)
     held.wait_for(1)
     events.close(0)
-    assert told == [("b", "the queue is closed")] * 2
+    assert len(events) == 0
+    assert events.flush(0)
     held.answer()
-    assert events.flush(PATIENCE)
+    end_of_threads()
     assert held.order == [("lead", "a")]
+    (first, in_flight), *others = told
+    assert first == "a"
+    assert isinstance(in_flight, UnavailableError)
+    assert (in_flight.attempts, in_flight.is_unknown) == (1, True)
+    assert [(key, str(error)) for key, error in others] == [("b", "the queue is closed")] * 2
+
+
+def test_what_is_given_up_between_two_attempts_is_not_sent_again() -> None:
+    sleeps, may_wake = threading.Event(), threading.Event()
+    told: list[Exception] = []
+    attempts: list[float] = []
+
+    def refuse(url: str, headers: Mapping[str, str], body: bytes, timeout_seconds: float) -> Any:
+        attempts.append(timeout_seconds)
+        raise NOT_SENT
+
+    def sleep(seconds: float) -> None:
+        sleeps.set()
+        may_wake.wait(PATIENCE)
+
+    tracker = Tracker("https://track.example", transport=refuse, surroundings=Surroundings(sleep=sleep))
+    events = Queue(tracker, on_error=lambda event, error: told.append(error))
+    events.lead(customer_key="a")
+    assert sleeps.wait(PATIENCE)
+    events.close(0)
+    may_wake.set()
+    end_of_threads()
+    assert len(attempts) == 1
+    [error] = told
+    assert isinstance(error, UnavailableError)
+    assert (error.attempts, error.is_unknown) == (1, False)
+
+
+def test_without_a_thread_to_send_it_an_event_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[Exception] = []
+    held = Held()
+    events = queue(held, on_error=lambda event, error: told.append(error))
+
+    def start(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as context:
+        context.setattr(threading.Thread, "start", start)
+        assert not events.lead(customer_key="a")
+    assert [type(error) for error in told] == [RuntimeError]
+    held.answer()
+    assert events.lead(customer_key="a")
+    events.close()
+    assert held.order == [("lead", "a")]
+
+
+def test_a_listener_that_ends_its_thread_does_not_stop_the_queue() -> None:
+    held = Held()
+
+    def leave(event: Queued, outcome: Outcome) -> None:
+        raise SystemExit
+
+    with queue(held, on_outcome=leave, concurrency=1) as events:
+        held.answer(2)
+        events.lead(customer_key="a")
+        events.lead(customer_key="a")
+    assert len(held.order) == 2
+
+
+def test_a_mistake_goes_to_the_listener() -> None:
+    failed: list[Exception] = []
+    with Queue(Stage().tracker(), on_error=lambda event, error: failed.append(error)) as events:
+        assert events.sale(transaction_id="1", amount_cents=4900)
+    [error] = failed
+    assert isinstance(error, RefusedError)
+    assert error.status is None
 
 
 def test_a_listener_that_raises_does_not_stop_the_queue() -> None:

@@ -6,10 +6,11 @@ from datetime import datetime, timezone
 from typing import Any
 
 import pytest
+from stage import Scene, Stage
 from standardwebhooks import Webhook as StandardWebhook
 from vectors import VECTORS
 
-from referral_tracker import RefusedError, WebhookError, WebhookVerifier, click_id_from
+from referral_tracker import Patience, RefusedError, UnavailableError, WebhookError, WebhookVerifier, click_id_from
 from referral_tracker.outcomes import outcome_of
 from referral_tracker.retry import may_retry, retry_after, wait
 
@@ -54,6 +55,21 @@ def test_retry_after(case: dict[str, Any]) -> None:
     assert retry_after(case["header"], VECTORS["retry_after"]["now"]) == case["seconds"]
 
 
+@pytest.mark.parametrize("case", VECTORS["mistakes"], ids=named)
+def test_mistakes(case: dict[str, Any]) -> None:
+    stage = Stage(Scene(503))
+    with pytest.raises((RefusedError, UnavailableError)) as failed:
+        stage.tracker(patience=Patience(attempts=1)).track(case["noun"], case["body"])
+    error = failed.value
+    if case["error"] is None:
+        assert isinstance(error, UnavailableError)
+        assert len(stage.requests) == 1
+        return
+    assert isinstance(error, RefusedError)
+    assert (error.message, error.status, error.code, error.request_id) == (case["error"], None, "invalid_call", None)
+    assert stage.requests == []
+
+
 @pytest.mark.parametrize("case", VECTORS["cookies"], ids=named)
 def test_cookies(case: dict[str, Any]) -> None:
     assert click_id_from(case["header"]) == case["click_id"]
@@ -61,6 +77,7 @@ def test_cookies(case: dict[str, Any]) -> None:
 
 def test_cookies_of_a_framework() -> None:
     assert click_id_from({"tracker_click_id": "cust_1_2"}) == "cust_1_2"
+    assert click_id_from({"tracker_click_id": "%zz", "customer_code": "cust_3_4"}) == "cust_3_4"
     assert click_id_from({}) is None
     assert click_id_from(None) is None
 

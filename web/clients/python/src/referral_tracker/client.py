@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from . import bodies
 from .bodies import takes
 from .errors import TrackerError, UnavailableError
+from .mistakes import refuse_mistakes
 from .outcomes import ClickOutcome, LeadOutcome, Noun, Outcome, RefundOutcome, SaleOutcome, outcome_of
 from .retry import Failure, is_unknown, may_retry, retry_after, wait
 from .transport import HttpTransport, Lost, NotSent, Response, Transport
@@ -34,10 +35,31 @@ except PackageNotFoundError:
 
 @dataclass(frozen=True)
 class Patience:
-    attempts: int = 4
-    """How often a call is sent at most."""
+    attempts: int | None = 4
+    """How often a call is sent at most; None: as often as the time allows."""
     total_seconds: float = 30.0
     """How long a call may take with all its attempts and waits."""
+
+
+@dataclass
+class Progress:
+    """What is known of a call while it lasts. Another thread may give it up: no further attempt begins then."""
+
+    attempts: int = 0
+    status: int | None = None
+    is_in_flight: bool = False
+    is_in_doubt: bool = False
+    retry_after_seconds: int | None = None
+    is_given_up: bool = False
+
+    def error(self, message: str) -> UnavailableError:
+        return UnavailableError(
+            f"{message} (attempt {self.attempts})",
+            self.attempts,
+            self.status,
+            self.is_in_doubt or self.is_in_flight,
+            self.retry_after_seconds,
+        )
 
 
 @dataclass(frozen=True)
@@ -66,9 +88,9 @@ class Tracker:
     ) -> None:
         """
         `url`: the address of the installation, such as `https://track.example`. `key`: the program's or a server key (`aff_…`).
-        `timeout_seconds`: how long connecting, and each wait for data, may take in one attempt. `test_mode`: every event is a test
-        event, shown on the set-up page and not counted. `on_warnings`: called when the service wants the key to be replaced; without
-        it, the first such answer is logged.
+        `timeout_seconds`: how long one attempt may take, from connecting to the end of the answer. `test_mode`: every event is a
+        test event, shown on the set-up page and not counted. `on_warnings`: called when the service wants the key to be replaced;
+        without it, the first such answer is logged.
         """
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -106,29 +128,41 @@ class Tracker:
     def refund(self, body: RefundRequest) -> RefundOutcome:
         return cast(RefundOutcome, self.track("refund", body))
 
-    def track(self, noun: Noun, body: Mapping[str, object], patience: Patience | None = None) -> Outcome:
+    def track(
+        self,
+        noun: Noun,
+        body: Mapping[str, object],
+        patience: Patience | None = None,
+        progress: Progress | None = None,
+    ) -> Outcome:
         """Raises RefusedError, or UnavailableError after the last attempt."""
-        patience = patience or self._patience
-        content = json.dumps(_in_test_mode(body) if self._test_mode else body).encode()
+        patience, progress = patience or self._patience, progress or Progress()
+        body = _in_test_mode(body) if self._test_mode else body
+        refuse_mistakes(noun, body)
+        content = json.dumps(body).encode()
         now, sleep = self._surroundings.now, self._surroundings.sleep
         end = now() + patience.total_seconds
-        is_in_doubt = False
-        attempt = 0
         while True:
-            attempt += 1
+            # In this order: who gives the call up sees that it is in flight, or it is seen here that it was given up.
+            progress.is_in_flight = True
+            if progress.is_given_up:
+                progress.is_in_flight = False
+                raise progress.error(f"{noun}: given up")
+            progress.attempts += 1
             answer = self._attempt(noun, content, end - now())
             failure: Failure = answer.status if isinstance(answer, Response) else answer
-            is_in_doubt = is_in_doubt or is_unknown(failure)
-            may_be_later = may_retry(noun, failure)
-            if isinstance(answer, Response) and not may_be_later and not is_unknown(failure):
+            if isinstance(answer, Response) and not may_retry(noun, failure) and not is_unknown(failure):
                 return outcome_of(noun, answer.status, _parsed(answer.body), answer.headers.get("x-request-id"))
             header = answer.headers.get("retry-after") if isinstance(answer, Response) else None
-            seconds = retry_after(header, now())
-            pause = wait(attempt, self._surroundings.random(), seconds)
-            if not may_be_later or attempt >= patience.attempts or now() + pause >= end:
-                status = answer.status if isinstance(answer, Response) else None
-                message = f"{noun}: {_describe(failure)} (attempt {attempt})"
-                raise UnavailableError(message, attempt, status, is_in_doubt, seconds)
+            progress.status = answer.status if isinstance(answer, Response) else None
+            progress.retry_after_seconds = retry_after(header, now())
+            progress.is_in_doubt = progress.is_in_doubt or is_unknown(failure)
+            progress.is_in_flight = False
+            pause = wait(progress.attempts, self._surroundings.random(), progress.retry_after_seconds)
+            has_no_more = patience.attempts is not None and progress.attempts >= patience.attempts
+            is_last = has_no_more or now() + pause >= end
+            if not may_retry(noun, failure) or is_last:
+                raise progress.error(f"{noun}: {_describe(failure)}")
             sleep(pause)
 
     def _attempt(self, noun: Noun, content: bytes, seconds_left: float) -> Response | Failure:
@@ -193,7 +227,7 @@ def _in_test_mode(body: Mapping[str, object]) -> dict[str, object]:
 def _parsed(content: bytes) -> object:
     try:
         return json.loads(content)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 

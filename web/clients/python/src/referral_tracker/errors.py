@@ -10,21 +10,21 @@ class TrackerError(Exception):
 
 
 class RefusedError(TrackerError):
-    """The service refused the call, and would refuse it again: the call, the key or the address is wrong."""
+    """The call, the key or the address is wrong: the service refused it, and would again; or this package did, and sent nothing."""
 
-    def __init__(self, message: str, status: int, code: str | None, request_id: str | None) -> None:
+    def __init__(self, message: str, status: int | None, code: str | None, request_id: str | None) -> None:
         super().__init__(message)
         self.message = message
         self.status = status
-        """The HTTP status."""
+        """The HTTP status; None if nothing was sent."""
         self.code = code
-        """The service's own word for the error, where it has one, such as `api_key_rotation_required`."""
+        """The service's own word for the error, where it has one, such as `api_key_rotation_required`; `invalid_call` if nothing was sent."""
         self.request_id = request_id
         """For the service's operators, who find the request by it."""
 
 
 class UnavailableError(TrackerError):
-    """No answer, or none that says more than "later", after as many attempts as were allowed."""
+    """No answer, or none that says more than "later", after as many attempts as were allowed, or when the queue was closed."""
 
     def __init__(
         self,

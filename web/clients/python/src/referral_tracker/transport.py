@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import http.client
-import os
 import selectors
+import socket
 import ssl
 import threading
+import time
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, cast
 from urllib.parse import urlsplit
+
+from . import connections, forks
 
 # More are closed after use.
 _IDLE_CONNECTIONS = 16
@@ -37,31 +40,34 @@ class Lost(Exception):
 
 class Transport(Protocol):
     def __call__(self, url: str, headers: Mapping[str, str], body: bytes, timeout_seconds: float) -> Response:
-        """POSTs once, follows no redirect. Raises NotSent or Lost."""
+        """POSTs once, follows no redirect. Raises NotSent or Lost, after `timeout_seconds` at the latest."""
 
 
 class HttpTransport:
     """Safe to share between threads, and after a fork."""
 
     def __init__(self) -> None:
+        self._tls: ssl.SSLContext | None = None
+        self._begin_afresh()
+        forks.watch(self)
+
+    def _begin_afresh(self) -> None:
+        """Connections of a parent process are its own."""
         self._lock = threading.Lock()
         self._idle: dict[tuple[str, str], deque[http.client.HTTPConnection]] = {}
-        self._process = os.getpid()
-        self._tls: ssl.SSLContext | None = None
 
     def __call__(self, url: str, headers: Mapping[str, str], body: bytes, timeout_seconds: float) -> Response:
         parts = urlsplit(url)
         place = (parts.scheme, parts.netloc)
-        connection = self._idle_connection(place)
-        if connection is None:
-            connection = self._connect(parts.scheme, parts.netloc, timeout_seconds)
-        elif connection.sock is not None:
-            connection.sock.settimeout(timeout_seconds)
+        end = time.monotonic() + timeout_seconds
+        connection = self._idle_connection(place, end) or self._connect(parts.scheme, parts.netloc, end)
         try:
             connection.request("POST", parts.path, body, dict(headers))
             answer = connection.getresponse()
             content = answer.read(_LONGEST_ANSWER_BYTES)
             is_whole = answer.isclosed()
+            if answer.length and len(content) < _LONGEST_ANSWER_BYTES:
+                raise http.client.IncompleteRead(content, answer.length)
         except (OSError, http.client.HTTPException) as error:
             connection.close()
             raise Lost(str(error) or type(error).__name__) from error
@@ -72,30 +78,28 @@ class HttpTransport:
         named = {name.lower(): value for name, value in answer.getheaders()}
         return Response(answer.status, named, content)
 
-    def _connect(self, scheme: str, netloc: str, timeout_seconds: float) -> http.client.HTTPConnection:
+    def _connect(self, scheme: str, netloc: str, end: float) -> http.client.HTTPConnection:
         try:
             if scheme == "https":
                 self._tls = self._tls or ssl.create_default_context()
-                connection: http.client.HTTPConnection = http.client.HTTPSConnection(
-                    netloc, timeout=timeout_seconds, context=self._tls
-                )
+                connection: http.client.HTTPConnection = http.client.HTTPSConnection(netloc, context=self._tls)
             else:
-                connection = http.client.HTTPConnection(netloc, timeout=timeout_seconds)
-            connection.connect()
+                connection = http.client.HTTPConnection(netloc)
+            tls = self._tls if scheme == "https" else None
+            opened = connections.connect(connection.host, connection.port, tls, end)
         except (OSError, http.client.HTTPException) as error:
             raise NotSent(str(error) or type(error).__name__) from error
+        # It has what `http.client` uses of one.
+        connection.sock = cast(socket.socket, opened)
         return connection
 
-    def _idle_connection(self, place: tuple[str, str]) -> http.client.HTTPConnection | None:
+    def _idle_connection(self, place: tuple[str, str], end: float) -> http.client.HTTPConnection | None:
         with self._lock:
-            if self._process != os.getpid():
-                # Those of the parent process are its own.
-                self._idle.clear()
-                self._process = os.getpid()
             idle = self._idle.get(place, deque())
             while idle:
                 connection = idle.pop()
                 if _is_open(connection):
+                    cast(connections.Connection, connection.sock).end = end
                     return connection
                 connection.close()
         return None

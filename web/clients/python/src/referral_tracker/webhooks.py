@@ -51,7 +51,7 @@ class WebhookVerifier:
 
     def verify(self, body: bytes | str, headers: Mapping[str, str]) -> Webhook:
         """`body` as it arrived, byte by byte: parsed and written again it is another text. Raises WebhookError."""
-        content = body.encode() if isinstance(body, str) else body
+        content = _content(body)
         named = {name.lower(): value for name, value in headers.items()}
         webhook_id, timestamp, signatures = (
             named.get(name) for name in ("webhook-id", "webhook-timestamp", "webhook-signature")
@@ -77,11 +77,28 @@ def _decoded(signature: str) -> bytes:
         return b""
 
 
+def _content(body: object) -> bytes:
+    if isinstance(body, (bytes, bytearray, memoryview)):
+        return bytes(body)
+    # Something else is easily passed: what a framework parsed.
+    if not isinstance(body, str):
+        raise WebhookError("body")
+    try:
+        return body.encode()
+    except UnicodeEncodeError:
+        raise WebhookError("body") from None
+
+
 def _event(content: bytes) -> WebhookEvent:
     try:
-        event = json.loads(content)
-    except ValueError:
+        # Decoded here: of bytes, `loads` takes other encodings, too.
+        event = json.loads(content.decode(), parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
         raise WebhookError("body") from None
     if not isinstance(event, dict) or "type" not in event:
         raise WebhookError("body")
     return cast("WebhookEvent", event)
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
