@@ -1,14 +1,16 @@
 //! Results on standard output, for people and scripts.
 
+use std::io::{Write, stdout};
+
 use chrono::{DateTime, SecondsFormat, Utc};
 
-#[expect(
-    clippy::print_stdout,
-    reason = "a command line's results belong on standard output"
-)]
+/// As many as somebody reads: `head` leaves before the end, and what the command does goes on.
 pub fn lines(lines: impl IntoIterator<Item = impl AsRef<str>>) {
+    let mut out = stdout().lock();
     for line in lines {
-        println!("{}", line.as_ref());
+        if writeln!(out, "{}", line.as_ref()).is_err() {
+            return;
+        }
     }
 }
 

@@ -74,12 +74,6 @@ pub async fn connect(config: &NatsConfig, name: &str) -> Result<Bus, ConnectErro
     };
     let client = retry(&FIRST_CONNECTION, attempt, is_not_up_yet).await?;
     verify_server(&client)?;
-    let anonymous = over(config, &servers, ConnectOptions::new()).connection_timeout(REQUEST_TIMEOUT);
-    if anonymous.connect(&servers).await.is_ok() {
-        tracing::warn!(
-            "NATS accepts clients without a password: anyone who can connect may read and write everything"
-        );
-    }
     let jetstream = ContextBuilder::new()
         .timeout(REQUEST_TIMEOUT)
         .build(client.clone());
@@ -133,6 +127,11 @@ fn verify_server(client: &Client) -> Result<(), ConnectError> {
         version = info.version,
         "connected to NATS"
     );
+    if !info.auth_required {
+        tracing::warn!(
+            "NATS accepts clients without a password: anyone who can connect may read and write everything"
+        );
+    }
     Ok(())
 }
 

@@ -245,7 +245,7 @@ pub struct EmailConfig {
 #[command(next_help_heading = "Management and dashboard")]
 pub struct PublicUrlConfig {
     /// The address people and browsers reach this service by; links in answers and e-mails begin with it.
-    #[arg(long, env = "PUBLIC_URL", default_value = "http://127.0.0.1:8080")]
+    #[arg(long, env = "PUBLIC_URL", default_value = "http://127.0.0.1:8080", value_parser = web_address)]
     pub public_url: Url,
 }
 
@@ -254,6 +254,22 @@ impl PublicUrlConfig {
     pub fn link(&self, at: &str) -> String {
         format!("{}{at}", self.public_url.as_str().trim_end_matches('/'))
     }
+}
+
+/// `https://https://…` comes of a host's name that was given with its scheme.
+fn web_address(text: &str) -> Result<Url, &'static str> {
+    let url = Url::parse(text.trim()).ok();
+    let is_ours = |url: &Url| {
+        let has_host = url
+            .host_str()
+            .is_some_and(|host| !["http", "https"].contains(&host));
+        has_host
+            && ["http", "https"].contains(&url.scheme())
+            && url.query().is_none()
+            && url.fragment().is_none()
+    };
+    url.filter(is_ours)
+        .ok_or("must be an address such as `https://track.example.com`")
 }
 
 /// What it is in detail, the mail client says.

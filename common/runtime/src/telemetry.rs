@@ -9,6 +9,8 @@ use super::config::{LogFormat, TelemetryConfig};
 
 /// Never logged, for any `LOG`: raw NATS messages contain customer data.
 const NEVER_LOGGED: &str = "async_nats::connection=off";
+/// At each start it lists the dashboard's files.
+const RARELY_LOGGED: &str = "memory_serve=warn";
 
 /// Why logging could not start.
 #[derive(Debug, thiserror::Error)]
@@ -31,7 +33,9 @@ pub fn init_cli(command: &'static str) -> Result<(), TelemetryError> {
 }
 
 fn init_with(service: &'static str, filter: &str, format: LogFormat) -> Result<(), TelemetryError> {
-    let filter = EnvFilter::try_new(filter)?.add_directive(NEVER_LOGGED.parse()?);
+    let filter = EnvFilter::try_new(filter)?
+        .add_directive(NEVER_LOGGED.parse()?)
+        .add_directive(RARELY_LOGGED.parse()?);
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(stderr);

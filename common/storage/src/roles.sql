@@ -30,12 +30,14 @@ BEGIN
     END IF;
     IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'referral_tracker_reads') THEN
         GRANT USAGE ON SCHEMA public TO referral_tracker_reads;
-        -- Secrets are stored sealed, or as their hashes, and their columns are named so.
+        -- Secrets are stored sealed, or as their hashes, and their columns are named so. No secrets are the hash of a request, and the
+        -- one of an e-mail address by which a customer is searched for: it takes a key to make it.
         FOR relation IN
             SELECT table_name AS name, string_agg(quote_ident(column_name), ', ') AS columns
             FROM information_schema.columns
             JOIN pg_class ON relnamespace = 'public'::regnamespace AND relname = table_name AND pg_has_role(relowner, 'USAGE')
-            WHERE table_schema = 'public' AND column_name !~ '(_hash|_sealed)$'
+            WHERE table_schema = 'public'
+              AND (column_name !~ '(_hash|_sealed)$' OR column_name IN ('request_hash', 'email_hash'))
             GROUP BY table_name
         LOOP
             EXECUTE format('GRANT SELECT (%s) ON %I TO referral_tracker_reads', relation.columns, relation.name);

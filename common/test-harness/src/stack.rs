@@ -99,6 +99,8 @@ impl Stack {
     pub fn on(database: TestDatabase, clock: Clock) -> Self {
         let settings = vec![
             ("DATABASE_URL", database.service_url.clone()),
+            // Not a replica, but with the rights that one is read with.
+            ("REPLICA_DATABASE_URL", database.reads_url.clone()),
             ("NATS_URL", from_environment("NATS_URL")),
             ("REDIS_URL", from_environment("REDIS_URL")),
             ("STREAM_PREFIX", unique_name()),

@@ -15,6 +15,8 @@ pub struct TestDatabase {
     pub url: String,
     /// As the role that services have.
     pub service_url: String,
+    /// As the role that only reads: what reports are read with.
+    pub reads_url: String,
     /// The owner's.
     pub pool: PgPool,
     server: String,
@@ -43,6 +45,7 @@ impl TestDatabase {
             .unwrap();
         Self {
             service_url: as_role(&url, SERVICE),
+            reads_url: as_role(&url, READS),
             url,
             pool,
             server,

@@ -63,7 +63,7 @@ pub enum RefundAnswer {
         /// `reversed` once the whole sale is refunded, `refunded` before.
         #[schema(value_type = String, pattern = "^(reversed|refunded)$")]
         status: CommissionStatus,
-        /// Dollars with two decimals.
+        /// A hundredth of the amount in the sale's smallest unit: dollars, and yen divided by a hundred.
         #[serde(rename = "deductionAmount")]
         deduction_amount: f64,
         #[schema(value_type = i64)]

@@ -25,8 +25,11 @@ const start = () => {
 
     trackLead: lead => signup(lead?.customer_key ?? lead?.user_id, lead?.email),
 
-    /** The tracker reports clicks by itself. */
-    trackClick: async () => getClickId(),
+    /** The tracker reports clicks by itself: this waits for the landing's. */
+    trackClick: async () => {
+      await tracker.ready
+      return getClickId()
+    },
 
     /** A test event, which is not counted; none where consent may be missing. */
     trackTest: async test => {

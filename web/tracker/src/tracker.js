@@ -168,7 +168,7 @@ const start = () => {
 
   stub?.q?.forEach(args => tracker(...args))
 
-  Promise.resolve(allowed && landed).then(() =>
+  tracker.ready = Promise.resolve(allowed && landed).then(() =>
     dispatchEvent(new CustomEvent('tracker:ready', { detail: tracker }))
   )
 }

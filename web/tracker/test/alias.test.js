@@ -62,6 +62,14 @@ scene('a loader finds the global as soon as the script is loaded', async stage =
   assert.deepEqual(await stage.page.evaluate(() => [acme.programId, acme.debugMode]), [60, false])
 })
 
+scene('a click is waited for', async stage => {
+  moved(stage)
+  await stage.page.goto(stage.url(`/?aff=${stage.codes.ada}`))
+  const found = await stage.page.evaluate(async () => [await acme.trackClick(), acme.clickId])
+  const { click_id } = stage.clicks[0].answer.body
+  assert.deepEqual(found, [click_id, click_id])
+})
+
 scene('both names of a signup report a lead of the visitor', async stage => {
   for (const [call, key] of [
     [key => acme.signup(key, 'jane@shop.example'), `signup-${Date.now()}`],

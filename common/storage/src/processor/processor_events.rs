@@ -1,6 +1,7 @@
 //! `processor_events`: the inbox of what payment processors report, and what became of each event.
 
 mod endings;
+mod unresolved;
 mod waits;
 
 use std::collections::{HashMap, HashSet};
@@ -11,6 +12,7 @@ use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 pub use self::endings::{Ending, Part, end};
+pub use self::unresolved::{UnresolvedEvent, unresolved};
 pub use self::waits::{
     PARTNER_APPROVED, Reason, give_up_parked, waits_for_key, waits_for_processor_customer, waits_for_sale,
     wake,

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveDate, Utc};
 use sqlx::PgConnection;
 
 use crate::error::{StorageError, StorageResult};
@@ -18,6 +18,8 @@ pub struct PartnerMembership {
     pub partner_program_id: i64,
     pub program_id: i64,
     pub program_name: String,
+    /// `draft`, `live` or `archived`.
+    pub program_status: String,
     /// The shop's website.
     pub domain: Option<String>,
     pub logo_url: Option<String>,
@@ -37,7 +39,7 @@ pub async fn memberships(
         connection,
         window,
         PartnerMembership,
-        "SELECT m.id AS partner_program_id, g.id AS program_id, g.name AS program_name, g.domain, g.logo_url, g.color,
+        "SELECT m.id AS partner_program_id, g.id AS program_id, g.name AS program_name, g.status AS program_status, g.domain, g.logo_url, g.color,
                 m.status, g.cookie_window_days, m.created_at
          FROM partners p JOIN partner_programs m ON m.partner_id = p.id JOIN programs g ON g.id = m.program_id
          WHERE p.user_id = $1 AND m.id <= $2 ORDER BY m.id DESC OFFSET $3 LIMIT $4",
@@ -99,6 +101,8 @@ pub struct PartnerLink {
     pub id: i64,
     pub program_id: i64,
     pub program_name: String,
+    /// `draft`, `live` or `archived`.
+    pub program_status: String,
     /// The shop's website.
     pub domain: Option<String>,
     pub cookie_window_days: i16,
@@ -120,7 +124,7 @@ pub async fn links(
         connection,
         window,
         PartnerLink,
-        "SELECT l.id, g.id AS program_id, g.name AS program_name, g.domain, g.cookie_window_days, l.short_code, l.status,
+        "SELECT l.id, g.id AS program_id, g.name AS program_name, g.status AS program_status, g.domain, g.cookie_window_days, l.short_code, l.status,
                 l.clicks, l.last_clicked, l.created_at, l.updated_at
          FROM partners p JOIN referral_links l ON l.partner_id = p.id JOIN programs g ON g.id = l.program_id
          WHERE p.user_id = $1 AND l.id <= $2 ORDER BY l.id DESC OFFSET $3 LIMIT $4",
@@ -178,7 +182,7 @@ pub async fn set_link_active(
         r#"UPDATE referral_links l SET status = CASE WHEN $2 THEN 'active' ELSE 'inactive' END,
                turned_off_by = CASE WHEN NOT $2 THEN coalesce(l.turned_off_by, 'partner') END
            FROM programs g WHERE l.id = $1 AND g.id = l.program_id
-           RETURNING l.id, g.id AS program_id, g.name AS program_name, g.domain, g.cookie_window_days, l.short_code,
+           RETURNING l.id, g.id AS program_id, g.name AS program_name, g.status AS program_status, g.domain, g.cookie_window_days, l.short_code,
                l.status, l.clicks, l.last_clicked, l.created_at, l.updated_at"#,
         link_id.get(),
         active,
@@ -284,6 +288,8 @@ pub struct PartnerBalance {
     pub partner_program_id: i64,
     pub program_id: i64,
     pub program_name: String,
+    /// `draft`, `live` or `archived`.
+    pub program_status: String,
     pub currency: String,
     pub balance_cents: i64,
     /// Earned, and held.
@@ -305,7 +311,7 @@ pub async fn balances(
 ) -> StorageResult<(Vec<PartnerBalance>, i64)> {
     let rows = sqlx::query_as!(
         PartnerBalance,
-        r#"SELECT b.partner_program_id, g.id AS program_id, g.name AS program_name, b.currency, b.balance_cents,
+        r#"SELECT b.partner_program_id, g.id AS program_id, g.name AS program_name, g.status AS program_status, b.currency, b.balance_cents,
                   coalesce(u.unpaid - u.approved, 0)::bigint AS "pending_cents!",
                   coalesce(u.approved, 0)::bigint AS "approved_cents!", coalesce(x.paid, 0)::bigint AS "paid_cents!",
                   coalesce((SELECT d.debt_cents FROM partner_program_debts d
@@ -340,4 +346,39 @@ pub async fn balances(
     .fetch_one(connection)
     .await?;
     Ok((rows, total))
+}
+
+/// What of a membership's commissions in one currency will be payable.
+#[derive(Debug)]
+pub struct PartnerDue {
+    pub partner_program_id: i64,
+    pub currency: String,
+    /// UTC: when the hold of the last of them ends, or today where it has. `None`: once the advertiser approves them by hand.
+    pub day: Option<NaiveDate>,
+    pub cents: i64,
+}
+
+/// What is pending, by membership, currency and day: the earliest first, and last what waits for an approval by hand.
+pub async fn dues(
+    connection: &mut PgConnection,
+    memberships: &[i64],
+    now: DateTime<Utc>,
+) -> StorageResult<Vec<PartnerDue>> {
+    // A hold that ends some day ends by itself, or needs the approval.
+    let rows = sqlx::query_as!(
+        PartnerDue,
+        r#"SELECT c.partner_program_id, c.currency,
+                  CASE WHEN hold_ended(c, g.needs_approval, 'infinity') THEN (greatest(c.hold_until, $2) AT TIME ZONE 'UTC')::date END
+                      AS "day?",
+                  sum(c.amount_cents - c.deducted_cents)::bigint AS "cents!"
+           FROM commissions c JOIN programs g ON g.id = c.program_id
+           WHERE c.partner_program_id = ANY($1) AND c.paid_at IS NULL AND c.status IN ('pending', 'refunded')
+             AND c.amount_cents > c.deducted_cents AND NOT can_be_paid(c, g.needs_approval, $2)
+           GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"#,
+        memberships,
+        now,
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows)
 }

@@ -78,8 +78,8 @@ pub async fn status(
     })
 }
 
-/// An event is kept for 30 days, or until it is finished.
-async fn received_event_types(
+/// Types of the events that the processor sent, of those asked for. An event is kept for 30 days, or until it is finished.
+pub async fn received_event_types(
     connection: &mut PgConnection,
     program_id: ProgramId,
 ) -> StorageResult<BTreeSet<String>> {

@@ -1,5 +1,6 @@
-//! Commissions that wait for a person: those with a signal, neither approved nor paid. Served by the partial index
-//! `commissions_in_review`, whose condition the queries repeat word for word.
+//! Commissions that wait for a person: those with a signal, neither approved nor paid, nor such that a payout would pay them: what a refund
+//! has left is approved by the end of its hold alone. Served by the partial index `commissions_in_review`, whose condition the queries repeat
+//! word for word.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -41,6 +42,7 @@ pub async fn page(
     program_id: ProgramId,
     partner_program_id: Option<PartnerProgramId>,
     signals: &[Signal],
+    now: DateTime<Utc>,
     window: Window,
 ) -> StorageResult<(Vec<FlaggedCommission>, Whole)> {
     let names: Option<Vec<&str>> =
@@ -59,14 +61,17 @@ pub async fn page(
            LEFT JOIN partners p ON p.id = c.partner_id
            WHERE c.program_id = $1 AND c.signals <> '{}' AND c.approved_at IS NULL AND c.paid_at IS NULL
              AND c.status IN ('pending', 'refunded') AND (c.status = 'pending' OR c.amount_cents > c.deducted_cents)
-             AND ($2::bigint IS NULL OR c.partner_program_id = $2) AND ($3::text[] IS NULL OR c.signals && $3) AND c.id <= $4
-           ORDER BY c.id OFFSET $5 LIMIT $6"#,
-        r#"SELECT count(*) AS "count!", max(id) AS up_to FROM commissions c
+             AND ($2::bigint IS NULL OR c.partner_program_id = $2) AND ($3::text[] IS NULL OR c.signals && $3)
+             AND NOT can_be_paid(c, o.needs_approval, $4) AND c.id <= $5
+           ORDER BY c.id OFFSET $6 LIMIT $7"#,
+        r#"SELECT count(*) AS "count!", max(c.id) AS up_to FROM commissions c JOIN programs o ON o.id = c.program_id
            WHERE c.program_id = $1 AND c.signals <> '{}' AND c.approved_at IS NULL AND c.paid_at IS NULL
              AND c.status IN ('pending', 'refunded') AND (c.status = 'pending' OR c.amount_cents > c.deducted_cents)
-             AND ($2::bigint IS NULL OR c.partner_program_id = $2) AND ($3::text[] IS NULL OR c.signals && $3) AND c.id <= $4"#,
+             AND ($2::bigint IS NULL OR c.partner_program_id = $2) AND ($3::text[] IS NULL OR c.signals && $3)
+             AND NOT can_be_paid(c, o.needs_approval, $4) AND c.id <= $5"#,
         program_id.get(),
         partner_program_id.map(PartnerProgramId::get),
         names.as_deref() as Option<&[&str]>,
+        now,
     ))
 }

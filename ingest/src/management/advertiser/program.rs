@@ -9,6 +9,7 @@ pub mod partner_note;
 pub mod partners;
 pub mod processor_connection;
 pub mod processor_customers;
+pub mod processor_health;
 pub mod program_settings;
 pub mod programs;
 pub mod referral_links;
@@ -22,6 +23,7 @@ pub fn endpoints() -> Vec<Endpoint> {
             programs::read, programs::update, programs::archive => programs::examples();
             programs::publish => programs::examples();
             processor_connection::read, processor_connection::update, processor_connection::remove => processor_connection::examples();
+            processor_health::read => processor_health::examples();
             processor_connection::rotate_secret => processor_connection::rotation_examples();
             processor_customers::list, processor_customers::bind => processor_customers::examples();
             commission_policies::list, commission_policies::create => commission_policies::list_examples();

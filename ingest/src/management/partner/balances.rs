@@ -1,6 +1,10 @@
 //! `GET /api/partner/balances`: what a partner is owed and has received, by program and currency.
 
-use storage::partner_view::{self, PartnerBalance};
+use std::collections::HashMap;
+
+use chrono::NaiveDate;
+use domain::program::ProgramStatus;
+use storage::partner_view::{self, PartnerBalance, PartnerDue};
 
 use crate::management::prelude::*;
 
@@ -9,6 +13,8 @@ pub struct PartnerBalanceView {
     partner_program_id: i64,
     program_id: i64,
     program_name: String,
+    /// `draft`, `live` or `archived`.
+    program_status: String,
     currency: String,
     /// What is owed to the partner, less what they owe: below pending and approved together when a commission was reversed
     /// after it had been paid.
@@ -21,11 +27,20 @@ pub struct PartnerBalanceView {
     paid_cents: i64,
     /// What payouts will hold back: it was taken from commissions after they had been paid.
     debt_cents: i64,
+    /// What is pending, by the day on which it can be paid: earliest first.
+    dues: Vec<DueView>,
 }
 
-view! { |row: PartnerBalance| PartnerBalanceView {
-    partner_program_id, program_id, program_name, currency, balance_cents, pending_cents, approved_cents, paid_cents,
-    debt_cents,
+#[derive(Debug, Serialize, ToSchema)]
+pub struct DueView {
+    /// UTC: the hold period ends on it. Null, and last: when the advertiser approves it by hand.
+    day: Option<NaiveDate>,
+    amount_cents: i64,
+}
+
+view! { |row: PartnerDue| DueView {
+    day;
+    amount_cents: row.cents,
 } }
 
 /// List a partner's balances
@@ -38,10 +53,30 @@ view! { |row: PartnerBalance| PartnerBalanceView {
 )]
 pub async fn list(State(app): State<App>, partner: PartnerUser, page: Page) -> List<PartnerBalanceView> {
     let mut connection = app.management.acquire().await?;
-    let user_id = partner.user.user_id;
-    let (rows, total) =
-        partner_view::balances(&mut connection, user_id, app.clock.now(), page.window()).await?;
-    Ok(page.listed(rows, total))
+    let (user_id, now) = (partner.user.user_id, app.clock.now());
+    let (rows, total) = partner_view::balances(&mut connection, user_id, now, page.window()).await?;
+    let memberships: Vec<i64> = rows.iter().map(|row| row.partner_program_id).collect();
+    let mut dues: HashMap<(i64, String), Vec<DueView>> = HashMap::new();
+    for due in partner_view::dues(&mut connection, &memberships, now).await? {
+        let balance = (due.partner_program_id, due.currency.clone());
+        dues.entry(balance).or_default().push(due.into());
+    }
+    let view = |row: PartnerBalance| PartnerBalanceView {
+        dues: dues
+            .remove(&(row.partner_program_id, row.currency.clone()))
+            .unwrap_or_default(),
+        partner_program_id: row.partner_program_id,
+        program_id: row.program_id,
+        program_name: row.program_name,
+        program_status: row.program_status,
+        currency: row.currency,
+        balance_cents: row.balance_cents,
+        pending_cents: row.pending_cents,
+        approved_cents: row.approved_cents,
+        paid_cents: row.paid_cents,
+        debt_cents: row.debt_cents,
+    };
+    Ok(page.listed(rows.into_iter().map(view), total))
 }
 
 pub fn examples() -> Examples {
@@ -49,12 +84,23 @@ pub fn examples() -> Examples {
         partner_program_id: 5,
         program_id: 1,
         program_name: "Shop affiliates".to_owned(),
+        program_status: ProgramStatus::Live.as_str().to_owned(),
         currency: "USD".to_owned(),
         balance_cents: 2_480,
         pending_cents: 1_500,
         approved_cents: 980,
         paid_cents: 4_000,
         debt_cents: 0,
+        dues: vec![
+            DueView {
+                day: NaiveDate::from_ymd_opt(2026, 12, 7),
+                amount_cents: 1_200,
+            },
+            DueView {
+                day: None,
+                amount_cents: 300,
+            },
+        ],
     };
     Examples::default().page(balance)
 }

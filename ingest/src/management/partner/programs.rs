@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::commission::{CommissionType, Policy, Rate, policy_in_force};
 use domain::money::Currency;
+use domain::program::ProgramStatus;
 use storage::{partner_view, programs};
 
 use crate::management::prelude::*;
@@ -14,6 +15,8 @@ pub struct PartnerProgramView {
     partner_program_id: i64,
     program_id: i64,
     name: String,
+    /// `draft`, `live` or `archived`: nothing is earned any more in an archived program, and what is owed is still paid.
+    program_status: String,
     /// The shop's website: a link is a page of it with `?aff=` and the code. Null where the advertiser has not named it.
     domain: Option<String>,
     /// `https:` address of the program's picture, on its advertiser's server.
@@ -107,6 +110,7 @@ pub async fn list(State(app): State<App>, partner: PartnerUser, page: Page) -> L
         partner_program_id: row.partner_program_id,
         program_id: row.program_id,
         name: row.program_name,
+        program_status: row.program_status,
         domain: row.domain,
         logo_url: row.logo_url,
         color: row.color,
@@ -137,6 +141,7 @@ pub fn examples() -> Examples {
         partner_program_id: 5,
         program_id: 1,
         name: "Shop affiliates".to_owned(),
+        program_status: ProgramStatus::Live.as_str().to_owned(),
         domain: Some("shop.example".to_owned()),
         logo_url: Some("https://shop.example/logo.png".to_owned()),
         color: Some("#0f6259".to_owned()),

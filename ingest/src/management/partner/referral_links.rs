@@ -12,6 +12,8 @@ pub struct PartnerLinkView {
     id: i64,
     program_id: i64,
     program_name: String,
+    /// `draft`, `live` or `archived`: clicks on the links of an archived program are refused.
+    program_status: String,
     /// The shop's website: the link is a page of it with `?aff=` and the code. Null where the advertiser has not named it.
     domain: Option<String>,
     /// For how many days a browser keeps the click.
@@ -30,7 +32,7 @@ pub struct PartnerLinkView {
 }
 
 view! { |row: PartnerLink| PartnerLinkView {
-    id, program_id, program_name, domain, cookie_window_days, short_code, status, clicks, last_clicked, created_at,
+    id, program_id, program_name, program_status, domain, cookie_window_days, short_code, status, clicks, last_clicked, created_at,
     updated_at,
 } }
 
@@ -110,6 +112,7 @@ fn example() -> PartnerLinkView {
         id: 9,
         program_id: 1,
         program_name: "Shop affiliates".to_owned(),
+        program_status: ProgramStatus::Live.as_str().to_owned(),
         domain: Some("shop.example".to_owned()),
         cookie_window_days: 90,
         short_code: "ada".to_owned(),

@@ -58,6 +58,7 @@ struct Metrics {
     total_clicks: i64,
     total_leads: i64,
     total_conversions: i64,
+    /// Amounts in the currency's smallest unit, divided by a hundred: so in yen a hundredth of them, and in dinars ten times as many.
     total_revenue: f64,
     /// Conversions in a hundred clicks; 0 without clicks.
     conversion_rate: f64,

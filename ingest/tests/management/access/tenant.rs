@@ -437,6 +437,10 @@ impl Making<'_> {
                      VALUES ({program_id}, 'acct_{marker}', 'connected');
                  INSERT INTO processor_customers (program_id, processor_customer_id, customer_key)
                      VALUES ({program_id}, 'cus_{marker}', '{marker}');
+                 INSERT INTO processor_events (event_id, program_id, processor_event_id, kind, occurred_at, received_at, state,
+                     reason, payload, noticed_at)
+                     VALUES (gen_random_uuid(), {program_id}, 'evt_{marker}', 'invoice.paid', now(), now(), 'stuck', '{marker}',
+                             '{{}}', now());
                  INSERT INTO notifications (event_id, program_id, recipient, partner_id, kind, message, details)
                      SELECT gen_random_uuid(), {program_id}, recipient, partner_id, 'commission_reversed',
                             '{marker} notice', jsonb_build_object('reason', '{marker}')

@@ -107,6 +107,19 @@ async fn what_changed_since_it_was_shown_is_not_decided_on() {
 }
 
 #[tokio::test]
+async fn what_a_payout_would_pay_waits_for_nobody() {
+    let (shop, [first, second, _]) = shop().await;
+    shop.refund("t2", 5_000).await;
+    let over = format!("UPDATE commissions SET hold_until = '2020-01-01' WHERE id = {second}");
+    shop.stack.execute(&over).await;
+    assert_eq!(ids(&shop, "").await, [first]);
+    rows::set(&shop.stack, &shop.program, "needs_approval = 'flagged'").await;
+    assert_eq!(ids(&shop, "").await, [first, second]);
+    let answer = shop.post("payouts", json!({ "commission_ids": [second] })).await;
+    assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{answer:?}");
+}
+
+#[tokio::test]
 async fn who_is_held_longer_is_not_approved_meanwhile() {
     let (shop, [first, second, slow]) = shop().await;
     let held = decide(&shop, "hold", &[first, second], &[2_000, 2_000]).await;

@@ -1,5 +1,7 @@
 //! A partner's own view: theirs, wherever it is, and nothing of anybody else's.
 
+mod dues;
+
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 use test_harness::{Person, Program, Stack, rows, sell};
@@ -189,22 +191,47 @@ async fn balances_tell_what_is_held_what_is_due_and_what_was_received() {
         let body = json!({ "transaction_id": transaction_id, "refund_amount_cents": amount });
         assert_eq!(stack.refund(shop, body).await.status, StatusCode::OK);
     }
+    let commissions = scene.list(&scene.ada, "commissions").await;
+    let held_until = commissions[0]["hold_until"].as_str().unwrap();
     let balances = scene.list(&scene.ada, "balances").await;
     assert_eq!(
         balances,
         [json!({
             "partner_program_id": shop.ada.membership, "program_id": shop.program_id, "program_name": "Program",
-            "currency": "USD", "balance_cents": 2_500, "pending_cents": 2_000, "approved_cents": 1_000,
-            "paid_cents": 2_000, "debt_cents": 500,
+            "program_status": "live", "currency": "USD", "balance_cents": 2_500, "pending_cents": 2_000,
+            "approved_cents": 1_000, "paid_cents": 2_000, "debt_cents": 500,
+            "dues": [{ "day": held_until[..10], "amount_cents": 2_000 }],
         })]
     );
-    let paid = &scene.list(&scene.ada, "commissions").await[2];
+    let paid = &commissions[2];
     assert_eq!(
         (&paid["status"], &paid["deducted_cents"]),
         (&json!("refunded"), &json!(500))
     );
     assert!(paid["paid_at"].is_string());
     scene.stack.verify().await;
+}
+
+/// Clicks on its links are refused, and what is owed is still paid.
+#[tokio::test]
+async fn a_partner_is_told_of_an_archived_program() {
+    let scene = Scene::set().await;
+    let Scene { stack, shop, .. } = &scene;
+    stack.customer(shop, &shop.ada.code, "user-1").await;
+    sell(stack, shop, "t1", 10_000, json!({})).await;
+    let owner = stack.owner_of(shop).await;
+    let program = format!("/api/advertiser/affiliate-programs/{}", shop.program_id);
+    stack
+        .delete(&program, &owner.token)
+        .await
+        .expect_status(StatusCode::OK);
+    for path in ["programs", "referral-links", "balances"] {
+        for row in scene.list(&scene.ada, path).await {
+            let is_shops = row["program_id"] == json!(shop.program_id);
+            let expected = if is_shops { "archived" } else { "live" };
+            assert_eq!(row["program_status"], expected, "{path}: {row}");
+        }
+    }
 }
 
 #[tokio::test]

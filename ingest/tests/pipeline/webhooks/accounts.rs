@@ -71,6 +71,21 @@ async fn a_sale_that_names_another_program_is_kept_back() {
         [row(&named, Some(&program), "stuck", reason)]
     );
     assert_eq!(stack.count("sale_events").await, 0);
+    // Who set the metadata sees it where they look for the payment.
+    let owner = stack.owner_of(&program).await;
+    let id = program.program_id;
+    let path = format!("/api/advertiser/affiliate-programs/{id}/processor-connection/health");
+    let health = stack.get(&path, &owner.token).await;
+    let shown = &health.body["data"]["unresolved_events"];
+    assert_eq!(shown.as_array().unwrap().len(), 1, "{health:?}");
+    for (name, value) in [
+        ("processor_event_id", named["id"].clone()),
+        ("kind", json!("checkout.session.completed")),
+        ("state", json!("stuck")),
+        ("reason", json!(reason)),
+    ] {
+        assert_eq!(shown[0][name], value, "{name}");
+    }
 }
 
 #[tokio::test]

@@ -43,6 +43,11 @@ async fn status_names_the_event_types_that_an_endpoint_lacks() {
     let warnings = lacking["warnings"].as_array().unwrap();
     assert_eq!(warnings.len(), 1);
     assert!(warnings[0].as_str().unwrap().contains("no invoice_payment.paid"));
+    let owner = stack.owner_of(&program).await;
+    let id = program.program_id;
+    let path = format!("/api/advertiser/affiliate-programs/{id}/processor-connection/health");
+    let health = stack.get(&path, &owner.token).await;
+    assert_eq!(health.body["data"]["warnings"], lacking["warnings"], "{health:?}");
 
     deliver("invoice_payment.paid.basil").await;
     settled(&stack, &["done"]).await;

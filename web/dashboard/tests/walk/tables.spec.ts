@@ -43,6 +43,21 @@ test('page and filters are in the address, and Back undoes them', async ({ page 
   expect(await rows(page).first().innerText()).toBe(first);
 });
 
+test('the breakdown is always the one of its heads', async ({ page }) => {
+  await open(page, `/app/programs/${program()}`);
+  const breakdown = page.getByRole('region', { name: 'Breakdown' });
+  for (const [way, head] of [
+    ['Countries', 'Country'],
+    ['Links', 'Link'],
+    ['Devices', 'Device'],
+    ['Countries', 'Country'],
+    ['Partners', 'Partner'],
+  ] as const) {
+    await breakdown.getByRole('button', { name: way }).click();
+    await expect(breakdown.getByRole('columnheader').first()).toHaveText(head);
+  }
+});
+
 test('events are loaded further back, and found by name', async ({ page }) => {
   await open(page, `/app/programs/${program()}/events`);
   await expect(rows(page)).toHaveCount(50);

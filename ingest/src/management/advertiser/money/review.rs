@@ -64,7 +64,7 @@ view! { |row: FlaggedCommission| FlaggedView {
 
 /// List flagged commissions
 ///
-/// Those with a signal that are neither approved nor paid, oldest first.
+/// Those with a signal that are neither approved nor paid, and wait to be, oldest first.
 #[utoipa::path(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/commissions/review",
@@ -76,14 +76,14 @@ view! { |row: FlaggedCommission| FlaggedView {
     ),
     responses((status = 200, description = "A page of them.", body = Listed<FlaggedView>))
 )]
-pub async fn list(mut list: ListProgram<PayOut>, query: Query) -> List<FlaggedView> {
+pub async fn list(State(app): State<App>, mut list: ListProgram<PayOut>, query: Query) -> List<FlaggedView> {
     let membership = query.integer("partner_program_id")?.map(PartnerProgramId::new);
     let signals = query
         .parsed("signal", SIGNALS, signals_named)?
         .unwrap_or_default();
-    let window = list.page.window();
+    let (now, window) = (app.clock.now(), list.page.window());
     let (rows, total) =
-        review_queue::page(&mut list.db, list.program_id, membership, signals, window).await?;
+        review_queue::page(&mut list.db, list.program_id, membership, signals, now, window).await?;
     Ok(list.page.listed(rows, total))
 }
 

@@ -1,0 +1,38 @@
+//! Events that wait for a person.
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+
+use crate::error::StorageResult;
+use domain::ids::ProgramId;
+
+/// An event in review, or one that is stuck: nothing came of it.
+#[derive(Debug)]
+pub struct UnresolvedEvent {
+    /// The processor's.
+    pub processor_event_id: String,
+    /// The processor's type.
+    pub kind: String,
+    /// `review` or `stuck`.
+    pub state: String,
+    pub reason: Option<String>,
+    pub received_at: DateTime<Utc>,
+}
+
+/// A program's, the latest first.
+pub async fn unresolved(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    limit: i64,
+) -> StorageResult<Vec<UnresolvedEvent>> {
+    let events = sqlx::query_as!(
+        UnresolvedEvent,
+        "SELECT processor_event_id, kind, state, reason, received_at FROM processor_events
+         WHERE program_id = $1 AND state IN ('review', 'stuck') ORDER BY received_at DESC, event_id LIMIT $2",
+        program_id.get(),
+        limit,
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(events)
+}

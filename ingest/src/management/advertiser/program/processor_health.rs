@@ -1,0 +1,72 @@
+//! `GET /api/advertiser/affiliate-programs/{program_id}/processor-connection/health`: whether something comes of what the processor sends.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::event_types::proven_missing;
+use storage::processor_events::{self, UnresolvedEvent};
+use storage::program_health;
+
+use crate::management::prelude::*;
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ProcessorHealth {
+    /// For people: event types that must be missing at the processor's endpoint, because other events show that there was something to send.
+    #[schema(value_type = Vec<String>)]
+    warnings: Vec<&'static str>,
+    /// Events of which nothing came, until a person decides: the latest 20.
+    unresolved_events: Vec<UnresolvedEventView>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct UnresolvedEventView {
+    /// The processor's.
+    processor_event_id: String,
+    /// The processor's type.
+    kind: String,
+    /// `review`, when no rule can decide about it, or `stuck`, when it contradicts what is known.
+    #[schema(pattern = "^(review|stuck)$")]
+    state: String,
+    reason: Option<String>,
+    #[serde(serialize_with = "as_instant")]
+    received_at: DateTime<Utc>,
+}
+
+view! { |row: UnresolvedEvent| UnresolvedEventView { processor_event_id, kind, state, reason, received_at } }
+
+const SHOWN: i64 = 20;
+
+/// Read whether a processor's events are of use
+#[utoipa::path(
+    get,
+    path = "/api/advertiser/affiliate-programs/{program_id}/processor-connection/health",
+    operation_id = "read_processor_health",
+    responses((status = 200, description = "As it is.", body = Data<ProcessorHealth>))
+)]
+pub async fn read(mut read: ReadProgram<Read>) -> Answer<ProcessorHealth> {
+    let program_id = read.ids;
+    let received = program_health::received_event_types(&mut read.db, program_id).await?;
+    let unresolved = processor_events::unresolved(&mut read.db, program_id, SHOWN).await?;
+    Ok(data(ProcessorHealth {
+        warnings: proven_missing(&received)
+            .iter()
+            .map(|rule| rule.message)
+            .collect(),
+        unresolved_events: unresolved.into_iter().map(Into::into).collect(),
+    }))
+}
+
+pub fn examples() -> Examples {
+    let event = UnresolvedEventView {
+        processor_event_id: "evt_1MhRcsLkdIwHu7ix".to_owned(),
+        kind: "checkout.session.completed".to_owned(),
+        state: "stuck".to_owned(),
+        reason: Some("it names another program".to_owned()),
+        received_at: DateTime::UNIX_EPOCH + TimeDelta::days(20_000),
+    };
+    Examples::default().data(
+        "One that names another program",
+        ProcessorHealth {
+            warnings: Vec::new(),
+            unresolved_events: vec![event],
+        },
+    )
+}
