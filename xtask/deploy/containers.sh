@@ -206,7 +206,8 @@ upgraded_and_back() {
 three_workers() {
     # shellcheck disable=SC2086
     compose ps --quiet front $services postgres nats redis | sort > "$work/before"
-    quietly compose up --detach --wait --scale worker=3
+    export WORKERS=3
+    quietly compose up --detach --wait
     quietly compose --profile observe up --detach --no-deps prometheus
     compose ps --quiet | sort > "$work/after"
     [ "$(comm -23 "$work/before" "$work/after" | wc -l)" = 0 ] || fail 'containers that nothing changed were made again'
@@ -235,9 +236,45 @@ tls() {
         "https://localhost:$HTTPS_PORT/readyz") || fail 'no TLS'
     [ "$status" = 200 ] || fail "https answers $status"
     status=$(curl -4 --silent --output /dev/null --write-out '%{http_code} %{redirect_url}' "http://localhost:$HTTP_PORT/app")
-    [ "$status" = '308 https://localhost/app' ] || fail "http answers $status"
+    [ "$status" = "308 https://localhost:$HTTPS_PORT/app" ] || fail "http answers $status"
     unset DOMAIN
     echo 'with DOMAIN, the front gets a certificate and redirects to https'
+}
+
+# $1: a script, with the volume of all keys and what each service has of them.
+with_keys() {
+    quietly compose run --rm --no-TTY --entrypoint bash secrets -euc "$1"
+    cat "$work/output"
+}
+
+lost_keys() {
+    sums='cat /keys/*-key* /keys/postgres-password | sha256sum'
+    before=$(with_keys "$sums; rm /keys/*" | tail -n 1)
+    if compose up --detach --wait > /dev/null 2>&1; then
+        fail 'without keys others are generated'
+    fi
+    # What it says.
+    with_keys 'cp --no-clobber /to/ctl/*-key* /to/postgres/* /keys/' > /dev/null
+    quietly compose up --detach --wait --force-recreate
+    [ "$(with_keys "$sums" | tail -n 1)" = "$before" ] || fail 'the keys are others'
+    walk_to_a_sale keys
+    echo 'without its keys nothing is generated; the copies of the services bring them back'
+}
+
+in_postgres() {
+    compose exec -T postgres "$@"
+}
+
+dumped() {
+    export BACKUPS="$work/backups"
+    quietly compose run --rm --no-TTY dump
+    in_postgres createdb --username tracker restored
+    cat "$BACKUPS"/*.dump | in_postgres pg_restore --exit-on-error --no-owner --username tracker --dbname restored
+    count='SELECT count(*) FROM sale_events'
+    restored=$(in_postgres psql --username tracker --dbname restored --tuples-only --no-align --command "$count")
+    [ "$restored" = "$(sql "$count")" ] || fail "the dump has $restored sales"
+    in_postgres dropdb --username tracker restored
+    echo 'a dump is restored beside the database it was made of'
 }
 
 stop() {
@@ -255,11 +292,15 @@ stop() {
 }
 
 if [ $# = 0 ]; then
-    set -- ${BEFORE:+upgraded_and_back} visitors confinement killed_under_load three_workers tls stop
+    set -- ${BEFORE:+upgraded_and_back} visitors confinement killed_under_load three_workers tls lost_keys dumped stop
 fi
 if [ -n "${BEFORE:-}" ]; then
     after=$PROGRAMS
     PROGRAMS=$BEFORE
+fi
+# A wrapper may hide how it ends, and then nothing here would fail.
+if compose config --no-such-flag > /dev/null 2>&1; then
+    fail "$compose does not pass on how Docker Compose ends: name the program itself"
 fi
 start
 walk

@@ -7,7 +7,9 @@ fails if anything is.
 """
 
 import json
+import re
 import sys
+from pathlib import Path
 
 import kubernetes_validate
 import yaml
@@ -15,6 +17,7 @@ import yaml
 # The oldest the manifests are for (`lifecycle.preStop.sleep` is on by default there), and the newest that is known.
 VERSIONS = ("1.30.0", "1.37.0")
 WORKLOADS = ("Deployment", "StatefulSet", "Job")
+ALERTS = Path(__file__).resolve().parent.parent.parent / "deploy/prometheus/alerts.yaml"
 
 
 def main(out, rendered):
@@ -32,6 +35,10 @@ def main(out, rendered):
                 wrong += [f"{name}: {problem}" for problem in against_schemas(resource)]
             if resource["kind"] in WORKLOADS:
                 wrong += [f"{name}: {problem}" for problem in of_workload(resource)]
+            if resource["kind"] == "Cluster":
+                wrong += [f"{name}: {problem}" for problem in of_cluster(resource["spec"])]
+            if resource["kind"] == "PrometheusRule" and resource["spec"] != yaml.safe_load(ALERTS.read_text()):
+                wrong.append(f"{name}: is not {ALERTS}; run xtask/deploy/prometheus-rule.sh")
         wrong += [f"{file}: {problem}" for problem in selectors_without_pods(resources)]
     with open(out, "w", encoding="utf-8") as text:
         json.dump(custom, text)
@@ -80,6 +87,27 @@ def of_workload(resource):
         for probe in ("livenessProbe", "readinessProbe"):
             if probe not in container:
                 yield f"{name} has no {probe}"
+
+
+def size(text):
+    """In MiB: of Kubernetes (`5Gi`) or of PostgreSQL (`8GB`), which also counts by 1024."""
+    number, unit = re.fullmatch(r"(\d+)([MG])[iB]B?", text).groups()
+    return int(number) * {"M": 1, "G": 1024}[unit]
+
+
+def of_cluster(spec):
+    parameters = spec["postgresql"]["parameters"]
+    memory = size(spec["resources"]["limits"]["memory"])
+    # Three autovacuum workers, and one index that is made.
+    needed = size(parameters["shared_buffers"]) + size(parameters["maintenance_work_mem"])
+    needed += 3 * size(parameters["autovacuum_work_mem"])
+    if needed > memory * 5 / 8:
+        yield f"buffers and vacuum may take {needed} of {memory} MiB, and connections need some"
+    if size(parameters["effective_cache_size"]) > memory:
+        yield "effective_cache_size is more than its memory"
+    # The log may grow beyond it.
+    if 2 * size(parameters["max_wal_size"]) > size(spec["walStorage"]["size"]):
+        yield "max_wal_size is more than half of walStorage"
 
 
 def selectors_without_pods(resources):

@@ -373,11 +373,13 @@ fn prometheus(checkout: &Checkout, linters: &Linters, work: &Path) -> Result<Out
         return Ok(Outcome::Skipped("no promtool on this machine"));
     };
     let dir = checkout.root.join("deploy/prometheus");
-    lint(
-        Command::new(promtool)
-            .args(["check", "config"])
-            .arg(dir.join("prometheus.yaml")),
-    )?;
+    for settings in ["prometheus.yaml", "debian.yaml"] {
+        lint(
+            Command::new(promtool)
+                .args(["check", "config"])
+                .arg(dir.join(settings)),
+        )?;
+    }
     lint(
         Command::new(promtool)
             .args(["test", "rules"])

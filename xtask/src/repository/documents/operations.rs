@@ -136,7 +136,7 @@ fn every_file_of_the_package_exists() {
         .collect();
     assert!(sources.len() > 10, "{sources:?}");
     for source in sources {
-        let (dir, name) = source.rsplit_once('/').unwrap();
+        let (dir, name) = source.rsplit_once('/').unwrap_or((".", source));
         let (before, after) = name.split_once('*').unwrap_or((name, ""));
         let entries = fs::read_dir(root().join(dir)).unwrap_or_else(|error| panic!("{source}: {error}"));
         let mut names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
