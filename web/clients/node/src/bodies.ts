@@ -4,8 +4,10 @@ import type { components, webhooks } from './generated/openapi.js';
 export type Noun = 'click' | 'lead' | 'sale' | 'refund';
 
 type Schemas = components['schemas'];
+/** Beside the fields that mean something to the service, any others. */
+type AdditionalData = Schemas['AdditionalFields'] & { [field: string]: unknown };
 /** `undefined` is as good as absence. */
-type Body<T> = { [field in keyof T]: T[field] | undefined };
+type Body<T> = { [field in keyof T]: (field extends 'additional_data' ? AdditionalData | null : T[field]) | undefined };
 /** Of a payment, which test mode does without. */
 type Required<T, Fields extends keyof T> = Omit<Body<T>, Fields> & { [field in Fields]-?: NonNullable<T[field]> };
 

@@ -1,6 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Bodies, Click, Lead, Noun, Refund, RotationWarning, Sale } from './bodies.js';
-import { TrackerError, UnavailableError } from './errors.js';
+import { RefusedError, TrackerError, UnavailableError } from './errors.js';
 import { VERSION } from './generated/version.js';
+import { mistakeOf } from './mistakes.js';
 import { outcomeOf, type Outcomes } from './outcomes.js';
 import { isUnknown, mayRetry, retryAfter, wait, type Failure } from './retry.js';
 
@@ -9,6 +11,11 @@ export interface Patience {
   attempts: number;
   /** How long a call may take with all its attempts and waits. */
   totalMs: number;
+}
+
+export interface CallOptions extends Partial<Patience> {
+  /** Ends the call early, an attempt as well as a wait. */
+  signal?: AbortSignal | undefined;
 }
 
 export interface TrackerOptions extends Partial<Patience> {
@@ -34,13 +41,14 @@ export interface Surroundings {
   now(): number;
   /** From 0 to 1. */
   random(): number;
-  sleep(ms: number): Promise<void>;
+  /** Rejects once it is aborted. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
 const SYSTEM: Surroundings = {
   now: () => Date.now(),
   random: () => Math.random(),
-  sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+  sleep: (ms, signal) => sleep(ms, undefined, { signal }),
 };
 
 interface Answer {
@@ -107,16 +115,20 @@ export class Tracker {
   }
 
   /**
-   * @param patience in place of the client's own
+   * @param options in place of the client's own
    * @throws RefusedError, or UnavailableError after the last attempt
    */
-  async track<N extends Noun>(noun: N, body: Bodies[N], patience: Partial<Patience> = {}): Promise<Outcomes[N]> {
-    const { attempts, totalMs } = { ...this.#options, ...patience };
-    const text = JSON.stringify(this.#options.testMode ? inTestMode(body) : body);
+  async track<N extends Noun>(noun: N, body: Bodies[N], options: CallOptions = {}): Promise<Outcomes[N]> {
+    const { attempts, totalMs, signal }: Patience & CallOptions = { ...this.#options, ...options };
+    const { testMode } = this.#options;
+    const mistake = mistakeOf(noun, body, testMode);
+    if (mistake !== undefined) throw new RefusedError(mistake, null, 'invalid_call', null);
+    const text = JSON.stringify(testMode ? inTestMode(body) : body);
+    signal?.throwIfAborted();
     const end = this.#surroundings.now() + totalMs;
     let isInDoubt = false;
     for (let attempt = 1; ; attempt += 1) {
-      const answer = await this.#attempt(noun, text, end);
+      const answer = await this.#attempt(noun, text, end, signal);
       const failure: Failure = 'failure' in answer ? answer.failure : answer.status;
       isInDoubt ||= isUnknown(failure);
       const mayBeLater = mayRetry(noun, failure);
@@ -126,23 +138,29 @@ export class Tracker {
       const seconds = 'failure' in answer ? null : answer.retryAfterSeconds;
       const pause = 1000 * wait(attempt, this.#surroundings.random(), seconds);
       const isLast = attempt >= attempts || this.#surroundings.now() + pause >= end;
-      if (!mayBeLater || isLast) {
-        throw new UnavailableError(
-          `${noun}: ${describe(failure)} (attempt ${attempt})`,
-          attempt,
-          'failure' in answer ? null : answer.status,
-          isInDoubt,
-          seconds,
-          { cause: 'failure' in answer ? answer.cause : undefined },
-        );
-      }
-      await this.#surroundings.sleep(pause);
+      const unavailable = new UnavailableError(
+        `${noun}: ${describe(failure)} (attempt ${attempt})`,
+        attempt,
+        'failure' in answer ? null : answer.status,
+        isInDoubt,
+        seconds,
+        { cause: 'failure' in answer ? answer.cause : undefined },
+      );
+      if (!mayBeLater || isLast || signal?.aborted) throw unavailable;
+      await this.#surroundings.sleep(pause, signal).catch(() => {
+        throw unavailable;
+      });
     }
   }
 
-  async #attempt(noun: Noun, text: string, end: number): Promise<Answer | Silence> {
+  async #attempt(noun: Noun, text: string, end: number, call: AbortSignal | undefined): Promise<Answer | Silence> {
     const { now } = this.#surroundings;
     const ms = Math.max(1, Math.min(this.#options.timeoutMs, end - now()));
+    const limit = new AbortController();
+    const abort = () => limit.abort(call?.reason);
+    const timer = setTimeout(() => limit.abort(new DOMException('no answer in time', 'TimeoutError')), ms);
+    call?.addEventListener('abort', abort);
+    if (call?.aborted) abort();
     try {
       const response = await this.#fetch(`${this.#url}/api/v1/track/${noun}`, {
         method: 'POST',
@@ -154,7 +172,7 @@ export class Tracker {
         body: text,
         // The key goes nowhere else.
         redirect: 'manual',
-        signal: AbortSignal.timeout(ms),
+        signal: limit.signal,
       });
       const body = parsed(await response.text());
       this.#tellWarnings(body);
@@ -166,6 +184,9 @@ export class Tracker {
       };
     } catch (cause) {
       return { failure: wasNotSent(cause) ? 'not_sent' : 'lost', cause };
+    } finally {
+      clearTimeout(timer);
+      call?.removeEventListener('abort', abort);
     }
   }
 

@@ -3,24 +3,24 @@ export class TrackerError extends Error {
   override name = 'TrackerError';
 }
 
-/** The service refused the call, and would refuse it again: the call, the key or the address is wrong. */
+/** The service refused the call, and would refuse it again: the call, the key or the address is wrong. Some calls are refused unsent. */
 export class RefusedError extends TrackerError {
   override name = 'RefusedError';
 
   constructor(
     message: string,
-    /** The HTTP status. */
-    readonly status: number,
-    /** The service's own word for the error, where it has one, such as `api_key_rotation_required`. */
+    /** The HTTP status; null if nothing was sent, because the call is wrong. */
+    readonly status: number | null,
+    /** The service's own word for the error, where it has one, such as `api_key_rotation_required`; `invalid_call` if nothing was sent. */
     readonly code: string | null,
-    /** For the service's operators, who find the request by it. */
+    /** For the service's operators, who find the request by it. Null if nothing was sent. */
     readonly requestId: string | null,
   ) {
     super(message);
   }
 }
 
-/** No answer, or none that says more than "later", after as many attempts as were allowed. */
+/** No answer, or none that says more than "later", after as many attempts as were allowed, or until the call was aborted. */
 export class UnavailableError extends TrackerError {
   override name = 'UnavailableError';
 

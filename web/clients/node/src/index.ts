@@ -1,5 +1,5 @@
 export type { Click, Lead, Noun, Refund, RotationWarning, Sale, WebhookEvent } from './bodies.js';
-export { Tracker, type Patience, type TrackerOptions } from './client.js';
+export { Tracker, type CallOptions, type Patience, type TrackerOptions } from './client.js';
 export { clickIdFrom } from './cookies.js';
 export { QueueError, RefusedError, TrackerError, UnavailableError, WebhookError } from './errors.js';
 export type {

@@ -17,19 +17,27 @@ export interface QueueOptions extends Partial<Patience> {
   onError: (event: Queued, error: unknown) => void;
 }
 
-/** More patient than a call that somebody waits for: it outlives a minute's rate limit, and a restart of the service. */
-const PATIENCE: Patience = { attempts: 12, totalMs: 300_000 };
+/**
+ * More patient than a call that somebody waits for: it outlives a minute's rate limit, and a restart of the service. The time alone is
+ * the limit: refused connections come back at once, and would soon use up any number of attempts.
+ */
+const PATIENCE: Patience = { attempts: Infinity, totalMs: 300_000 };
 
 interface Entry {
   event: Queued;
   isSent: boolean;
   /** Handed to `onError`, because the queue was closed before its turn. */
   isAbandoned: boolean;
+  /** Ends the call. Each has its own: a signal that lives as long as the queue would gather listeners. */
+  call: AbortController;
 }
 
 /**
  * Sends events in the background, several at once. Events that share a customer key, click id or transaction id keep their order: a
  * lead is sent before its customer's sale, a sale before its refund. The queue is in memory: what waits is lost with the process.
+ *
+ * An event is sent again for five minutes (`totalMs`) from its first attempt, which outlives a restart of the service; then `onError`
+ * has it.
  *
  * Adding an event never throws: false means that there was no room, which `onError` is told.
  */
@@ -79,8 +87,9 @@ export class Queue {
   }
 
   /**
-   * Takes nothing more, and flushes. Call it before the process ends. After `timeoutMs`, events that are not in flight are handed to
-   * `onError`.
+   * Takes nothing more, and flushes. Call it before the process ends. After `timeoutMs`, everything that is not settled is handed to
+   * `onError`: what was not sent with a `QueueError`; what is in flight, or waits for another attempt, is aborted, and has an
+   * `UnavailableError` that says whether it may have been recorded. Nothing is sent after that.
    */
   async close({ timeoutMs }: { timeoutMs?: number } = {}): Promise<void> {
     this.#isClosed = true;
@@ -90,10 +99,14 @@ export class Queue {
     await Promise.race([this.flush(), isLate]);
     clearTimeout(timer);
     for (const entry of this.#waiting.values()) {
-      if (entry.isSent || entry.isAbandoned) continue;
-      entry.isAbandoned = true;
-      this.#tell(() => this.#options.onError(entry.event, new QueueError('closed')));
+      if (entry.isSent) {
+        entry.call.abort(new QueueError('closed'));
+      } else if (!entry.isAbandoned) {
+        entry.isAbandoned = true;
+        this.#tell(() => this.#options.onError(entry.event, new QueueError('closed')));
+      }
     }
+    await this.flush();
   }
 
   #add(event: Queued): boolean {
@@ -104,7 +117,7 @@ export class Queue {
     }
     const ids = idsOf(event);
     const before = ids.flatMap((id) => this.#latest.get(id) ?? []);
-    const entry: Entry = { event, isSent: false, isAbandoned: false };
+    const entry: Entry = { event, isSent: false, isAbandoned: false, call: new AbortController() };
     const done = this.#settle(entry, before).finally(() => {
       this.#waiting.delete(done);
       ids.filter((id) => this.#latest.get(id) === done).forEach((id) => this.#latest.delete(id));
@@ -127,10 +140,11 @@ export class Queue {
 
   async #send(entry: Entry): Promise<void> {
     const { event } = entry;
+    const { signal } = entry.call;
     const { attempts, totalMs, onOutcome, onError } = this.#options;
     entry.isSent = true;
     try {
-      const outcome = await this.#tracker.track(event.noun, event.body, { attempts, totalMs });
+      const outcome = await this.#tracker.track(event.noun, event.body, { attempts, totalMs, signal });
       this.#tell(() => onOutcome(event, outcome));
     } catch (error) {
       this.#tell(() => onError(event, error));
@@ -151,9 +165,19 @@ export class Queue {
 
 /** What orders events: those with one of these in common are sent one after the other. */
 function idsOf({ body }: Queued): string[] {
-  const fields = body as Record<string, unknown>;
+  // Without types there may be none.
+  const fields = (body ?? {}) as Record<string, unknown>;
   return ['customer_key', 'click_id', 'transaction_id'].flatMap((name) => {
-    const id = fields[name];
-    return id === undefined || id === null || id === '' ? [] : [`${name} ${id}`];
+    const id = textOf(fields[name]);
+    return id === '' ? [] : [`${name} ${id}`];
   });
+}
+
+function textOf(id: unknown): string {
+  try {
+    return String(id ?? '');
+  } catch {
+    // Some objects have no text. The call says what is wrong with it.
+    return '';
+  }
 }

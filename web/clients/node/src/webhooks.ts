@@ -20,6 +20,8 @@ export interface Webhook {
 }
 
 const VERSION = 'v1,';
+/** Another text than was signed is not read: neither one with replacements, nor one without its first character. */
+const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** Verifies what the service sends to an endpoint, by the Standard Webhooks specification. */
 export class WebhookVerifier {
@@ -42,6 +44,8 @@ export class WebhookVerifier {
    * @throws WebhookError
    */
   verify(body: string | Uint8Array, headers: WebhookHeaders): Webhook {
+    // What a framework has in place of a body that it did not read.
+    if (typeof body !== 'string' && !ArrayBuffer.isView(body)) throw new WebhookError('body');
     const id = header(headers, 'webhook-id');
     const timestamp = header(headers, 'webhook-timestamp');
     const signatures = header(headers, 'webhook-signature');
@@ -74,7 +78,7 @@ function header(headers: WebhookHeaders, name: string): string | undefined {
 
 function parsed(body: string | Uint8Array): WebhookEvent {
   try {
-    const event: unknown = JSON.parse(typeof body === 'string' ? body : new TextDecoder().decode(body));
+    const event: unknown = JSON.parse(typeof body === 'string' ? body : UTF8.decode(body));
     if (typeof event === 'object' && event !== null && 'type' in event) return event as WebhookEvent;
   } catch {
     // Below.

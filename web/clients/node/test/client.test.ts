@@ -67,6 +67,45 @@ test('a click that may have been counted is not sent again', async () => {
   assert.equal(outcome.kind === 'recorded' && outcome.click_id, 'cust_1_2');
 });
 
+test('a call of nobody is sent in test mode', async () => {
+  const answer = { success: true, message: 'm', data: { eventId: 3, programId: 1, test_mode: true } };
+  const stage = new Stage([{ status: 200, body: answer }]);
+  assert.equal((await tracker(stage, { testMode: true }).sale({ transaction_id: '1', amount_cents: 1 })).kind, 'test');
+});
+
+test('a call without a body is a mistake', async () => {
+  const client = tracker(new Stage([]), { testMode: true }) as unknown as Record<string, (body?: unknown) => Promise<unknown>>;
+  for (const noun of ['click', 'lead', 'sale', 'refund']) {
+    for (const body of [undefined, null, 'order-1', [SALE]]) {
+      await assert.rejects(client[noun]!(body), { name: 'RefusedError', status: null, code: 'invalid_call' });
+    }
+  }
+});
+
+test('further fields are part of additional_data', async () => {
+  const stage = new Stage([{ status: 200, body: RECORDED }]);
+  const additional_data = { plan: 'gold', program_id: 1 };
+  await tracker(stage).sale({ ...SALE, additional_data });
+  await tracker(new Stage([{ status: 200, body: clicked() }])).click({ affiliate_url: 'https://shop.example', additional_data: { plan: 'gold' } });
+  assert.deepEqual(stage.requests[0]?.body, { ...SALE, additional_data });
+});
+
+test('a call that is aborted tells what is known', async () => {
+  const cause = new Error('closed');
+  const stage = new Stage([{ status: 503 }, 'silence']);
+  const inWait = new AbortController();
+  stage.onSleep = () => inWait.abort(cause);
+  await assert.rejects(tracker(stage).track('sale', SALE, { signal: inWait.signal }), (error) => {
+    return error instanceof UnavailableError && error.status === 503 && error.attempts === 1 && !error.isUnknown;
+  });
+  const inFlight = new AbortController();
+  stage.onSilence = () => inFlight.abort(cause);
+  await assert.rejects(tracker(stage).track('sale', SALE, { signal: inFlight.signal }), (error) => {
+    return error instanceof UnavailableError && error.isUnknown && error.attempts === 1 && error.cause === cause;
+  });
+  assert.equal(stage.requests.length, 2);
+});
+
 test('a mistake is thrown at once', async () => {
   const body = { data: null, error: { status: 401, name: 'UnauthorizedError', message: 'Invalid API token', details: {} } };
   const stage = new Stage([{ status: 401, body, requestId: 'r-9' }]);

@@ -1,6 +1,16 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { Queue, QueueError, RefusedError, type Outcomes, type Queued, type QueueOptions, type Tracker } from '../src/index.js';
+import {
+  Queue,
+  QueueError,
+  RefusedError,
+  Tracker,
+  UnavailableError,
+  type Outcomes,
+  type Queued,
+  type QueueOptions,
+} from '../src/index.js';
+import { Stage, type Scene } from './stage.js';
 
 /** A tracker that answers when told to. */
 class Held {
@@ -8,7 +18,7 @@ class Held {
   readonly order: string[] = [];
   most = 0;
 
-  track(noun: string, body: object): Promise<Outcomes['lead']> {
+  track(noun: string, body: object, { signal }: { signal: AbortSignal }): Promise<Outcomes['lead']> {
     const event = { noun, body } as Queued;
     return new Promise((resolve, reject) => {
       const settled = (settle: () => void) => () => {
@@ -16,6 +26,7 @@ class Held {
         settle();
       };
       this.order.push(noun);
+      signal.addEventListener('abort', settled(() => reject(new UnavailableError('given up', 1, null, true, null))));
       this.inFlight.push({
         event,
         answer: settled(() => resolve({ kind: 'recorded', provisional: false })),
@@ -119,19 +130,63 @@ test('what is refused is told, and the next one is sent', async () => {
   assert.deepEqual(held.order, ['lead', 'sale']);
 });
 
-test('a queue that is closed in a hurry hands back what was not sent', async () => {
+test('a queue that is closed in a hurry hands back what was not sent, and then what is in flight', async () => {
   const held = new Held();
   const told: string[] = [];
   const onError = ({ body }: Queued, error: unknown) => {
-    assert(error instanceof QueueError);
-    told.push(String((body as { customer_key?: unknown }).customer_key));
+    told.push(`${(body as { customer_key?: unknown }).customer_key} ${(error as Error).name}`);
   };
   const events = queue(held, { concurrency: 1, onError });
   for (const key of ['a', 'b', 'b']) events.lead({ customer_key: key });
   await turn();
   await events.close({ timeoutMs: 0 });
-  assert.deepEqual(told, ['b', 'b']);
-  await held.answerAll();
+  assert.deepEqual(told, ['b QueueError', 'b QueueError', 'a UnavailableError']);
   assert.deepEqual(held.order, ['lead']);
   assert.equal(events.length, 0);
+});
+
+/** A queue whose service and time are the stage's. */
+function staged(scenes: Scene[], told: unknown[]): { stage: Stage; events: Queue } {
+  const stage = new Stage(scenes);
+  const tracker = new Tracker({ url: 'https://track.example', key: 'aff_secret', ...stage.options() });
+  const onError = (_: Queued, error: unknown) => told.push(error);
+  return { stage, events: new Queue(tracker, { onError, onOutcome: (_, { kind }) => told.push(kind) }) };
+}
+
+const slept = ({ slept }: Stage) => slept.reduce((sum, ms) => sum + ms, 0);
+const RECORDED = { status: 200, body: { success: true, sale_id: 311, commission_id: 208, message: 'm' } };
+const SALE = { transaction_id: '1', amount_cents: 1, customer_key: 'a' };
+
+test('it outlives a service that cannot be reached for minutes', async () => {
+  const told: unknown[] = [];
+  const { stage, events } = staged([...Array<Scene>(50).fill('refused'), RECORDED], told);
+  events.sale(SALE);
+  await events.flush();
+  assert.deepEqual(told, ['recorded']);
+  assert(slept(stage) > 240_000);
+});
+
+test('it gives up after five minutes', async () => {
+  const told: unknown[] = [];
+  const { stage, events } = staged(Array<Scene>(100).fill('refused'), told);
+  events.sale(SALE);
+  await events.flush();
+  assert(told[0] instanceof UnavailableError && !told[0].isUnknown);
+  assert.equal(told[0].attempts, stage.requests.length);
+  assert(slept(stage) > 290_000 && slept(stage) < 300_000);
+});
+
+test('adding never throws, and the listener is told of mistakes', async () => {
+  const told: unknown[] = [];
+  const { stage, events } = staged([], told);
+  const untyped = events as unknown as Record<string, (body?: unknown) => boolean>;
+  const noText = { customer_key: Object.create(null) as object, amount_cents: 1n };
+  for (const noun of ['click', 'lead', 'sale', 'refund']) {
+    for (const body of [undefined, null, 4, {}, noText, { customer_key: Symbol('a') }]) assert.equal(untyped[noun]?.(body), true);
+  }
+  events.refund({ transaction_id: '1', refund_amount_cents: 0 });
+  stage.onSilence = () => assert.fail();
+  await events.flush();
+  assert.equal(told.length, 25);
+  assert(told.every((error) => error instanceof Error));
 });

@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict';
+import { createHmac } from 'node:crypto';
 import test from 'node:test';
 import { Webhook } from 'standardwebhooks';
+import type { Bodies } from '../src/bodies.js';
+import { Tracker } from '../src/client.js';
 import { clickIdFrom } from '../src/cookies.js';
 import { RefusedError, WebhookError } from '../src/errors.js';
 import { outcomeOf } from '../src/outcomes.js';
 import { mayRetry, retryAfter, wait } from '../src/retry.js';
 import { WebhookVerifier } from '../src/webhooks.js';
+import { Stage } from './stage.js';
 import { vectors } from './vectors.js';
 
 for (const { name, noun, status, body, outcome, error } of vectors.answers) {
@@ -44,6 +48,26 @@ test('Retry-After', () => {
     assert.equal(retryAfter(header, vectors.retry_after.now * 1000), seconds, `${header}`);
   }
 });
+
+for (const { name, noun, body, error } of vectors.mistakes) {
+  test(`mistakes: ${name}`, async () => {
+    const stage = new Stage([{ status: 200, body: { success: true } }]);
+    const tracker = new Tracker({ url: 'https://track.example', key: 'aff_secret', ...stage.options() });
+    const done = tracker.track(noun, body as Bodies[typeof noun]);
+    if (error === null) {
+      await done;
+      assert.deepEqual(stage.requests.map(({ body }) => body), [body]);
+      return;
+    }
+    await assert.rejects(done, (thrown) => {
+      assert(thrown instanceof RefusedError);
+      const { message, status, code, requestId } = thrown;
+      assert.deepEqual({ message, status, code, requestId }, { message: error, status: null, code: 'invalid_call', requestId: null });
+      return true;
+    });
+    assert.deepEqual(stage.requests, []);
+  });
+}
 
 for (const { name, header, click_id } of vectors.cookies) {
   test(`cookies: ${name}`, () => {
@@ -87,4 +111,34 @@ test('the signatures of the vectors are those of the library of Standard Webhook
 
 test('an empty secret is a mistake of the set-up', () => {
   for (const secret of ['', 'whsec_', []]) assert.throws(() => new WebhookVerifier(secret), TypeError);
+});
+
+/** With headers that are right for it. */
+function verify(body: unknown, signed: Uint8Array): unknown {
+  const [secret, id] = [Buffer.alloc(32, 7), 'evt_1'];
+  const signature = createHmac('sha256', secret).update(`${id}.${now}.`).update(signed).digest('base64');
+  const headers = { 'webhook-id': id, 'webhook-timestamp': String(now), 'webhook-signature': `v1,${signature}` };
+  const verifier = new WebhookVerifier(`whsec_${secret.toString('base64')}`, { now: () => now * 1000 });
+  return verifier.verify(body as string, headers).event;
+}
+
+test('a body that is no JSON in UTF-8 is refused, though signed', () => {
+  const event = { type: 'sale.recorded', data: { note: 'Zoë' } };
+  const text = JSON.stringify(event);
+  assert.deepEqual(verify(Buffer.from(text), Buffer.from(text)), event);
+  const bodies = [
+    Buffer.from(text, 'latin1'),
+    Buffer.from(text, 'utf16le'),
+    Buffer.from(`\ufeff${text}`),
+    Buffer.from(text.replace('"Zoë"', 'NaN')),
+    Buffer.from(text.replace('"Zoë"', '-Infinity')),
+  ];
+  for (const body of bodies) assert.throws(() => verify(body, body), { name: 'WebhookError', reason: 'body' });
+});
+
+test('what a framework puts in place of a body that it did not read is refused', () => {
+  const nothing = Buffer.alloc(0);
+  for (const body of [undefined, null, {}, { type: 'sale.recorded' }, 4, []]) {
+    assert.throws(() => verify(body, nothing), { name: 'WebhookError', reason: 'body' });
+  }
 });

@@ -21,6 +21,7 @@ export interface Vectors {
   retries: { noun: Noun; failure: Failure; retry: boolean }[];
   waits: { cases: { attempt: number; random: number; retry_after: number | null; seconds: number }[] };
   retry_after: { now: number; cases: { header: string | null; seconds: number | null }[] };
+  mistakes: { name: string; noun: Noun; body: object; error: string | null }[];
   cookies: { name: string; header: string; click_id: string | null }[];
 }
 

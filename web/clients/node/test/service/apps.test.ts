@@ -5,9 +5,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { chromium, type Browser } from 'playwright-core';
 import { page, section } from '../page.js';
+import { freePort, webhook } from '../servers.js';
 import { App } from './app.js';
 import { Owner, setting } from './owner.js';
-import { freePort, webhook } from './servers.js';
 import { Shopper, newEndpoint } from './shopper.js';
 
 const PATIENCE_MS = 60_000;

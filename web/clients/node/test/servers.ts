@@ -26,3 +26,35 @@ export function webhook(secret: string, clickId: string): { method: string; head
   };
   return { method: 'POST', headers, body };
 }
+
+/** Stands for a service that hangs, or has this answer for everything. */
+export class Service {
+  readonly #server;
+
+  private constructor(status: number | null) {
+    this.#server = createServer((_, response) => {
+      if (status !== null) response.writeHead(status, { 'content-type': 'application/json' }).end('{}');
+    });
+  }
+
+  static async start(status: number | null): Promise<Service> {
+    const service = new Service(status);
+    service.#server.listen(0, '127.0.0.1');
+    await once(service.#server, 'listening');
+    return service;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** Once it has the next request. */
+  async request(): Promise<void> {
+    await once(this.#server, 'request');
+  }
+
+  stop(): void {
+    this.#server.close();
+    this.#server.closeAllConnections();
+  }
+}
