@@ -15,7 +15,7 @@ export default defineConfig({
   use: {
     baseURL: process.env.BASE_URL ?? 'http://127.0.0.1:8080',
     viewport: { width: 1280, height: 860 },
-    locale: 'en-GB',
+    locale: 'en-US',
     timezoneId: 'Pacific/Auckland',
     screenshot: 'only-on-failure',
     launchOptions: {

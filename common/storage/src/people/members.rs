@@ -183,11 +183,14 @@ struct MemberRow {
     created_at: DateTime<Utc>,
 }
 
-async fn with_permissions(connection: &mut PgConnection, rows: Vec<MemberRow>) -> StorageResult<Vec<Member>> {
-    let ids: Vec<i64> = rows.iter().map(|row| row.id).collect();
+/// By member: what they were given, and nothing of those who were given nothing.
+pub async fn permissions_of(
+    connection: &mut PgConnection,
+    member_ids: &[i64],
+) -> StorageResult<BTreeMap<i64, GivenPermissions>> {
     let given = sqlx::query!(
         "SELECT member_id, program_id, permissions FROM member_permissions WHERE member_id = ANY($1)",
-        &ids,
+        member_ids,
     )
     .fetch_all(connection)
     .await?;
@@ -200,6 +203,12 @@ async fn with_permissions(connection: &mut PgConnection, rows: Vec<MemberRow>) -
             .or_default()
             .insert(ProgramId::new(row.program_id), permissions);
     }
+    Ok(by_member)
+}
+
+async fn with_permissions(connection: &mut PgConnection, rows: Vec<MemberRow>) -> StorageResult<Vec<Member>> {
+    let ids: Vec<i64> = rows.iter().map(|row| row.id).collect();
+    let mut by_member = permissions_of(connection, &ids).await?;
     rows.into_iter()
         .map(|row| {
             Ok(Member {

@@ -1,12 +1,16 @@
 //! `GET /api/users/me`: who is signed in, and where they work.
 
+use std::collections::BTreeMap;
+
 use axum::Json;
 use chrono::{DateTime, Utc};
 use domain::permission::Role;
+use storage::members::{self, GivenPermissions};
 use storage::workspaces::{self, Membership};
 use storage::{second_factors, users};
 
 use super::open_session::UserView;
+use crate::management::advertiser::workspace::members::shown;
 use crate::management::prelude::*;
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -38,6 +42,8 @@ pub struct WorkspaceView {
     role: &'static str,
     /// Members without a second factor can do nothing but set one up.
     second_factor_required: bool,
+    /// A member's own, by program id. Owners and admins have every permission in any case.
+    permissions: BTreeMap<String, Vec<&'static str>>,
 }
 
 impl WorkspaceView {
@@ -48,11 +54,13 @@ impl WorkspaceView {
             name: "Shop".to_owned(),
             role: Role::Owner.as_str(),
             second_factor_required: false,
+            permissions: BTreeMap::new(),
         }
     }
 
-    pub fn new(membership: Membership) -> Self {
+    pub fn new(membership: Membership, given: &GivenPermissions) -> Self {
         Self {
+            permissions: shown(given),
             id: membership.workspace_id.get(),
             name: membership.workspace_name,
             role: membership.role.as_str(),
@@ -74,6 +82,12 @@ pub async fn me(State(app): State<App>, signed_in: SignedIn) -> Result<Json<MeAn
         .ok_or(ApiError::NotFound("Not Found"))?;
     let second_factor = second_factors::enabled(&mut connection, user.user_id).await?;
     let workspaces = workspaces::of_user(&mut connection, user.user_id).await?;
+    let memberships: Vec<i64> = workspaces.iter().map(|one| one.member_id.get()).collect();
+    let mut given = members::permissions_of(&mut connection, &memberships).await?;
+    let view = |membership: Membership| {
+        let given = given.remove(&membership.member_id.get()).unwrap_or_default();
+        WorkspaceView::new(membership, &given)
+    };
     Ok(Json(MeAnswer {
         user: UserView::new(&user),
         second_factor: second_factor.map(|factor| SecondFactorView {
@@ -81,7 +95,7 @@ pub async fn me(State(app): State<App>, signed_in: SignedIn) -> Result<Json<MeAn
             recovery_codes_left: factor.recovery_codes_left,
         }),
         lacks_second_factor: signed_in.user.lacks_second_factor,
-        workspaces: workspaces.into_iter().map(WorkspaceView::new).collect(),
+        workspaces: workspaces.into_iter().map(view).collect(),
     }))
 }
 

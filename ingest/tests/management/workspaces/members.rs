@@ -80,6 +80,16 @@ async fn what_is_given_counts_at_once_and_what_is_taken_back_no_longer() {
     let given = give(json!({ "permissions": { id.to_string(): ["program:*"] } })).await;
     assert_eq!(given.status, StatusCode::OK);
     assert_eq!(read().await, 200);
+    // They are told of what they have, as who gave it is.
+    let me = stack.get("/api/users/me", &mika.token).await;
+    let own = &me.body["workspaces"][0]["permissions"];
+    assert_eq!(own, &given.body["data"]["permissions"]);
+    assert!(
+        own[id.to_string()]
+            .as_array()
+            .unwrap()
+            .contains(&json!("program:update"))
+    );
     let list = stack.get(PROGRAMS, &mika.token).await;
     assert_eq!(list.body["meta"]["pagination"]["total"], 1);
     give(json!({ "permissions": { id.to_string(): [] } })).await;
@@ -261,7 +271,7 @@ async fn a_workspace_is_renamed_by_who_runs_it() {
         .await;
     assert_eq!(
         renamed.body["data"],
-        json!({ "id": acme.workspace_id.get(), "name": "Acme Ltd", "role": "owner", "second_factor_required": false })
+        json!({ "id": acme.workspace_id.get(), "name": "Acme Ltd", "role": "owner", "second_factor_required": false, "permissions": {} })
     );
     let nameless = stack.put(&path, &acme.owner.token, json!({ "name": "" })).await;
     nameless.refused(400, "name is required");

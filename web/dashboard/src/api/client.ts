@@ -3,9 +3,11 @@ import type { Operations } from './operations';
 import { take } from './ahead';
 import { credential } from './credential';
 import { texts } from '../texts/api';
-import { inLanguage } from '../texts/server';
+import { FIELDS, inLanguage } from '../texts/server';
 
 type Operation = keyof Operations;
+/** Refused, they say nothing of a session that one works in. */
+const OF_NO_SESSION: readonly Operation[] = ['POST /api/auth/local', 'POST /api/auth/passkey', 'POST /api/auth/logout'];
 type Given<O extends Operation> = {
   [Part in 'path' | 'query' | 'body' as undefined extends Operations[O][Part] ? never : Part]: Operations[O][Part];
 };
@@ -35,15 +37,22 @@ export class ApiError extends Error {
     readonly retryAfterSeconds?: number,
     /** Of a list of commissions: what keeps each from being changed. */
     readonly reasons: Refused[] = [],
+    /** What the message is about, as the service calls it. */
+    readonly field?: string,
   ) {
     super(message);
   }
 }
 
-type Ended = () => void;
-let ended: Ended = () => {};
+/** What somebody typed is refused before it is sent. */
+export function refusedField(field: string, message: string): ApiError {
+  return new ApiError(400, message, undefined, undefined, [], field);
+}
 
-/** Called when the session has ended. */
+type Ended = () => Promise<boolean>;
+let ended: Ended = async () => false;
+
+/** Called when the session has ended; resolves to whether there is another. The request is then retried. */
 export function onSessionEnd(listener: Ended) {
   ended = listener;
 }
@@ -88,7 +97,7 @@ export async function request<O extends Operation>(operation: O, given?: Argumen
     throw new ApiError(0, texts.unreachable);
   });
   if (response.ok) return response;
-  if (response.status === 401) ended();
+  if (response.status === 401 && !OF_NO_SESSION.includes(operation) && (await ended())) return request(operation, given);
   const error = await refusal(response);
   const needed = error.code;
   if ((needed === 'PASSWORD_REQUIRED' || needed === 'PASSKEY_REQUIRED') && (await prove(needed))) return request(operation, given);
@@ -118,13 +127,16 @@ async function refusal(response: Response): Promise<ApiError> {
   if (response.status >= 500 && response.status !== 503) return new ApiError(response.status, texts.failed);
   const text = message ? worded(await inLanguage(message)) : texts.failed;
   const reasons = details?.commissions?.map(async ({ commission_id, reason }) => ({ commission_id, reason: await inLanguage(reason) }));
-  return new ApiError(response.status, text, code ?? details?.code, seconds, await Promise.all(reasons ?? []));
+  return new ApiError(response.status, text, code ?? details?.code, seconds, await Promise.all(reasons ?? []), fieldOf(message));
 }
 
-/** Messages begin with field names, which are shown as words. */
+/** The field with whose name a message begins. */
+const fieldOf = (message = ''): string | undefined => /^([a-z]+_[a-z_]*[a-z]|[a-z]+)\b/.exec(message)?.[0];
+
+/** Field names are shown as words. */
 function worded(message: string): string {
-  const field = /^([a-z]+_[a-z_]*[a-z]|[a-z]+)\b/.exec(message)?.[0];
+  const field = fieldOf(message);
   if (!field) return message;
-  const words = field.replaceAll('_', ' ');
+  const words = FIELDS[field] ?? field.replaceAll('_', ' ');
   return words.charAt(0).toUpperCase() + words.slice(1) + message.slice(field.length);
 }

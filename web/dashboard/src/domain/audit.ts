@@ -6,6 +6,9 @@ import { texts } from '../texts/domain/audit';
 
 const INSTANT = /^\d{4}-\d{2}-\d{2}T[\d:.]+Z$/;
 
+/** Details that people wrote. */
+const WRITTEN = ['name', 'note', 'description', 'reference', 'short_code', 'slug'];
+
 /** Kinds of actors, as the filter offers them after the members by name. */
 export const actorKinds = () => Object.entries(texts.actors);
 /** Nouns of actions, as the filter offers them. */
@@ -17,6 +20,9 @@ export function actorQuery(who: string): { actor?: string; actor_id?: number } {
   if (!actor) return {};
   return id === undefined ? { actor } : { actor, actor_id: Number(id) };
 }
+
+/** Who it was; an operator has no name. */
+export const actorText = ({ type, name }: { type: string; name: string }): string => (name === type ? (of(texts.values, type) ?? name) : name);
 
 /** `api_key.revoked` as `API key revoked`. */
 export function actionText(action: string): string {
@@ -30,12 +36,14 @@ export function actionText(action: string): string {
 export function detailsText(details: Record<string, unknown>): string {
   return Object.entries(details)
     .filter(([, value]) => !isNothing(value))
-    .map(([name, value]) => `${nameText(name)}: ${isChange(value) ? `${plain(value.before)} → ${plain(value.after)}` : plain(value)}`)
+    .map(([name, value]) => `${nameText(name)}: ${isChange(value) ? `${plain(value.before, name)} → ${plain(value.after, name)}` : plain(value, name)}`)
     .join('; ');
 }
 
 /** `createdAt` as `Created at`. */
-const nameText = (name: string): string => label(name.replace(/[a-z][A-Z]/g, ([low, high]) => `${low} ${high?.toLowerCase()}`));
+const nameText = (name: string): string => of(texts.fields, name) ?? label(name.replace(/[a-z][A-Z]/g, ([low, high]) => `${low} ${high?.toLowerCase()}`));
+
+const of = (known: Readonly<Record<string, string>>, name: string): string | undefined => (Object.hasOwn(known, name) ? known[name] : undefined);
 
 function isChange(value: unknown): value is { before: unknown; after: unknown } {
   return typeof value === 'object' && value !== null && 'before' in value && 'after' in value;
@@ -45,15 +53,15 @@ function isNothing(value: unknown): boolean {
   return value === null || value === undefined || value === '' || (Array.isArray(value) && value.length === 0);
 }
 
-function plain(value: unknown): string {
+function plain(value: unknown, name: string): string {
   if (isNothing(value)) return texts.none;
   if (typeof value === 'boolean') return value ? texts.yes : texts.no;
-  if (Array.isArray(value)) return value.map(plain).join(', ');
+  if (Array.isArray(value)) return value.map((one) => plain(one, name)).join(', ');
   if (typeof value === 'object')
     return Object.entries(value as object)
       .filter(([, inner]) => !isNothing(inner))
-      .map(([name, inner]) => `${nameText(name)} ${plain(inner)}`)
+      .map(([name, inner]) => `${nameText(name)} ${plain(inner, name)}`)
       .join(', ');
   const text = String(value);
-  return INSTANT.test(text) ? timeText(text) : text;
+  return INSTANT.test(text) ? timeText(text) : (WRITTEN.includes(name) ? text : (of(texts.values, text) ?? text));
 }

@@ -1,7 +1,7 @@
 /** Customers by the month of their first sale. Pure. */
 import { money, count } from './money';
 import { texts } from '../texts/domain/cohorts';
-import { language } from '../texts/language';
+import { locale } from '../texts/language';
 
 const MEASURES = ['customers', 'revenue', 'commission'] as const;
 export type CohortMeasure = (typeof MEASURES)[number];
@@ -51,8 +51,8 @@ export function cohortCells(cohorts: readonly Cohort[], measure: CohortMeasure, 
   );
 }
 
-const SHARE = new Intl.NumberFormat(language, { style: 'percent' });
-const MONTH = new Intl.DateTimeFormat(language, { timeZone: 'UTC', month: 'short', year: 'numeric' });
+const SHARE = new Intl.NumberFormat(locale, { style: 'percent' });
+const MONTH = new Intl.DateTimeFormat(locale, { timeZone: 'UTC', month: 'short', year: 'numeric' });
 
 /** `2026-01` as `Jan 2026`. */
 export const monthText = (month: string): string => MONTH.format(new Date(`${month}-01T00:00:00Z`));

@@ -1,7 +1,7 @@
 /** UTC calendar days as `2026-01-31`, the only days the service knows. */
 import { say } from '../texts/catalogue';
 import { texts } from '../texts/domain/days';
-import { language } from '../texts/language';
+import { locale } from '../texts/language';
 
 const DAY_MS = 86_400_000;
 const FORM = /^\d{4}-\d{2}-\d{2}$/;
@@ -100,8 +100,8 @@ export function presetOf(span: Span, today: Day): Preset | undefined {
   return PRESETS.find((preset) => spanText(presetRange(preset, today)) === spanText(span));
 }
 
-const SHORT = new Intl.DateTimeFormat(language, { timeZone: 'UTC', day: 'numeric', month: 'short' });
-const LONG = new Intl.DateTimeFormat(language, { timeZone: 'UTC', day: 'numeric', month: 'short', year: 'numeric' });
+const SHORT = new Intl.DateTimeFormat(locale, { timeZone: 'UTC', day: 'numeric', month: 'short' });
+const LONG = new Intl.DateTimeFormat(locale, { timeZone: 'UTC', day: 'numeric', month: 'short', year: 'numeric' });
 
 /** `Jan 31`. */
 export function shortDay(day: Day): string {
@@ -119,7 +119,7 @@ export function dateText(instant: string): string {
   return LONG.format(new Date(instant));
 }
 
-const TIME = new Intl.DateTimeFormat(language, {
+const TIME = new Intl.DateTimeFormat(locale, {
   timeZone: 'UTC',
   day: 'numeric',
   month: 'short',
@@ -140,7 +140,7 @@ const STEPS: [limit: number, seconds: number, unit: Intl.RelativeTimeFormatUnit]
   [86_400, 3_600, 'hour'],
   [2_592_000, 86_400, 'day'],
 ];
-const RELATIVE = new Intl.RelativeTimeFormat(language, { numeric: 'auto' });
+const RELATIVE = new Intl.RelativeTimeFormat(locale, { numeric: 'auto' });
 
 /** `5 minutes ago`; from a month on, the day. */
 export function ago(instant: string, now: number): string {

@@ -17,7 +17,7 @@ export function aboutEvent(event: ProgramEvent): string {
   if ('is_recurring' in event) return say(texts.saleOf, { kind: event.is_recurring ? texts.renewal : label(event.sale_type), transaction: event.transaction_id });
   if ('channel' in event) return say(texts.ofSale, { transaction: event.transaction_id });
   if (!('device_type' in event)) return ('page_url' in event && event.page_url) || '';
-  return [event.geo_city, event.geo_country, event.device_type, event.browser_name, event.device_os].filter(Boolean).join(', ');
+  return [event.geo_city, event.geo_country, event.device_type && label(event.device_type), event.browser_name, event.device_os].filter(Boolean).join(', ');
 }
 
 /** The page a visitor came from, or was on. */

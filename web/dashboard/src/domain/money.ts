@@ -1,12 +1,14 @@
 /** Amounts are integers in a currency's smallest unit, and stay integers: text is made from their digits. */
 import { say } from '../texts/catalogue';
 import { texts } from '../texts/domain/money';
-import { language } from '../texts/language';
+import { locale } from '../texts/language';
 
 const FALLBACK_DIGITS = 2;
-const COUNT = new Intl.NumberFormat(language);
-const SHORT_COUNT = new Intl.NumberFormat(language, { notation: 'compact' });
-const PERCENT = new Intl.NumberFormat(language, { style: 'percent', maximumFractionDigits: 2 });
+const COUNT = new Intl.NumberFormat(locale);
+/** Neighbouring ticks of an axis differ within three digits: 12.5 and 15 billion. */
+const SHORT = { notation: 'compact', maximumSignificantDigits: 3 } as const;
+const SHORT_COUNT = new Intl.NumberFormat(locale, SHORT);
+const PERCENT = new Intl.NumberFormat(locale, { style: 'percent', maximumFractionDigits: 2 });
 const THOUSANDS = COUNT.formatToParts(1_000).find(({ type }) => type === 'group')?.value;
 
 interface Formats {
@@ -26,8 +28,8 @@ function formatsOf(currency: string): Formats | undefined {
 
 function made(currency: string): Formats | undefined {
   try {
-    const long = new Intl.NumberFormat(language, { style: 'currency', currency });
-    const short = new Intl.NumberFormat(language, { style: 'currency', currency, notation: 'compact' });
+    const long = new Intl.NumberFormat(locale, { style: 'currency', currency });
+    const short = new Intl.NumberFormat(locale, { style: 'currency', currency, ...SHORT });
     return { digits: long.resolvedOptions().maximumFractionDigits ?? FALLBACK_DIGITS, long, short };
   } catch {
     return undefined;
@@ -53,9 +55,19 @@ export function money(cents: number, currency: string): string {
   return formatsOf(currency)?.long.format(amount) ?? `${amount} ${currency}`;
 }
 
-/** Short, for axes: `$1.2K`. */
+/** A message of the service about a commission, which begins as `Commission 12 was refunded: 4.90 USD`, with its amount as people read it. */
+export function withMoney(message: string): string {
+  const amount = /^(Commission \d+ .*?)([+-]?)(\d+)(?:\.(\d+))? ([A-Z]{3})\b/s;
+  return message.replace(amount, (_, before: string, sign: string, whole: string, rest = '', currency: string) => {
+    const text = money(Number(whole + rest) * (sign === '-' ? -1 : 1), currency);
+    return before + (sign === '+' ? `+${text}` : text);
+  });
+}
+
+/** Short, for axes, whose ticks are whole cents alone: `$1.2K`. */
 export function shortMoney(cents: number, currency: string): string {
-  const amount = decimal(Math.round(cents), minorDigits(currency));
+  if (!Number.isInteger(cents)) return '';
+  const amount = decimal(cents, minorDigits(currency));
   return formatsOf(currency)?.short.format(amount) ?? amount;
 }
 
@@ -76,11 +88,24 @@ export function centsOfText(text: string, currency: string): number | undefined 
   return Number(whole + fraction.padEnd(digits, '0'));
 }
 
+/** An amount as it is typed: `12.50`. */
+export function textOfCents(cents: number, currency: string): string {
+  const digits = minorDigits(currency);
+  return typed(decimal(cents, digits), digits);
+}
+
+/** A rate as it is typed: 1250 as `12.5`. */
+export const textOfBasisPoints = (points: number): string => typed(decimal(points, 2));
+
+function typed(number: `${number}`, least = 0): string {
+  return new Intl.NumberFormat(locale, { useGrouping: false, minimumFractionDigits: least, maximumFractionDigits: Math.max(least, 2) }).format(number);
+}
+
 /** What [`centsOfText`] takes, for whoever typed something else. */
 export function amountRule(currency: string): string {
   const digits = minorDigits(currency);
   if (digits === 0) return say(texts.wholeAmount, { currency });
-  const example = new Intl.NumberFormat(language, { minimumFractionDigits: digits, maximumFractionDigits: digits }).format(12.5);
+  const example = typed('12.5', digits);
   return say(texts.decimalAmount, { currency, digits, example });
 }
 

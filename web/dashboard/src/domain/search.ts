@@ -1,6 +1,6 @@
 /** Search in a short list that is there as a whole, and what the service adds to it. Pure. */
 import type { ProgramEvent } from '../api/operations';
-import { path } from '../router/routes';
+import { path, searchHref } from '../router/routes';
 import { texts } from '../texts/domain/search';
 import { timeText } from './days';
 import { customerName } from './journey';
@@ -54,7 +54,7 @@ export function namedBy(events: readonly ProgramEvent[], text: string, program: 
           kind: texts.transactions,
           text: event.transaction_id,
           about: `${money(event.amount_cents, event.currency)}, ${timeText(event.timestamp)}`,
-          href: `${path('events', { program })}?search=${encodeURIComponent(text)}`,
+          href: searchHref(program, text),
           isFound: true,
         }]
       : [],

@@ -49,7 +49,7 @@ export function sale(language: ServerLanguage, facts: Facts): string {
   const key = facts.key ?? KEY_PLACE;
   switch (language) {
     case 'curl':
-      return `curl -sS ${url} \\\n  -H 'Authorization: Bearer ${key}' \\\n  -H 'Content-Type: application/json' \\\n  -d '{"transaction_id":"order-1001","amount_cents":${EXAMPLE_CENTS},"currency":"${facts.currency}","customer_key":"user-42"}'`;
+      return `curl -sS ${url} \\\n  -H 'Authorization: Bearer ${key}' \\\n  -H 'Content-Type: application/json' \\\n  -d '{"transaction_id":"acme-1001","amount_cents":${EXAMPLE_CENTS},"currency":"${facts.currency}","customer_key":"user-42"}'`;
     case 'node':
       return `const response = await fetch('${url}', {
   method: 'POST',

@@ -1,7 +1,7 @@
 /** A figure compared with the previous period, as the service computes it. */
 import { say } from '../texts/catalogue';
 import { texts } from '../texts/domain/trend';
-import { language } from '../texts/language';
+import { locale } from '../texts/language';
 
 export interface Trend {
   /** Percent, without a sign. */
@@ -17,7 +17,7 @@ export interface TrendWords {
   tone: 'up' | 'down' | 'stable';
 }
 
-const SHARE = new Intl.NumberFormat(language, { style: 'percent', maximumFractionDigits: 1 });
+const SHARE = new Intl.NumberFormat(locale, { style: 'percent', maximumFractionDigits: 1 });
 
 /** A rise from zero has no percentage; the service reports 100. `before`: the previous period's figure, if known. */
 export function trendWords({ trend, trendDirection }: Trend, before?: number): TrendWords {

@@ -1,5 +1,6 @@
 /** Display texts for the service's values. */
 import { texts } from '../texts/domain/words';
+import { words } from '../texts/words';
 
 export type Tone = 'good' | 'wait' | 'bad' | 'plain' | 'info';
 
@@ -27,8 +28,8 @@ export const tone = (status: string): Tone => TONES[status] ?? 'plain';
 export function label(name: string): string {
   const known: Readonly<Record<string, string>> = texts.values;
   if (Object.hasOwn(known, name)) return known[name] ?? '';
-  const words = name.replaceAll(/[_:-]+/g, ' ');
-  return words.charAt(0).toUpperCase() + words.slice(1);
+  const english = name.replaceAll(/[_:-]+/g, ' ');
+  return english.charAt(0).toUpperCase() + english.slice(1);
 }
 
 export const EVENT_NAMES: Record<string, string> = texts.eventNames;
@@ -48,4 +49,5 @@ export const SIGNALS: Record<string, string> = texts.signals;
 export const COMMISSION_TYPES: Record<string, string> = texts.commissionTypes;
 
 /** As filters offer them. */
-export const commissionStatuses = () => Object.entries(texts.commissionStatuses);
+export const commissionStatuses = () =>
+  [['', words.all], ...['pending', 'approved', 'paid', 'refunded', 'reversed'].map((status) => [status, label(status)] as const)] as const;

@@ -1,5 +1,6 @@
 import type { IconName } from '../parts/Icon.svelte';
 import { path, type RouteName } from '../router/routes';
+import { session } from '../state/session.svelte';
 import { texts } from '../texts/frame';
 import { words } from '../texts/words';
 
@@ -15,7 +16,15 @@ export interface Group {
   items: Item[];
 }
 
-export function advertiserMenu(program: number | undefined, runsWorkspace: boolean, ownsWorkspace: boolean): Group[] {
+/** The pages that the user may open. */
+export function menu(): Group[] {
+  const groups = session.isPartner ? partnerMenu() : advertiserMenu(session.program?.id, session.run.length > 0, session.owned.length > 0);
+  return groups
+    .map(({ title, items }) => ({ title, items: items.filter(({ name }) => session.mayOpen(name)) }))
+    .filter(({ items }) => items.length > 0);
+}
+
+function advertiserMenu(program: number | undefined, runsWorkspace: boolean, ownsWorkspace: boolean): Group[] {
   const item = (name: RouteName, icon: IconName, text: string): Item => ({
     name,
     icon,
@@ -64,7 +73,7 @@ export function advertiserMenu(program: number | undefined, runsWorkspace: boole
   return program ? [...ofProgram, workspace] : [workspace];
 }
 
-export function partnerMenu(): Group[] {
+function partnerMenu(): Group[] {
   const item = (name: RouteName, icon: IconName, text: string): Item => ({ name, icon, text, href: path(name) });
   return [
     {

@@ -60,15 +60,15 @@ export async function leaveFor(href: string): Promise<boolean> {
   return true;
 }
 
-/** Stores a page's state in its address, so that it can be bookmarked and shared. With `push`, Back undoes the change. */
-export function setQuery(changes: Record<string, string | undefined>, push = false) {
+/** Stores a page's state in its address, so that it can be bookmarked and shared. Back undoes the change, unless it replaces the entry. */
+export function setQuery(changes: Record<string, string | undefined>, replace = false) {
   const query = new URLSearchParams(location.search);
   for (const [name, value] of Object.entries(changes)) {
     if (value) query.set(name, value);
     else query.delete(name);
   }
   const href = query.size > 0 ? `${location.pathname}?${query}` : location.pathname;
-  if (href !== location.pathname + location.search) go(href, !push);
+  if (href !== location.pathname + location.search) go(href, replace);
 }
 
 /** Handles clicks on links to our pages without loading a document, and the browser's Back and Forward. */

@@ -97,6 +97,11 @@ export function path(name: RouteName, parameters: Record<string, string | number
   return ROUTES[name].replace(PLACE, (_, place: string) => encodeURIComponent(String(parameters[place])));
 }
 
+/** Events by transaction id, click id or customer key. */
+export function searchHref(program: number, text: string): string {
+  return `${path('events', { program })}?search=${encodeURIComponent(text)}`;
+}
+
 /** The path to open after signing in: only our own, never another site's. */
 export function safeNext(next: string | null): string | undefined {
   return next && match(next.split(/[?#]/)[0] ?? '') && !next.startsWith('//') ? next : undefined;

@@ -25,7 +25,7 @@ export class TableState<Filter extends string = never> {
   /** The first page shows what is new. */
   readonly turn: Turn = (page, upTo) => {
     const at = upTo ? `${page}-${upTo}` : String(page);
-    setQuery({ [this.#pageName]: page > 1 ? at : undefined }, true);
+    setQuery({ [this.#pageName]: page > 1 ? at : undefined });
   };
 
   get(filter: Filter): string {
@@ -35,6 +35,6 @@ export class TableState<Filter extends string = never> {
 
   /** Starts at the first page. */
   set(filter: Filter, text: string) {
-    setQuery({ [this.#pageName]: undefined, [filter]: text }, true);
+    setQuery({ [this.#pageName]: undefined, [filter]: text });
   }
 }

@@ -92,7 +92,7 @@ export async function mayThrowAway(): Promise<boolean> {
   return yes;
 }
 
-const isAnyChanged = () => [...drafts].some((draft) => draft.isChanged);
+export const isAnyChanged = () => [...drafts].some((draft) => draft.isChanged);
 
 onLeave(() => {
   if (!isAnyChanged()) return true;

@@ -4,6 +4,33 @@ import { Resource } from './resource.svelte';
 /** Whoever types goes on within this time. */
 const PAUSE_MS = 150;
 
+/** Takes what is typed once the typing pauses, or ends. `again`: it was taken before, in the same typing. */
+export class Typing {
+  readonly #take: (text: string, again: boolean) => void;
+  #again = false;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  /** Made while a component is. */
+  constructor(take: (text: string, again: boolean) => void) {
+    this.#take = take;
+    $effect(() => () => clearTimeout(this.#timer));
+  }
+
+  pause(text: string) {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => {
+      this.#take(text, this.#again);
+      this.#again = true;
+    }, PAUSE_MS);
+  }
+
+  end(text: string) {
+    clearTimeout(this.#timer);
+    this.#take(text, this.#again);
+    this.#again = false;
+  }
+}
+
 export interface Found<T> {
   /** What was looked for. */
   by: string;

@@ -1,5 +1,6 @@
 /** How many notifications are unread and how many commissions wait for review, reloaded on each page. */
 import { call } from '../api/client';
+import { session } from './session.svelte';
 
 class News {
   unread = $state(0);
@@ -21,7 +22,7 @@ class News {
 
   async review() {
     const of = this.#of;
-    if (typeof of !== 'number') return;
+    if (typeof of !== 'number' || !session.may('pay')) return;
     const answer = await call('GET /api/advertiser/affiliate-programs/{program_id}/commissions/review', {
       path: { program_id: of },
       query: { pageSize: 1 },
@@ -31,7 +32,7 @@ class News {
 
   async look() {
     const of = this.#of;
-    if (of === undefined) return;
+    if (of === undefined || (of !== 'partner' && !session.may('see'))) return;
     const query = { unread: true, pageSize: 1 };
     const answer = await (of === 'partner'
       ? call('GET /api/partner/notifications', { query })

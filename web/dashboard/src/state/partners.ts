@@ -8,11 +8,12 @@ const LONGEST_SEARCH = 120;
 /** By name, or by id if the record is deleted. */
 export const partnerName = (name: string | null | undefined, id: number | string): string => name ?? say(texts.formerPartnerWithId, { id });
 
-/** Those whose name or address begins with a text. */
+/** The first of those whose name or address begins with a text, and how many they are. */
 export async function findPartners(program: number, text: string, most: number, status?: string) {
-  const { data } = await call('GET /api/advertiser/affiliate-programs/{program_id}/partners', {
+  const { data, meta } = await call('GET /api/advertiser/affiliate-programs/{program_id}/partners', {
     path: { program_id: program },
     query: { search: text.slice(0, LONGEST_SEARCH), pageSize: most, ...(status ? { status } : {}) },
   });
-  return data.map(({ id, name, email }) => ({ id, text: partnerName(name, id), about: email ?? undefined }));
+  const rows = data.map(({ id, name, email }) => ({ id, text: partnerName(name, id), about: email ?? undefined }));
+  return { rows, total: meta.pagination.total };
 }

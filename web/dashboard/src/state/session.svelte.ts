@@ -1,24 +1,32 @@
 /** The signed-in user and their programs. */
 import { MOST_PROGRAMS } from '../api/ahead';
-import { ApiError, call, onSessionEnd, type Answer } from '../api/client';
+import { ApiError, call, type Answer } from '../api/client';
 import { credential } from '../api/credential';
 import type { ProgramView } from '../api/operations';
+import { obstacle, PAGE_ACTS, type Act } from '../domain/acts';
 import { go, place } from '../router/location.svelte';
-import { path } from '../router/routes';
+import { path, type RouteName } from '../router/routes';
 import { keepId, keptId } from './kept';
 import { texts } from '../texts/state';
 
 export type User = Answer<'GET /api/users/me'>;
 export type Program = ProgramView;
+type Listed = Answer<'GET /api/advertiser/affiliate-programs'>;
 
 const LAST_PROGRAM = 'program';
+/** Of a hundred programs each. */
+const MOST_PAGES = 10;
 
 class Session {
   user = $state.raw<User>();
   programs = $state.raw<Program[]>([]);
+  /** There are programs that no list here has. */
+  hasMore = $state(false);
   /** True until the session is known. */
   unknown = $state(true);
   failure = $state.raw<ApiError>();
+  /** It has ended by itself, or from elsewhere: who is asked to sign in is told why. */
+  hasEnded = $state(false);
 
   /** The program in the address, and no other; on pages of no program the last one, or the first. */
   readonly program = $derived.by(() => {
@@ -52,6 +60,28 @@ class Session {
   /** The workspaces whose audit log the user may read. */
   readonly owned = $derived(this.run.filter(({ role }) => role === 'owner'));
 
+  /** The user's rights in the program at hand; `undefined` of those who have all. */
+  readonly #rights = $derived.by(() => {
+    const own = this.user?.workspaces.find(({ id }) => id === this.program?.workspace_id);
+    return own?.role === 'member' ? (own.permissions[String(this.program?.id)] ?? []) : undefined;
+  });
+
+  /** Why the user cannot do this in the program at hand; nothing if they can. */
+  whyNot(act: Act): string | undefined {
+    const found = this.program && obstacle(act, this.#rights, this.program.status);
+    return found && texts.obstacles[found];
+  }
+
+  /** Whether to offer it. */
+  may(act: Act): boolean {
+    return !this.whyNot(act);
+  }
+
+  mayOpen(page: RouteName): boolean {
+    const act = PAGE_ACTS[page];
+    return !act || this.may(act);
+  }
+
   /** Loads the session. */
   begin(): Promise<void> {
     this.#begun = this.#load();
@@ -67,9 +97,13 @@ class Session {
       if (user.kind === 'advertiser' && !user.lacks_second_factor) {
         const listed = await programs;
         if ('error' in listed) throw listed.error;
-        this.programs = listed;
+        this.programs = listed.data;
+        await this.#knowLast();
+        // What is missing then, the programs' own pages still read.
+        void this.#readOthers(listed).catch(() => {});
       }
       this.user = user;
+      this.hasEnded = false;
     } catch (error) {
       if (error instanceof ApiError && error.status !== 401) this.failure = error;
     }
@@ -77,12 +111,32 @@ class Session {
   }
 
   async readPrograms() {
-    this.programs = await this.#listed();
+    const listed = await this.#listed();
+    this.programs = listed.data;
+    await this.#readOthers(listed);
   }
 
-  async #listed(): Promise<Program[]> {
-    const answer = await call('GET /api/advertiser/affiliate-programs', { query: { pageSize: MOST_PROGRAMS } });
-    return answer.data;
+  #listed(page?: number): Promise<Listed> {
+    return call('GET /api/advertiser/affiliate-programs', { query: { pageSize: MOST_PROGRAMS, ...(page ? { page } : {}) } });
+  }
+
+  /** The last program may be one of very many. If it is gone, it is none. */
+  async #knowLast() {
+    const last = this.#lastProgram;
+    if (!last || this.has(last) || place.match?.parameters.program) return;
+    const found = await this.#read(last).catch(() => undefined);
+    if (found && found.status !== 'archived') this.programs = [...this.programs, found];
+  }
+
+  /** The programs beyond the first hundred, which no page waits for. */
+  async #readOthers({ meta: { pagination } }: Listed) {
+    this.hasMore = pagination.pageCount > MOST_PAGES;
+    if (pagination.pageCount < 2) return;
+    const { newest } = await import('../api/newest');
+    const { rows } = await newest((page) => this.#listed(page), MOST_PAGES);
+    if (!this.user) return;
+    const listed = new Set(rows.map(({ id }) => id));
+    this.programs = [...rows, ...this.programs.filter(({ id }) => !listed.has(id))];
   }
 
   /** Whether a page of this program can be drawn: its name and currency are known. */
@@ -95,9 +149,13 @@ class Session {
     await this.#begun;
     const known = this.programs.find((program) => program.id === id);
     if (known) return known;
-    const answer = await call('GET /api/advertiser/affiliate-programs/{program_id}', { path: { program_id: id } });
-    this.programs = [...this.programs, answer.data];
-    return answer.data;
+    const found = await this.#read(id);
+    if (!this.has(id)) this.programs = [...this.programs, found];
+    return found;
+  }
+
+  async #read(id: number): Promise<Program> {
+    return (await call('GET /api/advertiser/affiliate-programs/{program_id}', { path: { program_id: id } })).data;
   }
 
   /** After a sign-in or an accepted invitation, whose answer holds the token. */
@@ -127,4 +185,3 @@ class Session {
 
 export const session = new Session();
 
-onSessionEnd(() => session.forget());

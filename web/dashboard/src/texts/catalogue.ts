@@ -3,7 +3,7 @@
  *
  * A message is a text with `{names}` to fill in and `<parts>` to draw, or one text for each plural form of its `{count}`.
  */
-import { language } from './language';
+import { language, locale } from './language';
 
 export interface Plural {
   readonly one: string;
@@ -49,7 +49,7 @@ export async function textsLoaded() {
 }
 
 const rules = new Intl.PluralRules(language);
-const numbers = new Intl.NumberFormat(language);
+const numbers = new Intl.NumberFormat(locale);
 const PLACE = /\{(\w+)\}/g;
 type Given = Readonly<Record<string, string | number>>;
 

@@ -27,8 +27,9 @@ export const en = {
   colours: 'Colours',
   thereIsNothingAtThisAddress: 'There is nothing at this address',
   theAddressMayBeMistypedOr: 'The address may be mistyped, or the page may belong to another account.',
+  olderOnesAreUnderPrograms: 'Older ones are under Programs',
   programNotFound: 'Program not found',
-  thisProgramIsArchivedItRecords: 'This program is archived: it records nothing and cannot be changed. What is owed to its partners can still be paid.',
+  thisProgramIsArchivedItRecords: 'This program is archived: it records nothing and cannot be changed. What is owed to its partners can still be paid; keys and connections can be removed.',
   groupPartners: 'Partners',
   money: 'Money',
   groupProgram: 'Program',
@@ -47,6 +48,9 @@ export const en = {
   keys: 'Management keys',
   auditLog: 'Audit log',
   home: 'Home',
+  notForYou: 'Not among your rights',
+  notAmongYourRights: 'You may not see this page',
+  askForTheRight: 'An owner or admin of the workspace can give you the right to.',
 } as const;
 
 export const texts = area(en, () => import('./de/frame'));

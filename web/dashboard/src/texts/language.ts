@@ -30,6 +30,10 @@ function current(): Language {
 /** Stays the same until the page is loaded again. */
 export const language = current();
 
+/** How numbers and days are written: the browser's own way, if it is one of the page's language, such as `en-GB`. */
+export const locale: string =
+  (typeof document === 'undefined' ? [] : navigator.languages).find((tag) => tag.split('-')[0]?.toLowerCase() === language) ?? language;
+
 /** Loads the page again: texts and formats are made once. */
 export function chooseLanguage(chosen: string) {
   localStorage.setItem(NAME, chosen);

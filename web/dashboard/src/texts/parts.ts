@@ -32,6 +32,9 @@ export const en = {
   yourAccountHasAPasskeySo: 'Your account has a passkey, so changing passkeys or setting up a second factor takes one of them, not just the password.',
   haveYouLostAllYourPasskeys: 'Have you lost all your passkeys? The operator of this installation can reset them.',
   itHasBeenAWhileSince: 'It has been a while since you entered your password, and this change concerns your account’s security.',
+  signInAgain: 'Sign in again',
+  signIn: 'Sign in',
+  yourSessionHasEndedWhatYou: 'Your session has ended. What you have entered is still here: sign in as {email} to go on.',
   useAPasskeyInstead: 'Use a passkey instead',
   table: 'Table: {label}',
   iHaveStoredIt: 'I have stored it',
@@ -39,6 +42,9 @@ export const en = {
   loading: 'Loading',
   dismiss: 'Dismiss',
   language: 'Language',
+  filters: 'Filters',
+  filtersActive: { one: 'Filters ({count} active)', other: 'Filters ({count} active)' },
+  more: { one: '{count} more: type more of the name.', other: '{count} more: type more of the name.' },
 } as const;
 
 export const texts = area(en, () => import('./de/parts'));

@@ -9,6 +9,11 @@ export const en = {
   theProgramIsLive: 'The program is live.',
   noSessionKept: 'This browser keeps no session for this address. Are cookies blocked?',
   wentWrongHere: 'Something went wrong in this page. Reload it, and try again.',
+  /** Why something is not offered. */
+  obstacles: {
+    archived: 'This program is archived and cannot be changed.',
+    right: 'You do not have the right to change this. An owner or admin of the workspace can give it to you.',
+  },
 } as const;
 
 export const texts = area(en, () => import('./de/state'));

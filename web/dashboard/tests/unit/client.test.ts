@@ -13,7 +13,7 @@ test('an address has its places filled, and of the query what there is', () => {
 
 test('both envelopes of errors become one', async () => {
   answer(400, { data: null, error: { status: 400, name: 'BadRequestError', message: 'short_code is taken', details: {} } });
-  await expect(call('GET /api/users/me')).rejects.toMatchObject({ status: 400, message: 'Short code is taken' });
+  await expect(call('GET /api/users/me')).rejects.toMatchObject({ status: 400, message: 'Code is taken', field: 'short_code' });
   answer(429, { error: { code: 'rate_limited', message: 'Too many', retry_after_seconds: 21 } });
   await expect(call('GET /api/users/me')).rejects.toMatchObject({ code: 'rate_limited', retryAfterSeconds: 21 });
   answer(500, { data: null, error: { message: 'a detail of ours' } });
@@ -21,11 +21,18 @@ test('both envelopes of errors become one', async () => {
 });
 
 test('who is no longer signed in is told so, once and in one place', async () => {
-  const ended = vi.fn();
+  const ended = vi.fn(async () => false);
   onSessionEnd(ended);
   answer(401, { data: null, error: { message: 'Missing or invalid credentials' } });
   await expect(call('GET /api/users/me')).rejects.toBeInstanceOf(ApiError);
   expect(ended).toHaveBeenCalledOnce();
+  // Who signs in again goes on with what they did.
+  const answers = [new Response('{}', { status: 401 }), new Response('{"id":4}')];
+  vi.stubGlobal('fetch', vi.fn(async () => answers.shift()));
+  onSessionEnd(async () => true);
+  expect(await call('GET /api/users/me')).toEqual({ id: 4 });
+  answer(401, { error: { message: 'Invalid identifier or password' } });
+  await expect(call('POST /api/auth/local', { body: { identifier: 'a', password: 'b' } })).rejects.toMatchObject({ status: 401 });
 });
 
 test('what needs the password again is sent once more when it was given', async () => {

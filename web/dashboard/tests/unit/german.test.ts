@@ -9,7 +9,7 @@ beforeAll(() => {
   vi.resetModules();
   html = { lang: 'en' };
   vi.stubGlobal('document', { documentElement: html });
-  vi.stubGlobal('navigator', { languages: ['de-CH', 'en'] });
+  vi.stubGlobal('navigator', { languages: ['de-DE', 'en'] });
   vi.stubGlobal('localStorage', { getItem: () => null });
 });
 
@@ -87,5 +87,18 @@ test('what the service refuses, and in English what has no text', async () => {
     reasons: [{ commission_id: 12, reason: 'schon ausgezahlt' }],
   });
   refuse('short_code is something new');
-  await expect(call('GET /api/users/me')).rejects.toThrow('Short code is something new');
+  await expect(call('GET /api/users/me')).rejects.toThrow('Code is something new');
+});
+
+test('what the audit log, its operators and a refund’s notification say', async () => {
+  const { actorText, detailsText } = await german(() => import('../../src/domain/audit'));
+  expect(detailsText({ failed_before: 0, role: 'member', kind: 'partner', short_code: 'partner', status: { before: 'pending', after: 'approved' } })).toBe(
+    'Vorher fehlgeschlagen: 0; Rolle: Mitglied; Art: Partner; Code: partner; Status: ausstehend → freigegeben',
+  );
+  expect(actorText({ type: 'operator', name: 'operator' })).toBe('Betreiber');
+  expect(actorText({ type: 'user', name: 'operator' })).toBe('operator');
+  const { withMoney } = await german(() => import('../../src/domain/money'));
+  const { inLanguage } = await german(() => import('../../src/texts/server'));
+  const said = await inLanguage(withMoney('Commission 12 was refunded: 13716.049 KWD deducted. Reason: 3 USD too much'));
+  expect(spaced(said)).toBe('Provision 12 wurde erstattet: 13.716,049 KWD abgezogen. Grund: 3 USD too much');
 });

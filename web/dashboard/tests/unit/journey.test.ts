@@ -16,7 +16,7 @@ describe('events', () => {
     expect(aboutEvent(event({ is_recurring: false, sale_type: 'payment', transaction_id: 't1' }))).toBe('Payment t1');
     expect(aboutEvent(event({ is_recurring: true, sale_type: 'subscription', transaction_id: 't1' }))).toBe('Renewal t1');
     expect(aboutEvent(event({ channel: 'api', transaction_id: 't1' }))).toBe('Of sale t1');
-    expect(aboutEvent(event({ device_type: 'mobile', geo_country: 'DE', geo_city: null }))).toBe('DE, mobile');
+    expect(aboutEvent(event({ device_type: 'mobile', geo_country: 'DE', geo_city: null }))).toBe('DE, Phone');
   });
 });
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { amountRule, basisPointsOfText, centsOfDollars, centsOfText, decimal, money, percent } from '../../src/domain/money';
+import { amountRule, basisPointsOfText, centsOfDollars, centsOfText, decimal, money, percent, shortCount, shortMoney, textOfBasisPoints, textOfCents, withMoney } from '../../src/domain/money';
 
 test('amounts keep every cent, however large', () => {
   expect(money(5, 'USD')).toBe('$0.05');
@@ -55,4 +55,29 @@ test('what an amount must be is said in its currency', () => {
     expect(centsOfText(example, currency)).toBeDefined();
   }
   expect(centsOfText('12.50', 'JPY')).toBeUndefined();
+});
+
+test('what is in force is typed as it would be read', () => {
+  for (const currency of ['USD', 'JPY', 'KWD']) {
+    for (const cents of [0, 5, 1_250, 123_456_789]) expect(centsOfText(textOfCents(cents, currency), currency)).toBe(cents);
+  }
+  expect(textOfCents(1_250, 'USD')).toBe('12.50');
+  expect(textOfBasisPoints(1_250)).toBe('12.5');
+  for (const points of [0, 5, 2_000, 3_333, 10_000]) expect(basisPointsOfText(textOfBasisPoints(points))).toBe(points);
+});
+
+test('ticks of an axis are distinct, and none is rounded', () => {
+  const ticks = [0, 25, 50, 75, 100, 125, 150, 175].map((tick) => tick * 1e8);
+  expect(ticks.map((yen) => shortMoney(yen, 'JPY'))).toEqual(['¥0', '¥2.5B', '¥5B', '¥7.5B', '¥10B', '¥12.5B', '¥15B', '¥17.5B']);
+  expect([1_000, 1_250, 12_500].map(shortCount)).toEqual(['1K', '1.25K', '12.5K']);
+  expect([0.5, 1].map((cents) => shortMoney(cents, 'USD'))).toEqual(['', '$0.01']);
+});
+
+test.each([
+  ['Commission 12 was refunded: 41152263 JPY deducted.', 'Commission 12 was refunded: ¥41,152,263 deducted.'],
+  ['Commission 12 was changed by +5.00 USD, and is pending. Reason: 3 USD', 'Commission 12 was changed by +$5.00, and is pending. Reason: 3 USD'],
+  ['Commission 12 was changed by -5.00 USD, and is pending.', 'Commission 12 was changed by -$5.00, and is pending.'],
+  ['The connection of 4.90 USD', 'The connection of 4.90 USD'],
+])('%s', (message, shown) => {
+  expect(withMoney(message)).toBe(shown);
 });

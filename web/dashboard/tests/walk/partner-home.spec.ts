@@ -23,24 +23,6 @@ async function stub(page: Page, list: string, rows: object[]) {
   );
 }
 
-const commission = (id: number, given: object) => ({
-  id,
-  program_id: 1,
-  program_name: 'Shop',
-  amount_cents: 1_000,
-  adjusted_cents: 0,
-  deducted_cents: 0,
-  payable_cents: 1_000,
-  currency: 'USD',
-  status: 'pending',
-  note: null,
-  hold_until: at(10),
-  approved_at: null,
-  paid_at: null,
-  createdAt: at(0),
-  ...given,
-});
-
 test('the whole link is copied and shared, by keyboard alone', async ({ page, context }) => {
   await context.grantPermissions(['clipboard-read', 'clipboard-write']);
   await context.addInitScript(() => {
@@ -128,22 +110,16 @@ test('a payout opens with what it paid', async ({ page }) => {
 for (const viewport of [{ width: 1280, height: 860 }, { width: 390, height: 844 }]) {
   test(`what is owed, when it becomes payable, and what was paid, ${viewport.width} px`, async ({ page }) => {
     await page.setViewportSize(viewport);
-    await stub(page, 'commissions', [
-      commission(1, { hold_until: at(10) }),
-      commission(2, { hold_until: at(10), payable_cents: 250 }),
-      commission(3, { hold_until: at(40), currency: 'JPY', payable_cents: 987_654_321 }),
-      commission(4, { hold_until: at(-1), payable_cents: 700 }),
-      commission(5, { status: 'paid', paid_at: '2026-01-04T10:00:00Z', approved_at: at(-60), payable_cents: 1_100 }),
-    ]);
     const payout = { program_id: 1, program_name: 'Shop', commission_count: 2, createdAt: '2026-01-04T10:00:00Z' };
     await stub(page, 'payouts', [
       { ...payout, id: 9, currency: 'JPY', requested_cents: 987_654_321, shortfall_cents: 0, amount_cents: 987_654_321 },
       { ...payout, id: 8, currency: 'USD', requested_cents: 2_000, shortfall_cents: 450, amount_cents: 1_550 },
     ]);
-    const balance = { partner_program_id: 1, program_id: 1, program_name: 'Shop', balance_cents: 0 };
+    const balance = { partner_program_id: 1, program_id: 1, program_name: 'Shop', program_status: 'live', balance_cents: 0 };
+    const due = (days: number | null, amount_cents: number) => ({ day: days === null ? null : at(days).slice(0, 10), amount_cents });
     await stub(page, 'balances', [
-      { ...balance, currency: 'USD', pending_cents: 1_950, approved_cents: 0, paid_cents: 2_000, debt_cents: 500 },
-      { ...balance, currency: 'JPY', pending_cents: 987_654_321, approved_cents: 987_654_321, paid_cents: 0, debt_cents: 0 },
+      { ...balance, currency: 'USD', pending_cents: 1_950, approved_cents: 0, paid_cents: 2_000, debt_cents: 500, dues: [due(10, 1_250), due(null, 700)] },
+      { ...balance, currency: 'JPY', pending_cents: 987_654_321, approved_cents: 987_654_321, paid_cents: 0, debt_cents: 0, dues: [due(40, 987_654_321)] },
     ]);
     const heard = await open(page);
     const owed = page.getByRole('region', { name: 'What you are owed' });
@@ -151,8 +127,8 @@ for (const viewport of [{ width: 1280, height: 860 }, { width: 390, height: 844 
     await expect(owed).toContainText('¥987,654,321');
     await expect(owed).toContainText('$5.00 will be held back from your next payouts');
     await expect(owed.getByRole('list', { name: 'Becomes payable' }).getByRole('listitem')).toHaveText([
-      /When the advertiser approves it\s*\$7\.00/,
       new RegExp(`${dateOf(10)}\\s*\\$12\\.50`),
+      /When the advertiser approves it\s*\$7\.00/,
       new RegExp(`${dateOf(40)}\\s*¥987,654,321`),
     ]);
     const paid = page.getByRole('region', { name: 'Latest payouts' });

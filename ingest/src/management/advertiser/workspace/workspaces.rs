@@ -3,8 +3,9 @@
 use domain::ids::WorkspaceId;
 use domain::permission::Role;
 use serde_json::Value;
+use storage::members::{self, GivenPermissions};
+use storage::second_factors;
 use storage::workspaces::{self, Membership};
-use storage::{members, second_factors};
 
 use crate::management::auth::me::WorkspaceView;
 use crate::management::prelude::*;
@@ -61,7 +62,7 @@ pub async fn update(mut write: Write<AdvertiserUser, Ids<WorkspaceId>>) -> Answe
     let details = differences(described(&before), &described(&after));
     write.record(audited.with(details)).await?;
     write.commit().await?;
-    Ok(data(WorkspaceView::new(after)))
+    Ok(data(WorkspaceView::new(after, &GivenPermissions::new())))
 }
 
 /// An owner, who has a second factor and gave the password just now.

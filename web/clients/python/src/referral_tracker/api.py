@@ -781,7 +781,7 @@ class RefundAnswer1(TypedDict):
     """
     deductionAmount: float
     """
-    Dollars with two decimals.
+    A hundredth of the amount in the sale's smallest unit: dollars, and yen divided by a hundred.
     """
     commission_id: int
     warnings: NotRequired[list[RotationWarning]]

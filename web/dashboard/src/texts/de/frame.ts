@@ -28,9 +28,10 @@ export const de: Translated<typeof en> = {
   colours: 'Farben',
   thereIsNothingAtThisAddress: 'Unter dieser Adresse gibt es nichts',
   theAddressMayBeMistypedOr: 'Vielleicht enthält die Adresse einen Tippfehler, oder die Seite gehört zu einem anderen Konto.',
+  olderOnesAreUnderPrograms: 'Ältere stehen unter Programme',
   programNotFound: 'Programm nicht gefunden',
   thisProgramIsArchivedItRecords:
-    'Dieses Programm ist archiviert: Es zeichnet nichts mehr auf und lässt sich nicht ändern. Was seinen Partnern noch zusteht, können Sie weiterhin auszahlen.',
+    'Dieses Programm ist archiviert: Es zeichnet nichts mehr auf und lässt sich nicht ändern. Was seinen Partnern noch zusteht, können Sie weiterhin auszahlen, Schlüssel und Verbindungen entfernen.',
   groupPartners: 'Partner',
   money: 'Geld',
   groupProgram: 'Programm',
@@ -49,4 +50,7 @@ export const de: Translated<typeof en> = {
   keys: 'Verwaltungsschlüssel',
   auditLog: 'Änderungsprotokoll',
   home: 'Start',
+  notForYou: 'Nicht freigegeben',
+  notAmongYourRights: 'Sie dürfen diese Seite nicht sehen',
+  askForTheRight: 'Inhaber und Admins des Arbeitsbereichs können Ihnen das Recht dazu geben.',
 };

@@ -34,6 +34,9 @@ export const de: Translated<typeof en> = {
     'Ihr Konto hat einen Passkey. Um Passkeys zu ändern oder einen zweiten Faktor einzurichten, brauchen Sie deshalb einen davon, nicht nur das Passwort.',
   haveYouLostAllYourPasskeys: 'Haben Sie alle Passkeys verloren? Der Betreiber dieser Installation kann sie zurücksetzen.',
   itHasBeenAWhileSince: 'Sie haben Ihr Passwort länger nicht eingegeben, und diese Änderung betrifft die Sicherheit Ihres Kontos.',
+  signInAgain: 'Noch einmal anmelden',
+  signIn: 'Anmelden',
+  yourSessionHasEndedWhatYou: 'Ihre Sitzung ist beendet. Was Sie eingegeben haben, ist noch da: Melden Sie sich als {email} an, um weiterzumachen.',
   useAPasskeyInstead: 'Stattdessen einen Passkey verwenden',
   table: 'Tabelle: {label}',
   iHaveStoredIt: 'Ich habe es gespeichert',
@@ -41,4 +44,7 @@ export const de: Translated<typeof en> = {
   loading: 'Wird geladen',
   dismiss: 'Ausblenden',
   language: 'Sprache',
+  filters: 'Filter',
+  filtersActive: { one: 'Filter ({count} aktiv)', other: 'Filter ({count} aktiv)' },
+  more: { one: '{count} weiterer: Tippen Sie mehr vom Namen.', other: '{count} weitere: Tippen Sie mehr vom Namen.' },
 };

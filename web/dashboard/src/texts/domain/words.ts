@@ -31,7 +31,7 @@ export const en = {
     live: 'Live',
     many_leads: 'Many leads',
     member: 'Member',
-    mobile: 'Mobile',
+    mobile: 'Phone',
     no_commission_policy: 'No commission policy',
     one_time_already_paid: 'One time already paid',
     open: 'Open',
@@ -46,7 +46,7 @@ export const en = {
     processor_connection_changed: 'Processor connection changed',
     processor_connection_refused: 'Processor connection refused',
     refund: 'Refund',
-    refunded: 'Refunded',
+    refunded: 'Refunded in part',
     replaces_changed: 'Replaces changed',
     reversed: 'Reversed',
     revoked: 'Revoked',
@@ -85,14 +85,6 @@ export const en = {
     cps_recurring: 'Renewals for some months',
     cps_lifetime: 'Every renewal',
     cps_one_time: 'First payment only',
-  },
-  commissionStatuses: {
-    '': 'All',
-    pending: 'Pending',
-    approved: 'Approved',
-    paid: 'Paid',
-    refunded: 'Refunded in part',
-    reversed: 'Reversed',
   },
 } as const;
 

@@ -9,7 +9,7 @@ export const en = {
   select: 'Select',
   refunded: '{amount} refunded',
   payable: 'Payable',
-  heldUntil: 'Held until',
+  heldUntilOrPaid: 'Held until, or paid',
   manual: 'Manual: {note}',
   of: 'of {amount}',
   adjustedBy: 'adjusted by {amount}',

@@ -29,7 +29,7 @@ export const en = {
     other: '{count} commissions selected: {amount}',
   },
   selectCommissionsToApproveAdjustOr: 'Select commissions to approve, adjust or reject them.',
-  whatPartnersEarnOnSalesPending: 'What partners earn on sales. Pending ones are approved automatically when their hold ends.',
+  whatPartnersEarnOnSalesPending: 'What partners earn on sales. Pending ones are approved when their hold ends, except those that the program’s settings leave to you.',
   signals: 'Signals',
   commissions: 'commissions',
   rejectCommissions: 'Reject commissions',

@@ -34,6 +34,7 @@ export const en = {
   requireConfirmationByTheServer: 'Require confirmation by the server',
   noPartner: 'no partner',
   linkToTestWith: 'Link to test with',
+  theNewestLinks: 'The newest links.',
   aSaleNeedsAPartnerTo: 'A sale needs a partner to earn it. You can add yourself for the test.',
   done: '(done)',
   testClick: 'Test click',

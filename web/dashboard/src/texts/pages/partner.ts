@@ -9,7 +9,7 @@ export const en = {
   shareOneOfYourLinksAnd: 'Share one of your links, and clicks appear here.',
   youGet: 'You get',
   refunded: 'Refunded',
-  heldUntil: 'Held until',
+  heldUntilOrPaid: 'Held until, or paid',
   paid: 'Paid {date}',
   whatYouEarnWhenVisitorsYou: 'What you earn when visitors you referred buy.',
   noCommissionsYet: 'No commissions yet',
@@ -75,10 +75,11 @@ export const en = {
   willBeHeldBackFromYour: '{amount} will be held back from your next payouts: sales you were paid for were refunded.',
   becomesPayable: 'Becomes payable',
   laterOnesAreInTheList: 'Later ones are in the list of commissions.',
-  onlyYourLatestCommissionsAreLooked: 'Only your latest {number} commissions are looked at.',
   refundsBeforeThatDayTakeFrom: 'Refunds before that day take from it. The advertiser then sends the money.',
   latestPayouts: 'Latest payouts',
   allPayouts: 'All payouts',
+  thisProgramIsArchived: 'Archived programs record nothing any more. What they still owe you can be paid.',
+  allYourProgramsAreArchived: 'Your programs are archived',
 } as const;
 
 export const texts = area(en, () => import('../de/pages/partner'));

@@ -9,6 +9,7 @@ export const en = {
     other: '{count} commissions will be marked as paid. Send <strong>{amount}</strong> to the partners: what they owe from refunds of paid commissions is already deducted, and suspended partners are left out. This cannot be undone.',
   },
   onePayoutHoldsNoMoreCommissions: 'One payout holds no more commissions; pay the rest with another.',
+  theAmountHasChanged: 'Nothing was paid: meanwhile the amount has changed from {before} to {now}, through a refund, a rejection or another commission. Check what is shown above now, then record it again.',
   partnersOfThePayout: 'Partners of the payout',
   receives: 'Receives',
   thePayoutHasBeenRecorded: 'The payout has been recorded.',

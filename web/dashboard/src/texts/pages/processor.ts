@@ -33,6 +33,12 @@ export const en = {
   addAWebhookEndpointWithThis: '<strong>Add a webhook endpoint</strong> with this address:',
   nameTheCustomerWhereYourServer: '<strong>Name the customer</strong> where your server creates the checkout session:',
   eitherTheClickIdOrThe: 'Either the click id or the customer key is enough. <code>subscription_data</code> is for subscriptions only: it makes their renewals count.',
+  nothingComesOf: 'Needs a look',
+  isMissingAtTheEndpoint: '{type} is missing among the events of the endpoint in Stripe: others show that there was something to send. Add it there.',
+  theseEventsWereNotRecorded: 'Nothing came of these events. Most name the customer or the program wrongly in their metadata; the payment can be recorded by your server or by the operator.',
+  itNamesAnotherProgram: 'Its metadata names another program: change program_id, or leave it out',
+  itIsOfAnotherAccount: 'It is of another Stripe account than the connected one',
+  itsCurrencyDiffers: 'Its currency is not that of its sale',
 } as const;
 
 export const texts = area(en, () => import('../de/pages/processor'));

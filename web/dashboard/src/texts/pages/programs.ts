@@ -17,6 +17,9 @@ export const en = {
   createAProgram: 'Create a program',
   grossRevenue: 'Gross revenue',
   toBePaid: 'To be paid',
+  noProgramForYou: 'No program for you yet',
+  nobodyHasGivenYouRights: 'You see programs here once an owner or admin of the workspace gives you rights in them.',
+  programs: 'programs',
 } as const;
 
 export const texts = area(en, () => import('../de/pages/programs'));

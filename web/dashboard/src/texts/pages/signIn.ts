@@ -2,6 +2,7 @@ import { area } from '../catalogue';
 
 export const en = {
   signIn: 'Sign in',
+  yourSessionHasEnded: 'Your session has ended. Sign in to go on.',
   signInWithAPasskey: 'Sign in with a passkey',
   forgotYourPassword: 'Forgot your password?',
   forgotYourPasswordTheOperatorOf: 'Forgot your password? The operator of this installation can reset it with <code>ctl user reset-password</code>.',

@@ -46,7 +46,7 @@ export const de: Translated<typeof en> = {
     processor_connection_changed: 'Verbindung zum Zahlungsanbieter geändert',
     processor_connection_refused: 'Verbindung zum Zahlungsanbieter getrennt',
     refund: 'Erstattung',
-    refunded: 'Erstattet',
+    refunded: 'Teilweise erstattet',
     replaces_changed: 'Ersetzt eine geänderte',
     reversed: 'Storniert',
     revoked: 'Widerrufen',
@@ -85,13 +85,5 @@ export const de: Translated<typeof en> = {
     cps_recurring: 'Verlängerungen für einige Monate',
     cps_lifetime: 'Jede Verlängerung',
     cps_one_time: 'Nur die erste Zahlung',
-  },
-  commissionStatuses: {
-    '': 'Alle',
-    pending: 'Ausstehend',
-    approved: 'Freigegeben',
-    paid: 'Ausgezahlt',
-    refunded: 'Teilweise erstattet',
-    reversed: 'Storniert',
   },
 };

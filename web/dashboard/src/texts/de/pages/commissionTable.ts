@@ -10,7 +10,7 @@ export const de: Translated<typeof en> = {
   select: 'Auswählen',
   refunded: '{amount} erstattet',
   payable: 'Auszuzahlen',
-  heldUntil: 'Zurückgehalten bis',
+  heldUntilOrPaid: 'Zurückgehalten bis, oder ausgezahlt',
   manual: 'Manuell: {note}',
   of: 'von {amount}',
   adjustedBy: 'angepasst um {amount}',

@@ -31,7 +31,7 @@ export const de: Translated<typeof en> = {
   },
   selectCommissionsToApproveAdjustOr: 'Wählen Sie Provisionen aus, um sie freizugeben, anzupassen oder abzulehnen.',
   whatPartnersEarnOnSalesPending:
-    'Was Partner an Verkäufen verdienen. Ausstehende werden am Ende ihrer Haltefrist automatisch freigegeben.',
+    'Was Partner an Verkäufen verdienen. Ausstehende werden am Ende ihrer Haltefrist freigegeben, außer denen, die das Programm Ihnen überlässt.',
   signals: 'Hinweise',
   commissions: 'Provisionen',
   rejectCommissions: 'Provisionen ablehnen',

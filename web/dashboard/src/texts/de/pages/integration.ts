@@ -41,6 +41,7 @@ export const de: Translated<typeof en> = {
   requireConfirmationByTheServer: 'Bestätigung durch den Server verlangen',
   noPartner: 'kein Partner',
   linkToTestWith: 'Link zum Testen',
+  theNewestLinks: 'Die neuesten Links.',
   aSaleNeedsAPartnerTo: 'Ein Verkauf braucht einen Partner, der daran verdient. Zum Testen können Sie sich selbst hinzufügen.',
   done: '(erledigt)',
   testClick: 'Testklick',

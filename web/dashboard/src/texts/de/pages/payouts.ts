@@ -10,6 +10,7 @@ export const de: Translated<typeof en> = {
     other: '{count} Provisionen werden als ausgezahlt markiert. Senden Sie <strong>{amount}</strong> an die Partner: Was sie aus Erstattungen bereits ausgezahlter Provisionen schulden, ist schon abgezogen; gesperrte Partner sind nicht dabei. Das lässt sich nicht rückgängig machen.',
   },
   onePayoutHoldsNoMoreCommissions: 'Mehr Provisionen fasst eine Auszahlung nicht; zahlen Sie den Rest mit einer weiteren.',
+  theAmountHasChanged: 'Es wurde nichts ausgezahlt: Der Betrag hat sich inzwischen von {before} auf {now} geändert, durch eine Erstattung, eine Ablehnung oder eine weitere Provision. Prüfen Sie, was jetzt oben steht, und erfassen Sie es dann noch einmal.',
   partnersOfThePayout: 'Partner der Auszahlung',
   receives: 'Erhält',
   thePayoutHasBeenRecorded: 'Die Auszahlung wurde erfasst.',

@@ -36,4 +36,10 @@ export const de: Translated<typeof en> = {
   nameTheCustomerWhereYourServer: '<strong>Nennen Sie den Kunden</strong>, wo Ihr Server die Checkout-Sitzung erstellt:',
   eitherTheClickIdOrThe:
     'Die Klick-ID oder der Kundenschlüssel genügt. <code>subscription_data</code> ist nur für Abos: Damit zählen ihre Verlängerungen.',
+  nothingComesOf: 'Bitte ansehen',
+  isMissingAtTheEndpoint: '{type} fehlt unter den Ereignissen des Endpunkts in Stripe: Andere zeigen, dass es etwas zu senden gab. Fügen Sie es dort hinzu.',
+  theseEventsWereNotRecorded: 'Aus diesen Ereignissen wurde nichts. Meist nennen ihre Metadaten den Kunden oder das Programm falsch; die Zahlung kann Ihr Server oder der Betreiber erfassen.',
+  itNamesAnotherProgram: 'Die Metadaten nennen ein anderes Programm: Ändern Sie program_id, oder lassen Sie es weg',
+  itIsOfAnotherAccount: 'Es gehört zu einem anderen Stripe-Konto als dem verbundenen',
+  itsCurrencyDiffers: 'Die Währung ist nicht die des Verkaufs',
 };

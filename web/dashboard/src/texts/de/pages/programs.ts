@@ -20,4 +20,7 @@ export const de: Translated<typeof en> = {
   createAProgram: 'Programm erstellen',
   grossRevenue: 'Bruttoumsatz',
   toBePaid: 'Auszuzahlen',
+  noProgramForYou: 'Noch kein Programm für Sie',
+  nobodyHasGivenYouRights: 'Hier stehen Programme, sobald Inhaber oder Admins des Arbeitsbereichs Ihnen Rechte daran geben.',
+  programs: 'Programme',
 };

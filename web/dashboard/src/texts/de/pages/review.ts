@@ -54,8 +54,9 @@ export const de: Translated<typeof en> = {
     one: '{count} Provision ausgewählt: <strong>{amount}</strong>',
     other: '{count} Provisionen ausgewählt: <strong>{amount}</strong>',
   },
-  selectCommissionsToDecideOnIn:
-    'Wählen Sie Provisionen aus, um über sie zu entscheiden. In der Tabelle führen Pfeile von Zeile zu Zeile, die Leertaste wählt aus; A gibt frei, H hält zurück, R lehnt ab.',
+  selectCommissionsToDecideOn: 'Wählen Sie Provisionen aus, um über sie zu entscheiden.',
+  inTheTableKeys:
+    'In der Tabelle führen Pfeile von Zeile zu Zeile, die Leertaste wählt aus; A gibt frei, H hält zurück, R lehnt ab.',
   selectAllOnThisPage: 'Alle auf dieser Seite auswählen',
   firstPage: 'Erste Seite',
   settings: 'Einstellungen',

@@ -3,6 +3,7 @@ import type { en } from '../../pages/signIn';
 
 export const de: Translated<typeof en> = {
   signIn: 'Anmelden',
+  yourSessionHasEnded: 'Ihre Sitzung ist beendet. Melden Sie sich an, um weiterzumachen.',
   signInWithAPasskey: 'Mit einem Passkey anmelden',
   forgotYourPassword: 'Passwort vergessen?',
   forgotYourPasswordTheOperatorOf: 'Passwort vergessen? Der Betreiber dieser Installation kann es mit <code>ctl user reset-password</code> zurücksetzen.',

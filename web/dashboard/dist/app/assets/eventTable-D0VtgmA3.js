@@ -1,1 +1,0 @@
-import{rn as e}from"./app-E5_EpEG3.js";import{s as t}from"./begin-DgXWJSLj.js";var n=e({renewal:`Renewal`,event:`Event`,timeUtc:`Time (UTC)`,details:`Details`,amountAndCommission:`Amount, commission`,click:`Click`},()=>t(()=>import(`./eventTable-yrgNkO4s.js`),[]));export{n as t};

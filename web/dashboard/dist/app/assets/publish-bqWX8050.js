@@ -1,1 +1,0 @@
-import{Z as e,nt as t,tn as n,ut as r}from"./app-E5_EpEG3.js";async function i(i){let a=await n(`POST /api/advertiser/affiliate-programs/{program_id}/publish`,{path:{program_id:i}});t.replace(a.data),e.say(r.theProgramIsLive)}export{i as t};
