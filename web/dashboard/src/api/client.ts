@@ -3,7 +3,7 @@ import type { Operations } from './operations';
 import { take } from './ahead';
 import { credential } from './credential';
 import { texts } from '../texts/api';
-import { FIELDS, inLanguage } from '../texts/server';
+import { inLanguage } from '../texts/server';
 
 type Operation = keyof Operations;
 /** Refused, they say nothing of a session that one works in. */
@@ -125,7 +125,7 @@ async function refusal(response: Response): Promise<ApiError> {
   };
   const { message, code, retry_after_seconds: seconds, details } = body.error ?? {};
   if (response.status >= 500 && response.status !== 503) return new ApiError(response.status, texts.failed);
-  const text = message ? worded(await inLanguage(message)) : texts.failed;
+  const text = message ? await worded(await inLanguage(message)) : texts.failed;
   const reasons = details?.commissions?.map(async ({ commission_id, reason }) => ({ commission_id, reason: await inLanguage(reason) }));
   return new ApiError(response.status, text, code ?? details?.code, seconds, await Promise.all(reasons ?? []), fieldOf(message));
 }
@@ -134,9 +134,10 @@ async function refusal(response: Response): Promise<ApiError> {
 const fieldOf = (message = ''): string | undefined => /^([a-z]+_[a-z_]*[a-z]|[a-z]+)\b/.exec(message)?.[0];
 
 /** Field names are shown as words. */
-function worded(message: string): string {
+async function worded(message: string): Promise<string> {
   const field = fieldOf(message);
   if (!field) return message;
+  const { FIELDS } = await import('../texts/serverFields').catch(() => ({ FIELDS: {} as Readonly<Record<string, string>> }));
   const words = FIELDS[field] ?? field.replaceAll('_', ' ');
   return words.charAt(0).toUpperCase() + words.slice(1) + message.slice(field.length);
 }

@@ -28,7 +28,7 @@ test('the owner of a program manages its webhook endpoints', async ({ browser })
   await page.getByRole('button', { name: 'New endpoint' }).click();
   await dialog.getByLabel('URL').fill('http://hooks.example/referrals');
   await dialog.getByRole('button', { name: 'Create endpoint' }).click();
-  await expect(dialog.getByRole('alert')).toHaveText('Url must be an https URL');
+  await expect(dialog.getByRole('alert')).toHaveText('URL must be an https URL');
   await dialog.getByLabel('URL').fill('https://hooks.example/referrals');
   await dialog.getByLabel('Description').fill('Billing');
   await dialog.getByLabel('lead.created').check();

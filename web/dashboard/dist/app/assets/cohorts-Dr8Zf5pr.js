@@ -1,0 +1,1 @@
+var e={measures:{customers:`Kunden`,revenue:`Nettoumsatz`,commission:`Nettoprovision`}};export{e as de};

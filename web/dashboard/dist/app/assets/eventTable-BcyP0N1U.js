@@ -1,1 +1,0 @@
-import{ln as e}from"./app-8JmESyAL.js";import{c as t}from"./begin-BzJSf7cl.js";var n=e({renewal:`Renewal`,event:`Event`,timeUtc:`Time (UTC)`,details:`Details`,amountAndCommission:`Amount, commission`,click:`Click`},()=>t(()=>import(`./eventTable-yrgNkO4s.js`),[]));export{n as t};

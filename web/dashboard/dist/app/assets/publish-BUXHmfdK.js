@@ -1,1 +1,0 @@
-import{Q as e,dt as t,on as n,tt as r}from"./app-8JmESyAL.js";async function i(i){let a=await n(`POST /api/advertiser/affiliate-programs/{program_id}/publish`,{path:{program_id:i}});r.replace(a.data),e.say(t.theProgramIsLive)}export{i as t};
