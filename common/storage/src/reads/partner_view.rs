@@ -353,7 +353,7 @@ pub async fn balances(
 pub struct PartnerDue {
     pub partner_program_id: i64,
     pub currency: String,
-    /// UTC: when the hold of the last of them ends, or today where it has. `None`: once the advertiser approves them by hand.
+    /// UTC: when their hold ends, or today where it has. `None`: once the advertiser approves them by hand.
     pub day: Option<NaiveDate>,
     pub cents: i64,
 }
@@ -364,12 +364,12 @@ pub async fn dues(
     memberships: &[i64],
     now: DateTime<Utc>,
 ) -> StorageResult<Vec<PartnerDue>> {
-    // A hold that ends some day ends by itself, or needs the approval.
+    // A flagged one is told from others only once its hold is over, and it is not paid: before, its partner would learn of the signal.
     let rows = sqlx::query_as!(
         PartnerDue,
         r#"SELECT c.partner_program_id, c.currency,
-                  CASE WHEN hold_ended(c, g.needs_approval, 'infinity') THEN (greatest(c.hold_until, $2) AT TIME ZONE 'UTC')::date END
-                      AS "day?",
+                  CASE WHEN g.needs_approval <> 'all' AND (c.hold_until > $2 OR hold_ended(c, g.needs_approval, $2))
+                       THEN (greatest(c.hold_until, $2) AT TIME ZONE 'UTC')::date END AS "day?",
                   sum(c.amount_cents - c.deducted_cents)::bigint AS "cents!"
            FROM commissions c JOIN programs g ON g.id = c.program_id
            WHERE c.partner_program_id = ANY($1) AND c.paid_at IS NULL AND c.status IN ('pending', 'refunded')

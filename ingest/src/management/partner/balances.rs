@@ -33,7 +33,7 @@ pub struct PartnerBalanceView {
 
 #[derive(Debug, Serialize, ToSchema)]
 pub struct DueView {
-    /// UTC: the hold period ends on it. Null, and last: when the advertiser approves it by hand.
+    /// UTC: the hold period ends on it; the advertiser may want to look at some of it first. Null, and last: when they approve it by hand.
     day: Option<NaiveDate>,
     amount_cents: i64,
 }

@@ -26,7 +26,7 @@ async fn address_and_password_open_a_session_that_says_who_one_is() {
     assert_eq!(me.body["id"], answer.body["user"]["id"]);
     assert_eq!(
         me.body["workspaces"],
-        json!([{ "id": workspace.workspace_id.get(), "name": "acme", "role": "owner", "second_factor_required": false }])
+        json!([{ "id": workspace.workspace_id.get(), "name": "acme", "role": "owner", "second_factor_required": false, "permissions": {} }])
     );
     // Nothing that was sent or handed out is stored as it is.
     let stored: String = stack

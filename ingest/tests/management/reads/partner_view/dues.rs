@@ -47,8 +47,11 @@ async fn what_is_pending_says_when_it_can_be_paid() {
         by_itself["dues"],
         json!([{ "day": first, "amount_cents": 2_000 }, { "day": second, "amount_cents": 3_000 }])
     );
+    // Who is told of a signal at once learns what gives them away.
     set("t1", "signals = '{fast_sale}'").await;
     rows::set(stack, shop, "needs_approval = 'flagged'").await;
+    assert_eq!(balance().await["dues"], by_itself["dues"]);
+    set("t1", "hold_until = '2020-01-01T00:00:00Z'").await;
     assert_eq!(
         balance().await["dues"],
         json!([

@@ -75,7 +75,7 @@ export const en = {
   willBeHeldBackFromYour: '{amount} will be held back from your next payouts: sales you were paid for were refunded.',
   becomesPayable: 'Becomes payable',
   laterOnesAreInTheList: 'Later ones are in the list of commissions.',
-  refundsBeforeThatDayTakeFrom: 'Refunds before that day take from it. The advertiser then sends the money.',
+  refundsBeforeThatDayTakeFrom: 'Refunds before that day take from it, and the advertiser may look at it first.',
   latestPayouts: 'Latest payouts',
   allPayouts: 'All payouts',
   thisProgramIsArchived: 'Archived programs record nothing any more. What they still owe you can be paid.',

@@ -79,7 +79,7 @@ export const de: Translated<typeof en> = {
     '{amount} werden bei Ihren nächsten Auszahlungen einbehalten: Verkäufe, die Ihnen vergütet waren, wurden erstattet.',
   becomesPayable: 'Wird auszahlbar',
   laterOnesAreInTheList: 'Spätere stehen in der Liste der Provisionen.',
-  refundsBeforeThatDayTakeFrom: 'Erstattungen vor diesem Tag mindern den Betrag. Danach sendet der Anbieter das Geld.',
+  refundsBeforeThatDayTakeFrom: 'Erstattungen vor diesem Tag mindern den Betrag, und der Anbieter kann ihn zuerst prüfen.',
   latestPayouts: 'Neueste Auszahlungen',
   allPayouts: 'Alle Auszahlungen',
   thisProgramIsArchived: 'Archivierte Programme zeichnen nichts mehr auf. Was sie Ihnen noch schulden, kann ausgezahlt werden.',
