@@ -4,7 +4,7 @@ use std::io::{Write, stdout};
 
 use chrono::{DateTime, SecondsFormat, Utc};
 
-/// As many as somebody reads: `head` leaves before the end, and what the command does goes on.
+/// Prints until the reader closes the pipe, as `head` does; the command itself goes on.
 pub fn lines(lines: impl IntoIterator<Item = impl AsRef<str>>) {
     let mut out = stdout().lock();
     for line in lines {

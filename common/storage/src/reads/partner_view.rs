@@ -364,7 +364,7 @@ pub async fn dues(
     memberships: &[i64],
     now: DateTime<Utc>,
 ) -> StorageResult<Vec<PartnerDue>> {
-    // A flagged one is told from others only once its hold is over, and it is not paid: before, its partner would learn of the signal.
+    // During its hold a flagged commission looks like any other, because partners must not learn of signals.
     let rows = sqlx::query_as!(
         PartnerDue,
         r#"SELECT c.partner_program_id, c.currency,

@@ -80,7 +80,7 @@ async fn what_is_given_counts_at_once_and_what_is_taken_back_no_longer() {
     let given = give(json!({ "permissions": { id.to_string(): ["program:*"] } })).await;
     assert_eq!(given.status, StatusCode::OK);
     assert_eq!(read().await, 200);
-    // They are told of what they have, as who gave it is.
+    // The member reads the same permissions as the owner who gave them.
     let me = stack.get("/api/users/me", &mika.token).await;
     let own = &me.body["workspaces"][0]["permissions"];
     assert_eq!(own, &given.body["data"]["permissions"]);

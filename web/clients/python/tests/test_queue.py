@@ -236,19 +236,6 @@ def test_without_a_thread_to_send_it_an_event_is_not_taken(monkeypatch: pytest.M
     assert held.order == [("lead", "a")]
 
 
-def test_a_listener_that_ends_its_thread_does_not_stop_the_queue() -> None:
-    held = Held()
-
-    def leave(event: Queued, outcome: Outcome) -> None:
-        raise SystemExit
-
-    with queue(held, on_outcome=leave, concurrency=1) as events:
-        held.answer(2)
-        events.lead(customer_key="a")
-        events.lead(customer_key="a")
-    assert len(held.order) == 2
-
-
 def test_a_mistake_goes_to_the_listener() -> None:
     failed: list[Exception] = []
     with Queue(Stage().tracker(), on_error=lambda event, error: failed.append(error)) as events:
@@ -258,16 +245,18 @@ def test_a_mistake_goes_to_the_listener() -> None:
     assert error.status is None
 
 
-def test_a_listener_that_raises_does_not_stop_the_queue() -> None:
+@pytest.mark.parametrize("second", ["a", "b"])
+@pytest.mark.parametrize("error", [RuntimeError, SystemExit])
+def test_a_listener_that_raises_does_not_stop_the_queue(error: type[BaseException], second: str) -> None:
     held = Held()
 
     def broken(event: Queued, outcome: Outcome) -> None:
-        raise RuntimeError("of the listener")
+        raise error("of the listener")
 
     with queue(held, on_outcome=broken, concurrency=1) as events:
         held.answer(2)
         events.lead(customer_key="a")
-        events.lead(customer_key="b")
+        events.lead(customer_key=second)
     assert len(held.order) == 2
 
 

@@ -47,7 +47,7 @@ async fn what_is_pending_says_when_it_can_be_paid() {
         by_itself["dues"],
         json!([{ "day": first, "amount_cents": 2_000 }, { "day": second, "amount_cents": 3_000 }])
     );
-    // Who is told of a signal at once learns what gives them away.
+    // A partner must not see that the commission is flagged.
     set("t1", "signals = '{fast_sale}'").await;
     rows::set(stack, shop, "needs_approval = 'flagged'").await;
     assert_eq!(balance().await["dues"], by_itself["dues"]);
