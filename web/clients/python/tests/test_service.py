@@ -151,11 +151,14 @@ def test_a_webhook_of_the_service_is_verified(receiver: Receiver) -> None:
     path, secret = owner.endpoint(f"http://127.0.0.1:{receiver.server_address[1]}/", "sale.recorded")
     try:
         owner.ask("POST", f"{path}/test", {"type": "sale.recorded"})
-        body, headers = receiver.received.get(timeout=60)
-        event = WebhookVerifier(secret).verify(body, headers).event
-        assert event["type"] == "sale.recorded"
-        assert isinstance(event["data"]["amount_cents"], int)
-        assert event.get("is_test") is True
+        while True:
+            # A sale of a test before this one may arrive first.
+            body, headers = receiver.received.get(timeout=60)
+            event = WebhookVerifier(secret).verify(body, headers).event
+            assert event["type"] == "sale.recorded"
+            assert isinstance(event["data"]["amount_cents"], int)
+            if event.get("is_test"):
+                break
         with pytest.raises(WebhookError):
             WebhookVerifier(f"whsec_{'A' * 44}").verify(body, headers)
     finally:

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { createServer } from 'node:http';
+import { on } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import test from 'node:test';
 import createClient from 'openapi-fetch';
-import { Queue, Tracker, WebhookVerifier, type WebhookEvent } from '../../src/index.js';
+import { Queue, Tracker, WebhookVerifier } from '../../src/index.js';
 import type { paths } from '../generated/openapi.js';
 import { Owner, setting } from './owner.js';
 
@@ -83,26 +84,25 @@ test('a queue sends a customer in order', async () => {
 
 test('a webhook of the service is verified', async () => {
   const owner = await Owner.signIn(url);
-  const received: { verified: (secret: string) => WebhookEvent }[] = [];
-  let arrived: () => void = () => {};
-  const isThere = new Promise<void>((resolve) => (arrived = resolve));
-  const server = createServer(async (request, response) => {
-    const body = Buffer.concat(await request.toArray());
-    received.push({ verified: (secret) => new WebhookVerifier(secret).verify(body, request.headers).event });
-    response.writeHead(204).end();
-    arrived();
-  });
+  const server = createServer();
+  const deliveries = on(server, 'request') as AsyncIterable<unknown> as AsyncIterable<[IncomingMessage, ServerResponse]>;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   const endpoint = await owner.endpoint(`http://127.0.0.1:${port}/`, 'sale.recorded');
   try {
     await owner.ask('POST', `${endpoint.path}/test`, { type: 'sale.recorded' });
-    await isThere;
-    const event = received[0]?.verified(endpoint.secret);
-    assert(event?.type === 'sale.recorded');
-    assert.equal(typeof event.data.amount_cents, 'number');
-    assert.equal(event.is_test, true);
-    assert.throws(() => received[0]?.verified(`whsec_${Buffer.alloc(32).toString('base64')}`), { reason: 'signature' });
+    for await (const [request, response] of deliveries) {
+      const body = Buffer.concat(await request.toArray());
+      response.writeHead(204).end();
+      const { event } = new WebhookVerifier(endpoint.secret).verify(body, request.headers);
+      assert(event.type === 'sale.recorded');
+      assert.equal(typeof event.data.amount_cents, 'number');
+      // A sale of a test before this one may arrive first.
+      if (!event.is_test) continue;
+      const other = new WebhookVerifier(`whsec_${Buffer.alloc(32).toString('base64')}`);
+      assert.throws(() => other.verify(body, request.headers), { reason: 'signature' });
+      break;
+    }
   } finally {
     await owner.ask('DELETE', endpoint.path);
     server.close();
