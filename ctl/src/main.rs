@@ -21,6 +21,7 @@ mod progress;
 mod rollups;
 mod secrets;
 mod seed_demo;
+mod streams;
 mod user;
 mod verify;
 
@@ -44,6 +45,7 @@ Examples:
 
   A look after the pipeline, and another chance for what it gave up:
     ctl outbox status
+    ctl streams status
     ctl verify
     ctl dead-letters list
     ctl dead-letters replay --all
@@ -67,7 +69,16 @@ struct Cli {
     #[command(flatten)]
     postgres: PostgresConfig,
     #[command(subcommand)]
-    command: Command,
+    task: Task,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    #[command(flatten)]
+    OnDatabase(Command),
+    /// Messages on their way to workers: count, deliver again
+    #[command(subcommand)]
+    Streams(streams::Streams),
 }
 
 #[derive(Debug, Subcommand)]
@@ -151,10 +162,15 @@ async fn main() -> ExitCode {
 
 async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     telemetry::init_cli("ctl")?;
+    let command = match cli.task {
+        // Also while the database is away.
+        Task::Streams(streams) => return streams.run().await,
+        Task::OnDatabase(command) => command,
+    };
     let pool = postgres::connect(&cli.postgres, "ctl")
         .await
         .context("connecting to Postgres")?;
-    match cli.command {
+    match command {
         Command::Migrate(migrate) => migrate.run(&pool).await?,
         Command::SeedDemo(seed) => output::lines(seed.run(&pool, rand::random()).await?),
         Command::FeedDemo(feed) => output::lines(feed.run(&pool).await?),
@@ -196,7 +212,12 @@ fn command() -> Clap {
         &["database_pool_size", "database_acquire_timeout_ms"],
     )
     .mut_subcommand("feed-demo", |feed| hide(feed, &STREAM_SETTINGS));
-    let on_the_bus = [("claims", "rebuild"), ("dead-letters", "replay")];
+    let on_the_bus = [
+        ("claims", "rebuild"),
+        ("dead-letters", "replay"),
+        ("streams", "replay"),
+        ("streams", "status"),
+    ];
     on_the_bus.into_iter().fold(command, |command, (group, name)| {
         command.mut_subcommand(group, |group| {
             group.mut_subcommand(name, |command| hide(command, &STREAM_SETTINGS))

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use clap::Args;
 use runtime::retry::{RetryPolicy, retry};
 use sqlx::PgPool;
+use sqlx::migrate::MigrateError;
 
 use crate::progress;
 
@@ -35,6 +36,12 @@ impl Migrate {
         let spinner = progress::waiting("Migrating the database");
         let migrated = retry(&RETRY, || storage::migrate(pool), storage::gave_up_waiting).await;
         spinner.finish_and_clear();
+        if let Err(MigrateError::VersionMissing(version)) = migrated {
+            bail!(
+                "a newer release has migrated this database: it has migration {version}, which this ctl does not know. Nothing was changed. \
+                 To go back to this release, start its services without `ctl migrate`; otherwise run the newer release's ctl (docs/upgrade.md)"
+            );
+        }
         migrated.context("migrating the database")
     }
 }

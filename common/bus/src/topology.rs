@@ -219,11 +219,11 @@ impl Topology {
     }
 }
 
-fn stream_is_missing(error: &GetStreamError) -> bool {
+pub(crate) fn stream_is_missing(error: &GetStreamError) -> bool {
     matches!(error.kind(), GetStreamErrorKind::JetStream(error) if error.error_code() == ErrorCode::STREAM_NOT_FOUND)
 }
 
-fn consumer_is_missing(error: &ConsumerError) -> bool {
+pub(crate) fn consumer_is_missing(error: &ConsumerError) -> bool {
     matches!(error.kind(), ConsumerErrorKind::JetStream(error) if error.error_code() == ErrorCode::CONSUMER_NOT_FOUND)
 }
 

@@ -32,6 +32,7 @@
 //! - [`cohorts`]: customers by the month of their first sale.
 //! - [`program_events`]: a place in a program's list of events.
 //! - [`text`]: strings a caller sends, bounded.
+//! - [`sorting`]: by which column a list is sorted.
 //! - [`name`]: names people type, without invisible characters.
 //! - [`money`]: cents, basis points, currencies and the one rounding rule.
 //!
@@ -50,6 +51,7 @@ mod programs;
 mod redacted;
 mod reports;
 pub mod sealed;
+pub mod sorting;
 pub mod text;
 mod text_enum;
 pub mod token;

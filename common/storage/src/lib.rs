@@ -37,13 +37,13 @@ pub use self::processor::{
     processor_refs, processor_reversals,
 };
 pub use self::program::{
-    directory, links, partner_notes, partners, policies, program_settings, programs, tracking_setup,
-    tracking_tokens,
+    directory, links, own_links, partner_notes, partners, policies, program_settings, programs,
+    tracking_setup, tracking_tokens,
 };
 pub use self::reads::{
-    breakdowns, click_origins, cohorts, commission_lists, customer_timeline, dashboard, events, partner_days,
-    partner_payouts, partner_view, program_events, program_health, program_overview, refund_rollups,
-    review_queue, rollups,
+    breakdowns, click_origins, cohorts, commission_lists, customer_lists, customer_timeline, dashboard,
+    events, partner_days, partner_lists, partner_payouts, partner_view, program_events, program_health,
+    program_overview, refund_rollups, review_queue, rollups,
 };
 pub use self::tracking::{
     claims, clicks, customer_ids, customers, leads, reassessments, refused_events, sales, shared_texts,

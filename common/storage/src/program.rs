@@ -2,6 +2,7 @@
 
 pub mod directory;
 pub mod links;
+pub mod own_links;
 pub mod partner_notes;
 pub mod partners;
 pub mod policies;

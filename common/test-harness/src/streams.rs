@@ -129,13 +129,6 @@ impl Streams {
         }
     }
 
-    /// Deletes a consumer; the next worker to start creates it again, at the start of the stream.
-    pub async fn forget_progress(&self, subject: Subject) {
-        let stream = self.topology.stream_name(subject);
-        let stream = self.jetstream.get_stream(stream).await.unwrap();
-        stream.delete_consumer(&subject.consumer_name()).await.unwrap();
-    }
-
     async fn is_drained(&self, subject: Subject) -> bool {
         let info = self.consumer(subject).await;
         info.num_pending == 0 && info.num_ack_pending == 0

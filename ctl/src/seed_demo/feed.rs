@@ -265,7 +265,9 @@ async fn links_of(pool: &PgPool, program_id: ProgramId) -> anyhow::Result<Vec<Re
         limit: i64::try_from(SHARES.len())?,
         ..Window::EVERYTHING
     };
-    let (listed, _) = links::page(&mut *pool.acquire().await?, program_id, window).await?;
+    let filter = links::list::Filter::default();
+    let (listed, _) =
+        links::list::page(&mut *pool.acquire().await?, program_id, &filter, None, window).await?;
     let mut ids: Vec<ReferralLinkId> = listed.into_iter().map(|link| link.referral_link_id).collect();
     ids.sort_unstable();
     ensure!(!ids.is_empty(), "the demo program has no link");

@@ -4,10 +4,15 @@ use std::borrow::Cow;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
+use domain::name::Name;
+use domain::sorting::Sorting;
 use url::form_urlencoded;
 
 use crate::http::error::ApiError;
 use crate::http::field::refused;
+
+/// Of a text that is searched for.
+pub const NO_TEXT: &str = "must be 1 to 120 visible characters";
 
 #[derive(Clone, Default)]
 pub struct Query(String);
@@ -42,6 +47,27 @@ impl Query {
         self.value(name)?
             .map(|text| read(&text).ok_or_else(|| refused(name, rule)))
             .transpose()
+    }
+
+    /// `search`: a text that somebody looks for in names.
+    pub fn search(&self) -> Result<Option<Name>, ApiError> {
+        self.parsed("search", NO_TEXT, |text| Name::parse(text).ok())
+    }
+
+    /// `sort`, a column, and `order`, which is downwards unless it says otherwise. `rule` names the columns.
+    pub fn sorting<Column>(
+        &self,
+        rule: &str,
+        column: impl FnOnce(&str) -> Option<Column>,
+    ) -> Result<Option<Sorting<Column>>, ApiError> {
+        let by = self.parsed("sort", rule, column)?;
+        let ascending = self.parsed("order", "must be asc or desc", |text| match text {
+            "asc" => Some(true),
+            "desc" => Some(false),
+            _ => None,
+        })?;
+        let ascending = ascending.unwrap_or(false);
+        Ok(by.map(|by| Sorting { by, ascending }))
     }
 
     pub fn integer(&self, name: &str) -> Result<Option<i64>, ApiError> {

@@ -81,6 +81,16 @@ pub struct PageQuery {
     up_to: Option<i64>,
 }
 
+/// Which way a list is sorted, as it is described.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "described, never built: a query is read by name")]
+pub struct OrderQuery {
+    /// With `sort`: `asc`, or `desc`, as when it says nothing. What has no value comes last.
+    #[param(example = "desc")]
+    order: Option<String>,
+}
+
 impl Default for Page {
     fn default() -> Self {
         Self {

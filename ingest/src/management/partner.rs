@@ -14,7 +14,7 @@ use crate::http::endpoint::{Endpoint, SESSION, managed};
 pub fn endpoints() -> Vec<Endpoint> {
     managed! { "partner accounts", SESSION;
         programs::list => programs::examples();
-        referral_links::list => referral_links::list_examples();
+        referral_links::list, referral_links::create => referral_links::list_examples();
         referral_links::update => referral_links::examples();
         clicks::list => clicks::examples();
         commissions::list => commissions::examples();

@@ -11,7 +11,7 @@ pub use crate::http::error::ApiError;
 pub use crate::http::field::{Field, Object, refused, stated};
 pub use crate::http::openapi::envelopes::{PlatformError, RateLimited};
 pub use crate::http::openapi::examples::Examples;
-pub use crate::http::query::Query;
+pub use crate::http::query::{NO_TEXT, Query};
 pub use crate::management::access::right::*;
 pub use crate::management::access::{
     Advertiser, AdvertiserUser, Audited, Caller, CliConfirmer, CliUser, ListProgram, PartnerUser,
@@ -19,7 +19,7 @@ pub use crate::management::access::{
     differences, forbidden,
 };
 pub use crate::management::answers::{
-    Answer, Created, Data, Ids, List, Listed, Page, PageQuery, created, data,
+    Answer, Created, Data, Ids, List, Listed, OrderQuery, Page, PageQuery, created, data,
 };
 pub use messages::instant::{as_instant, as_instant_if_any, instant};
 

@@ -1,7 +1,8 @@
-//! `/api/tracking/{performance,status,events,live}/…`, `…/report`, `…/events` and `…/customers/{customer_id}`: what the dashboard shows of a
+//! `/api/tracking/{performance,status,events,live}/…`, `…/report`, `…/events`, `…/customers` and `…/sales/{sale_id}`: what the dashboard shows of a
 //! program's events, by session only.
 
 mod customer_timeline;
+mod customers;
 pub mod dates;
 mod event_file;
 mod event_view;
@@ -25,7 +26,9 @@ pub fn endpoints() -> Vec<Endpoint> {
         report_cohorts::cohorts => report_cohorts::examples();
         program_events::list::list => program_events::list::examples();
         program_events::export::export => program_events::export::examples();
+        customers::list => customers::examples();
         customer_timeline::read => customer_timeline::examples();
+        customer_timeline::read_sale => customer_timeline::sale_examples();
         status::status => status::examples();
         events::list => events::examples();
         export::export => export::examples();

@@ -1,5 +1,6 @@
 mod compression;
 mod customer_timeline;
+mod customers;
 mod dashboard;
 mod event_stream;
 mod growing_lists;
@@ -7,3 +8,4 @@ mod partner_view;
 mod program_events;
 mod reports;
 mod rows_read;
+mod sorted_lists;

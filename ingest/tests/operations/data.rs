@@ -5,6 +5,7 @@ mod operator;
 mod roles;
 mod sabotage;
 mod sealing;
+mod streams;
 mod two_row_movements;
 mod vacuum;
 mod verification;

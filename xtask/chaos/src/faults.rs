@@ -221,7 +221,7 @@ impl Stack<'_> {
         })
     }
 
-    pub(super) fn delete_consumer(&self, noun: &str) -> Result<()> {
+    fn delete_consumer(&self, noun: &str) -> Result<()> {
         let subject = subject(noun)?;
         self.runtime.block_on(async {
             let stream = self

@@ -65,10 +65,10 @@ impl RunningRound<'_, '_> {
     }
 
     /// Workers create the consumers again, at the start of their streams.
-    fn deliver_again(&self, subjects: &[Subject]) -> Result<()> {
-        subjects
-            .iter()
-            .try_for_each(|subject| self.stack.delete_consumer(subject.noun()))
+    fn deliver_again(&mut self, subjects: &[Subject]) -> Result<()> {
+        let nouns = subjects.iter().map(|subject| subject.noun());
+        let arguments: Vec<&str> = ["streams", "replay", "--yes"].into_iter().chain(nouns).collect();
+        self.operate(&arguments)
     }
 
     /// Runs `ctl`, and notes what it prints.

@@ -30,6 +30,7 @@ pub struct ProgramSettings {
     pub hold: HoldPeriod,
     pub needs_approval: NeedsApproval,
     pub self_referrals: SelfReferrals,
+    pub partner_link_limit: PartnerLinkLimit,
     /// Crawlers and link previews move neither counters nor attribution. Off unless asked for: by the contract every
     /// recorded click counts.
     pub exclude_bots: bool,
@@ -57,6 +58,7 @@ impl ProgramSettings {
             hold: HoldPeriod::DEFAULT,
             needs_approval: NeedsApproval::None,
             self_referrals: SelfReferrals::Flag,
+            partner_link_limit: PartnerLinkLimit::DEFAULT,
             exclude_bots: false,
             logo_url: None,
             color: None,
@@ -236,6 +238,24 @@ impl CookieWindow {
 
     pub const fn days(self) -> u16 {
         self.days
+    }
+}
+
+/// How many referral links a partner may make: 0..=100, 10 unless the program says otherwise. With 0 only the advertiser makes links.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PartnerLinkLimit {
+    links: u8,
+}
+
+impl PartnerLinkLimit {
+    pub const DEFAULT: Self = Self { links: 10 };
+
+    pub const fn new(links: u8) -> Option<Self> {
+        if links <= 100 { Some(Self { links }) } else { None }
+    }
+
+    pub const fn links(self) -> u8 {
+        self.links
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
+use std::num::{IntErrorKind, ParseIntError};
 use std::path::Path;
 
 use clap::builder::{Resettable, ValueParser};
@@ -162,7 +163,7 @@ fn one_by_one(command: &Command, arguments: &[OsString]) -> Result<Vec<String>, 
 }
 
 fn problem(arg: &Arg, flags: &[String], error: &clap::Error) -> String {
-    let reason = reason(error);
+    let reason = number_wanted(arg, error).unwrap_or_else(|| reason(error));
     if is_secret(arg) {
         return format!("{}: {reason}", name(arg));
     }
@@ -180,6 +181,26 @@ fn name(arg: &Arg) -> String {
         Some(variable) => variable.to_string_lossy().into_owned(),
         None => format!("--{}", arg.get_long().unwrap_or_default()),
     }
+}
+
+/// What a number should have been, in place of `invalid digit found in string`.
+fn number_wanted(arg: &Arg, error: &clap::Error) -> Option<String> {
+    let cause = std::error::Error::source(error)?.downcast_ref::<ParseIntError>()?;
+    // Names tell their units, as in `STREAM_MAX_BYTES_CLICKS`.
+    let name = name(arg);
+    let unit = name.split('_').find_map(|word| match word {
+        "MS" => Some(" of milliseconds"),
+        "SECONDS" => Some(" of seconds"),
+        "DAYS" => Some(" of days"),
+        "MONTHS" => Some(" of months"),
+        "BYTES" => Some(" of bytes"),
+        _ => None,
+    });
+    let wanted = format!("a whole number{}", unit.unwrap_or_default());
+    Some(match cause.kind() {
+        IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => format!("too large for {wanted}"),
+        _ => format!("must be {wanted}, in digits only"),
+    })
 }
 
 /// Clap's reason, without the value and the flag.

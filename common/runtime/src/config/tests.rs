@@ -137,6 +137,27 @@ fn everything_that_is_wrong_is_told_at_once() {
 }
 
 #[test]
+fn a_number_that_is_none_is_told_what_it_must_be() {
+    let wrong = [
+        "--ack-wait-ms=10s",
+        "--stream-max-bytes-clicks=4g",
+        "--header-read-timeout-ms=-1",
+        "--stream-replicas=",
+        "--body-limit-bytes=99999999999999999999",
+    ];
+    let error = settings(&[], &wrong, &[]).unwrap_err();
+    for line in [
+        "ACK_WAIT_MS=10s: must be a whole number of milliseconds, in digits only",
+        "STREAM_MAX_BYTES_CLICKS=4g: must be a whole number of bytes, in digits only",
+        "HEADER_READ_TIMEOUT_MS=-1: must be a whole number of milliseconds, in digits only",
+        "STREAM_REPLICAS=: must be a whole number, in digits only",
+        "BODY_LIMIT_BYTES=99999999999999999999: too large for a whole number of bytes",
+    ] {
+        assert!(error.contains(line), "{line} is not in {error}");
+    }
+}
+
+#[test]
 fn what_nobody_knows_is_told_as_ever() {
     let error = settings(&[], &["--no-such-setting=1"], &[]).unwrap_err();
     assert!(
@@ -221,7 +242,9 @@ fn a_setting_that_excludes_another_is_judged_by_itself() {
     let arguments = ["service", "--days=many"].map(OsString::from);
     let error = read::<OneOfTwo>(OneOfTwo::command(), &arguments, &|_| None).unwrap_err();
     assert!(
-        error.to_string().contains("--days=many: invalid digit"),
+        error
+            .to_string()
+            .contains("--days=many: must be a whole number, in digits only"),
         "{error}"
     );
     let arguments = ["service", "--days=8", "--months=1"].map(OsString::from);

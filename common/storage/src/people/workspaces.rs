@@ -12,6 +12,7 @@ use domain::name::Name;
 use domain::outbound_event::WantedEvents;
 use domain::permission::{Permission, ProgramPermissions, ProgramScope, Role};
 use domain::program::ProgramStatus;
+use domain::sorting::{ProgramColumn, Sorting};
 
 pub type WorkspaceName = Name;
 
@@ -207,11 +208,22 @@ pub enum Reach {
     },
 }
 
-/// Programs within reach that are archived, or that are not, newest first: their ids, and how many there are in all.
+/// Which of the programs within reach.
+#[derive(Debug, Clone, Default)]
+pub struct ProgramFilter {
+    /// Those that are archived; else those that are not.
+    pub archived: bool,
+    pub status: Option<ProgramStatus>,
+    /// In the name, whatever its case.
+    pub text: Option<Name>,
+}
+
+/// Newest first unless sorted: their ids, and how many there are in all.
 pub async fn programs_within(
     connection: &mut PgConnection,
     reach: &Reach,
-    archived: bool,
+    filter: &ProgramFilter,
+    sorting: Option<Sorting<ProgramColumn>>,
     window: Window,
 ) -> StorageResult<(Vec<ProgramId>, i64)> {
     let (user_id, permission, workspace_id, scope) = match reach {
@@ -225,16 +237,20 @@ pub async fn programs_within(
         r#"SELECT p.id FROM programs p
            LEFT JOIN workspace_members m ON m.workspace_id = p.workspace_id AND m.user_id = $1
            LEFT JOIN member_permissions g ON g.member_id = m.id AND g.program_id = p.id
-           WHERE (p.status = 'archived') = $5
+           WHERE (p.status = 'archived') = $5 AND ($6::text IS NULL OR p.status = $6)
+             AND ($7::text IS NULL OR strpos(lower(p.name), lower($7)) > 0)
              AND CASE WHEN $1::bigint IS NULL
                       THEN p.workspace_id = $3 AND ($4::bigint[] IS NULL OR p.id = ANY($4))
                       ELSE coalesce(m.role IN ('owner', 'admin') OR $2::text = ANY(g.permissions), false) END
-           ORDER BY p.id DESC"#,
+           ORDER BY CASE WHEN $8::integer > 0 THEN lower(p.name) END, CASE WHEN $8 < 0 THEN lower(p.name) END DESC, p.id DESC"#,
         user_id,
         permission,
         workspace_id,
         scope.as_deref(),
-        archived,
+        filter.archived,
+        filter.status.map(ProgramStatus::as_str),
+        filter.text.as_ref().map(Name::as_str),
+        sorting.map(|sorting| sorting.sign()),
     )
     .fetch_all(connection)
     .await?;

@@ -1,12 +1,13 @@
 //! `referral_links`: made and changed by advertisers, and where they lead the money: program, membership, partner.
 
+pub mod list;
+
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use crate::error::{StorageError, StorageResult};
-use crate::page::{Whole, Window, page};
 use domain::ids::{PartnerId, PartnerProgramId, ProgramId, ReferralLinkId};
 use domain::partner::{LinkStatus, ShortCode};
 use domain::sale::{LinkOwner, Membership};
@@ -127,6 +128,8 @@ pub struct StoredLink {
     /// As created: older codes may not have the form of [`ShortCode`].
     pub short_code: String,
     pub status: LinkStatus,
+    /// Or else by the advertiser.
+    pub made_by_partner: bool,
     pub clicks: i64,
     pub last_clicked: Option<DateTime<Utc>>,
     pub created_at: DateTime<Utc>,
@@ -139,6 +142,7 @@ struct LinkRow {
     partner_name: Option<String>,
     short_code: String,
     status: String,
+    made_by_partner: bool,
     clicks: i64,
     last_clicked: Option<DateTime<Utc>>,
     created_at: DateTime<Utc>,
@@ -156,59 +160,13 @@ impl TryFrom<LinkRow> for StoredLink {
             short_code: row.short_code,
             status: LinkStatus::parse(&row.status)
                 .ok_or_else(|| StorageError::corrupt("referral_links", "status", row.id))?,
+            made_by_partner: row.made_by_partner,
             clicks: row.clicks,
             last_clicked: row.last_clicked,
             created_at: row.created_at,
             updated_at: row.updated_at,
         })
     }
-}
-
-/// A page of a program's links, newest first, and how many there are.
-pub async fn page(
-    connection: &mut PgConnection,
-    program_id: ProgramId,
-    window: Window,
-) -> StorageResult<(Vec<StoredLink>, Whole)> {
-    let (rows, total) = page!(
-        connection,
-        window,
-        LinkRow,
-        r#"SELECT l.id AS "id!", l.partner_program_id, p.name AS "partner_name?", l.short_code AS "short_code!",
-                  l.status AS "status!", l.clicks AS "clicks!", l.last_clicked, l.created_at AS "created_at!",
-                  l.updated_at AS "updated_at!"
-           FROM referral_links l LEFT JOIN partners p ON p.id = l.partner_id
-           WHERE l.program_id = $1 AND l.id <= $2 ORDER BY l.id DESC OFFSET $3 LIMIT $4"#,
-        r#"SELECT count(*) AS "count!", max(id) AS up_to FROM referral_links WHERE program_id = $1 AND id <= $2"#,
-        program_id.get(),
-    );
-    let links: StorageResult<Vec<_>> = rows.into_iter().map(TryInto::try_into).collect();
-    Ok((links?, total))
-}
-
-/// The same of one membership's; none of another program's.
-pub async fn page_of(
-    connection: &mut PgConnection,
-    program_id: ProgramId,
-    membership: PartnerProgramId,
-    window: Window,
-) -> StorageResult<(Vec<StoredLink>, Whole)> {
-    let (rows, total) = page!(
-        connection,
-        window,
-        LinkRow,
-        r#"SELECT l.id AS "id!", l.partner_program_id, p.name AS "partner_name?", l.short_code AS "short_code!",
-                  l.status AS "status!", l.clicks AS "clicks!", l.last_clicked, l.created_at AS "created_at!",
-                  l.updated_at AS "updated_at!"
-           FROM referral_links l LEFT JOIN partners p ON p.id = l.partner_id
-           WHERE l.program_id = $1 AND l.partner_program_id = $2 AND l.id <= $3 ORDER BY l.id DESC OFFSET $4 LIMIT $5"#,
-        r#"SELECT count(*) AS "count!", max(id) AS up_to FROM referral_links
-           WHERE program_id = $1 AND partner_program_id = $2 AND id <= $3"#,
-        program_id.get(),
-        membership.get(),
-    );
-    let links: StorageResult<Vec<_>> = rows.into_iter().map(TryInto::try_into).collect();
-    Ok((links?, total))
 }
 
 pub async fn find(
@@ -219,7 +177,7 @@ pub async fn find(
     let row = sqlx::query_as!(
         LinkRow,
         r#"SELECT l.id AS "id!", l.partner_program_id, p.name AS "partner_name?", l.short_code AS "short_code!",
-                  l.status AS "status!", l.clicks AS "clicks!", l.last_clicked, l.created_at AS "created_at!",
+                  l.status AS "status!", l.made_by_partner AS "made_by_partner!", l.clicks AS "clicks!", l.last_clicked, l.created_at AS "created_at!",
                   l.updated_at AS "updated_at!"
            FROM referral_links l LEFT JOIN partners p ON p.id = l.partner_id
            WHERE l.program_id = $1 AND l.id = $2"#,

@@ -2,18 +2,18 @@
 //!
 //! A partner is one workspace's record of a person; other workspaces have their own.
 
+pub mod list;
+
 use std::collections::{BTreeMap, HashMap};
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use crate::error::{StorageError, StorageResult, expect_rows};
-use crate::page::{Whole, Window, page};
 use crate::reads::rollups::Deltas;
 use domain::account::EmailAddress;
 use domain::ids::{PartnerId, PartnerProgramId, ProgramId, UserId};
 use domain::money::{Cents, Currency};
-use domain::name::Name;
 use domain::partner::{MembershipStatus, PartnerName};
 
 #[derive(Debug)]
@@ -147,76 +147,6 @@ pub struct Partner {
     pub email: Option<String>,
     /// The account that holds this record.
     pub user_id: Option<UserId>,
-}
-
-/// A page of a program's memberships, newest first, and how many there are.
-pub async fn page(
-    connection: &mut PgConnection,
-    program_id: ProgramId,
-    status: Option<MembershipStatus>,
-    window: Window,
-) -> StorageResult<(Vec<ProgramPartner>, Whole)> {
-    let status = status.map(MembershipStatus::as_str);
-    let (rows, total) = page!(
-        &mut *connection,
-        window,
-        MembershipRow,
-        r#"SELECT m.id AS "id!", m.partner_id, p.name AS "name?", p.email, p.user_id, m.status AS "status!",
-                  m.clicks AS "clicks!", m.last_clicked, m.created_at AS "created_at!", m.updated_at AS "updated_at!"
-           FROM partner_programs m LEFT JOIN partners p ON p.id = m.partner_id
-           WHERE m.program_id = $1 AND ($2::text IS NULL OR m.status = $2) AND m.id <= $3
-           ORDER BY m.id DESC OFFSET $4 LIMIT $5"#,
-        r#"SELECT count(*) AS "count!", max(id) AS up_to FROM partner_programs
-           WHERE program_id = $1 AND ($2::text IS NULL OR status = $2) AND id <= $3"#,
-        program_id.get(),
-        status,
-    );
-    Ok((with_balances(connection, rows).await?, total))
-}
-
-/// [`page`], of partners whose name or address begins with a text, whatever its case. Who has no record any more is not found.
-pub async fn search(
-    connection: &mut PgConnection,
-    program_id: ProgramId,
-    beginning: &Name,
-    status: Option<MembershipStatus>,
-    window: Window,
-) -> StorageResult<(Vec<ProgramPartner>, Whole)> {
-    let status = status.map(MembershipStatus::as_str);
-    let (rows, total) = page!(
-        &mut *connection,
-        window,
-        MembershipRow,
-        // Up to the last character there is: all that begins with the text, as a range of an index. They are found first: in the order of the page,
-        // all of the program's memberships would be looked at to find few.
-        r#"WITH found AS MATERIALIZED (
-               SELECT m.id FROM partner_programs m
-               WHERE m.program_id = $1 AND ($3::text IS NULL OR m.status = $3) AND m.partner_id IN (
-                   SELECT id FROM partners WHERE workspace_id = (SELECT workspace_id FROM programs WHERE id = $1)
-                     AND lower(name) COLLATE "C" >= lower($2) AND lower(name) COLLATE "C" < lower($2) || chr(1114111)
-                   UNION ALL
-                   SELECT id FROM partners WHERE workspace_id = (SELECT workspace_id FROM programs WHERE id = $1)
-                     AND lower(email) COLLATE "C" >= lower($2) AND lower(email) COLLATE "C" < lower($2) || chr(1114111))
-                 AND m.id <= $4
-           )
-           SELECT m.id AS "id!", m.partner_id, p.name AS "name?", p.email, p.user_id, m.status AS "status!",
-                  m.clicks AS "clicks!", m.last_clicked, m.created_at AS "created_at!", m.updated_at AS "updated_at!"
-           FROM partner_programs m JOIN partners p ON p.id = m.partner_id
-           WHERE m.id IN (SELECT id FROM found ORDER BY id DESC OFFSET $5 LIMIT $6)
-           ORDER BY m.id DESC"#,
-        r#"SELECT count(*) AS "count!", max(m.id) AS up_to FROM partner_programs m
-           WHERE m.program_id = $1 AND ($3::text IS NULL OR m.status = $3) AND m.partner_id IN (
-               SELECT id FROM partners WHERE workspace_id = (SELECT workspace_id FROM programs WHERE id = $1)
-                 AND lower(name) COLLATE "C" >= lower($2) AND lower(name) COLLATE "C" < lower($2) || chr(1114111)
-               UNION ALL
-               SELECT id FROM partners WHERE workspace_id = (SELECT workspace_id FROM programs WHERE id = $1)
-                 AND lower(email) COLLATE "C" >= lower($2) AND lower(email) COLLATE "C" < lower($2) || chr(1114111))
-             AND m.id <= $4"#,
-        program_id.get(),
-        beginning.as_str(),
-        status,
-    );
-    Ok((with_balances(connection, rows).await?, total))
 }
 
 /// Names of the partners of these memberships; without those whose record is gone.

@@ -13,7 +13,9 @@ use domain::key_rotation::KeyRotation;
 use domain::lead::LeadAuth;
 use domain::money::Currency;
 use domain::name::Name;
-use domain::program::{Color, CookieWindow, Domain, LogoUrl, ProgramSettings, ProgramStatus, Slug};
+use domain::program::{
+    Color, CookieWindow, Domain, LogoUrl, PartnerLinkLimit, ProgramSettings, ProgramStatus, Slug,
+};
 use domain::text::Text;
 use domain::token::ProgramToken;
 
@@ -48,9 +50,10 @@ pub async fn create(connection: &mut PgConnection, new: &NewProgram<'_>) -> Stor
     let id = sqlx::query_scalar!(
         "INSERT INTO programs (workspace_id, name, slug, description, domain, currency, attribution_model,
              attribution_window_days, cookie_window_days, lead_auth, hold_days, exclude_bots, status, published_at,
-             api_token_hash, api_token_masked, created_at, needs_approval, self_referrals, logo_url, reply_to_email, color)
+             api_token_hash, api_token_masked, created_at, needs_approval, self_referrals, logo_url, reply_to_email, color,
+             partner_link_limit)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, CASE WHEN $13 = 'live' THEN $16::timestamptz END,
-             $14, $15, $16, $17, $18, $19, $20, $21)
+             $14, $15, $16, $17, $18, $19, $20, $21, $22)
          ON CONFLICT (slug) DO NOTHING
          RETURNING id",
         new.workspace_id.get(),
@@ -74,6 +77,7 @@ pub async fn create(connection: &mut PgConnection, new: &NewProgram<'_>) -> Stor
         settings.logo_url.as_ref().map(LogoUrl::as_str),
         settings.reply_to.as_ref().map(EmailAddress::as_str),
         settings.color.map(|color| color.to_string()),
+        i16::from(settings.partner_link_limit.links()),
     )
     .fetch_optional(connection)
     .await?;
@@ -85,8 +89,8 @@ pub async fn find(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<V
     let rows = sqlx::query_as!(
         ProgramRow,
         "SELECT id, workspace_id, name, slug, description, domain, currency, attribution_model,
-                attribution_window_days, cookie_window_days, lead_auth, hold_days, needs_approval, self_referrals, exclude_bots, logo_url,
-                reply_to_email, color, status, api_token_masked, key_rotation_marked_at, key_rotation_rotate_by, published_at, created_at, updated_at
+                attribution_window_days, cookie_window_days, lead_auth, hold_days, needs_approval, self_referrals, partner_link_limit,
+                exclude_bots, logo_url, reply_to_email, color, status, api_token_masked, key_rotation_marked_at, key_rotation_rotate_by, published_at, created_at, updated_at
          FROM programs WHERE id = ANY($1) ORDER BY id",
         ids,
     )
@@ -133,7 +137,7 @@ pub async fn update(
         "UPDATE programs SET name = $2, slug = $3, description = $4, domain = $5, currency = $6,
              attribution_model = $7, attribution_window_days = $8, cookie_window_days = $9, lead_auth = $10,
              hold_days = $11, exclude_bots = $12, needs_approval = $13, self_referrals = $14, logo_url = $15, reply_to_email = $16,
-             color = $17,
+             color = $17, partner_link_limit = $18,
              -- Ownership was shown for the domain that was.
              dns_verified = dns_verified AND domain IS NOT DISTINCT FROM $5
          WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM programs o WHERE o.slug = $3 AND o.id <> $1)",
@@ -154,6 +158,7 @@ pub async fn update(
         settings.logo_url.as_ref().map(LogoUrl::as_str),
         settings.reply_to.as_ref().map(EmailAddress::as_str),
         settings.color.map(|color| color.to_string()),
+        i16::from(settings.partner_link_limit.links()),
     )
     .execute(connection)
     .await;
@@ -263,6 +268,7 @@ struct ProgramRow {
     hold_days: i16,
     needs_approval: String,
     self_referrals: String,
+    partner_link_limit: i16,
     exclude_bots: bool,
     logo_url: Option<String>,
     reply_to_email: Option<String>,
@@ -310,6 +316,10 @@ impl TryFrom<ProgramRow> for StoredProgram {
                 .ok_or_else(|| corrupt("needs_approval"))?,
             self_referrals: SelfReferrals::parse(&row.self_referrals)
                 .ok_or_else(|| corrupt("self_referrals"))?,
+            partner_link_limit: u8::try_from(row.partner_link_limit)
+                .ok()
+                .and_then(PartnerLinkLimit::new)
+                .ok_or_else(|| corrupt("partner_link_limit"))?,
             exclude_bots: row.exclude_bots,
             logo_url: row
                 .logo_url

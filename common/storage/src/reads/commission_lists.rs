@@ -6,8 +6,10 @@ use sqlx::PgConnection;
 use crate::error::StorageResult;
 use crate::page::{Whole, Window, page};
 use domain::commission::CommissionStatus;
-use domain::ids::{PartnerId, PartnerProgramId, ProgramId};
+use domain::ids::{PartnerProgramId, ProgramId};
 use domain::signal::Signal;
+use domain::sorting::{CommissionColumn, Sorting};
+use domain::text::Label;
 
 /// A commission with what it is about.
 #[derive(Debug)]
@@ -43,15 +45,26 @@ pub struct ListedCommission {
     pub signals: Vec<String>,
 }
 
-/// Which of a program's commissions.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Filter {
+/// What somebody wants of a program's commissions.
+#[derive(Debug, Default)]
+pub struct Wanted<'a> {
     pub status: Option<CommissionStatus>,
     pub partner_program_id: Option<PartnerProgramId>,
     /// Any of these; empty means no filter.
     pub signals: &'static [Signal],
+    /// Of the sale with this name.
+    pub transaction: Option<&'a Label>,
+}
+
+/// Which of a program's commissions.
+#[derive(Debug, Clone)]
+pub struct Filter {
+    status: Option<&'static str>,
+    signals: Option<Vec<&'static str>>,
+    membership: Option<i64>,
     /// The membership's partner, for the index by partner; without it the program's own is walked.
-    partner_id: Option<PartnerId>,
+    partner: Option<i64>,
+    ids: Option<Vec<i64>>,
 }
 
 impl Filter {
@@ -59,88 +72,134 @@ impl Filter {
     pub async fn resolve(
         connection: &mut PgConnection,
         program_id: ProgramId,
-        status: Option<CommissionStatus>,
-        partner_program_id: Option<PartnerProgramId>,
-        signals: &'static [Signal],
+        wanted: &Wanted<'_>,
     ) -> StorageResult<Option<Self>> {
-        let unfiltered = Self {
-            status,
-            signals,
-            ..Self::default()
+        let partner = match wanted.partner_program_id {
+            None => None,
+            Some(membership) => {
+                let found = sqlx::query_scalar!(
+                    "SELECT partner_id FROM partner_programs WHERE id = $1 AND program_id = $2",
+                    membership.get(),
+                    program_id.get(),
+                )
+                .fetch_optional(&mut *connection)
+                .await?;
+                match found {
+                    None => return Ok(None),
+                    Some(partner_id) => partner_id,
+                }
+            }
         };
-        let Some(membership) = partner_program_id else {
-            return Ok(Some(unfiltered));
+        let ids = match wanted.transaction {
+            None => None,
+            Some(transaction) => Some(of_transaction(connection, program_id, transaction).await?),
         };
-        let partner_id = sqlx::query_scalar!(
-            "SELECT partner_id FROM partner_programs WHERE id = $1 AND program_id = $2",
-            membership.get(),
-            program_id.get(),
-        )
-        .fetch_optional(connection)
-        .await?;
-        Ok(partner_id.map(|partner_id| Self {
-            partner_program_id,
-            partner_id: partner_id.map(PartnerId::new),
-            ..unfiltered
+        let signals: Vec<&str> = wanted.signals.iter().map(|signal| signal.as_str()).collect();
+        Ok(Some(Self {
+            status: wanted.status.map(CommissionStatus::as_str),
+            signals: (!signals.is_empty()).then_some(signals),
+            membership: wanted.partner_program_id.map(PartnerProgramId::get),
+            partner,
+            ids,
         }))
     }
 }
 
-impl Filter {
-    fn signal_names(self) -> Option<Vec<&'static str>> {
-        let names = || self.signals.iter().map(|signal| signal.as_str()).collect();
-        (!self.signals.is_empty()).then(names)
-    }
+/// The commissions for a sale, and those that were added by hand for it.
+async fn of_transaction(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    transaction: &Label,
+) -> StorageResult<Vec<i64>> {
+    let ids = sqlx::query_scalar!(
+        r#"SELECT c.id AS "id!"
+           FROM (SELECT coalesce(duplicate_of, id) AS id FROM sale_events
+                 WHERE processor_event_id = $2 AND NOT is_test AND program_id = $1) s
+           CROSS JOIN LATERAL (
+               SELECT id FROM commissions WHERE sale_id = s.id
+               UNION ALL
+               SELECT id FROM commissions WHERE for_sale_id = s.id AND for_sale_id IS NOT NULL AND rejected_at IS NULL) c"#,
+        program_id.get(),
+        transaction.as_str(),
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(ids)
 }
 
-/// Newest first, and how many there are. The count walks the program's part of an index, so it grows with the program.
+/// A page of the commissions that a filter passes, in an order of `c`, a commission, and `p`, its partner. What is shown of a sale is read for the
+/// page alone.
+macro_rules! commissions {
+    ($connection:expr, $program_id:expr, $filter:expr, $window:expr, $order:literal $(; $($more:expr),+)?) => {
+        page!(
+            $connection,
+            $window,
+            ListedCommission,
+            r#"SELECT c.id AS "id!", s.id AS "sale_id?", s.processor_event_id AS "transaction_id?",
+                      c.partner_program_id AS "partner_program_id!", c.partner_id AS "partner_id!", p.name AS "partner_name?",
+                      c.amount_cents AS "amount_cents!", c.deducted_cents AS "deducted_cents!", c.currency AS "currency!",
+                      c.status AS "status!", c.refund_reason, c.hold_until AS "hold_until!", c.approved_at, c.paid_at, c.payout_id,
+                      c.created_at AS "created_at!", c.signals AS "signals!", c.adjusted_cents AS "adjusted_cents!",
+                      c.rejection_reason, c.note, s.amount_cents AS "sale_amount_cents?",
+                      coalesce(s.commissionable_cents, s.amount_cents) AS commissionable_cents,
+                      s.currency AS "sale_currency?"
+               FROM (SELECT c.* FROM commissions c LEFT JOIN partners p ON p.id = c.partner_id
+                     WHERE c.program_id = $1 AND ($2::text IS NULL OR c.status = $2)
+                       AND ($3::bigint IS NULL OR c.partner_program_id = $3) AND ($4::bigint IS NULL OR c.partner_id = $4)
+                       AND ($5::text[] IS NULL OR c.signals && $5) AND ($6::bigint[] IS NULL OR c.id = ANY($6)) AND c.id <= $7
+                     ORDER BY "# + $order + r#" OFFSET $8 LIMIT $9) c
+               LEFT JOIN sale_events s ON s.id = coalesce(c.sale_id, c.for_sale_id)
+               LEFT JOIN partners p ON p.id = c.partner_id
+               ORDER BY "# + $order,
+            r#"SELECT count(*) AS "count!", max(id) AS up_to FROM commissions c
+               WHERE c.program_id = $1 AND ($2::text IS NULL OR c.status = $2)
+                 AND ($3::bigint IS NULL OR c.partner_program_id = $3) AND ($4::bigint IS NULL OR c.partner_id = $4)
+                 AND ($5::text[] IS NULL OR c.signals && $5) AND ($6::bigint[] IS NULL OR c.id = ANY($6)) AND c.id <= $7"#,
+            $program_id.get(),
+            $filter.status,
+            $filter.membership,
+            $filter.partner,
+            $filter.signals.as_deref() as Option<&[&str]>,
+            $filter.ids.as_deref() as Option<&[i64]>
+            $(; $($more),+)?
+        )
+    };
+}
+
+/// Newest first unless sorted, and how many there are. The count walks the program's part of an index, so it grows with the program; a sorting
+/// looks at all that pass.
 pub async fn page(
     connection: &mut PgConnection,
     program_id: ProgramId,
-    filter: Filter,
+    filter: &Filter,
+    sorting: Option<Sorting<CommissionColumn>>,
     window: Window,
 ) -> StorageResult<(Vec<ListedCommission>, Whole)> {
-    let status = filter.status.map(CommissionStatus::as_str);
-    let membership = filter.partner_program_id.map(PartnerProgramId::get);
-    let partner = filter.partner_id.map(PartnerId::get);
-    let signals = filter.signal_names();
-    Ok(page!(
-        connection,
-        window,
-        ListedCommission,
-        r#"SELECT c.id, s.id AS "sale_id?", s.processor_event_id AS "transaction_id?", c.partner_program_id, c.partner_id,
-                  p.name AS "partner_name?", c.amount_cents, c.deducted_cents, c.currency, c.status, c.refund_reason,
-                  c.hold_until, c.approved_at, c.paid_at, c.payout_id, c.created_at, c.signals, c.adjusted_cents,
-                  c.rejection_reason, c.note, s.amount_cents AS "sale_amount_cents?",
-                  coalesce(s.commissionable_cents, s.amount_cents) AS commissionable_cents,
-                  s.currency AS "sale_currency?"
-           FROM commissions c LEFT JOIN sale_events s ON s.id = coalesce(c.sale_id, c.for_sale_id)
-           LEFT JOIN partners p ON p.id = c.partner_id
-           WHERE c.program_id = $1 AND ($2::text IS NULL OR c.status = $2)
-             AND ($3::bigint IS NULL OR c.partner_program_id = $3) AND ($4::bigint IS NULL OR c.partner_id = $4)
-             AND ($5::text[] IS NULL OR c.signals && $5) AND c.id <= $6
-           ORDER BY c.id DESC OFFSET $7 LIMIT $8"#,
-        r#"SELECT count(*) AS "count!", max(id) AS up_to FROM commissions c
-           WHERE c.program_id = $1 AND ($2::text IS NULL OR c.status = $2)
-             AND ($3::bigint IS NULL OR c.partner_program_id = $3) AND ($4::bigint IS NULL OR c.partner_id = $4)
-             AND ($5::text[] IS NULL OR c.signals && $5) AND id <= $6"#,
-        program_id.get(),
-        status,
-        membership,
-        partner,
-        signals.as_deref() as Option<&[&str]>,
-    ))
+    Ok(match sorting {
+        None => commissions!(connection, program_id, filter, window, "c.id DESC"),
+        Some(sorting) => commissions!(
+            connection,
+            program_id,
+            filter,
+            window,
+            "CASE $10::text WHEN 'amount' THEN c.currency END,
+             CASE $10 WHEN 'amount' THEN c.amount_cents::numeric WHEN 'hold_until' THEN extract(epoch FROM c.hold_until) END * $11::integer,
+             CASE WHEN $10 = 'partner' AND $11 > 0 THEN lower(p.name) END,
+             CASE WHEN $10 = 'partner' AND $11 < 0 THEN lower(p.name) END DESC NULLS LAST,
+             c.id DESC";
+            sorting.by.as_str(), sorting.sign()
+        ),
+    })
 }
 
 /// The next `limit` after `after`, oldest first.
 pub async fn following(
     connection: &mut PgConnection,
     program_id: ProgramId,
-    filter: Filter,
+    filter: &Filter,
     after: i64,
     limit: i64,
 ) -> StorageResult<Vec<ListedCommission>> {
-    let signals = filter.signal_names();
     let rows = sqlx::query_as!(
         ListedCommission,
         r#"SELECT c.id, s.id AS "sale_id?", s.processor_event_id AS "transaction_id?", c.partner_program_id, c.partner_id,
@@ -151,17 +210,18 @@ pub async fn following(
                   s.currency AS "sale_currency?"
            FROM commissions c LEFT JOIN sale_events s ON s.id = coalesce(c.sale_id, c.for_sale_id)
            LEFT JOIN partners p ON p.id = c.partner_id
-           WHERE c.program_id = $1 AND c.id > $5 AND ($2::text IS NULL OR c.status = $2)
+           WHERE c.program_id = $1 AND c.id > $7 AND ($2::text IS NULL OR c.status = $2)
              AND ($3::bigint IS NULL OR c.partner_program_id = $3) AND ($4::bigint IS NULL OR c.partner_id = $4)
-             AND ($7::text[] IS NULL OR c.signals && $7)
-           ORDER BY c.id LIMIT $6"#,
+             AND ($5::text[] IS NULL OR c.signals && $5) AND ($6::bigint[] IS NULL OR c.id = ANY($6))
+           ORDER BY c.id LIMIT $8"#,
         program_id.get(),
-        filter.status.map(CommissionStatus::as_str),
-        filter.partner_program_id.map(PartnerProgramId::get),
-        filter.partner_id.map(PartnerId::get),
+        filter.status,
+        filter.membership,
+        filter.partner,
+        filter.signals.as_deref() as Option<&[&str]>,
+        filter.ids.as_deref() as Option<&[i64]>,
         after,
         limit,
-        signals.as_deref() as Option<&[&str]>,
     )
     .fetch_all(connection)
     .await?;

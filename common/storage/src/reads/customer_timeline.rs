@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use crate::error::StorageResult;
-use domain::ids::{CustomerId, ProgramId};
+use domain::ids::{CustomerId, ProgramId, SaleId};
 
 /// Commissions that are read, the latest ones: a renewal a day for years is beyond a page.
 const COMMISSIONS: i64 = 2_000;
@@ -105,11 +105,42 @@ pub async fn customer(
     Ok(customer)
 }
 
-/// Newest first.
+/// A sale as it counts.
+#[derive(Debug, Clone, Copy)]
+pub struct TimelineSale {
+    pub sale_id: SaleId,
+    pub customer_id: CustomerId,
+    pub at: DateTime<Utc>,
+}
+
+/// The sale with this id, or the one that it is a duplicate of.
+pub async fn sale(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    sale_id: SaleId,
+) -> StorageResult<Option<TimelineSale>> {
+    let sale = sqlx::query!(
+        r#"SELECT k.id, k.customer_id AS "customer_id!", k.sale_date
+           FROM sale_events s JOIN sale_events k ON k.id = coalesce(s.duplicate_of, s.id)
+           WHERE s.id = $1 AND s.program_id = $2 AND NOT s.is_test AND k.customer_id IS NOT NULL"#,
+        sale_id.get(),
+        program_id.get(),
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(sale.map(|sale| TimelineSale {
+        sale_id: SaleId::new(sale.id),
+        customer_id: CustomerId::new(sale.customer_id),
+        at: sale.sale_date,
+    }))
+}
+
+/// Of all of the customer's sales or of one, newest first.
 pub async fn commissions(
     connection: &mut PgConnection,
     program_id: ProgramId,
     customer_id: CustomerId,
+    sale_id: Option<SaleId>,
 ) -> StorageResult<Vec<TimelineCommission>> {
     let commissions = sqlx::query_as!(
         TimelineCommission,
@@ -141,10 +172,11 @@ pub async fn commissions(
                                         u.touched_at || coalesce(u.earlier_at, '{}')) AS t (link_id, at)
                WHERE u.id = s.customer_id AND t.link_id = c.referral_link_id
                  AND t.at <= coalesce(f.first_payment_at, s.sale_date)) k ON true
-           WHERE s.program_id = $1 AND s.customer_id = $2 AND NOT s.is_test
-           ORDER BY c.id DESC LIMIT $3"#,
+           WHERE s.program_id = $1 AND s.customer_id = $2 AND ($3::bigint IS NULL OR s.id = $3) AND NOT s.is_test
+           ORDER BY c.id DESC LIMIT $4"#,
         program_id.get(),
         customer_id.get(),
+        sale_id.map(SaleId::get),
         COMMISSIONS,
     )
     .fetch_all(connection)

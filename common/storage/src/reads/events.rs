@@ -23,6 +23,8 @@ domain::text_enum! {
 pub struct ListedEvent {
     pub id: i64,
     pub timestamp: DateTime<Utc>,
+    /// Test events are nobody's.
+    pub customer_id: Option<i64>,
     /// Test events may have none.
     pub click_id: Option<String>,
     pub created_at: DateTime<Utc>,
@@ -146,7 +148,7 @@ pub async fn newest(connection: &mut PgConnection, read: &EventRead) -> StorageR
 
 async fn clicks(connection: &mut PgConnection, read: &EventRead) -> StorageResult<Vec<ListedEvent>> {
     let rows = sqlx::query!(
-        r#"SELECT e.id AS "id!", e.click_timestamp AS "timestamp!", e.click_id, e.created_at AS "created_at!",
+        r#"SELECT e.id AS "id!", e.click_timestamp AS "timestamp!", e.customer_id AS "customer_id?", e.click_id, e.created_at AS "created_at!",
                   e.is_test AS "is_test!", e.session_id, e.page_url, e.referrer_url, e.geo_country, e.geo_region,
                   e.geo_city, e.device_type, e.device_os, e.browser_name,
                   coalesce(c.status = 'conversion', false) AS "converted!"
@@ -178,6 +180,7 @@ async fn clicks(connection: &mut PgConnection, read: &EventRead) -> StorageResul
         .map(|row| ListedEvent {
             id: row.id,
             timestamp: row.timestamp,
+            customer_id: row.customer_id,
             click_id: row.click_id,
             created_at: row.created_at,
             is_test: row.is_test,
@@ -199,7 +202,7 @@ async fn clicks(connection: &mut PgConnection, read: &EventRead) -> StorageResul
 
 async fn leads(connection: &mut PgConnection, read: &EventRead) -> StorageResult<Vec<ListedEvent>> {
     let rows = sqlx::query!(
-        r#"SELECT e.id AS "id!", e.lead_timestamp AS "timestamp!", e.click_id, e.created_at AS "created_at!",
+        r#"SELECT e.id AS "id!", e.lead_timestamp AS "timestamp!", e.customer_id AS "customer_id?", e.click_id, e.created_at AS "created_at!",
                   e.is_test AS "is_test!", e.customer_key, e.session_id, e.page_url,
                   coalesce(c.status = 'conversion', false) AS "converted!"
            FROM (
@@ -230,6 +233,7 @@ async fn leads(connection: &mut PgConnection, read: &EventRead) -> StorageResult
         .map(|row| ListedEvent {
             id: row.id,
             timestamp: row.timestamp,
+            customer_id: row.customer_id,
             click_id: row.click_id,
             created_at: row.created_at,
             is_test: row.is_test,
@@ -245,7 +249,7 @@ async fn leads(connection: &mut PgConnection, read: &EventRead) -> StorageResult
 
 async fn conversions(connection: &mut PgConnection, read: &EventRead) -> StorageResult<Vec<ListedEvent>> {
     let rows = sqlx::query!(
-        r#"SELECT e.id AS "id!", e.sale_date AS "timestamp!", c.click_id AS "click_id?", e.created_at AS "created_at!",
+        r#"SELECT e.id AS "id!", e.sale_date AS "timestamp!", e.customer_id AS "customer_id?", c.click_id AS "click_id?", e.created_at AS "created_at!",
                   e.is_test AS "is_test!", e.amount_cents AS "amount_cents!", e.currency AS "currency!",
                   e.sale_type AS "sale_type!", e.payment_status AS "payment_status!",
                   e.processor_event_id AS "processor_event_id!", e.is_recurring AS "is_recurring!"
@@ -277,6 +281,7 @@ async fn conversions(connection: &mut PgConnection, read: &EventRead) -> Storage
         .map(|row| ListedEvent {
             id: row.id,
             timestamp: row.timestamp,
+            customer_id: row.customer_id,
             click_id: row.click_id,
             created_at: row.created_at,
             is_test: row.is_test,

@@ -26,6 +26,8 @@ pub struct PartnerMembership {
     pub color: Option<String>,
     pub status: String,
     pub cookie_window_days: i16,
+    /// How many more referral links they may make.
+    pub links_left: i64,
     pub created_at: DateTime<Utc>,
 }
 
@@ -39,10 +41,13 @@ pub async fn memberships(
         connection,
         window,
         PartnerMembership,
-        "SELECT m.id AS partner_program_id, g.id AS program_id, g.name AS program_name, g.status AS program_status, g.domain, g.logo_url, g.color,
-                m.status, g.cookie_window_days, m.created_at
+        r#"SELECT m.id AS partner_program_id, g.id AS program_id, g.name AS program_name, g.status AS program_status, g.domain, g.logo_url, g.color,
+                m.status, g.cookie_window_days, m.created_at,
+                CASE WHEN m.status = 'approved' AND g.status <> 'archived' THEN greatest(g.partner_link_limit - (
+                    SELECT count(*) FROM referral_links l WHERE l.partner_program_id = m.id AND l.made_by_partner), 0)
+                    ELSE 0 END AS "links_left!"
          FROM partners p JOIN partner_programs m ON m.partner_id = p.id JOIN programs g ON g.id = m.program_id
-         WHERE p.user_id = $1 AND m.id <= $2 ORDER BY m.id DESC OFFSET $3 LIMIT $4",
+         WHERE p.user_id = $1 AND m.id <= $2 ORDER BY m.id DESC OFFSET $3 LIMIT $4"#,
         r#"SELECT count(*) AS "count!", max(m.id) AS up_to FROM partners p JOIN partner_programs m ON m.partner_id = p.id
            WHERE p.user_id = $1 AND m.id <= $2"#,
         user_id.get(),
@@ -112,26 +117,6 @@ pub struct PartnerLink {
     pub last_clicked: Option<DateTime<Utc>>,
     pub created_at: DateTime<Utc>,
     pub updated_at: DateTime<Utc>,
-}
-
-/// Newest first, and how many there are.
-pub async fn links(
-    connection: &mut PgConnection,
-    user_id: UserId,
-    window: Window,
-) -> StorageResult<(Vec<PartnerLink>, Whole)> {
-    Ok(page!(
-        connection,
-        window,
-        PartnerLink,
-        "SELECT l.id, g.id AS program_id, g.name AS program_name, g.status AS program_status, g.domain, g.cookie_window_days, l.short_code, l.status,
-                l.clicks, l.last_clicked, l.created_at, l.updated_at
-         FROM partners p JOIN referral_links l ON l.partner_id = p.id JOIN programs g ON g.id = l.program_id
-         WHERE p.user_id = $1 AND l.id <= $2 ORDER BY l.id DESC OFFSET $3 LIMIT $4",
-        r#"SELECT count(*) AS "count!", max(l.id) AS up_to FROM partners p JOIN referral_links l ON l.partner_id = p.id
-           JOIN programs g ON g.id = l.program_id WHERE p.user_id = $1 AND l.id <= $2"#,
-        user_id.get(),
-    ))
 }
 
 /// A partner's link, locked, with its program.
@@ -259,27 +244,6 @@ pub struct PartnerCommission {
     pub approved_at: Option<DateTime<Utc>>,
     pub paid_at: Option<DateTime<Utc>>,
     pub created_at: DateTime<Utc>,
-}
-
-/// Newest first, and how many there are.
-pub async fn commissions(
-    connection: &mut PgConnection,
-    user_id: UserId,
-    window: Window,
-) -> StorageResult<(Vec<PartnerCommission>, Whole)> {
-    Ok(page!(
-        connection,
-        window,
-        PartnerCommission,
-        "SELECT c.id, c.program_id, g.name AS program_name, c.amount_cents, c.deducted_cents, c.adjusted_cents, c.currency,
-                c.status, c.note, c.hold_until, c.approved_at, c.paid_at, c.created_at
-         FROM commissions c JOIN programs g ON g.id = c.program_id
-         WHERE c.partner_id = ANY(ARRAY(SELECT p.id FROM partners p WHERE p.user_id = $1)) AND c.id <= $2
-         ORDER BY c.id DESC OFFSET $3 LIMIT $4",
-        r#"SELECT count(*) AS "count!", max(id) AS up_to FROM commissions c
-           WHERE c.partner_id = ANY(ARRAY(SELECT p.id FROM partners p WHERE p.user_id = $1)) AND id <= $2"#,
-        user_id.get(),
-    ))
 }
 
 /// Of one membership in one currency.

@@ -41,6 +41,8 @@ pub struct ProgramEvent {
     pub customer_id: Option<i64>,
     /// Of a sale or refund, the customer's.
     pub click_id: Option<String>,
+    /// As it was sent with a lead; of all else, the customer's.
+    pub customer_key: Option<String>,
     pub link: Option<CreditedLink>,
     pub details: ProgramEventDetails,
 }

@@ -8,6 +8,7 @@ use domain::permission::Permission;
 
 use storage::dashboard::{self, Figures, Money};
 use storage::page::Window;
+use storage::workspaces::ProgramFilter;
 use storage::{program_settings, snapshot, workspaces};
 
 use crate::management::prelude::*;
@@ -101,7 +102,9 @@ pub async fn summary(State(app): State<App>, advertiser: Advertiser) -> Answer<S
     advertiser.demand(Permission::DashboardView)?;
     let mut connection = app.management.acquire().await?;
     let reach = advertiser.reach(Permission::ProgramRead);
-    let (ids, _) = workspaces::programs_within(&mut connection, &reach, false, Window::EVERYTHING).await?;
+    let all = ProgramFilter::default();
+    let (ids, _) =
+        workspaces::programs_within(&mut connection, &reach, &all, None, Window::EVERYTHING).await?;
     let ids: Vec<i64> = ids.into_iter().map(ProgramId::get).collect();
     let mut programs = program_settings::find(&mut connection, &ids).await?;
     programs.reverse();

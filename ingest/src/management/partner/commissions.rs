@@ -2,9 +2,15 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::commission::CommissionStatus;
-use storage::partner_view::{self, PartnerCommission};
+use domain::ids::ProgramId;
+use domain::sorting::CommissionColumn;
+use storage::partner_lists::{self, CommissionFilter};
+use storage::partner_view::PartnerCommission;
 
 use crate::management::prelude::*;
+
+const STATUSES: &str = "must be one of pending, approved, paid, refunded, reversed";
+const NO_COLUMN: &str = "must be amount or hold_until";
 
 #[derive(Debug, Serialize, ToSchema)]
 pub struct PartnerCommissionView {
@@ -41,18 +47,37 @@ view! { |row: PartnerCommission| PartnerCommissionView {
 
 /// List a partner's commissions
 ///
-/// Newest first, of all their programs.
+/// Newest first unless sorted, of all their programs or of one.
 #[utoipa::path(
     get,
     path = "/api/partner/commissions",
     operation_id = "list_partner_commissions",
-    params(PageQuery),
+    params(
+        ("program_id" = Option<i64>, Query, description = "Only those of this program."),
+        ("status" = Option<String>, Query, description = "Only those: `pending`, `approved`, `paid`, `refunded` or `reversed`."),
+        ("sort" = Option<String>, Query, description = "`hold_until`, or `amount`, one currency after the other."),
+        OrderQuery,
+        PageQuery,
+    ),
     responses((status = 200, description = "A page of them.", body = Listed<PartnerCommissionView>))
 )]
-pub async fn list(State(app): State<App>, partner: PartnerUser, page: Page) -> List<PartnerCommissionView> {
+pub async fn list(
+    State(app): State<App>,
+    partner: PartnerUser,
+    page: Page,
+    query: Query,
+) -> List<PartnerCommissionView> {
+    let filter = CommissionFilter {
+        program_id: query.integer("program_id")?.map(ProgramId::new),
+        status: query.parsed("status", STATUSES, CommissionStatus::parse)?,
+    };
+    let sorting = query.sorting(NO_COLUMN, |text| {
+        CommissionColumn::parse(text).filter(|column| *column != CommissionColumn::Partner)
+    })?;
     let mut connection = app.management.acquire().await?;
+    let user_id = partner.user.user_id;
     let (rows, total) =
-        partner_view::commissions(&mut connection, partner.user.user_id, page.window()).await?;
+        partner_lists::commissions(&mut connection, user_id, filter, sorting, page.window()).await?;
     Ok(page.listed(rows, total))
 }
 
@@ -74,5 +99,5 @@ pub fn examples() -> Examples {
         paid_at: None,
         created_at: at,
     };
-    Examples::default().page(commission)
+    Examples::of_refusals([refused("status", STATUSES), refused("sort", NO_COLUMN)]).page(commission)
 }

@@ -27,6 +27,8 @@ pub struct PartnerProgramView {
     status: String,
     /// For how many days a browser keeps the click.
     cookie_window_days: i16,
+    /// How many more referral links they may make; 0 while they are not approved, and in an archived program.
+    links_left: i64,
     /// In force now: the program's default first, then those of products that have their own.
     commission_terms: Vec<TermsView>,
     /// One a currency.
@@ -116,6 +118,7 @@ pub async fn list(State(app): State<App>, partner: PartnerUser, page: Page) -> L
         color: row.color,
         status: row.status,
         cookie_window_days: row.cookie_window_days,
+        links_left: row.links_left,
         created_at: row.created_at,
     };
     Ok(page.listed(rows.into_iter().map(view), total))
@@ -147,6 +150,7 @@ pub fn examples() -> Examples {
         color: Some("#0f6259".to_owned()),
         status: "approved".to_owned(),
         cookie_window_days: 90,
+        links_left: 9,
         commission_terms: vec![TermsView {
             product_id: None,
             commission_type: CommissionType::CpsLifetime.as_str(),

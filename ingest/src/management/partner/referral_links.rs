@@ -1,11 +1,18 @@
-//! `/api/partner/referral-links`: a partner's links, and turning them on and off.
+//! `/api/partner/referral-links`: a partner's links, those they make, and turning them on and off.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::ids::ReferralLinkId;
+use domain::ids::{ProgramId, ReferralLinkId};
+use domain::partner::MembershipStatus;
 use domain::program::ProgramStatus;
+use domain::sorting::LinkColumn;
+use storage::own_links;
+use storage::partner_lists::{self, LinkFilter};
 use storage::partner_view::{self, PartnerLink};
 
+use crate::management::advertiser::program::referral_links::{CODE_TAKEN, NOT_APPROVED, code_if_given, make};
 use crate::management::prelude::*;
+
+const NO_COLUMN: &str = "must be one of short_code, clicks, last_clicked";
 
 #[derive(Debug, Serialize, ToSchema)]
 pub struct PartnerLinkView {
@@ -38,18 +45,94 @@ view! { |row: PartnerLink| PartnerLinkView {
 
 /// List a partner's links
 ///
-/// Newest first.
+/// Newest first, unless sorted.
 #[utoipa::path(
     get,
     path = "/api/partner/referral-links",
     operation_id = "list_partner_referral_links",
-    params(PageQuery),
+    params(
+        ("program_id" = Option<i64>, Query, description = "Only those of this program."),
+        ("search" = Option<String>, Query, description = "Only those with this in their code, whatever its case."),
+        ("sort" = Option<String>, Query, description = "`short_code`, `clicks` or `last_clicked`."),
+        OrderQuery,
+        PageQuery,
+    ),
     responses((status = 200, description = "A page of them.", body = Listed<PartnerLinkView>))
 )]
-pub async fn list(State(app): State<App>, partner: PartnerUser, page: Page) -> List<PartnerLinkView> {
+pub async fn list(
+    State(app): State<App>,
+    partner: PartnerUser,
+    page: Page,
+    query: Query,
+) -> List<PartnerLinkView> {
+    let filter = LinkFilter {
+        program_id: query.integer("program_id")?.map(ProgramId::new),
+        text: query.search()?,
+    };
+    let sorting = query.sorting(NO_COLUMN, |text| {
+        LinkColumn::parse(text).filter(|column| *column != LinkColumn::Partner)
+    })?;
     let mut connection = app.management.acquire().await?;
-    let (rows, total) = partner_view::links(&mut connection, partner.user.user_id, page.window()).await?;
+    let (rows, total) = partner_lists::links(
+        &mut connection,
+        partner.user.user_id,
+        &filter,
+        sorting,
+        page.window(),
+    )
+    .await?;
     Ok(page.listed(rows, total))
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct NewOwnLink {
+    #[schema(value_type = i64)]
+    program_id: Field<i64>,
+    /// Unique over all programs. Made up when it is not given.
+    #[schema(value_type = Option<String>, min_length = 3, max_length = 64, pattern = "^[A-Za-z0-9_-]+$")]
+    short_code: Field<String>,
+}
+
+/// Make a link
+///
+/// In a program in which the partner is approved, as many as it allows. It works at once.
+#[utoipa::path(
+    post,
+    path = "/api/partner/referral-links",
+    operation_id = "create_partner_referral_link",
+    request_body = NewOwnLink,
+    responses(
+        (status = 201, description = "Made.", body = Data<PartnerLinkView>),
+        (status = 409, description = "The code is taken, the partner not approved or without links left, or the program archived.",
+         body = PlatformError),
+    )
+)]
+pub async fn create(mut write: Write<PartnerUser>) -> Created<PartnerLinkView> {
+    let request: NewOwnLink = write.body().json()?;
+    let program_id = ProgramId::new(request.program_id.required_integer("program_id")?);
+    let code = code_if_given(request.short_code)?;
+    let place = own_links::lock_membership(&mut write.db, write.caller.user.user_id, program_id)
+        .await?
+        .ok_or(ApiError::NotFound("Program not found"))?;
+    if place.program_status == ProgramStatus::Archived {
+        return Err(archived());
+    }
+    if place.status != MembershipStatus::Approved {
+        return Err(NOT_APPROVED);
+    }
+    if place.links_left <= 0 {
+        return Err(NO_LINKS_LEFT);
+    }
+    let membership = place.partner_program_id;
+    let id = make(&write.app, &mut write.db, membership, code).await?;
+    let link = own_links::set_made_by_partner(&mut write.db, id).await?;
+    let audited = Audited::new(place.workspace_id, "referral_link.created")
+        .in_program(program_id)
+        .about(id.get())
+        .with(json!({ "short_code": link.short_code, "partner_program_id": membership.get() }));
+    write.record(audited).await?;
+    write.commit().await?;
+    Ok(created(link.into()))
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -100,6 +183,7 @@ pub async fn update(mut write: Write<PartnerUser, Ids<ReferralLinkId>>) -> Answe
     Ok(data(link.into()))
 }
 
+const NO_LINKS_LEFT: ApiError = ApiError::Conflict("This program does not let you make more referral links");
 const TURNED_OFF_BY_ADVERTISER: ApiError = ApiError::Conflict("The advertiser has turned this link off");
 
 fn neither() -> ApiError {
@@ -125,7 +209,20 @@ fn example() -> PartnerLinkView {
 }
 
 pub fn list_examples() -> Examples {
-    Examples::default().page(example())
+    let refusals = [
+        refused("sort", NO_COLUMN),
+        archived(),
+        NOT_APPROVED,
+        NO_LINKS_LEFT,
+        CODE_TAKEN,
+    ];
+    Examples::of_refusals(refusals)
+        .request(
+            "With a code",
+            json!({ "program_id": 1, "short_code": "ada-summer" }),
+        )
+        .page(example())
+        .created("The link", example())
 }
 
 pub fn examples() -> Examples {

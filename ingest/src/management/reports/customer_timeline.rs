@@ -1,9 +1,13 @@
-//! `GET …/affiliate-programs/{program_id}/customers/{customer_id}`: one customer's journey, from the first click to the payout, with the books.
+//! `GET …/affiliate-programs/{program_id}/customers/{customer_id}` and `…/sales/{sale_id}`: one customer's journey, from the first click to the
+//! payout, with the books; all of it, or what belongs to one sale.
 
 mod view;
 
-use domain::ids::{CustomerId, ProgramId};
-use storage::program_events::{self, ClickOrigin, Filter, PageRead, Subjects};
+use domain::ids::{CustomerId, ProgramId, SaleId};
+use domain::program_events::ProgramEventType;
+use sqlx::PgConnection;
+use storage::customer_timeline::{TimelineCustomer, TimelineSale};
+use storage::program_events::{self, ClickOrigin, EventPage, Filter, PageRead, Subjects};
 use storage::{customer_timeline, snapshot};
 
 use self::view::CustomerTimeline;
@@ -12,6 +16,7 @@ use super::program_events::reader;
 use crate::management::prelude::*;
 
 const UNKNOWN: ApiError = ApiError::NotFound("Customer not found");
+const UNKNOWN_SALE: ApiError = ApiError::NotFound("Sale not found");
 /// The newest ones.
 const EVENTS: i64 = 1_000;
 
@@ -42,37 +47,145 @@ pub async fn read(
     let customer = customer_timeline::customer(&mut snapshot, program_id, customer_id)
         .await?
         .ok_or(UNKNOWN)?;
-    let span = Span::whole();
-    let filter = Filter {
-        event_type: None,
-        from: span.from,
-        until: span.until,
-        is_test: false,
-        origin: ClickOrigin::default(),
-        links: None,
-        subjects: Some(Subjects {
-            customers: vec![customer.id],
-            sales: Vec::new(),
-        }),
+    let events = Wanted::everything_of(program_id, customer_id);
+    let events = events.read(&mut snapshot, shows_earnings).await?;
+    timeline(
+        &mut snapshot,
+        (program_id, customer, None),
+        shows_earnings,
+        events,
+    )
+    .await
+}
+
+/// Read a sale's timeline
+///
+/// The same of one sale: its customer's clicks and leads before it, the sale, its refunds, its commissions, and what they moved. Of a duplicate,
+/// that of the sale that counts.
+#[utoipa::path(
+    get,
+    path = "/api/advertiser/affiliate-programs/{program_id}/sales/{sale_id}",
+    operation_id = "read_sale",
+    responses(
+        (status = 200, description = "The sale's customer, and what happened.", body = Data<CustomerTimeline>),
+        (status = 404, description = "The program has no such sale.", body = PlatformError),
+    )
+)]
+pub async fn read_sale(
+    State(app): State<App>,
+    user: AdvertiserUser,
+    Ids((program_id, sale_id)): Ids<(ProgramId, SaleId)>,
+) -> Answer<CustomerTimeline> {
+    let (_, shows_earnings) = {
+        let mut connection = app.management.acquire().await?;
+        reader(&user, &mut connection, program_id).await?
     };
-    let read = PageRead {
-        program_id,
-        filter: &filter,
-        after: None,
-        limit: EVENTS,
-        with_commissions: shows_earnings,
-    };
-    let events = program_events::page(&mut snapshot, &read).await?;
+    let mut connection = app.reads.acquire().await?;
+    let mut snapshot = snapshot::begin(&mut connection).await?;
+    let sale = customer_timeline::sale(&mut snapshot, program_id, sale_id)
+        .await?
+        .ok_or(UNKNOWN_SALE)?;
+    let customer = customer_timeline::customer(&mut snapshot, program_id, sale.customer_id)
+        .await?
+        .ok_or(UNKNOWN_SALE)?;
+    let mut events = Wanted::of_sale(program_id, sale)
+        .read(&mut snapshot, shows_earnings)
+        .await?;
+    for event_type in [ProgramEventType::Lead, ProgramEventType::Click] {
+        let before = Wanted::before_sale(program_id, sale, event_type);
+        let EventPage {
+            events: earlier,
+            next,
+        } = before.read(&mut snapshot, shows_earnings).await?;
+        events.events.extend(earlier);
+        events.next = events.next.or(next);
+    }
+    timeline(
+        &mut snapshot,
+        (program_id, customer, Some(sale.sale_id)),
+        shows_earnings,
+        events,
+    )
+    .await
+}
+
+/// Which events a timeline shows.
+struct Wanted {
+    program_id: ProgramId,
+    filter: Filter,
+}
+
+impl Wanted {
+    fn of(program_id: ProgramId, customers: Vec<i64>, sales: Vec<i64>) -> Self {
+        let span = Span::whole();
+        let filter = Filter {
+            event_type: None,
+            from: span.from,
+            until: span.until,
+            is_test: false,
+            origin: ClickOrigin::default(),
+            links: None,
+            subjects: Some(Subjects { customers, sales }),
+        };
+        Self { program_id, filter }
+    }
+
+    fn everything_of(program_id: ProgramId, customer_id: CustomerId) -> Self {
+        Self::of(program_id, vec![customer_id.get()], Vec::new())
+    }
+
+    /// The sale and its refunds.
+    fn of_sale(program_id: ProgramId, sale: TimelineSale) -> Self {
+        Self::of(program_id, Vec::new(), vec![sale.sale_id.get()])
+    }
+
+    fn before_sale(program_id: ProgramId, sale: TimelineSale, event_type: ProgramEventType) -> Self {
+        let mut wanted = Self::everything_of(program_id, sale.customer_id);
+        wanted.filter.event_type = Some(event_type);
+        wanted.filter.until = sale.at;
+        wanted
+    }
+
+    async fn read(
+        &self,
+        connection: &mut PgConnection,
+        with_commissions: bool,
+    ) -> Result<EventPage, ApiError> {
+        let read = PageRead {
+            program_id: self.program_id,
+            filter: &self.filter,
+            after: None,
+            limit: EVENTS,
+            with_commissions,
+        };
+        Ok(program_events::page(connection, &read).await?)
+    }
+}
+
+/// What happened, and what it moved, of one sale or of all.
+async fn timeline(
+    connection: &mut PgConnection,
+    (program_id, customer, sale_id): (ProgramId, TimelineCustomer, Option<SaleId>),
+    shows_earnings: bool,
+    events: EventPage,
+) -> Answer<CustomerTimeline> {
+    let customer_id = CustomerId::new(customer.id);
     let mut timeline = CustomerTimeline::new(customer, shows_earnings, events);
     if shows_earnings {
-        let commissions = customer_timeline::commissions(&mut snapshot, program_id, customer_id).await?;
+        let commissions =
+            customer_timeline::commissions(&mut *connection, program_id, customer_id, sale_id).await?;
         let ids: Vec<i64> = commissions.iter().map(|commission| commission.id).collect();
-        let ledger = customer_timeline::ledger(&mut snapshot, &ids).await?;
+        let ledger = customer_timeline::ledger(connection, &ids).await?;
         timeline.add_earnings(commissions, ledger);
     }
+    timeline.sort();
     Ok(data(timeline))
 }
 
 pub fn examples() -> Examples {
     Examples::of_refusals([UNKNOWN]).data("From a click to a commission", CustomerTimeline::example())
+}
+
+pub fn sale_examples() -> Examples {
+    Examples::of_refusals([UNKNOWN_SALE]).data("From a click to a commission", CustomerTimeline::example())
 }

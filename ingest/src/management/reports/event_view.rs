@@ -88,6 +88,8 @@ pub struct LiveEventView {
     #[serde(flatten)]
     event: EventView,
     is_test: bool,
+    /// Null for test events.
+    customer_id: Option<i64>,
 }
 
 impl EventView {
@@ -163,6 +165,7 @@ impl LiveEventView {
     pub fn new(event: ListedEvent) -> Self {
         Self {
             is_test: event.is_test,
+            customer_id: event.customer_id,
             event: EventView::new(event),
         }
     }
@@ -184,6 +187,7 @@ fn examples() -> [ListedEvent; 3] {
     let event = |id, minutes, details| ListedEvent {
         id,
         timestamp: at + TimeDelta::minutes(minutes),
+        customer_id: Some(1042),
         click_id: Some("cust_7203685477580001_1728000000000".to_owned()),
         created_at: at + TimeDelta::minutes(minutes),
         is_test: false,

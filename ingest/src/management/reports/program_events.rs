@@ -2,7 +2,7 @@
 
 pub mod export;
 pub mod list;
-mod question;
+pub mod question;
 pub mod view;
 
 use domain::ids::ProgramId;

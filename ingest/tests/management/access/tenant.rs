@@ -396,6 +396,12 @@ impl Making<'_> {
             .await
             .unwrap();
         self.put("customer_id", customer_id);
+        let sale_id: i64 = sqlx::query_scalar("SELECT sale_id FROM commissions WHERE id = $1")
+            .bind(commission_id)
+            .fetch_one(self.stack.pool())
+            .await
+            .unwrap();
+        self.put("sale_id", sale_id);
     }
 
     /// What only a row stands for here: nobody uses it.

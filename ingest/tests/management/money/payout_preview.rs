@@ -108,6 +108,10 @@ async fn what_an_archived_program_owes_is_shown_and_paid() {
         .await
         .refused(400, "archived must be true or false");
 
+    let list = shop.stack.get(&format!("{PROGRAMS}?archived=true"), token).await;
+    let unpaid = json!([{ "currency": "USD", "amount_cents": 2_000 }]);
+    assert_eq!(list.body["data"][0]["unpaid"], unpaid, "{list:?}");
+
     let totals = shop.get("commissions/totals").await.body["data"].clone();
     assert_eq!(totals[0]["approved_cents"], 2_000);
     let preview = shop.get("payouts/preview").await.body["data"].clone();

@@ -1,6 +1,7 @@
 //! A partner's own view: theirs, wherever it is, and nothing of anybody else's.
 
 mod dues;
+mod own_links;
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};

@@ -106,7 +106,7 @@ async fn one_list_has_what_happened_and_to_whom_it_is_credited() {
     );
     assert_eq!(
         (&visit["customer_key"], &visit["converted"]),
-        (&Value::Null, &json!(true))
+        (&json!("user-1"), &json!(true))
     );
 
     // The contract's list is as it was.

@@ -33,7 +33,7 @@ async fn an_address_is_one_partner_in_whichever_letters() {
 }
 
 #[tokio::test]
-async fn partners_are_found_by_how_their_name_or_address_begins() {
+async fn partners_are_found_by_a_part_of_their_name_or_address() {
     let stack = Stack::start().await;
     let (acme, rival) = (stack.workspace("acme").await, stack.workspace("rival").await);
     let program = Managed::new(&stack, &acme, "Acme").await;
@@ -70,10 +70,12 @@ async fn partners_are_found_by_how_their_name_or_address_begins() {
         ),
         ("search=ada%20l", json!(["Ada Lovelace"])),
         ("search=ada&status=pending", json!(["adam"])),
-        ("search=lovelace", json!([])),
+        ("search=lovelace", json!(["Ada Lovelace"])),
+        ("search=.FAN%40", json!(["Grace Hopper"])),
         ("search=countess%40letters.example", json!(["Ada Lovelace"])),
         // No pattern.
-        ("search=%25", json!([])),
+        ("search=%25_", json!([])),
+        ("search=%25", json!(["50% off_"])),
         ("search=50%25%20off_", json!(["50% off_"])),
         ("search=50%25_off", json!([])),
     ] {
@@ -84,6 +86,27 @@ async fn partners_are_found_by_how_their_name_or_address_begins() {
         found("search=ada&pageSize=1&page=2").await,
         (json!(["adam"]), json!(3))
     );
+    for (sorted, names) in [
+        (
+            "sort=name&order=asc",
+            json!(["50% off_", "Ada Lovelace", "adam", "Grace Hopper"]),
+        ),
+        (
+            "sort=name&search=ada",
+            json!(["Grace Hopper", "adam", "Ada Lovelace"]),
+        ),
+        ("sort=name&order=asc&pageSize=1&page=2", json!(["Ada Lovelace"])),
+    ] {
+        assert_eq!(found(sorted).await.0, names, "{sorted}");
+    }
+    program
+        .get(&stack, "partners?sort=email")
+        .await
+        .refused(400, "sort must be one of name, clicks, last_clicked, balance");
+    program
+        .get(&stack, "partners?sort=name&order=up")
+        .await
+        .refused(400, "order must be asc or desc");
     for nothing in [
         "search=%20",
         "search=%E2%80%8B",

@@ -37,6 +37,7 @@ async fn a_program_starts_with_the_contracts_defaults_and_shows_its_token_once()
         ("cookie_window_days", json!(90)),
         ("hold_days", json!(15)),
         ("needs_approval", json!("none")),
+        ("partner_link_limit", json!(10)),
         ("lead_auth", Value::Null),
         ("currency", json!("USD")),
         ("exclude_bots", json!(false)),
@@ -111,6 +112,10 @@ async fn settings_are_checked_one_by_one_and_what_is_not_named_stays() {
             json!({ "domain": "not a host" }),
             "domain must be a host name such as shop.example",
         ),
+        (
+            json!({ "partner_link_limit": 101 }),
+            "partner_link_limit must be an integer from 0 to 100",
+        ),
         (json!({ "exclude_bots": "yes" }), "exclude_bots must be a boolean"),
         (
             json!({ "color": "teal" }),
@@ -122,7 +127,7 @@ async fn settings_are_checked_one_by_one_and_what_is_not_named_stays() {
     let changed = put(json!({
         "slug": "acme", "cookie_window_days": 365, "lead_auth": "server_required", "domain": "https://Shop.example/",
         "description": "Twenty percent.", "exclude_bots": true, "hold_days": 0, "attribution_model": "linear",
-        "needs_approval": "flagged", "color": "#0F6259",
+        "needs_approval": "flagged", "color": "#0F6259", "partner_link_limit": 0,
     }))
     .await;
     assert_eq!(changed.status, StatusCode::OK, "{:?}", changed.body);
@@ -139,6 +144,7 @@ async fn settings_are_checked_one_by_one_and_what_is_not_named_stays() {
         ("hold_days", json!(0)),
         ("needs_approval", json!("flagged")),
         ("color", json!("#0f6259")),
+        ("partner_link_limit", json!(0)),
         ("attribution_model", json!("linear")),
     ] {
         assert_eq!(data[name], value, "{name}");

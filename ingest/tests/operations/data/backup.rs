@@ -7,7 +7,6 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-use messages::subject::Subject;
 use runtime::clock::Clock;
 use serde_json::json;
 use sqlx::{Connection, PgConnection};
@@ -214,7 +213,7 @@ async fn visitors_of_the_lost_time_and_later_ones_are_different_customers() {
 
     // As the runbook says, but for an ingest that went on all the time, and one that starts before anything is replayed.
     let streams = Streams::of(&stack).await;
-    streams.forget_progress(Subject::Clicks).await;
+    succeeds(&stack, &["streams", "replay", "clicks", "--yes"]).await;
     let after = another_ingest(&mut stack).await;
     click_ids.extend(visitors(&after, &program).await);
     click_ids.extend(visitors(&before, &program).await);
@@ -282,9 +281,11 @@ async fn what_was_sold_in_the_lost_time_comes_back_from_the_streams() {
 
     succeeds(&stack, &["customer-ids", "advance"]).await;
     // The refund's too: it comes before the claim of its sale, as one does whose acknowledgement was lost.
-    for subject in [Subject::Clicks, Subject::Leads, Subject::Refunds] {
-        streams.forget_progress(subject).await;
-    }
+    succeeds(
+        &stack,
+        &["streams", "replay", "clicks", "leads", "refunds", "--yes"],
+    )
+    .await;
     let worker = Edge::at(stack.start_worker());
     worker.ready(&stack).await;
     streams.drained(&stack).await;
@@ -298,9 +299,7 @@ async fn what_was_sold_in_the_lost_time_comes_back_from_the_streams() {
         rebuilt.out.ends_with("; refunds to be judged again: 1\n"),
         "{rebuilt:?}"
     );
-    for subject in [Subject::Refunds, Subject::Payments] {
-        streams.forget_progress(subject).await;
-    }
+    succeeds(&stack, &["streams", "replay", "refunds", "payments", "--yes"]).await;
     stack
         .eventually("the books are as they were", async || {
             books(&stack, &program).await == before

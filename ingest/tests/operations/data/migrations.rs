@@ -2,7 +2,7 @@
 
 use runtime::clock::Clock;
 use sqlx::PgPool;
-use test_harness::{Stack, succeeds};
+use test_harness::{Stack, ctl, succeeds};
 
 #[tokio::test]
 async fn a_migration_that_waits_for_a_reader_gives_up_and_is_tried_again() {
@@ -32,6 +32,25 @@ async fn a_migration_that_waits_for_a_reader_gives_up_and_is_tried_again() {
     tokio::join!(succeeds(&stack, &["migrate"]), released);
     let limit = "information_schema.columns WHERE column_name = 'sale_refund_limit'";
     assert_eq!(stack.count(limit).await, 1);
+}
+
+#[tokio::test]
+async fn a_database_of_a_newer_release_is_left_as_it_is_and_the_operator_hears_why() {
+    let stack = Stack::without_services(Clock::system()).await;
+    stack
+        .execute(
+            "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
+             VALUES (99991231000001, 'of a newer release', true, '', 0)",
+        )
+        .await;
+    let ran = ctl(&stack, &["migrate"]).await;
+    assert!(!ran.ok, "{ran:?}");
+    for part in [
+        "a newer release has migrated this database: it has migration 99991231000001",
+        "start its services without `ctl migrate`",
+    ] {
+        assert!(ran.err.contains(part), "{part} is not in {ran:?}");
+    }
 }
 
 #[tokio::test]

@@ -104,6 +104,7 @@ impl Cluster {
     async fn jetstream(&self, without: Option<&str>) -> Option<Context> {
         let node = self.nodes.iter().find(|node| Some(node.name) != without).unwrap();
         let client = async_nats::ConnectOptions::with_user_and_password("ctl".into(), PASSWORD.into())
+            .custom_inbox_prefix("_INBOX_ctl")
             .add_root_certificates(self.secrets.path("servers-ca.crt").into())
             .connect(format!("tls://127.0.0.1:{}", node.client))
             .await

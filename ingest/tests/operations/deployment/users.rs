@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 
 use super::read;
 use test_harness::{
-    Stack,
+    Stack, ctl,
     hooks::{Hooks, accepted, connected, event, settled},
     succeeds,
 };
@@ -121,6 +121,12 @@ async fn the_whole_funnel_works_with_each_service_as_its_own_user() {
         .await
         .unwrap();
     succeeds(&stack, &["dead-letters", "replay", "--all"]).await;
+    succeeds(&stack, &["streams", "replay", "clicks", "sales", "--yes"]).await;
+    stack
+        .eventually("everything is settled again", async || {
+            ctl(&stack, &["streams", "status"]).await.ok
+        })
+        .await;
     stack.verify().await;
     assert!(!server.log().contains("Violation"), "{}", server.log());
 }
@@ -192,6 +198,7 @@ async fn no_service_may_do_what_is_anothers() {
         ("worker", "publish", "$JS.API.STREAM.DELETE.TRACKING_SALES"),
         ("worker", "subscribe", "replies.*"),
         ("ctl", "subscribe", "tracking.>"),
+        ("ctl", "subscribe", "_INBOX.>"),
     ] {
         let said = answer_to(&server, user, act, subject).await;
         let refused = said

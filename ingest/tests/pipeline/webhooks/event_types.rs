@@ -47,7 +47,8 @@ async fn status_names_the_event_types_that_an_endpoint_lacks() {
     let id = program.program_id;
     let path = format!("/api/advertiser/affiliate-programs/{id}/processor-connection/health");
     let health = stack.get(&path, &owner.token).await;
-    assert_eq!(health.body["data"]["warnings"], lacking["warnings"], "{health:?}");
+    let missing = json!([{ "kind": "invoice_payment.paid", "message": warnings[0] }]);
+    assert_eq!(health.body["data"]["missing_event_types"], missing, "{health:?}");
 
     deliver("invoice_payment.paid.basil").await;
     settled(&stack, &["done"]).await;

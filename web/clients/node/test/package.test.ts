@@ -53,6 +53,20 @@ const { Tracker, clickIdFrom } = loaded;`;
   assert.equal(node('loads.cjs'), 'cust_1_2');
 });
 
+test('loaded both ways, its errors are recognised by their names', () => {
+  const both = `
+import assert from 'node:assert/strict';
+import { createRequire } from 'node:module';
+import { WebhookError } from 'referral-tracker';
+const required = createRequire(import.meta.url)('referral-tracker');
+const error = new required.WebhookError('body');
+assert.equal(error instanceof WebhookError, false);
+assert.equal(error.name, new WebhookError('body').name);
+`;
+  writeFileSync(join(dir, 'both.mjs'), both);
+  node('both.mjs');
+});
+
 const TYPED = `
 import { Queue, Tracker, type Outcomes } from 'referral-tracker';
 const tracker = new Tracker({ url: 'https://track.example' });

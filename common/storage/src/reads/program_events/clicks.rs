@@ -14,6 +14,7 @@ struct ClickRow {
     is_test: bool,
     customer_id: Option<i64>,
     click_id: Option<String>,
+    customer_key: Option<String>,
     session_id: Option<String>,
     page_url: Option<String>,
     referrer_url: Option<String>,
@@ -36,7 +37,7 @@ macro_rules! clicks {
         sqlx::query_as!(
             ClickRow,
             r#"SELECT e.id AS "id!", e.click_timestamp AS "timestamp!", e.created_at AS "created_at!", e.is_test AS "is_test!",
-                      e.customer_id AS "customer_id?", e.click_id AS "click_id?", e.session_id AS "session_id?",
+                      e.customer_id AS "customer_id?", e.click_id AS "click_id?", c.customer_key AS "customer_key?", e.session_id AS "session_id?",
                       e.page_url AS "page_url?", e.referrer_url AS "referrer_url?", e.geo_country AS "geo_country?",
                       e.geo_region AS "geo_region?", e.geo_city AS "geo_city?", e.device_type AS "device_type?",
                       e.device_os AS "device_os?", e.browser_name AS "browser_name?",
@@ -167,6 +168,7 @@ impl From<ClickRow> for ProgramEvent {
             is_test: row.is_test,
             customer_id: row.customer_id,
             click_id: row.click_id,
+            customer_key: row.customer_key,
             link: CreditedLink::of(
                 row.link_code,
                 row.partner_program_id,

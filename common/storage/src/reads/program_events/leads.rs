@@ -120,6 +120,7 @@ impl From<LeadRow> for ProgramEvent {
             is_test: row.is_test,
             customer_id: row.customer_id,
             click_id: row.click_id,
+            customer_key: row.customer_key.clone(),
             link: CreditedLink::of(
                 row.link_code,
                 row.partner_program_id,

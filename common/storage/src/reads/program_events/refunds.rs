@@ -12,6 +12,7 @@ struct RefundRow {
     created_at: DateTime<Utc>,
     customer_id: Option<i64>,
     click_id: Option<String>,
+    customer_key: Option<String>,
     sale_id: i64,
     transaction_id: String,
     amount_cents: i64,
@@ -29,7 +30,7 @@ macro_rules! refunds {
         sqlx::query_as!(
             RefundRow,
             r#"SELECT e.id AS "id!", e.refunded_at AS "timestamp!", e.created_at AS "created_at!", e.customer_id AS "customer_id?",
-                      c.click_id AS "click_id?", e.sale_id AS "sale_id!", e.transaction_id AS "transaction_id!",
+                      c.click_id AS "click_id?", c.customer_key AS "customer_key?", e.sale_id AS "sale_id!", e.transaction_id AS "transaction_id!",
                       e.effective_cents AS "amount_cents!", e.currency AS "currency!", e.channel AS "channel!",
                       l.short_code AS "link_code?", l.partner_program_id AS "partner_program_id?", l.partner_id AS "partner_id?",
                       p.name AS "partner_name?"
@@ -106,6 +107,7 @@ impl From<RefundRow> for ProgramEvent {
             is_test: false,
             customer_id: row.customer_id,
             click_id: row.click_id,
+            customer_key: row.customer_key,
             link: CreditedLink::of(
                 row.link_code,
                 row.partner_program_id,

@@ -13,6 +13,7 @@ struct SaleRow {
     is_test: bool,
     customer_id: Option<i64>,
     click_id: Option<String>,
+    customer_key: Option<String>,
     transaction_id: String,
     amount_cents: i64,
     currency: String,
@@ -33,7 +34,8 @@ macro_rules! sales {
         sqlx::query_as!(
             SaleRow,
             r#"SELECT e.id AS "id!", e.sale_date AS "timestamp!", e.created_at AS "created_at!", e.is_test AS "is_test!",
-                      e.customer_id AS "customer_id?", c.click_id AS "click_id?", e.processor_event_id AS "transaction_id!",
+                      e.customer_id AS "customer_id?", c.click_id AS "click_id?", c.customer_key AS "customer_key?",
+                      e.processor_event_id AS "transaction_id!",
                       e.amount_cents AS "amount_cents!", e.currency AS "currency!", e.sale_type AS "sale_type!",
                       e.payment_status AS "payment_status!", e.is_recurring AS "is_recurring!",
                       greatest(e.api_refunded_cents, e.processor_refunded_cents) AS "refunded_cents!",
@@ -120,6 +122,7 @@ impl From<SaleRow> for ProgramEvent {
             is_test: row.is_test,
             customer_id: row.customer_id,
             click_id: row.click_id,
+            customer_key: row.customer_key,
             link: CreditedLink::of(
                 row.link_code,
                 row.partner_program_id,

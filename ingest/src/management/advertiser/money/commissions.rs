@@ -5,10 +5,12 @@ use domain::commission::CommissionStatus;
 use domain::ids::{EventId, PartnerProgramId, ProgramId};
 use domain::outbound_event::OutboundEventType;
 use domain::signal::Signal;
+use domain::sorting::CommissionColumn;
+use domain::text::Label;
 use messages::outbound_event::OutboundEvent;
 use serde_json::Value;
 use sqlx::PgConnection;
-use storage::commission_lists::{self, Filter, ListedCommission};
+use storage::commission_lists::{self, Filter, ListedCommission, Wanted};
 use storage::{commissions, outbound_commissions, payouts};
 
 use super::expected_amounts::ExpectedAmounts;
@@ -88,6 +90,9 @@ pub struct CommissionQuery {
     status: Option<String>,
     /// Those of one membership.
     partner_program_id: Option<i64>,
+    /// Those of the sale with this `transaction_id`.
+    #[param(max_length = 255)]
+    transaction_id: Option<String>,
     /// Those with one of `self_referral`, `fast_sale`, `contested_key`, `many_leads`, `replaces_changed`, `erased`, or with `any` of them.
     signal: Option<String>,
 }
@@ -111,6 +116,8 @@ pub fn signals_named(text: &str) -> Option<&'static [Signal]> {
     }
 }
 
+const NO_TRANSACTION: &str = "must be at most 255 characters";
+const NO_COLUMN: &str = "must be one of partner, amount, hold_until";
 const STATUSES: &str = "must be one of pending, approved, paid, refunded, reversed";
 
 /// The filter of a query; `None` when nothing can pass it.
@@ -119,22 +126,33 @@ pub async fn filter(
     program_id: ProgramId,
     query: &Query,
 ) -> Result<Option<Filter>, ApiError> {
-    let status = query.parsed("status", STATUSES, CommissionStatus::parse)?;
-    let membership = query.integer("partner_program_id")?.map(PartnerProgramId::new);
-    let signals = query
-        .parsed("signal", SIGNALS, signals_named)?
-        .unwrap_or_default();
-    Ok(Filter::resolve(connection, program_id, status, membership, signals).await?)
+    let transaction = query.parsed("transaction_id", NO_TRANSACTION, |text| {
+        Label::parse(text.trim()).ok()
+    })?;
+    let wanted = Wanted {
+        status: query.parsed("status", STATUSES, CommissionStatus::parse)?,
+        partner_program_id: query.integer("partner_program_id")?.map(PartnerProgramId::new),
+        signals: query
+            .parsed("signal", SIGNALS, signals_named)?
+            .unwrap_or_default(),
+        transaction: transaction.as_ref(),
+    };
+    Ok(Filter::resolve(connection, program_id, &wanted).await?)
 }
 
 /// List commissions
 ///
-/// Newest first.
+/// Newest first, unless sorted.
 #[utoipa::path(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/commissions",
     operation_id = "list_commissions",
-    params(CommissionQuery, PageQuery),
+    params(
+        CommissionQuery,
+        ("sort" = Option<String>, Query, description = "`partner`, `hold_until`, or `amount`, one currency after the other."),
+        OrderQuery,
+        PageQuery,
+    ),
     responses((status = 200, description = "A page of them.", body = Listed<CommissionView>))
 )]
 pub async fn list(mut list: ListProgram<Read>, query: Query) -> List<CommissionView> {
@@ -142,7 +160,9 @@ pub async fn list(mut list: ListProgram<Read>, query: Query) -> List<CommissionV
     let Some(filter) = filter(&mut list.db, program_id, &query).await? else {
         return Ok(list.page.listed([] as [CommissionView; 0], 0));
     };
-    let (rows, total) = commission_lists::page(&mut list.db, program_id, filter, list.page.window()).await?;
+    let sorting = query.sorting(NO_COLUMN, CommissionColumn::parse)?;
+    let (rows, total) =
+        commission_lists::page(&mut list.db, program_id, &filter, sorting, list.page.window()).await?;
     Ok(list.page.listed(rows, total))
 }
 
@@ -237,7 +257,9 @@ pub fn list_examples() -> Examples {
         signals: vec![Signal::FastSale.as_str().to_owned()],
         created_at: at,
     };
-    filter_examples().page(commission)
+    filter_examples()
+        .refusal(&refused("sort", NO_COLUMN))
+        .page(commission)
 }
 
 pub fn filter_examples() -> Examples {

@@ -31,7 +31,7 @@ pub async fn commissions(
     let filter = filter(&mut read.db, program_id, &query).await?;
     drop(read.db);
     let read = move |after| {
-        let pool = app.management.clone();
+        let (pool, filter) = (app.management.clone(), filter.clone());
         async move {
             let Some(filter) = filter else {
                 return Ok(Piece {
@@ -40,7 +40,8 @@ pub async fn commissions(
                 });
             };
             let mut connection = pool.acquire().await?;
-            let rows = commission_lists::following(&mut connection, program_id, filter, after, PIECE).await?;
+            let rows =
+                commission_lists::following(&mut connection, program_id, &filter, after, PIECE).await?;
             Ok(Piece {
                 last_id: rows.last().map(|row| row.id),
                 rows: rows.into_iter().map(commission).collect(),

@@ -4,9 +4,10 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::account::EmailAddress;
 use domain::ids::{EventId, PartnerProgramId, ProgramId};
 use domain::money::{Cents, Currency};
-use domain::name::Name;
 use domain::partner::{MembershipStatus, PartnerName, ShortCode};
+use domain::sorting::PartnerColumn;
 use sqlx::PgConnection;
+use storage::partners::list::{Filter, page};
 use storage::partners::{self, NewMembership, NewPartner, ProgramPartner};
 use storage::processor_events::{self, PARTNER_APPROVED};
 use storage::{outbound_events, outbound_partners};
@@ -16,7 +17,7 @@ use crate::management::advertiser::workspace::invitations::{InvitationLink, addr
 use crate::management::prelude::*;
 
 const NO_STATUS: &str = "must be one of pending, approved, suspended";
-const NO_SEARCH: &str = "must be 1 to 120 visible characters";
+const NO_COLUMN: &str = "must be one of name, clicks, last_clicked, balance";
 
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct NewPartnerRequest {
@@ -164,26 +165,34 @@ impl BalanceView {
 
 /// List partners
 ///
-/// Newest first.
+/// Newest first, unless sorted.
 #[utoipa::path(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/partners",
     operation_id = "list_partners",
     params(
         ("status" = Option<String>, Query, description = "Only those: `pending`, `approved` or `suspended`."),
-        ("search" = Option<String>, Query, description = "Only those whose name or address begins with it, whatever its case."),
+        ("search" = Option<String>, Query, description = "Only those with this in their name or address, whatever its case."),
+        ("sort" = Option<String>, Query, description = "`name`, `clicks`, `last_clicked`, or `balance` in the program's currency."),
+        OrderQuery,
         PageQuery,
     ),
     responses((status = 200, description = "A page of them.", body = Listed<PartnerView>))
 )]
 pub async fn list(mut list: ListProgram<Read>, query: Query) -> List<PartnerView> {
-    let status = query.parsed("status", NO_STATUS, MembershipStatus::parse)?;
-    let beginning = query.parsed("search", NO_SEARCH, |text| Name::parse(text).ok())?;
-    let (program_id, window) = (list.program_id, list.page.window());
-    let (rows, total) = match beginning {
-        Some(text) => partners::search(&mut list.db, program_id, &text, status, window).await?,
-        None => partners::page(&mut list.db, program_id, status, window).await?,
+    let filter = Filter {
+        status: query.parsed("status", NO_STATUS, MembershipStatus::parse)?,
+        text: query.search()?,
     };
+    let sorting = query.sorting(NO_COLUMN, PartnerColumn::parse)?;
+    let (rows, total) = page(
+        &mut list.db,
+        list.program_id,
+        &filter,
+        sorting,
+        list.page.window(),
+    )
+    .await?;
     Ok(list.page.listed(rows, total))
 }
 
@@ -396,7 +405,8 @@ pub fn list_examples() -> Examples {
     };
     let refusals = [
         refused("status", NO_STATUS),
-        refused("search", NO_SEARCH),
+        refused("search", NO_TEXT),
+        refused("sort", NO_COLUMN),
         IN_ALREADY,
         CODE_TAKEN,
         archived(),

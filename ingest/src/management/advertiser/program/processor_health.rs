@@ -1,7 +1,7 @@
 //! `GET /api/advertiser/affiliate-programs/{program_id}/processor-connection/health`: whether something comes of what the processor sends.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::event_types::proven_missing;
+use domain::event_types::{MissingEventType, proven_missing};
 use storage::processor_events::{self, UnresolvedEvent};
 use storage::program_health;
 
@@ -9,11 +9,18 @@ use crate::management::prelude::*;
 
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ProcessorHealth {
-    /// For people: event types that must be missing at the processor's endpoint, because other events show that there was something to send.
-    #[schema(value_type = Vec<String>)]
-    warnings: Vec<&'static str>,
+    /// What must be missing at the processor's endpoint, because other events show that there was something to send.
+    missing_event_types: Vec<MissingEventTypeView>,
     /// Events of which nothing came, until a person decides: the latest 20.
     unresolved_events: Vec<UnresolvedEventView>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct MissingEventTypeView {
+    /// The processor's type.
+    kind: &'static str,
+    /// For people: what was seen, and what is lost.
+    message: &'static str,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -29,6 +36,8 @@ pub struct UnresolvedEventView {
     #[serde(serialize_with = "as_instant")]
     received_at: DateTime<Utc>,
 }
+
+view! { |rule: MissingEventType| MissingEventTypeView { message; kind: rule.missing } }
 
 view! { |row: UnresolvedEvent| UnresolvedEventView { processor_event_id, kind, state, reason, received_at } }
 
@@ -46,9 +55,9 @@ pub async fn read(mut read: ReadProgram<Read>) -> Answer<ProcessorHealth> {
     let received = program_health::received_event_types(&mut read.db, program_id).await?;
     let unresolved = processor_events::unresolved(&mut read.db, program_id, SHOWN).await?;
     Ok(data(ProcessorHealth {
-        warnings: proven_missing(&received)
-            .iter()
-            .map(|rule| rule.message)
+        missing_event_types: proven_missing(&received)
+            .into_iter()
+            .map(MissingEventTypeView::from)
             .collect(),
         unresolved_events: unresolved.into_iter().map(Into::into).collect(),
     }))
@@ -65,7 +74,7 @@ pub fn examples() -> Examples {
     Examples::default().data(
         "One that names another program",
         ProcessorHealth {
-            warnings: Vec::new(),
+            missing_event_types: Vec::new(),
             unresolved_events: vec![event],
         },
     )

@@ -6,7 +6,9 @@ use domain::attribution::{AttributionModel, AttributionWindow};
 use domain::commission::{HoldPeriod, NeedsApproval, Policy, SelfReferrals};
 use domain::lead::LeadAuth;
 use domain::money::{BasisPoints, Currency};
-use domain::program::{Color, CookieWindow, Domain, LogoUrl, ProgramSettings, ProgramStatus, Slug};
+use domain::program::{
+    Color, CookieWindow, Domain, LogoUrl, PartnerLinkLimit, ProgramSettings, ProgramStatus, Slug,
+};
 use domain::text::Text;
 use domain::token::ProgramToken;
 use serde_json::Value;
@@ -61,6 +63,10 @@ pub struct ProgramChanges {
     #[serde(default, deserialize_with = "stated")]
     #[schema(value_type = Option<String>)]
     self_referrals: Option<Field<String>>,
+    /// How many referral links a partner may make; what the advertiser makes for them does not count. With 0 they make none.
+    #[serde(default, deserialize_with = "stated")]
+    #[schema(value_type = Option<i64>, minimum = 0, maximum = 100)]
+    partner_link_limit: Option<Field<i64>>,
     #[serde(default, deserialize_with = "stated")]
     #[schema(value_type = Option<bool>)]
     exclude_bots: Option<Field<bool>>,
@@ -142,6 +148,10 @@ impl ProgramChanges {
             let read = |name: &str| SelfReferrals::parse(name).ok_or("must be one of flag, refuse");
             settings.self_referrals = which.parsed("self_referrals", read)?.unwrap_or_default();
         }
+        if let Some(links) = self.partner_link_limit {
+            let links = links.within("partner_link_limit", 0..=100, PartnerLinkLimit::new)?;
+            settings.partner_link_limit = links.unwrap_or(PartnerLinkLimit::DEFAULT);
+        }
         if let Some(exclude_bots) = self.exclude_bots {
             settings.exclude_bots = exclude_bots.flag("exclude_bots")?;
         }
@@ -206,6 +216,8 @@ pub struct SettingsView {
     needs_approval: &'static str,
     /// `flag` or `refuse`.
     self_referrals: &'static str,
+    /// How many referral links a partner may make.
+    partner_link_limit: u8,
     exclude_bots: bool,
     /// In e-mails to partners and on their pages.
     logo_url: Option<String>,
@@ -258,6 +270,7 @@ impl ProgramView {
                 hold_days: HoldPeriod::DEFAULT.days(),
                 needs_approval: NeedsApproval::None.as_str(),
                 self_referrals: SelfReferrals::Flag.as_str(),
+                partner_link_limit: PartnerLinkLimit::DEFAULT.links(),
                 exclude_bots: false,
                 logo_url: Some("https://shop.example/logo.png".to_owned()),
                 color: Some("#0f6259".to_owned()),
@@ -310,6 +323,7 @@ impl SettingsView {
             hold_days: settings.hold.days(),
             needs_approval: settings.needs_approval.as_str(),
             self_referrals: settings.self_referrals.as_str(),
+            partner_link_limit: settings.partner_link_limit.links(),
             exclude_bots: settings.exclude_bots,
             logo_url: settings.logo_url.as_ref().map(|url| url.as_str().to_owned()),
             color: settings.color.map(|color| color.to_string()),

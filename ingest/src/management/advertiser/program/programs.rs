@@ -3,10 +3,13 @@
 use domain::ids::{ProgramId, WorkspaceId};
 use domain::permission::Permission;
 use domain::program::{ProgramSettings, ProgramStatus, Slug};
+use domain::sorting::ProgramColumn;
 use domain::token::ProgramToken;
 use sqlx::PgConnection;
+use storage::dashboard::{self, Money};
+use storage::policies;
 use storage::program_settings::{self, NewProgram, StoredProgram, Updated};
-use storage::{policies, workspaces};
+use storage::workspaces::{self, ProgramFilter};
 
 use super::commission_policies::{NewPolicyRequest, set as set_policy};
 use super::program_settings::{ProgramChanges, ProgramView, changed};
@@ -37,39 +40,85 @@ pub struct CreatedProgram {
     api_token: String,
 }
 
+/// A program in a list.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ProgramWithUnpaid {
+    #[serde(flatten)]
+    program: ProgramView,
+    /// Of an archived one, what its partners have not been paid, by currency; else null.
+    unpaid: Option<Vec<UnpaidView>>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct UnpaidView {
+    currency: String,
+    /// Pending and approved.
+    amount_cents: i64,
+}
+
+impl UnpaidView {
+    fn each((currency, money): (String, Money)) -> Option<Self> {
+        let amount_cents = money.pending.saturating_add(money.approved);
+        (amount_cents != 0).then_some(Self {
+            currency,
+            amount_cents,
+        })
+    }
+}
+
+const NO_STATUS: &str = "must be one of draft, live, archived";
+const NO_COLUMN: &str = "must be name";
+
 /// List programs
 ///
-/// Those that are within reach, newest first; archived ones by themselves.
+/// Those that are within reach, newest first unless sorted; archived ones by themselves.
 #[utoipa::path(
     get,
     path = "/api/advertiser/affiliate-programs",
     operation_id = "list_programs",
     params(
         ("archived" = Option<bool>, Query, description = "`true`: those that are archived, and only those."),
+        ("status" = Option<String>, Query, description = "Only those: `draft` or `live`."),
+        ("search" = Option<String>, Query, description = "Only those with this in their name, whatever its case."),
+        ("sort" = Option<String>, Query, description = "`name`."),
+        OrderQuery,
         PageQuery,
     ),
-    responses((status = 200, description = "A page of them.", body = Listed<ProgramView>))
+    responses((status = 200, description = "A page of them.", body = Listed<ProgramWithUnpaid>))
 )]
 pub async fn list(
     State(app): State<App>,
     advertiser: Advertiser,
     page: Page,
     query: Query,
-) -> List<ProgramView> {
+) -> List<ProgramWithUnpaid> {
     advertiser.demand(Permission::ProgramList)?;
-    let archived = query.parsed("archived", "must be true or false", |text| text.parse().ok())?;
+    let filter = ProgramFilter {
+        archived: query.flag("archived")?,
+        status: query.parsed("status", NO_STATUS, ProgramStatus::parse)?,
+        text: query.search()?,
+    };
+    let sorting = query.sorting(NO_COLUMN, ProgramColumn::parse)?;
+    let now = app.clock.now();
     let mut connection = app.management.acquire().await?;
     let reach = advertiser.reach(Permission::ProgramList);
     let (ids, total) =
-        workspaces::programs_within(&mut connection, &reach, archived.unwrap_or(false), page.window())
-            .await?;
+        workspaces::programs_within(&mut connection, &reach, &filter, sorting, page.window()).await?;
     let ids: Vec<i64> = ids.into_iter().map(ProgramId::get).collect();
     let mut programs = program_settings::find(&mut connection, &ids).await?;
-    programs.reverse();
-    let pays = policies::defaults_in_force(&mut connection, &ids, app.clock.now()).await?;
-    let views = programs
-        .iter()
-        .map(|program| ProgramView::new(program, pays.get(&program.program_id)));
+    programs.sort_by_key(|program| ids.iter().position(|id| *id == program.program_id.get()));
+    let pays = policies::defaults_in_force(&mut connection, &ids, now).await?;
+    let mut unpaid = match filter.archived {
+        true => Some(dashboard::money(&mut connection, &ids, now).await?),
+        false => None,
+    };
+    let views = programs.iter().map(|program| ProgramWithUnpaid {
+        program: ProgramView::new(program, pays.get(&program.program_id)),
+        unpaid: unpaid.as_mut().map(|unpaid| {
+            let of_program = unpaid.remove(&program.program_id.get()).unwrap_or_default();
+            of_program.into_iter().filter_map(UnpaidView::each).collect()
+        }),
+    });
     Ok(page.listed(views, total))
 }
 
@@ -270,9 +319,19 @@ pub fn list_examples() -> Examples {
         program: ProgramView::example(),
         api_token: ProgramToken::generate([7; 32]).expose().to_owned(),
     };
-    Examples::of_refusals([SLUG_TAKEN])
+    let refusals = [
+        SLUG_TAKEN,
+        refused("status", NO_STATUS),
+        refused("search", NO_TEXT),
+        refused("sort", NO_COLUMN),
+    ];
+    let listed = ProgramWithUnpaid {
+        program: ProgramView::example(),
+        unpaid: None,
+    };
+    Examples::of_refusals(refusals)
         .request("With the defaults but one", request)
-        .page(ProgramView::example())
+        .page(listed)
         .created("A draft", made)
 }
 

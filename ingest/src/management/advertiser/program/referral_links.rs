@@ -3,7 +3,9 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::{PartnerProgramId, ProgramId, ReferralLinkId};
 use domain::partner::{LinkStatus, MembershipStatus, ShortCode};
+use domain::sorting::LinkColumn;
 use sqlx::PgConnection;
+use storage::links::list::{Filter, page};
 use storage::links::{self, StoredLink, Updated};
 use storage::partners;
 
@@ -12,6 +14,8 @@ use crate::management::prelude::*;
 
 /// A code made up is taken once in a million million times; this often in a row it is not chance.
 const TRIES: usize = 5;
+const NO_STATUS: &str = "must be active or inactive";
+const NO_COLUMN: &str = "must be one of short_code, partner, clicks, last_clicked";
 
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct NewLinkRequest {
@@ -46,6 +50,8 @@ pub struct LinkView {
     short_code: String,
     /// `active` or `inactive`. An active link takes clicks while its partner is approved.
     status: &'static str,
+    /// Or else by the advertiser.
+    made_by_partner: bool,
     clicks: i64,
     #[serde(serialize_with = "as_instant_if_any")]
     last_clicked: Option<DateTime<Utc>>,
@@ -56,7 +62,7 @@ pub struct LinkView {
 }
 
 view! { |link: StoredLink| LinkView {
-    partner_name, short_code, clicks, last_clicked, created_at, updated_at;
+    partner_name, short_code, made_by_partner, clicks, last_clicked, created_at, updated_at;
     id: link.referral_link_id.get(),
     partner_program_id: link.partner_program_id.map(PartnerProgramId::get),
     status: link.status.as_str(),
@@ -72,6 +78,7 @@ impl LinkView {
             partner_name: Some("Ada".to_owned()),
             short_code: "ada-summer".to_owned(),
             status: LinkStatus::Active.as_str(),
+            made_by_partner: false,
             clicks: 240,
             last_clicked: Some(at),
             created_at: at,
@@ -82,23 +89,36 @@ impl LinkView {
 
 /// List referral links
 ///
-/// Newest first; all of them, or one partner's.
+/// Newest first, unless sorted; all of them, or one partner's.
 #[utoipa::path(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/referral-links",
     operation_id = "list_referral_links",
     params(
         ("partner_program_id" = Option<i64>, Query, description = "Only those of this membership."),
+        ("status" = Option<String>, Query, description = "Only those: `active` or `inactive`."),
+        ("search" = Option<String>, Query, description = "Only those with this in their code or their partner's name, whatever its case."),
+        ("sort" = Option<String>, Query, description = "`short_code`, `partner`, `clicks` or `last_clicked`."),
+        OrderQuery,
         PageQuery,
     ),
     responses((status = 200, description = "A page of them.", body = Listed<LinkView>))
 )]
 pub async fn list(mut list: ListProgram<Read>, query: Query) -> List<LinkView> {
-    let (program_id, window) = (list.program_id, list.page.window());
-    let (rows, total) = match query.integer("partner_program_id")? {
-        Some(id) => links::page_of(&mut list.db, program_id, PartnerProgramId::new(id), window).await?,
-        None => links::page(&mut list.db, program_id, window).await?,
+    let filter = Filter {
+        membership: query.integer("partner_program_id")?.map(PartnerProgramId::new),
+        status: query.parsed("status", NO_STATUS, LinkStatus::parse)?,
+        text: query.search()?,
     };
+    let sorting = query.sorting(NO_COLUMN, LinkColumn::parse)?;
+    let (rows, total) = page(
+        &mut list.db,
+        list.program_id,
+        &filter,
+        sorting,
+        list.page.window(),
+    )
+    .await?;
     Ok(list.page.listed(rows, total))
 }
 
@@ -149,7 +169,8 @@ pub async fn add<I: ProgramIds>(
     Ok(LinkView::from(link))
 }
 
-async fn make(
+/// Makes one, with the code that was asked for or one that is free. Nothing is audited here.
+pub async fn make(
     app: &App,
     connection: &mut PgConnection,
     membership: PartnerProgramId,
@@ -227,16 +248,24 @@ fn short_code(field: Field<String>) -> Result<ShortCode, ApiError> {
 
 fn status(field: Field<String>) -> Result<LinkStatus, ApiError> {
     let status = field.given().and_then(|text| LinkStatus::parse(&text));
-    status.ok_or_else(|| refused("status", "must be active or inactive"))
+    status.ok_or_else(|| refused("status", NO_STATUS))
 }
 
 const UNKNOWN: ApiError = ApiError::NotFound("Referral link not found");
-const NOT_APPROVED: ApiError = ApiError::Conflict("This partner is not approved");
+/// The refusal of a link for a partner who is pending or suspended.
+pub const NOT_APPROVED: ApiError = ApiError::Conflict("This partner is not approved");
 /// The refusal of a code that is in use.
 pub const CODE_TAKEN: ApiError = ApiError::Conflict("short_code is taken by another link");
 
 pub fn list_examples() -> Examples {
-    Examples::of_refusals([CODE_TAKEN, NOT_APPROVED])
+    let refusals = [
+        refused("status", NO_STATUS),
+        refused("search", NO_TEXT),
+        refused("sort", NO_COLUMN),
+        CODE_TAKEN,
+        NOT_APPROVED,
+    ];
+    Examples::of_refusals(refusals)
         .request(
             "With a code",
             json!({ "partner_program_id": 5, "short_code": "ada-summer" }),

@@ -172,7 +172,10 @@ impl CustomerTimeline {
                 ..moved
             }
         }));
-        // What comes of something follows it, also at the same instant.
+    }
+
+    /// Oldest first. What comes of something follows it, also at the same instant.
+    pub fn sort(&mut self) {
         self.timeline
             .sort_by_key(|happened| (happened.timestamp, happened.rank()));
     }

@@ -70,18 +70,14 @@ pub async fn filter(
     };
     let event_type = query.parsed("type", TYPES, ProgramEventType::parse)?;
     let is_test = query.flag("is_test")?;
-    let searched = query.parsed("search", SEARCH, |text| Label::parse(text.trim()).ok())?;
-    if is_test && searched.is_some() {
-        return Err(TESTS_ARE_NOBODYS);
-    }
     let links = match query.integer("partner")?.map(PartnerProgramId::new) {
         Some(membership) => Some(program_events::links_of_partner(connection, program_id, membership).await?),
         None => None,
     };
-    let subjects = match searched {
-        Some(searched) => Some(search(app, connection, program_id, &searched).await?),
-        None => None,
-    };
+    let subjects = subjects(app, connection, program_id, query).await?;
+    if is_test && subjects.is_some() {
+        return Err(TESTS_ARE_NOBODYS);
+    }
     Ok(Filter {
         event_type,
         from: span.from,
@@ -104,12 +100,16 @@ fn host(text: &str) -> Option<String> {
     is_host.then(|| host.to_owned())
 }
 
-async fn search(
+/// Who or what is searched for.
+pub async fn subjects(
     app: &App,
     connection: &mut PgConnection,
     program_id: ProgramId,
-    searched: &Label,
-) -> Result<Subjects, ApiError> {
+    query: &Query,
+) -> Result<Option<Subjects>, ApiError> {
+    let Some(searched) = query.parsed("search", SEARCH, |text| Label::parse(text.trim()).ok())? else {
+        return Ok(None);
+    };
     let text = searched.as_str();
     // One that the service cannot have made matches no customer.
     let click_id = ClickId::parse(text);
@@ -125,7 +125,8 @@ async fn search(
         click_id_customers: &click_id_customers,
         email_hashes: &email_hashes,
     };
-    Ok(program_events::search(connection, program_id, searched).await?)
+    let found = program_events::search(connection, program_id, searched).await?;
+    Ok(Some(found))
 }
 
 pub fn refusals() -> [ApiError; 3] {

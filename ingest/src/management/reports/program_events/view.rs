@@ -11,7 +11,7 @@ use crate::management::advertiser::money::commissions::NamedPartner;
 use crate::management::csv_download::Cell;
 use crate::management::prelude::*;
 use crate::management::reports::event_file::{Line, cells_of};
-use crate::management::reports::event_view::{ClickView, LeadView};
+use crate::management::reports::event_view::ClickView;
 
 /// An event: what all types have, and what its own has.
 #[derive(Debug, Serialize, ToSchema)]
@@ -19,14 +19,14 @@ use crate::management::reports::event_view::{ClickView, LeadView};
 pub struct ProgramEventView {
     /// Of its type: a click and a sale may have the same.
     id: i64,
-    /// `click`, `lead`, `sale` or `refund`.
-    event_type: &'static str,
     #[serde(serialize_with = "as_instant")]
     timestamp: DateTime<Utc>,
     is_test: bool,
     /// Null for test events.
     customer_id: Option<i64>,
     click_id: Option<String>,
+    /// As it was sent with a lead; of all else, what is bound to the customer by now. Null when none is, and after an erasure.
+    customer_key: Option<String>,
     /// Whose link was clicked; or was clicked last before a lead; or is credited with the sale, the last of several.
     partner_program_id: Option<i64>,
     partner: Option<NamedPartner>,
@@ -39,12 +39,23 @@ pub struct ProgramEventView {
 
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ProgramEventDetails)]
-#[serde(untagged)]
+#[serde(tag = "event_type", rename_all = "lowercase")]
 enum DetailsView {
     Click(ClickView),
-    Lead(LeadView),
+    Lead(ProgramLeadView),
     Sale(SaleView),
     Refund(RefundView),
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ProgramLeadDetails)]
+struct ProgramLeadView {
+    #[schema(required = true)]
+    session_id: Option<String>,
+    #[schema(required = true)]
+    page_url: Option<String>,
+    /// The customer has paid by now.
+    converted: bool,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -96,6 +107,16 @@ view! { |sale: SaleCommission| SaleCommissionView {
     payable_cents: sale.amount_cents - sale.deducted_cents,
 } }
 
+impl From<LeadDetails> for ProgramLeadView {
+    fn from(lead: LeadDetails) -> Self {
+        Self {
+            session_id: lead.session_id,
+            page_url: lead.page_url,
+            converted: lead.converted,
+        }
+    }
+}
+
 view! { |refund: RefundDetails| RefundView {
     sale_id, transaction_id, amount_cents, currency, channel,
 } }
@@ -119,7 +140,6 @@ impl From<SaleDetails> for SaleView {
 
 impl From<ProgramEvent> for ProgramEventView {
     fn from(event: ProgramEvent) -> Self {
-        let event_type = event.event_type().as_str();
         let partner = |link: &CreditedLink| {
             link.partner_id.map(|id| NamedPartner {
                 id,
@@ -128,11 +148,11 @@ impl From<ProgramEvent> for ProgramEventView {
         };
         Self {
             id: event.id,
-            event_type,
             timestamp: event.at,
             is_test: event.is_test,
             customer_id: event.customer_id,
             click_id: event.click_id,
+            customer_key: event.customer_key,
             partner_program_id: event.link.as_ref().and_then(|link| link.partner_program_id),
             partner: event.link.as_ref().and_then(partner),
             referral_link_code: event.link.map(|link| link.code),
@@ -231,6 +251,7 @@ fn examples() -> [ProgramEvent; 4] {
         is_test: false,
         customer_id: Some(1042),
         click_id: Some("cust_7203685477580001_1728000000000".to_owned()),
+        customer_key: Some("user-42".to_owned()),
         link: Some(CreditedLink {
             code: "ada".to_owned(),
             partner_program_id: Some(5),

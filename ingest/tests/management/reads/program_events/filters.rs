@@ -159,6 +159,7 @@ async fn a_search_finds_a_sale_or_all_that_is_a_customers() {
 async fn a_search_finds_every_click_of_a_customer() {
     let shop = Shop::open().await;
     let first = shop.stack.click(&shop.program.ada.code).await;
+    shop.stack.reaches("click_events", 2).await;
     let again = json!({ "existing_click_id": first });
     for _ in 0..3 {
         let answer = shop.stack.click_with(&shop.program.ada.code, again.clone()).await;

@@ -123,7 +123,9 @@ async fn events_show_as_they_come_test_events_marked_and_others_not_at_all() {
         (name.as_str(), &data["processor_event_id"]),
         ("conversion", &json!("t1"))
     );
-    // What the list shows of a conversion, and whether it is a test: nothing else of anybody.
+    let customer: i64 = stack.value("SELECT id FROM customers").await;
+    assert_eq!(data["customer_id"], customer);
+    // What the list shows of a conversion, whether it is a test, and where its customer's page is: nothing else of anybody.
     let mut fields: Vec<_> = data.as_object().unwrap().keys().map(String::as_str).collect();
     fields.sort_unstable();
     assert_eq!(
@@ -133,6 +135,7 @@ async fn events_show_as_they_come_test_events_marked_and_others_not_at_all() {
             "click_id",
             "createdAt",
             "currency",
+            "customer_id",
             "event_type",
             "id",
             "is_recurring",

@@ -1,0 +1,66 @@
+//! How somebody wants a list sorted: by which of its columns, and which way. Without it a list has an order of its own.
+
+use crate::text_enum;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sorting<Column> {
+    pub by: Column,
+    pub ascending: bool,
+}
+
+impl<Column> Sorting<Column> {
+    /// What a column of numbers is multiplied with, to be sorted upwards: 1 or -1.
+    pub const fn sign(&self) -> i32 {
+        if self.ascending { 1 } else { -1 }
+    }
+}
+
+text_enum! {
+    /// Of programs.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum ProgramColumn {
+        Name = "name",
+    }
+}
+
+text_enum! {
+    /// Of a program's partners.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum PartnerColumn {
+        Name = "name",
+        Clicks = "clicks",
+        LastClicked = "last_clicked",
+        /// In the program's currency.
+        Balance = "balance",
+    }
+}
+
+text_enum! {
+    /// Of referral links.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum LinkColumn {
+        ShortCode = "short_code",
+        Partner = "partner",
+        Clicks = "clicks",
+        LastClicked = "last_clicked",
+    }
+}
+
+text_enum! {
+    /// Of commissions. Amounts of one currency are together.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum CommissionColumn {
+        Partner = "partner",
+        Amount = "amount",
+        HoldUntil = "hold_until",
+    }
+}
+
+text_enum! {
+    /// Of a program's customers.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum CustomerColumn {
+        SignupDate = "signup_date",
+        FirstPurchaseDate = "first_purchase_date",
+    }
+}

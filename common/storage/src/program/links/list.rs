@@ -1,0 +1,78 @@
+//! A program's referral links, a page at a time.
+
+use sqlx::PgConnection;
+
+use super::{LinkRow, StoredLink};
+use crate::error::StorageResult;
+use crate::page::{Whole, Window, page};
+use domain::ids::{PartnerProgramId, ProgramId};
+use domain::name::Name;
+use domain::partner::LinkStatus;
+use domain::sorting::{LinkColumn, Sorting};
+
+/// Which of a program's links.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    /// None of another program's.
+    pub membership: Option<PartnerProgramId>,
+    pub status: Option<LinkStatus>,
+    /// In the code or the partner's name, whatever its case.
+    pub text: Option<Name>,
+}
+
+/// A page of the links that a filter passes, in an order.
+macro_rules! links {
+    ($connection:expr, $program_id:expr, $filter:expr, $window:expr, $order:literal $(; $($more:expr),+)?) => {
+        page!(
+            $connection,
+            $window,
+            LinkRow,
+            r#"SELECT l.id AS "id!", l.partner_program_id, p.name AS "partner_name?", l.short_code AS "short_code!",
+                      l.status AS "status!", l.made_by_partner AS "made_by_partner!", l.clicks AS "clicks!", l.last_clicked, l.created_at AS "created_at!",
+                      l.updated_at AS "updated_at!"
+               FROM referral_links l LEFT JOIN partners p ON p.id = l.partner_id
+               WHERE l.program_id = $1 AND ($2::bigint IS NULL OR l.partner_program_id = $2) AND ($3::text IS NULL OR l.status = $3)
+                 AND ($4::text IS NULL OR strpos(lower(l.short_code), lower($4)) > 0 OR strpos(lower(p.name), lower($4)) > 0)
+                 AND l.id <= $5
+               ORDER BY "# + $order + " OFFSET $6 LIMIT $7",
+            r#"SELECT count(*) AS "count!", max(l.id) AS up_to
+               FROM referral_links l LEFT JOIN partners p ON p.id = l.partner_id
+               WHERE l.program_id = $1 AND ($2::bigint IS NULL OR l.partner_program_id = $2) AND ($3::text IS NULL OR l.status = $3)
+                 AND ($4::text IS NULL OR strpos(lower(l.short_code), lower($4)) > 0 OR strpos(lower(p.name), lower($4)) > 0)
+                 AND l.id <= $5"#,
+            $program_id.get(),
+            $filter.membership.map(PartnerProgramId::get),
+            $filter.status.map(LinkStatus::as_str),
+            $filter.text.as_ref().map(Name::as_str)
+            $(; $($more),+)?
+        )
+    };
+}
+
+/// Newest first unless sorted, and how many there are. A text and a sorting look at all of the program's.
+pub async fn page(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    filter: &Filter,
+    sorting: Option<Sorting<LinkColumn>>,
+    window: Window,
+) -> StorageResult<(Vec<StoredLink>, Whole)> {
+    let (rows, whole) = match sorting {
+        None => links!(connection, program_id, filter, window, "l.id DESC"),
+        Some(sorting) => links!(
+            connection,
+            program_id,
+            filter,
+            window,
+            "CASE $8::text WHEN 'clicks' THEN l.clicks::numeric WHEN 'last_clicked' THEN extract(epoch FROM l.last_clicked)
+             END * $9::integer NULLS LAST,
+             CASE WHEN $9 > 0 THEN CASE $8 WHEN 'short_code' THEN lower(l.short_code) WHEN 'partner' THEN lower(p.name) END END,
+             CASE WHEN $9 < 0 THEN CASE $8 WHEN 'short_code' THEN lower(l.short_code) WHEN 'partner' THEN lower(p.name) END END
+                 DESC NULLS LAST,
+             l.id DESC";
+            sorting.by.as_str(), sorting.sign()
+        ),
+    };
+    let links: StorageResult<Vec<_>> = rows.into_iter().map(TryInto::try_into).collect();
+    Ok((links?, whole))
+}

@@ -1,0 +1,73 @@
+//! Links that partners make themselves.
+
+use sqlx::PgConnection;
+
+use crate::error::{StorageError, StorageResult};
+use crate::reads::partner_view::PartnerLink;
+use domain::ids::{PartnerProgramId, ProgramId, ReferralLinkId, UserId, WorkspaceId};
+use domain::partner::MembershipStatus;
+use domain::program::ProgramStatus;
+
+/// A partner's place in a program, locked, with the program: of two that make a link, the second sees what the first made.
+#[derive(Debug, Clone, Copy)]
+pub struct LockedMembership {
+    pub workspace_id: WorkspaceId,
+    pub program_status: ProgramStatus,
+    pub partner_program_id: PartnerProgramId,
+    pub status: MembershipStatus,
+    /// How many more links they may make.
+    pub links_left: i64,
+}
+
+/// Where a partner has several places in a program, the one with which they earn.
+pub async fn lock_membership(
+    connection: &mut PgConnection,
+    user_id: UserId,
+    program_id: ProgramId,
+) -> StorageResult<Option<LockedMembership>> {
+    let locked = sqlx::query_scalar!(
+        "SELECT m.id FROM partners p JOIN partner_programs m ON m.partner_id = p.id
+         WHERE p.user_id = $1 AND m.program_id = $2
+         ORDER BY m.status = 'approved' DESC, m.id LIMIT 1 FOR NO KEY UPDATE OF m",
+        user_id.get(),
+        program_id.get(),
+    )
+    .fetch_optional(&mut *connection)
+    .await?;
+    let Some(id) = locked else { return Ok(None) };
+    // By itself: it sees what was committed while this waited for the lock.
+    let row = sqlx::query!(
+        r#"SELECT g.workspace_id, g.status AS program_status, m.status, g.partner_link_limit - (
+               SELECT count(*) FROM referral_links l WHERE l.partner_program_id = m.id AND l.made_by_partner) AS "links_left!"
+           FROM partner_programs m JOIN programs g ON g.id = m.program_id WHERE m.id = $1"#,
+        id,
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(Some(LockedMembership {
+        workspace_id: WorkspaceId::new(row.workspace_id),
+        program_status: ProgramStatus::parse(&row.program_status)
+            .ok_or_else(|| StorageError::corrupt("programs", "status", program_id.get()))?,
+        partner_program_id: PartnerProgramId::new(id),
+        status: MembershipStatus::parse(&row.status)
+            .ok_or_else(|| StorageError::corrupt("partner_programs", "status", id))?,
+        links_left: row.links_left,
+    }))
+}
+
+/// Counts a link as one that its partner made.
+pub async fn set_made_by_partner(
+    connection: &mut PgConnection,
+    link_id: ReferralLinkId,
+) -> StorageResult<PartnerLink> {
+    let link = sqlx::query_as!(
+        PartnerLink,
+        "UPDATE referral_links l SET made_by_partner = true FROM programs g WHERE l.id = $1 AND g.id = l.program_id
+         RETURNING l.id, g.id AS program_id, g.name AS program_name, g.status AS program_status, g.domain, g.cookie_window_days, l.short_code,
+             l.status, l.clicks, l.last_clicked, l.created_at, l.updated_at",
+        link_id.get(),
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(link)
+}

@@ -1,0 +1,75 @@
+//! A program's partners, a page at a time.
+
+use sqlx::PgConnection;
+
+use super::{MembershipRow, ProgramPartner, with_balances};
+use crate::error::StorageResult;
+use crate::page::{Whole, Window, page};
+use domain::ids::ProgramId;
+use domain::name::Name;
+use domain::partner::MembershipStatus;
+use domain::sorting::{PartnerColumn, Sorting};
+
+/// Which of a program's partners. Who has no record any more is not found by a text.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    pub status: Option<MembershipStatus>,
+    /// In the name or the address, whatever its case.
+    pub text: Option<Name>,
+}
+
+/// A page of the memberships that a filter passes, in an order.
+macro_rules! memberships {
+    ($connection:expr, $program_id:expr, $filter:expr, $window:expr, $order:literal $(; $($more:expr),+)?) => {
+        page!(
+            $connection,
+            $window,
+            MembershipRow,
+            r#"SELECT m.id AS "id!", m.partner_id, p.name AS "name?", p.email, p.user_id, m.status AS "status!",
+                      m.clicks AS "clicks!", m.last_clicked, m.created_at AS "created_at!", m.updated_at AS "updated_at!"
+               FROM partner_programs m LEFT JOIN partners p ON p.id = m.partner_id
+               WHERE m.program_id = $1 AND ($2::text IS NULL OR m.status = $2)
+                 AND ($3::text IS NULL OR strpos(lower(p.name), lower($3)) > 0 OR strpos(lower(p.email), lower($3)) > 0)
+                 AND m.id <= $4
+               ORDER BY "# + $order + " OFFSET $5 LIMIT $6",
+            r#"SELECT count(*) AS "count!", max(m.id) AS up_to
+               FROM partner_programs m LEFT JOIN partners p ON p.id = m.partner_id
+               WHERE m.program_id = $1 AND ($2::text IS NULL OR m.status = $2)
+                 AND ($3::text IS NULL OR strpos(lower(p.name), lower($3)) > 0 OR strpos(lower(p.email), lower($3)) > 0)
+                 AND m.id <= $4"#,
+            $program_id.get(),
+            $filter.status.map(MembershipStatus::as_str),
+            $filter.text.as_ref().map(Name::as_str)
+            $(; $($more),+)?
+        )
+    };
+}
+
+/// Newest first unless sorted, and how many there are. A text and a sorting look at all of the program's.
+pub async fn page(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    filter: &Filter,
+    sorting: Option<Sorting<PartnerColumn>>,
+    window: Window,
+) -> StorageResult<(Vec<ProgramPartner>, Whole)> {
+    let (rows, whole) = match sorting {
+        None => memberships!(&mut *connection, program_id, filter, window, "m.id DESC"),
+        Some(sorting) => memberships!(
+            &mut *connection,
+            program_id,
+            filter,
+            window,
+            "CASE $7::text WHEN 'clicks' THEN m.clicks::numeric
+                           WHEN 'last_clicked' THEN extract(epoch FROM m.last_clicked)
+                           WHEN 'balance' THEN (SELECT b.balance_cents FROM partner_program_balances b JOIN programs g ON g.currency = b.currency
+                                                WHERE g.id = m.program_id AND b.partner_program_id = m.id)
+             END * $8::integer NULLS LAST,
+             CASE WHEN $7 = 'name' AND $8 > 0 THEN lower(p.name) END,
+             CASE WHEN $7 = 'name' AND $8 < 0 THEN lower(p.name) END DESC NULLS LAST,
+             m.id DESC";
+            sorting.by.as_str(), sorting.sign()
+        ),
+    };
+    Ok((with_balances(connection, rows).await?, whole))
+}

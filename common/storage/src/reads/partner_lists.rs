@@ -1,0 +1,121 @@
+//! A partner's links and commissions, of all programs or of one, a page at a time. What is selected, [`partner_view`](super::partner_view) says.
+
+use sqlx::PgConnection;
+
+use super::partner_view::{PartnerCommission, PartnerLink};
+use crate::error::StorageResult;
+use crate::page::{Whole, Window, page};
+use domain::commission::CommissionStatus;
+use domain::ids::{ProgramId, UserId};
+use domain::name::Name;
+use domain::sorting::{CommissionColumn, LinkColumn, Sorting};
+
+/// Which of a partner's links.
+#[derive(Debug, Clone, Default)]
+pub struct LinkFilter {
+    pub program_id: Option<ProgramId>,
+    /// In the code, whatever its case.
+    pub text: Option<Name>,
+}
+
+macro_rules! links {
+    ($connection:expr, $user_id:expr, $filter:expr, $window:expr, $order:literal $(; $($more:expr),+)?) => {
+        page!(
+            $connection,
+            $window,
+            PartnerLink,
+            "SELECT l.id, g.id AS program_id, g.name AS program_name, g.status AS program_status, g.domain, g.cookie_window_days, l.short_code,
+                    l.status, l.clicks, l.last_clicked, l.created_at, l.updated_at
+             FROM partners p JOIN referral_links l ON l.partner_id = p.id JOIN programs g ON g.id = l.program_id
+             WHERE p.user_id = $1 AND ($2::bigint IS NULL OR g.id = $2)
+               AND ($3::text IS NULL OR strpos(lower(l.short_code), lower($3)) > 0) AND l.id <= $4
+             ORDER BY " + $order + " OFFSET $5 LIMIT $6",
+            r#"SELECT count(*) AS "count!", max(l.id) AS up_to
+               FROM partners p JOIN referral_links l ON l.partner_id = p.id JOIN programs g ON g.id = l.program_id
+               WHERE p.user_id = $1 AND ($2::bigint IS NULL OR g.id = $2)
+                 AND ($3::text IS NULL OR strpos(lower(l.short_code), lower($3)) > 0) AND l.id <= $4"#,
+            $user_id.get(),
+            $filter.program_id.map(ProgramId::get),
+            $filter.text.as_ref().map(Name::as_str)
+            $(; $($more),+)?
+        )
+    };
+}
+
+/// Newest first unless sorted, and how many there are.
+pub async fn links(
+    connection: &mut PgConnection,
+    user_id: UserId,
+    filter: &LinkFilter,
+    sorting: Option<Sorting<LinkColumn>>,
+    window: Window,
+) -> StorageResult<(Vec<PartnerLink>, Whole)> {
+    Ok(match sorting {
+        None => links!(connection, user_id, filter, window, "l.id DESC"),
+        Some(sorting) => links!(
+            connection,
+            user_id,
+            filter,
+            window,
+            "CASE $7::text WHEN 'clicks' THEN l.clicks::numeric WHEN 'last_clicked' THEN extract(epoch FROM l.last_clicked)
+             END * $8::integer NULLS LAST,
+             CASE WHEN $7 = 'short_code' AND $8 > 0 THEN lower(l.short_code) END,
+             CASE WHEN $7 = 'short_code' AND $8 < 0 THEN lower(l.short_code) END DESC,
+             l.id DESC";
+            sorting.by.as_str(), sorting.sign()
+        ),
+    })
+}
+
+/// Which of a partner's commissions.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct CommissionFilter {
+    pub program_id: Option<ProgramId>,
+    pub status: Option<CommissionStatus>,
+}
+
+macro_rules! commissions {
+    ($connection:expr, $user_id:expr, $filter:expr, $window:expr, $order:literal $(; $($more:expr),+)?) => {
+        page!(
+            $connection,
+            $window,
+            PartnerCommission,
+            "SELECT c.id, c.program_id, g.name AS program_name, c.amount_cents, c.deducted_cents, c.adjusted_cents, c.currency,
+                    c.status, c.note, c.hold_until, c.approved_at, c.paid_at, c.created_at
+             FROM commissions c JOIN programs g ON g.id = c.program_id
+             WHERE c.partner_id = ANY(ARRAY(SELECT p.id FROM partners p WHERE p.user_id = $1))
+               AND ($2::bigint IS NULL OR c.program_id = $2) AND ($3::text IS NULL OR c.status = $3) AND c.id <= $4
+             ORDER BY " + $order + " OFFSET $5 LIMIT $6",
+            r#"SELECT count(*) AS "count!", max(id) AS up_to FROM commissions c
+               WHERE c.partner_id = ANY(ARRAY(SELECT p.id FROM partners p WHERE p.user_id = $1))
+                 AND ($2::bigint IS NULL OR c.program_id = $2) AND ($3::text IS NULL OR c.status = $3) AND id <= $4"#,
+            $user_id.get(),
+            $filter.program_id.map(ProgramId::get),
+            $filter.status.map(CommissionStatus::as_str)
+            $(; $($more),+)?
+        )
+    };
+}
+
+/// Newest first unless sorted, and how many there are.
+pub async fn commissions(
+    connection: &mut PgConnection,
+    user_id: UserId,
+    filter: CommissionFilter,
+    sorting: Option<Sorting<CommissionColumn>>,
+    window: Window,
+) -> StorageResult<(Vec<PartnerCommission>, Whole)> {
+    Ok(match sorting {
+        None => commissions!(connection, user_id, filter, window, "c.id DESC"),
+        Some(sorting) => commissions!(
+            connection,
+            user_id,
+            filter,
+            window,
+            "CASE $7::text WHEN 'amount' THEN c.currency END,
+             CASE $7 WHEN 'amount' THEN c.amount_cents::numeric WHEN 'hold_until' THEN extract(epoch FROM c.hold_until) END * $8::integer,
+             c.id DESC";
+            sorting.by.as_str(), sorting.sign()
+        ),
+    })
+}

@@ -1,0 +1,162 @@
+//! `GET …/affiliate-programs/{program_id}/customers`: who signed up or paid.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::customer::CustomerStatus;
+use domain::ids::{PartnerProgramId, ProgramId};
+use domain::sorting::CustomerColumn;
+use storage::customer_lists::{self, Filter, ListedCustomer, Purchases};
+use storage::snapshot;
+
+use super::program_events::{question, reader};
+use crate::management::advertiser::money::commissions::NamedPartner;
+use crate::management::prelude::*;
+
+const NO_STATUS: &str = "must be lead or conversion";
+const NO_COLUMN: &str = "must be one of signup_date, first_purchase_date";
+
+#[derive(Debug, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "described, never built: a query is read by name")]
+pub struct CustomersQuery {
+    /// `lead`, who has not paid yet, or `conversion`, who has.
+    #[param(example = "conversion")]
+    status: Option<String>,
+    /// A membership: who clicked a link of theirs last, or earned them a commission.
+    partner_program_id: Option<i64>,
+    /// A `customer_key`, `click_id`, e-mail address or `transaction_id`: the customer with it.
+    #[param(max_length = 255, example = "user-42")]
+    search: Option<String>,
+    /// `signup_date` or `first_purchase_date`.
+    #[param(example = "signup_date")]
+    sort: Option<String>,
+}
+
+/// A customer in a list.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct CustomerView {
+    id: i64,
+    click_id: String,
+    /// Null when none is bound, and after an erasure.
+    customer_key: Option<String>,
+    /// `lead` or `conversion`.
+    status: String,
+    #[serde(serialize_with = "as_instant")]
+    first_click_at: DateTime<Utc>,
+    #[serde(serialize_with = "as_instant_if_any")]
+    signup_date: Option<DateTime<Utc>>,
+    #[serde(serialize_with = "as_instant_if_any")]
+    first_purchase_date: Option<DateTime<Utc>>,
+    /// When the customer's data was erased.
+    #[serde(serialize_with = "as_instant_if_any")]
+    erased_at: Option<DateTime<Utc>>,
+    /// Whose link was clicked last.
+    partner_program_id: Option<i64>,
+    partner: Option<NamedPartner>,
+    referral_link_code: Option<String>,
+    /// By currency.
+    purchases: Vec<PurchasesView>,
+}
+
+/// What a customer bought, and what was given back of it by now.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct PurchasesView {
+    currency: String,
+    sales: i64,
+    revenue_cents: i64,
+    refunded_cents: i64,
+}
+
+view! { |bought: Purchases| PurchasesView { currency, sales, revenue_cents, refunded_cents } }
+
+impl CustomerView {
+    fn new(customer: ListedCustomer, purchases: Vec<Purchases>) -> Self {
+        Self {
+            id: customer.id,
+            click_id: customer.click_id,
+            customer_key: customer.customer_key,
+            status: customer.status,
+            first_click_at: customer.first_click_at,
+            signup_date: customer.signup_date,
+            first_purchase_date: customer.first_purchase_date,
+            erased_at: customer.erased_at,
+            partner_program_id: customer.partner_program_id,
+            partner: customer.partner_id.map(|id| NamedPartner {
+                id,
+                name: customer.partner_name,
+            }),
+            referral_link_code: customer.link_code,
+            purchases: purchases.into_iter().map(Into::into).collect(),
+        }
+    }
+}
+
+/// List customers
+///
+/// Who signed up or paid; the one whose first click was last comes first, unless sorted.
+#[utoipa::path(
+    get,
+    path = "/api/advertiser/affiliate-programs/{program_id}/customers",
+    operation_id = "list_customers",
+    params(CustomersQuery, OrderQuery, PageQuery),
+    responses((status = 200, description = "A page of them.", body = Listed<CustomerView>))
+)]
+pub async fn list(
+    State(app): State<App>,
+    user: AdvertiserUser,
+    Ids(program_id): Ids<ProgramId>,
+    page: Page,
+    query: Query,
+) -> List<CustomerView> {
+    {
+        let mut connection = app.management.acquire().await?;
+        reader(&user, &mut connection, program_id).await?;
+    }
+    let status = query.parsed("status", NO_STATUS, |text| {
+        CustomerStatus::parse(text).filter(|status| *status != CustomerStatus::Click)
+    })?;
+    let sorting = query.sorting(NO_COLUMN, CustomerColumn::parse)?;
+    let mut connection = app.reads.acquire().await?;
+    let mut snapshot = snapshot::begin(&mut connection).await?;
+    let filter = Filter {
+        status,
+        membership: query.integer("partner_program_id")?.map(PartnerProgramId::new),
+        subjects: question::subjects(&app, &mut snapshot, program_id, &query).await?,
+    };
+    let (customers, total) =
+        customer_lists::page(&mut snapshot, program_id, &filter, sorting, page.window()).await?;
+    let ids: Vec<i64> = customers.iter().map(|customer| customer.id).collect();
+    let mut purchases: BTreeMap<i64, Vec<Purchases>> = customer_lists::purchases(&mut snapshot, &ids).await?;
+    let views = customers.into_iter().map(|customer| {
+        let bought = purchases.remove(&customer.id).unwrap_or_default();
+        CustomerView::new(customer, bought)
+    });
+    Ok(page.listed(views, total))
+}
+
+pub fn examples() -> Examples {
+    let at = DateTime::UNIX_EPOCH + TimeDelta::days(20_000);
+    let customer = ListedCustomer {
+        id: 1042,
+        click_id: "cust_7203685477580001_1728000000000".to_owned(),
+        customer_key: Some("user-42".to_owned()),
+        status: CustomerStatus::Conversion.as_str().to_owned(),
+        first_click_at: at,
+        signup_date: Some(at + TimeDelta::minutes(10)),
+        first_purchase_date: Some(at + TimeDelta::minutes(20)),
+        erased_at: None,
+        link_code: Some("ada".to_owned()),
+        partner_program_id: Some(5),
+        partner_id: Some(9),
+        partner_name: Some("Ada".to_owned()),
+    };
+    let bought = Purchases {
+        currency: "USD".to_owned(),
+        sales: 2,
+        revenue_cents: 9_800,
+        refunded_cents: 900,
+    };
+    Examples::of_refusals([refused("status", NO_STATUS), refused("sort", NO_COLUMN)])
+        .page(CustomerView::new(customer, vec![bought]))
+}

@@ -1,0 +1,134 @@
+//! The list of a program's customers, and a sale by itself.
+
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+use test_harness::{Shop, rows};
+
+async fn keys(shop: &Shop, query: &str) -> Value {
+    let list = shop.get(&format!("customers?{query}")).await;
+    let list = list.expect_status(StatusCode::OK).body;
+    let customers = list["data"].as_array().unwrap();
+    assert_eq!(list["meta"]["pagination"]["total"], customers.len(), "{query}");
+    json!(
+        customers
+            .iter()
+            .map(|one| &one["customer_key"])
+            .collect::<Vec<_>>()
+    )
+}
+
+#[tokio::test]
+async fn who_signed_up_or_paid_is_listed_with_what_was_bought() {
+    let shop = Shop::open().await;
+    let (ada, bruno) = (&shop.program.ada, &shop.program.bruno);
+    shop.stack.click(&bruno.code).await;
+    shop.stack.customer(&shop.program, &bruno.code, "user-2").await;
+    shop.sell("t1", json!({})).await;
+    shop.sell("t2", json!({ "currency": "JPY", "amount_cents": 700 }))
+        .await;
+    shop.refund("t1", 2_500).await;
+
+    for (query, found) in [
+        ("", json!(["user-2", "user-1"])),
+        ("status=lead", json!(["user-2"])),
+        ("status=conversion", json!(["user-1"])),
+        ("search=user-1", json!(["user-1"])),
+        ("search=t2", json!(["user-1"])),
+        ("search=nobody", json!([])),
+        (
+            &format!("partner_program_id={}", ada.membership),
+            json!(["user-1"]),
+        ),
+        (
+            &format!("partner_program_id={}", bruno.membership),
+            json!(["user-2"]),
+        ),
+        ("partner_program_id=0", json!([])),
+        ("sort=signup_date&order=asc", json!(["user-1", "user-2"])),
+        ("sort=first_purchase_date&order=asc", json!(["user-1", "user-2"])),
+    ] {
+        assert_eq!(keys(&shop, query).await, found, "{query}");
+    }
+    let list = shop.get("customers?search=user-1").await;
+    let customer = &list.body["data"][0];
+    assert_eq!(customer["partner"]["id"], json!(ada.partner_id.get()));
+    assert_eq!(customer["referral_link_code"], json!(ada.code));
+    assert_eq!(
+        customer["purchases"],
+        json!([
+            { "currency": "JPY", "sales": 1, "revenue_cents": 700, "refunded_cents": 0 },
+            { "currency": "USD", "sales": 1, "revenue_cents": 10_000, "refunded_cents": 2_500 },
+        ])
+    );
+    shop.get("customers?status=click")
+        .await
+        .refused(400, "status must be lead or conversion");
+    shop.get("customers?sort=id")
+        .await
+        .refused(400, "sort must be one of signup_date, first_purchase_date");
+}
+
+/// Whoever clicked another partner's link after the sale is still a customer of the one who earned by it.
+#[tokio::test]
+async fn a_customer_is_also_of_the_partner_who_earned_by_them() {
+    let shop = Shop::open().await;
+    let (ada, bruno) = (&shop.program.ada, &shop.program.bruno);
+    shop.sell("t1", json!({})).await;
+    let click_id: String = shop.stack.value("SELECT click_id FROM customers").await;
+    let again = json!({ "existing_click_id": click_id });
+    shop.stack.click_with(&bruno.code, again).await;
+    rows::counted(&shop.stack, bruno.link, 1).await;
+    for membership in [ada.membership, bruno.membership] {
+        let query = format!("partner_program_id={membership}");
+        assert_eq!(keys(&shop, &query).await, json!(["user-1"]), "{query}");
+    }
+}
+
+#[tokio::test]
+async fn a_sale_is_read_with_what_led_to_it_and_what_came_of_it() {
+    let shop = Shop::open().await;
+    let commission = shop.sell("t1", json!({})).await;
+    shop.sell("t2", json!({})).await;
+    shop.refund("t1", 2_500).await;
+    shop.refund("t2", 100).await;
+    let sale: i64 = shop
+        .stack
+        .value("SELECT id FROM sale_events WHERE processor_event_id = 't1'")
+        .await;
+    let read = shop.get(&format!("sales/{sale}")).await;
+    let read = read.expect_status(StatusCode::OK).body["data"].clone();
+    let happened: Vec<(&Value, &Value)> = read["timeline"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| (&one["kind"], &one["amount_cents"]))
+        .collect();
+    assert_eq!(
+        json!(happened),
+        json!([
+            ["click", null],
+            ["lead", null],
+            ["sale", 10_000],
+            ["commission", 2_000],
+            ["ledger", 2_000],
+            ["refund", 2_500],
+            ["ledger", -500]
+        ])
+    );
+    assert_eq!(read["timeline"][3]["commission_id"], commission);
+    assert_eq!(read["customer_key"], "user-1");
+    assert_eq!(read["has_older_events"], false);
+    for event in [0, 2, 5] {
+        assert_eq!(
+            read["timeline"][event]["event"]["customer_key"], "user-1",
+            "{read}"
+        );
+    }
+
+    let other = shop.stack.program().await;
+    let stranger = shop.stack.owner_of(&other).await;
+    let path = shop.path(&format!("sales/{sale}"));
+    let refused = shop.stack.get(&path, &stranger.token).await;
+    assert_eq!(refused.status, StatusCode::FORBIDDEN, "{refused:?}");
+    shop.get("sales/0").await.refused(404, "Sale not found");
+}

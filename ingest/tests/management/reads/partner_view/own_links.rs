@@ -1,0 +1,237 @@
+//! Links that partners make themselves, as many as their program allows.
+
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+use test_harness::{Answer, Person, Program, Stack, managed::audited, rows, sell};
+
+use super::Scene;
+
+const LINKS: &str = "/api/partner/referral-links";
+const NONE_LEFT: &str = "This program does not let you make more referral links";
+
+async fn make(stack: &Stack, person: &Person, program: &Program, code: Option<&str>) -> Answer {
+    let body = json!({ "program_id": program.program_id, "short_code": code });
+    let body = if code.is_some() {
+        body
+    } else {
+        json!({ "program_id": program.program_id })
+    };
+    stack.submit(LINKS, Some(&person.token), body).await
+}
+
+impl Scene {
+    /// What Ada may still make in the shop.
+    async fn links_left(&self) -> Value {
+        let programs = self.list(&self.ada, "programs").await;
+        let shop = programs
+            .iter()
+            .find(|row| row["program_id"] == json!(self.shop.program_id));
+        shop.unwrap()["links_left"].clone()
+    }
+}
+
+#[tokio::test]
+async fn a_partner_makes_links_that_work_at_once_and_earn() {
+    let scene = Scene::set().await;
+    let Scene { stack, shop, ada, .. } = &scene;
+    rows::set(stack, shop, "domain = 'shop.example'").await;
+    let made = make(stack, ada, shop, Some("Ada_summer-26")).await;
+    assert_eq!(made.status, StatusCode::CREATED, "{made:?}");
+    let link = &made.body["data"];
+    for (name, value) in [
+        ("short_code", json!("Ada_summer-26")),
+        ("program_id", json!(shop.program_id)),
+        ("domain", json!("shop.example")),
+        ("status", json!("active")),
+        ("clicks", json!(0)),
+    ] {
+        assert_eq!(link[name], value, "{name}");
+    }
+    assert_eq!(scene.list(ada, "referral-links").await[0], *link);
+    stack.customer(shop, "Ada_summer-26", "user-1").await;
+    sell(stack, shop, "t1", 10_000, json!({})).await;
+    assert_eq!(stack.balance(shop.ada.membership).await, 2_000);
+
+    let made_up = make(stack, ada, shop, None).await.body["data"]["short_code"].clone();
+    let click = stack.click_with(made_up.as_str().unwrap(), json!({})).await;
+    assert_eq!(click.status, StatusCode::OK);
+    let owners: Value = stack
+        .value("SELECT jsonb_agg(partner_program_id ORDER BY id) FROM referral_links WHERE made_by_partner")
+        .await;
+    assert_eq!(owners, json!([shop.ada.membership, shop.ada.membership]));
+    let owner = stack.owner_of(shop).await;
+    let path = format!(
+        "/api/advertiser/affiliate-programs/{}/referral-links",
+        shop.program_id
+    );
+    let listed = stack.get(&path, &owner.token).await;
+    let by_partner = |place: usize| &listed.body["data"][place]["made_by_partner"];
+    // The newest first; the advertiser's own are older.
+    assert_eq!(
+        (by_partner(1), by_partner(2)),
+        (&json!(true), &json!(false)),
+        "{listed:?}"
+    );
+
+    let entry: Value = stack
+        .value(
+            "SELECT to_jsonb(a) FROM audit_log a WHERE action = 'referral_link.created' ORDER BY id LIMIT 1",
+        )
+        .await;
+    assert_eq!(
+        (&entry["actor_id"], &entry["program_id"], &entry["subject_id"]),
+        (&json!(ada.user_id), &json!(shop.program_id), &link["id"])
+    );
+    assert_eq!(
+        entry["details"],
+        json!({ "short_code": "Ada_summer-26", "partner_program_id": shop.ada.membership })
+    );
+    assert_eq!(audited(stack, "referral_link.created").await, 2);
+    stack.verify().await;
+}
+
+#[tokio::test]
+async fn a_partner_makes_as_many_links_as_the_program_allows() {
+    let scene = Scene::set().await;
+    let Scene { stack, shop, ada, .. } = &scene;
+    let owner = stack.owner_of(shop).await;
+    let program = format!("/api/advertiser/affiliate-programs/{}", shop.program_id);
+    let allow = async |links: i64| {
+        let answer = stack
+            .put(&program, &owner.token, json!({ "partner_link_limit": links }))
+            .await;
+        assert_eq!(answer.body["data"]["partner_link_limit"], links, "{answer:?}");
+    };
+    // Those that advertisers make do not count.
+    assert_eq!(scene.links_left().await, 10);
+    allow(2).await;
+    for (code, left) in [("one", 1), ("two", 0)] {
+        assert_eq!(
+            make(stack, ada, shop, Some(code)).await.status,
+            StatusCode::CREATED
+        );
+        assert_eq!(scene.links_left().await, left);
+    }
+    // One that is turned off counts.
+    let newest = scene.list(ada, "referral-links").await[0]["id"].clone();
+    let off = stack
+        .put(
+            &format!("{LINKS}/{newest}"),
+            &ada.token,
+            json!({ "status": "inactive" }),
+        )
+        .await;
+    assert_eq!(off.status, StatusCode::OK);
+    make(stack, ada, shop, Some("three"))
+        .await
+        .refused(409, NONE_LEFT);
+    // Each has their own, and in each program.
+    assert_eq!(
+        make(stack, &scene.bruno, shop, None).await.status,
+        StatusCode::CREATED
+    );
+    assert_eq!(
+        make(stack, ada, &scene.club, None).await.status,
+        StatusCode::CREATED
+    );
+    let theirs = json!({ "partner_program_id": shop.ada.membership, "short_code": "of-the-shop" });
+    let given = stack
+        .submit(&format!("{program}/referral-links"), Some(&owner.token), theirs)
+        .await;
+    assert_eq!(given.status, StatusCode::CREATED);
+    allow(3).await;
+    assert_eq!(scene.links_left().await, 1);
+    assert_eq!(
+        make(stack, ada, shop, Some("three")).await.status,
+        StatusCode::CREATED
+    );
+    allow(0).await;
+    assert_eq!(scene.links_left().await, 0);
+    for person in [ada, &scene.bruno] {
+        make(stack, person, shop, None).await.refused(409, NONE_LEFT);
+    }
+}
+
+#[tokio::test]
+async fn of_two_links_made_at_once_the_last_that_is_allowed_is_made() {
+    let scene = Scene::set().await;
+    let Scene { stack, shop, ada, .. } = &scene;
+    rows::set(stack, shop, "partner_link_limit = 1").await;
+    let mut holding_up = stack.pool().begin().await.unwrap();
+    sqlx::query("SELECT FROM partner_programs WHERE id = $1 FOR UPDATE")
+        .bind(shop.ada.membership.get())
+        .execute(&mut *holding_up)
+        .await
+        .unwrap();
+    let let_go = async {
+        stack.locked_out("both wait for the membership", 2).await;
+        holding_up.rollback().await.unwrap();
+    };
+    let (one, other, ()) = tokio::join!(
+        make(stack, ada, shop, Some("one")),
+        make(stack, ada, shop, Some("other")),
+        let_go
+    );
+    let mut statuses = [one, other].map(|answer| answer.status.as_u16());
+    statuses.sort_unstable();
+    assert_eq!(statuses, [201, 409]);
+    assert_eq!(stack.count("referral_links WHERE made_by_partner").await, 1);
+}
+
+#[tokio::test]
+async fn a_link_is_made_with_a_free_code_by_an_approved_partner_of_a_program_that_takes_sales() {
+    let scene = Scene::set().await;
+    let Scene {
+        stack,
+        shop,
+        club,
+        ada,
+        bruno,
+    } = &scene;
+    let submit = async |body: Value| stack.submit(LINKS, Some(&ada.token), body).await;
+    // A code of another program's partner is taken, too.
+    for code in [&shop.bruno.code, &club.ada.code] {
+        let answer = make(stack, ada, shop, Some(code)).await;
+        answer.refused(409, "short_code is taken by another link");
+    }
+    let rule = "short_code must be 3 to 64 letters, digits, hyphens or underscores";
+    for code in [
+        json!("ab"),
+        json!("a b c"),
+        json!("jörg"),
+        json!(7),
+        json!("x".repeat(65)),
+    ] {
+        let answer = submit(json!({ "program_id": shop.program_id, "short_code": code })).await;
+        answer.refused(400, rule);
+    }
+    submit(json!({})).await.refused(400, "program_id is required");
+    submit(json!({ "program_id": "1" }))
+        .await
+        .refused(400, "program_id must be an integer");
+    // Bruno is not in the club.
+    make(stack, bruno, club, None)
+        .await
+        .refused(404, "Program not found");
+    submit(json!({ "program_id": 999_999 }))
+        .await
+        .refused(404, "Program not found");
+    for status in ["pending", "suspended"] {
+        stack
+            .execute(&format!(
+                "UPDATE partner_programs SET status = '{status}' WHERE id = {}",
+                shop.ada.membership
+            ))
+            .await;
+        make(stack, ada, shop, None)
+            .await
+            .refused(409, "This partner is not approved");
+        assert_eq!(scene.links_left().await, 0);
+    }
+    rows::set(stack, shop, "status = 'archived', archived_at = now()").await;
+    make(stack, bruno, shop, None)
+        .await
+        .refused(409, "This program is archived");
+    assert_eq!(scene.list(bruno, "programs").await[0]["links_left"], 0);
+    assert_eq!(stack.count("referral_links WHERE made_by_partner").await, 0);
+}

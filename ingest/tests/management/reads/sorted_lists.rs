@@ -1,0 +1,235 @@
+//! Lists of an advertiser, sorted and searched through.
+
+use serde_json::{Value, json};
+use test_harness::managed::Managed;
+use test_harness::{Shop, Stack, rows};
+
+const PROGRAMS: &str = "/api/advertiser/affiliate-programs";
+
+/// One field of each entry of a list.
+async fn listed(shop: &Shop, path: &str, field: &str) -> Value {
+    let answer = shop.get(path).await;
+    assert_eq!(answer.status, 200, "{path}: {answer:?}");
+    fields(&answer.body["data"], field)
+}
+
+fn fields(list: &Value, field: &str) -> Value {
+    let entries = list.as_array().unwrap().iter();
+    json!(entries.map(|entry| &entry[field]).collect::<Vec<_>>())
+}
+
+#[tokio::test]
+async fn partners_are_sorted_by_what_their_table_shows() {
+    let shop = Shop::open().await;
+    let (ada, bruno) = (&shop.program.ada, &shop.program.bruno);
+    shop.stack.customer(&shop.program, &bruno.code, "user-2").await;
+    shop.stack.click(&bruno.code).await;
+    shop.stack.click(&bruno.code).await;
+    shop.sell("t1", json!({})).await;
+    let cleo = shop.stack.partner(shop.program.program_id, "Cleo").await;
+    rows::counted(&shop.stack, bruno.link, 3).await;
+    rows::counted(&shop.stack, ada.link, 1).await;
+    let (ada, bruno, cleo) = (
+        ada.membership.get(),
+        bruno.membership.get(),
+        cleo.membership.get(),
+    );
+    for (sorted, memberships) in [
+        ("sort=clicks", [bruno, ada, cleo]),
+        ("sort=clicks&order=asc", [cleo, ada, bruno]),
+        // Who was never clicked comes last, either way.
+        ("sort=last_clicked&order=desc", [bruno, ada, cleo]),
+        ("sort=last_clicked&order=asc", [ada, bruno, cleo]),
+        // Who has no balance comes last, the newest first.
+        ("sort=balance", [ada, cleo, bruno]),
+        ("", [cleo, bruno, ada]),
+    ] {
+        let found = listed(&shop, &format!("partners?{sorted}"), "id").await;
+        assert_eq!(found, json!(memberships), "{sorted}");
+    }
+}
+
+#[tokio::test]
+async fn links_are_sorted_and_found_by_code_and_partner() {
+    let stack = Stack::start().await;
+    let acme = stack.workspace("acme").await;
+    let program = Managed::new(&stack, &acme, "Acme").await;
+    let mut codes = Vec::new();
+    for (email, name, code) in [
+        ("zoe@letters.example", "zoe", "a-summer"),
+        ("ben@letters.example", "Ben", "C-winter"),
+        ("ben@letters.example", "Ben", "b-summer"),
+    ] {
+        let body = json!({ "name": name, "email": email, "status": "approved" });
+        program.submit(&stack, "partners", body).await;
+        let partners = program.get(&stack, &format!("partners?search={name}")).await;
+        let made = program.link(&stack, &partners.body["data"][0], code).await;
+        codes.push(made["id"].clone());
+    }
+    let off = format!("referral-links/{}", codes[2]);
+    let answer = program.put(&stack, &off, json!({ "status": "inactive" })).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    for (query, codes) in [
+        (
+            "sort=short_code&order=asc",
+            json!(["a-summer", "b-summer", "C-winter"]),
+        ),
+        ("sort=short_code", json!(["C-winter", "b-summer", "a-summer"])),
+        (
+            "sort=partner&order=asc",
+            json!(["b-summer", "C-winter", "a-summer"]),
+        ),
+        ("search=SUMMER", json!(["b-summer", "a-summer"])),
+        ("search=be", json!(["b-summer", "C-winter"])),
+        (
+            "search=summer&sort=short_code&order=asc&status=active",
+            json!(["a-summer"]),
+        ),
+        ("status=inactive", json!(["b-summer"])),
+    ] {
+        let list = program.get(&stack, &format!("referral-links?{query}")).await;
+        assert_eq!(fields(&list.body["data"], "short_code"), codes, "{query}");
+        let total = codes.as_array().unwrap().len();
+        assert_eq!(list.body["meta"]["pagination"]["total"], total, "{query}");
+    }
+    for (query, refusal) in [
+        ("status=on", "status must be active or inactive"),
+        (
+            "sort=name",
+            "sort must be one of short_code, partner, clicks, last_clicked",
+        ),
+        ("search=%20", "search must be 1 to 120 visible characters"),
+    ] {
+        program
+            .get(&stack, &format!("referral-links?{query}"))
+            .await
+            .refused(400, refusal);
+    }
+}
+
+#[tokio::test]
+async fn commissions_are_sorted_and_found_by_transaction() {
+    let shop = Shop::open().await;
+    let of_usd = |amount: i64| json!({ "amount_cents": amount });
+    let small = shop.sell("small", of_usd(1_000)).await;
+    let great = shop.sell("great", of_usd(30_000)).await;
+    let yen = shop
+        .sell("yen", json!({ "currency": "JPY", "amount_cents": 500_000 }))
+        .await;
+    let by_hand = shop
+        .post(
+            "commissions",
+            json!({ "partner_program_id": shop.program.bruno.membership.get(), "amount_cents": 700, "currency": "USD", "note": "bonus" }),
+        )
+        .await;
+    let bonus = by_hand.body["data"]["id"].as_i64().unwrap();
+    for (query, ids) in [
+        // One currency after the other.
+        ("sort=amount", vec![yen, great, bonus, small]),
+        ("sort=amount&order=asc", vec![yen, small, bonus, great]),
+        ("sort=partner&order=asc", vec![yen, great, small, bonus]),
+        ("sort=amount&pageSize=1&page=2", vec![great]),
+        ("transaction_id=great", vec![great]),
+        ("transaction_id=GREAT", vec![]),
+        ("", vec![bonus, yen, great, small]),
+    ] {
+        let found = listed(&shop, &format!("commissions?{query}"), "id").await;
+        assert_eq!(found, json!(ids), "{query}");
+    }
+    shop.get("commissions?sort=status")
+        .await
+        .refused(400, "sort must be one of partner, amount, hold_until");
+    let file = shop.get("commissions/export.csv?transaction_id=great").await;
+    assert_eq!(file.status, 200, "{file:?}");
+}
+
+#[tokio::test]
+async fn programs_are_sorted_and_found_by_name() {
+    let stack = Stack::start().await;
+    let acme = stack.workspace("acme").await;
+    for name in ["Zebra shoes", "ants", "Shoes & more"] {
+        Managed::new(&stack, &acme, name).await;
+    }
+    let rival = stack.workspace("rival").await;
+    Managed::new(&stack, &rival, "Rival shoes").await;
+    for (query, names) in [
+        (
+            "sort=name&order=asc",
+            json!(["ants", "Shoes & more", "Zebra shoes"]),
+        ),
+        ("sort=name", json!(["Zebra shoes", "Shoes & more", "ants"])),
+        ("search=SHOES", json!(["Shoes & more", "Zebra shoes"])),
+        ("search=shoes&status=live", json!([])),
+        ("search=%25", json!([])),
+        ("", json!(["Shoes & more", "ants", "Zebra shoes"])),
+    ] {
+        let list = stack.get(&format!("{PROGRAMS}?{query}"), &acme.owner.token).await;
+        assert_eq!(fields(&list.body["data"], "name"), names, "{query}");
+        assert_eq!(list.body["data"][0]["unpaid"], Value::Null);
+    }
+}
+
+#[tokio::test]
+async fn a_partner_sorts_and_filters_their_own_links_and_commissions() {
+    let shop = Shop::open().await;
+    let ada = &shop.program.ada;
+    let person = shop
+        .stack
+        .account_of("ada@partner.example", &[ada.partner_id])
+        .await;
+    let get = async |path: &str, field: &str| {
+        let answer = shop
+            .stack
+            .get(&format!("/api/partner/{path}"), &person.token)
+            .await;
+        assert_eq!(answer.status, 200, "{path}: {answer:?}");
+        fields(&answer.body["data"], field)
+    };
+    let made = shop
+        .post(
+            "referral-links",
+            json!({ "partner_program_id": ada.membership.get(), "short_code": "zz-late" }),
+        )
+        .await;
+    assert_eq!(made.status, 201, "{made:?}");
+    rows::counted(&shop.stack, ada.link, 1).await;
+    let code = ada.code.as_str();
+    for (query, codes) in [
+        ("", json!(["zz-late", code])),
+        ("sort=clicks", json!([code, "zz-late"])),
+        ("sort=last_clicked&order=asc", json!([code, "zz-late"])),
+        ("sort=short_code", json!(["zz-late", code])),
+        ("sort=short_code&order=asc", json!([code, "zz-late"])),
+        ("search=ZZ", json!(["zz-late"])),
+        ("program_id=0", json!([])),
+    ] {
+        let path = format!("referral-links?{query}");
+        assert_eq!(get(&path, "short_code").await, codes, "{query}");
+    }
+    let small = shop.sell("small", json!({ "amount_cents": 1_000 })).await;
+    let great = shop.sell("great", json!({ "amount_cents": 30_000 })).await;
+    let middle = shop.sell("middle", json!({ "amount_cents": 2_000 })).await;
+    shop.approve(&[small]).await;
+    for (query, ids) in [
+        ("", vec![middle, great, small]),
+        ("sort=amount", vec![great, middle, small]),
+        ("sort=amount&order=asc", vec![small, middle, great]),
+        ("status=approved", vec![small]),
+        ("program_id=0", vec![]),
+    ] {
+        let path = format!("commissions?{query}");
+        assert_eq!(get(&path, "id").await, json!(ids), "{query}");
+    }
+    for (path, refusal) in [
+        (
+            "referral-links?sort=partner",
+            "sort must be one of short_code, clicks, last_clicked",
+        ),
+        ("commissions?sort=partner", "sort must be amount or hold_until"),
+    ] {
+        shop.stack
+            .get(&format!("/api/partner/{path}"), &person.token)
+            .await
+            .refused(400, refusal);
+    }
+}

@@ -1,0 +1,3 @@
+-- no-transaction
+-- The same of addresses.
+DROP INDEX CONCURRENTLY partners_by_email;
