@@ -59,11 +59,10 @@ async fn a_program_starts_with_the_contracts_defaults_and_shows_its_token_once()
 }
 
 #[tokio::test]
-async fn settings_are_checked_one_by_one_and_what_is_not_named_stays() {
+async fn a_setting_that_cannot_be_is_refused_by_its_name() {
     let stack = Stack::start().await;
     let acme = stack.workspace("acme").await;
     let (id, _) = program(&stack, &acme, "Acme").await;
-    let (other, _) = program(&stack, &acme, "Other").await;
     let path = format!("{PROGRAMS}/{id}");
     let put = |body: Value| stack.put(&path, &acme.owner.token, body);
     for (body, message) in [
@@ -124,6 +123,16 @@ async fn settings_are_checked_one_by_one_and_what_is_not_named_stays() {
     ] {
         put(body).await.refused(400, message);
     }
+}
+
+#[tokio::test]
+async fn settings_are_changed_and_what_is_not_named_stays() {
+    let stack = Stack::start().await;
+    let acme = stack.workspace("acme").await;
+    let (id, _) = program(&stack, &acme, "Acme").await;
+    let (other, _) = program(&stack, &acme, "Other").await;
+    let path = format!("{PROGRAMS}/{id}");
+    let put = |body: Value| stack.put(&path, &acme.owner.token, body);
     let changed = put(json!({
         "slug": "acme", "cookie_window_days": 365, "lead_auth": "server_required", "domain": "https://Shop.example/",
         "description": "Twenty percent.", "exclude_bots": true, "hold_days": 0, "attribution_model": "linear",

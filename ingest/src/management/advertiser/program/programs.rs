@@ -108,9 +108,10 @@ pub async fn list(
     let mut programs = program_settings::find(&mut connection, &ids).await?;
     programs.sort_by_key(|program| ids.iter().position(|id| *id == program.program_id.get()));
     let pays = policies::defaults_in_force(&mut connection, &ids, now).await?;
-    let mut unpaid = match filter.archived {
-        true => Some(dashboard::money(&mut connection, &ids, now).await?),
-        false => None,
+    let mut unpaid = if filter.archived {
+        Some(dashboard::money(&mut connection, &ids, now).await?)
+    } else {
+        None
     };
     let views = programs.iter().map(|program| ProgramWithUnpaid {
         program: ProgramView::new(program, pays.get(&program.program_id)),
