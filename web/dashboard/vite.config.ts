@@ -6,7 +6,7 @@ import { defineConfig } from 'vitest/config';
 const service = process.env.BASE_URL ?? 'http://127.0.0.1:8080';
 
 /** Of parts that only one page has, and that are large. */
-const OF_ONE_PAGE = /\/(Chart|Combobox|Filters|Palette|PasswordAgain|ProofFields|QrCode|Secret|Share)\.svelte|\/api\/(live|newest)\.ts|\/state\/(asShown|lookup|publish|shops)(\.svelte)?\.ts|\/domain\/(audit|cohorts|customerData|device|draft|earnings|rights|search|snippets|webhooks)\.ts|\/texts\/(serverFields|serverMessages)\.ts/;
+const OF_ONE_PAGE = /\/(Chart|Combobox|Filters|Palette|PasswordAgain|ProofFields|QrCode|SearchField|Secret|Share)\.svelte|\/api\/(live|newest)\.ts|\/state\/(asShown|lookup|publish|shops)(\.svelte)?\.ts|\/domain\/(audit|cohorts|customerData|device|draft|earnings|rights|sale|search|snippets|webhooks)\.ts|\/texts\/(serverFields|serverMessages)\.ts/;
 
 /** Texts of what is common, in the second language: one file instead of a dozen. Those of the service's messages are loaded with the first one. */
 const isCommonGerman = (module: string) => /\/src\/texts\/de\/(?!pages\/|server\.ts)/.test(module) && !OF_ONE_PAGE.test(module);

@@ -35,7 +35,9 @@ export const isArchived = (row: object): boolean => 'program_status' in row && r
 /** What the pages of a program are for; the overview is for all who have the program. */
 export const PAGE_ACTS: Partial<Record<RouteName, Act>> = {
   events: 'seeEvents',
+  customers: 'seeEvents',
   customer: 'seeEvents',
+  sale: 'seeEvents',
   live: 'seeEvents',
   integration: 'seeTracking',
   partners: 'see',

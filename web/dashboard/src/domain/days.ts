@@ -55,14 +55,20 @@ export function spanText(span: Span): string {
   return typeof span === 'string' ? span : `${span.from}..${span.to}`;
 }
 
-/** Parses an address; the last 30 days by default. */
-export function parseSpan(text: string | null): Span {
+export const DEFAULT_PERIOD: Period = '30d';
+
+/** Parses an address; the last 30 days if it names none, nothing if it names what are no days. */
+export function parseSpan(text: string | null): Span | undefined {
+  if (!text) return DEFAULT_PERIOD;
   const period = PERIODS.find((name) => name === text);
   if (period) return period;
-  const [from = '', to = ''] = (text ?? '').split('..');
+  const [from = '', to = ''] = text.split('..');
   const range = { from, to };
-  return objection(range) === undefined ? range : '30d';
+  return objection(range) === undefined ? range : undefined;
 }
+
+/** A day of an address; '' if it is none. */
+export const dayIn = (text: string): Day => (isDay(text) ? text : '');
 
 /** For the query of a report. */
 export function spanQuery(span: Span): { period?: string; dateFrom?: string; dateTo?: string } {

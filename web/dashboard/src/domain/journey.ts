@@ -8,8 +8,14 @@ import { texts } from '../texts/domain/journey';
 
 /** The customer as a person knows them: by the shop's own key, else by the click. */
 export function customerName(event: ProgramEvent): string {
-  if ('customer_key' in event && event.customer_key) return event.customer_key;
-  return event.click_id ?? (event.customer_id == null ? '' : say(texts.customer, { id: event.customer_id }));
+  return event.customer_key ?? event.click_id ?? (event.customer_id == null ? '' : say(texts.customer, { id: event.customer_id }));
+}
+
+/** The sale that an event is of; tests have no page. */
+export function saleOf(event: ProgramEvent): number | undefined {
+  if (event.customer_id == null) return undefined;
+  if ('sale_id' in event) return event.sale_id;
+  return 'is_recurring' in event ? event.id : undefined;
 }
 
 /** Details of an event of any type. */

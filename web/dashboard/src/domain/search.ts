@@ -1,6 +1,6 @@
 /** Search in a short list that is there as a whole, and what the service adds to it. Pure. */
 import type { ProgramEvent } from '../api/operations';
-import { path, searchHref } from '../router/routes';
+import { path } from '../router/routes';
 import { texts } from '../texts/domain/search';
 import { timeText } from './days';
 import { customerName } from './journey';
@@ -54,7 +54,7 @@ export function namedBy(events: readonly ProgramEvent[], text: string, program: 
           kind: texts.transactions,
           text: event.transaction_id,
           about: `${money(event.amount_cents, event.currency)}, ${timeText(event.timestamp)}`,
-          href: searchHref(program, text),
+          href: path('sale', { program, sale: event.id }),
           isFound: true,
         }]
       : [],
@@ -62,8 +62,7 @@ export function namedBy(events: readonly ProgramEvent[], text: string, program: 
   const customers = new Map<number, Entry>();
   for (const event of events) {
     if (event.customer_id == null) continue;
-    const hasKey = 'customer_key' in event && event.customer_key;
-    if (!hasKey && customers.has(event.customer_id)) continue;
+    if (!event.customer_key && customers.has(event.customer_id)) continue;
     const href = path('customer', { program, customer: event.customer_id });
     customers.set(event.customer_id, { kind: texts.customers, text: customerName(event), about: event.partner?.name ?? undefined, href, isFound: true });
   }

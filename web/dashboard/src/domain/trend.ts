@@ -33,7 +33,8 @@ export function trendWords({ trend, trendDirection }: Trend, before?: number): T
   }
 }
 
-/** The conversion rate in percent, with one decimal; empty without a base. */
-export function share(part: number, whole: number): string {
+/** In percent, with one decimal; of nothing, nothing. `undefined` if the part is no part: those of earlier days are in it. */
+export function share(part: number, whole: number): string | undefined {
+  if (part > whole) return undefined;
   return SHARE.format(whole === 0 ? 0 : part / whole);
 }

@@ -48,6 +48,11 @@ export const EVENT_TONES: Record<string, Tone> = {
 export const SIGNALS: Record<string, string> = texts.signals;
 export const COMMISSION_TYPES: Record<string, string> = texts.commissionTypes;
 
+const CUSTOMER_STATUSES: Record<string, string> = texts.customerStatuses;
+
+/** How far a customer has come. */
+export const customerStatus = (status: string): string => CUSTOMER_STATUSES[status] ?? label(status);
+
 /** As filters offer them. */
 export const commissionStatuses = () =>
   [['', words.all], ...['pending', 'approved', 'paid', 'refunded', 'reversed'].map((status) => [status, label(status)] as const)] as const;

@@ -37,6 +37,7 @@ function advertiserMenu(program: number | undefined, runsWorkspace: boolean, own
       items: [
         item('overview', 'overview', texts.overview),
         item('events', 'events', texts.events),
+        item('customers', 'customers', words.customers),
         item('live', 'live', texts.live),
         item('integration', 'integration', texts.integration),
       ],
@@ -60,7 +61,7 @@ function advertiserMenu(program: number | undefined, runsWorkspace: boolean, own
       ],
     },
   ];
-  if (runsWorkspace) ofProgram.at(-1)?.items.push(item('customers', 'account', texts.customerData));
+  if (runsWorkspace) ofProgram.at(-1)?.items.push(item('customerData', 'account', texts.customerData));
   const workspace: Group = { title: texts.groupWorkspace, items: [item('programs', 'programs', words.programs)] };
   if (runsWorkspace) {
     workspace.items.push(

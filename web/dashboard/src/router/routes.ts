@@ -10,6 +10,9 @@ export const ROUTES = {
   events: '/app/programs/:program/events',
   customers: '/app/programs/:program/customers',
   customer: '/app/programs/:program/customers/:customer',
+  /** What is stored about one of them. */
+  customerData: '/app/programs/:program/customer-data',
+  sale: '/app/programs/:program/sales/:sale',
   live: '/app/programs/:program/live',
   integration: '/app/programs/:program/integration',
   partners: '/app/programs/:program/partners',
@@ -95,11 +98,6 @@ export function numbers(parameters: Parameters): Record<string, number> {
 /** The path of a page. */
 export function path(name: RouteName, parameters: Record<string, string | number> = {}): string {
   return ROUTES[name].replace(PLACE, (_, place: string) => encodeURIComponent(String(parameters[place])));
-}
-
-/** Events by transaction id, click id or customer key. */
-export function searchHref(program: number, text: string): string {
-  return `${path('events', { program })}?search=${encodeURIComponent(text)}`;
 }
 
 /** The path to open after signing in: only our own, never another site's. */

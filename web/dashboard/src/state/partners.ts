@@ -8,7 +8,7 @@ const LONGEST_SEARCH = 120;
 /** By name, or by id if the record is deleted. */
 export const partnerName = (name: string | null | undefined, id: number | string): string => name ?? say(texts.formerPartnerWithId, { id });
 
-/** The first of those whose name or address begins with a text, and how many they are. */
+/** The first of those with a text in their name or address, and how many they are. */
 export async function findPartners(program: number, text: string, most: number, status?: string) {
   const { data, meta } = await call('GET /api/advertiser/affiliate-programs/{program_id}/partners', {
     path: { program_id: program },

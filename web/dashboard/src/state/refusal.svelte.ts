@@ -1,10 +1,25 @@
-/** Why a field of a form was refused, which is said beside it. */
+/** Why fields of a form were refused, which is said beside each. */
 import { getContext, setContext } from 'svelte';
 
 class Refusal {
-  /** The name of the field; '' if none is refused. */
-  field = $state('');
-  text = $state('');
+  #texts = $state.raw<Readonly<Record<string, string>>>({});
+
+  /** Why the field of this name was refused; '' if it was not. */
+  of(field: string): string {
+    return this.#texts[field] ?? '';
+  }
+
+  refuse(field: string, text: string) {
+    this.#texts = { ...this.#texts, [field]: text };
+  }
+
+  forget(field: string) {
+    if (this.of(field)) this.refuse(field, '');
+  }
+
+  forgetAll() {
+    this.#texts = {};
+  }
 }
 
 const REFUSAL = Symbol('refusal');

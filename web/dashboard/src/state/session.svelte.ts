@@ -11,16 +11,14 @@ import { texts } from '../texts/state';
 
 export type User = Answer<'GET /api/users/me'>;
 export type Program = ProgramView;
-type Listed = Answer<'GET /api/advertiser/affiliate-programs'>;
 
 const LAST_PROGRAM = 'program';
-/** Of a hundred programs each. */
-const MOST_PAGES = 10;
 
 class Session {
   user = $state.raw<User>();
+  /** The newest, and those that were read by themselves. */
   programs = $state.raw<Program[]>([]);
-  /** There are programs that no list here has. */
+  /** There are others, which the service searches. */
   hasMore = $state(false);
   /** True until the session is known. */
   unknown = $state(true);
@@ -91,16 +89,15 @@ class Session {
   async #load() {
     this.failure = undefined;
     // Asked for together: most users are advertisers. Others are refused, which does not matter then.
-    const programs = this.#listed().catch((error: unknown) => ({ error }));
+    const listed = call('GET /api/advertiser/affiliate-programs', { query: { pageSize: MOST_PROGRAMS } });
+    listed.catch(() => {});
     try {
       const user = await call('GET /api/users/me');
       if (user.kind === 'advertiser' && !user.lacks_second_factor) {
-        const listed = await programs;
-        if ('error' in listed) throw listed.error;
-        this.programs = listed.data;
+        const { data, meta } = await listed;
+        this.programs = data;
+        this.hasMore = meta.pagination.pageCount > 1;
         await this.#knowLast();
-        // What is missing then, the programs' own pages still read.
-        void this.#readOthers(listed).catch(() => {});
       }
       this.user = user;
       this.hasEnded = false;
@@ -110,33 +107,12 @@ class Session {
     this.unknown = false;
   }
 
-  async readPrograms() {
-    const listed = await this.#listed();
-    this.programs = listed.data;
-    await this.#readOthers(listed);
-  }
-
-  #listed(page?: number): Promise<Listed> {
-    return call('GET /api/advertiser/affiliate-programs', { query: { pageSize: MOST_PROGRAMS, ...(page ? { page } : {}) } });
-  }
-
   /** The last program may be one of very many. If it is gone, it is none. */
   async #knowLast() {
     const last = this.#lastProgram;
     if (!last || this.has(last) || place.match?.parameters.program) return;
     const found = await this.#read(last).catch(() => undefined);
     if (found && found.status !== 'archived') this.programs = [...this.programs, found];
-  }
-
-  /** The programs beyond the first hundred, which no page waits for. */
-  async #readOthers({ meta: { pagination } }: Listed) {
-    this.hasMore = pagination.pageCount > MOST_PAGES;
-    if (pagination.pageCount < 2) return;
-    const { newest } = await import('../api/newest');
-    const { rows } = await newest((page) => this.#listed(page), MOST_PAGES);
-    if (!this.user) return;
-    const listed = new Set(rows.map(({ id }) => id));
-    this.programs = [...rows, ...this.programs.filter(({ id }) => !listed.has(id))];
   }
 
   /** Whether a page of this program can be drawn: its name and currency are known. */
@@ -176,6 +152,17 @@ class Session {
     credential.forget();
     this.user = undefined;
     this.programs = [];
+  }
+
+  /** After a change of it. */
+  async readAgain(id: number) {
+    this.replace(await this.#read(id));
+  }
+
+  /** It is archived. */
+  drop(id: number) {
+    this.lastProgram = undefined;
+    this.programs = this.programs.filter((program) => program.id !== id);
   }
 
   replace(program: Program) {

@@ -27,7 +27,7 @@ export const en = {
   colours: 'Colours',
   thereIsNothingAtThisAddress: 'There is nothing at this address',
   theAddressMayBeMistypedOr: 'The address may be mistyped, or the page may belong to another account.',
-  olderOnesAreUnderPrograms: 'Older ones are under Programs',
+  findAnotherProgram: 'Find another program …',
   programNotFound: 'Program not found',
   thisProgramIsArchivedItRecords: 'This program is archived: it records nothing and cannot be changed. What is owed to its partners can still be paid; keys and connections can be removed.',
   groupPartners: 'Partners',

@@ -19,6 +19,8 @@ export const en = {
   thisPageIsEmpty: 'This page is empty',
   theListIsShorterThanThis: 'The list is shorter than this page number.',
   firstPage: 'First page',
+  lastPage: 'Last page',
+  sortBy: 'Sort by',
   pagesOf: 'Pages of {label}',
   range: '{first}–{last} of {all}',
   previous: 'Previous',

@@ -12,6 +12,7 @@ export const FIELDS: Readonly<Record<string, string>> = {
   fixed_cents: 'Amount',
   hold_days: 'Hold period',
   logo_url: 'Logo',
+  partner_link_limit: 'Number of links',
   partner_program_id: 'Partner',
   product_id: 'Product',
   rate_bps: 'Percent',

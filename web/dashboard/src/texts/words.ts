@@ -38,6 +38,7 @@ export const en = {
   date: 'Date',
   commission: 'Commission',
   customer: 'Customer',
+  customers: 'Customers',
   country: 'Country',
   referralLinks: 'Referral links',
   show: 'Show',

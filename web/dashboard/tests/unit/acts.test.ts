@@ -1,11 +1,15 @@
 import { expect, test } from 'vitest';
-import { obstacle } from '../../src/domain/acts';
+import { obstacle, PAGE_ACTS } from '../../src/domain/acts';
 import { rightsOf } from '../../src/domain/rights';
 
 test('an analyst sees, and changes and pays nothing', () => {
   const rights = rightsOf('analyst');
   for (const act of ['see', 'seeEvents', 'seeTracking'] as const) expect(obstacle(act, rights, 'live')).toBeUndefined();
   for (const act of ['change', 'remove', 'makeKey', 'revokeKey', 'goLive', 'archive', 'pay'] as const) expect(obstacle(act, rights, 'live')).toBe('right');
+});
+
+test('who may see events may see whose they are, and each sale', () => {
+  for (const page of ['events', 'customers', 'customer', 'sale'] as const) expect(PAGE_ACTS[page]).toBe('seeEvents');
 });
 
 test('what an endpoint is sent takes the right to read it, too', () => {

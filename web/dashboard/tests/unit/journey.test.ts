@@ -1,15 +1,25 @@
 import { describe, expect, test } from 'vitest';
 import type { ProgramEvent, TimelineCommission } from '../../src/api/operations';
-import { aboutEvent, customerName, whyPartner, whyRate } from '../../src/domain/journey';
+import { aboutEvent, customerName, saleOf, whyPartner, whyRate } from '../../src/domain/journey';
 
 const event = (more: object) => ({ event_type: 'click', id: 1, click_id: 'cust_1', customer_id: 7, ...more }) as unknown as ProgramEvent;
 
 describe('events', () => {
   test('a customer has the name that the shop gave them, else that of the click', () => {
     expect(customerName(event({ customer_key: 'user-42' }))).toBe('user-42');
+    expect(customerName(event({ event_type: 'sale', transaction_id: 't1', customer_key: 'user-42' }))).toBe('user-42');
     expect(customerName(event({ customer_key: null }))).toBe('cust_1');
     expect(customerName(event({ click_id: null }))).toBe('Customer 7');
     expect(customerName(event({ click_id: null, customer_id: null }))).toBe('');
+  });
+
+  test('a sale and its refunds are of a sale that has a page, unless they are tests', () => {
+    const sale = { is_recurring: false, sale_type: 'payment', transaction_id: 't1' };
+    const refund = { sale_id: 9, channel: 'api', transaction_id: 't1' };
+    expect(saleOf(event(sale))).toBe(1);
+    expect(saleOf(event(refund))).toBe(9);
+    expect(saleOf(event({ device_type: 'mobile' }))).toBeUndefined();
+    for (const one of [sale, refund]) expect(saleOf(event({ ...one, customer_id: null, is_test: true }))).toBeUndefined();
   });
 
   test('each type says what it is about', () => {

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { match, pageOf, path, ROUTES, safeNext, type RouteName } from '../../src/router/routes';
 
 test('every page is found under its own address, and under no other', () => {
-  const parameters = { program: '7', partner: '8', payout: '9', endpoint: '10', customer: '11', token: 'inv_a-b' };
+  const parameters = { program: '7', partner: '8', payout: '9', endpoint: '10', customer: '11', sale: '12', token: 'inv_a-b' };
   for (const name of Object.keys(ROUTES) as RouteName[]) {
     const found = match(path(name, parameters));
     expect(found?.name).toBe(name);

@@ -49,10 +49,10 @@ test('results are grouped, in the order of the best of each group', () => {
 
 test('events name the sale with the id that was looked for, and each customer once', () => {
   const event = (more: object) => ({ event_type: 'click', id: 1, timestamp: '2026-03-01T12:00:00.000Z', customer_id: 7, click_id: 'cust_1', ...more }) as unknown as ProgramEvent;
-  const sale = (transaction_id: string) => event({ event_type: 'sale', is_recurring: false, transaction_id, amount_cents: 9_900, currency: 'USD', customer_key: 'user-42' });
+  const sale = (transaction_id: string) => event({ event_type: 'sale', id: 5, is_recurring: false, transaction_id, amount_cents: 9_900, currency: 'USD', customer_key: 'user-42' });
   const events = [event({}), sale('t/1'), sale('t/2'), event({ customer_id: 8, click_id: 'cust_2' }), event({ customer_id: null })];
   expect(namedBy(events, 't/1', 3).map(({ kind, text, about, href }) => [kind, text, about, href])).toEqual([
-    ['Transactions', 't/1', '$99.00, Mar 1, 12:00:00', '/app/programs/3/events?search=t%2F1'],
+    ['Transactions', 't/1', '$99.00, Mar 1, 12:00:00', '/app/programs/3/sales/5'],
     ['Customers', 'user-42', undefined, '/app/programs/3/customers/7'],
     ['Customers', 'cust_2', undefined, '/app/programs/3/customers/8'],
   ]);

@@ -1,10 +1,11 @@
 /** What the service says to people is shown in German. */
 import { expect, test } from 'vitest';
 import { en } from '../../src/texts/domain/webhooks';
+import { en as processor } from '../../src/texts/pages/processor';
 import { de } from '../../src/texts/de/server';
 import { shape, translated } from '../../src/texts/serverMessages';
 import { files, read } from './english';
-import { failures, fields, messages, notifying } from './serviceMessages';
+import { failures, fields, messages, missingTypes, notifying } from './serviceMessages';
 
 /** Read by the code, or never shown. */
 const UNSEEN = [
@@ -75,4 +76,8 @@ test('all that write notifications are looked at', () => {
 
 test('every failure of a webhook has a text', () => {
   expect(failures.sort()).toEqual(Object.keys(en.failures).sort());
+});
+
+test('of every type of event that can be missing it is said what is lost', () => {
+  expect(missingTypes.sort()).toEqual(Object.keys(processor.missing).sort());
 });

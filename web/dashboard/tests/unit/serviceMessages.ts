@@ -63,5 +63,8 @@ export const fields = new Set(answering.flatMap((name) => [
 /** Files that write notifications: each is read above. */
 export const notifying = ['worker/src', 'ctl/src', 'webhook-consumer/src', 'ingest/src'].flatMap(sources).filter((name) => read(name).includes('NewNotification {'));
 
+/** Types of a processor's events of which the service says that they are missing. */
+export const missingTypes = [...product('common/domain/src/processors/event_types.rs').matchAll(/^ *missing: "([\w.]+)"/gm)].map(([, kind]) => kind);
+
 /** Why a webhook got no answer. */
 export const failures = errors('common/delivery/src/error.rs').map(({ text }) => text);

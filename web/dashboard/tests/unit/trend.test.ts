@@ -21,4 +21,10 @@ test('a rise from nothing is no percentage', () => {
 test('a share of nothing is nothing', () => {
   expect(share(0, 0)).toBe('0%');
   expect(share(1, 3)).toBe('33.3%');
+  expect(share(3, 3)).toBe('100%');
+});
+
+test('more than there are is no share', () => {
+  expect(share(2, 1)).toBeUndefined();
+  expect(share(1, 0)).toBeUndefined();
 });

@@ -1,7 +1,7 @@
 /** An owner reads the audit log, of the workspace and of one program, and saves the whole of it. */
 import { readFileSync } from 'node:fs';
 import { expect, test } from '@playwright/test';
-import { OWNER, PARTNER, complaints, prepare, program, settled, signIn } from './stage';
+import { OWNER, PARTNER, complaints, judge, prepare, program, settled, signIn } from './stage';
 
 test('an owner reads the audit log and saves it', async ({ browser }) => {
   const context = await browser.newContext();
@@ -13,11 +13,25 @@ test('an owner reads the audit log and saves it', async ({ browser }) => {
   await settled(page);
   await expect(page.getByRole('row', { name: /User signed in/ }).first()).toBeVisible();
 
+  // However many programs there are, the service finds the one.
+  const name = await page.evaluate(async (id) => {
+    const headers = { Authorization: `Bearer ${sessionStorage.getItem('session')}` };
+    return (await (await fetch(`/api/advertiser/affiliate-programs/${id}`, { headers })).json()).data.name as string;
+  }, program());
   const answer = page.waitForResponse((response) => response.url().includes(`program_id=${program()}`));
-  await page.getByLabel('About').selectOption(program());
+  const about = page.getByRole('main').getByRole('combobox', { name: 'Program' });
+  await about.fill(name);
+  await page.getByRole('listbox', { name: 'Results' }).getByRole('option').filter({ hasText: name }).click();
   expect((await answer).status()).toBe(200);
   await settled(page);
   await expect(page.getByRole('row', { name: /User signed in/ })).toHaveCount(0);
+  await judge(page, 'the audit log of a program');
+  await page.reload();
+  await settled(page);
+  const other = page.getByRole('button', { name: `Remove ${name} and choose another` });
+  await other.click();
+  await expect(about).toBeFocused();
+  await expect(page).toHaveURL(/audit-log$/);
 
   const saved = page.waitForEvent('download');
   await page.getByRole('button', { name: 'CSV' }).click();

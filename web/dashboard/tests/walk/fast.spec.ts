@@ -4,7 +4,7 @@ import { OWNER, PARTNER, program, settled, signIn } from './stage';
 import { listen, ofDashboard, total } from './wire';
 
 const MOST_BYTES = 90_000;
-const PAGES = ['', '/events', '/partners', '/links', '/commissions', '/payouts', '/notifications', '/processor', '/webhooks', '/settings'];
+const PAGES = ['', '/events', '/customers', '/partners', '/links', '/commissions', '/payouts', '/notifications', '/processor', '/webhooks', '/settings'];
 
 test('the first page is small, compressed, and asks for nothing twice', async ({ page }) => {
   test.slow();

@@ -29,7 +29,7 @@ test('the first attributed sale is there after at most twelve steps', async ({ p
     await page.getByRole('button', { name: 'New program' }).click();
   });
   await step('name it, and say what partners get', async () => {
-    await page.getByLabel('Name').fill('Walk');
+    await page.getByRole('dialog').getByLabel('Name').fill('Walk');
     await page.getByLabel('Website').fill('shop.example');
     await page.getByRole('button', { name: 'Create program' }).click();
   });

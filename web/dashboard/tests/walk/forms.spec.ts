@@ -77,6 +77,25 @@ test('a refused form keeps the focus and the text', async ({ page }) => {
   await judge(page, 'a refused field');
 });
 
+test('every setting that is wrong says so beside its field, until it is changed', async ({ page }) => {
+  await open(page, `/app/programs/${program()}/settings`);
+  const name = page.getByLabel('Name', { exact: true });
+  const hold = page.getByLabel('Hold period in days');
+  await name.fill('');
+  await page.getByLabel('Logo').fill('no address');
+  await page.getByLabel('Cookie lifetime in days').fill('400');
+  await hold.fill('a week');
+  await page.getByRole('button', { name: 'Save settings' }).click();
+  await expect(page.getByRole('alert')).toHaveCount(4);
+  await expect(name).toBeFocused();
+  await expect(hold).toHaveAccessibleDescription(/^The hold period is a whole number of days, 0 to 31\./);
+  await judge(page, 'several wrong settings');
+  await page.screenshot({ path: `${pictures}/wrong-settings.png` });
+  await hold.fill('7');
+  await expect(page.getByRole('alert')).toHaveCount(3);
+  await expect(hold).not.toHaveAttribute('aria-invalid');
+});
+
 test('unsaved settings are asked about before the page is left', async ({ page }) => {
   const settings = `/app/programs/${program()}/settings`;
   await open(page, `/app/programs/${program()}/links`);
@@ -150,6 +169,27 @@ test('an amount begins in the program’s currency, with the decimals that it ha
   await form.getByRole('button', { name: 'Add', exact: true }).click();
   await expect(form.getByLabel('Amount')).toHaveAccessibleDescription('The amount is a whole number of JPY, such as 1250.');
   await expect(form.getByLabel('Amount')).toBeFocused();
+});
+
+test('all that is wrong with a commission is said at once, each beside its field', async ({ page }) => {
+  await open(page, '/app/programs');
+  await page.getByRole('button', { name: 'New program' }).click();
+  const form = page.getByRole('dialog', { name: 'New program' });
+  await form.getByLabel('Name').fill('Wrong');
+  await form.getByLabel('Percent').fill('120');
+  await form.getByLabel('Paid on').selectOption('cps_recurring');
+  await form.getByLabel('Months').fill('a year');
+  await form.getByRole('button', { name: 'Create program' }).click();
+  await expect(form.getByRole('alert')).toHaveText(['The share is a number from 0 to 100, such as 12.5.', 'State for how many months renewals are paid.']);
+  await expect(form.getByLabel('Percent')).toBeFocused();
+  await judge(page, 'a wrong commission');
+  // An amount has the decimals of the currency.
+  await form.getByLabel('Commission').selectOption('fixed');
+  await form.getByLabel('Currency').fill('JPY');
+  await form.getByLabel('Amount in JPY').fill('1.5');
+  await form.getByLabel('Months').fill('12');
+  await form.getByRole('button', { name: 'Create program' }).click();
+  await expect(form.getByLabel('Amount in JPY')).toHaveAccessibleDescription('The amount is a whole number of JPY, such as 1250.');
 });
 
 test('the commission begins with the one in force', async ({ page }) => {

@@ -139,3 +139,23 @@ test('a program that is archived or unknown is called so, and never another', as
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('Program not found');
   await expect(page.locator('main')).not.toContainText('$');
 });
+
+test('a program is made and archived, and the choice of programs follows', async ({ page }) => {
+  await signIn(page, OWNER);
+  await page.goto('/app/programs');
+  await page.getByRole('button', { name: 'New program' }).click();
+  const name = `Short-lived ${Date.now()}`;
+  await page.getByRole('dialog').getByLabel('Name').fill(name);
+  await page.getByRole('button', { name: 'Create program' }).click();
+  await page.getByRole('button', { name: 'I have stored it' }).click();
+  await expect(page).toHaveURL(/\/integration$/);
+  const choice = page.getByRole('combobox', { name: 'Program', exact: true });
+  await expect(choice.locator('option:checked')).toHaveText(name);
+  await page.getByRole('link', { name: 'Settings' }).click();
+  await page.getByRole('button', { name: 'Archive' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Archive' }).click();
+  await expect(page).toHaveURL('/app/programs');
+  await settled(page);
+  await expect(choice.getByRole('option', { name })).toHaveCount(0);
+  await expect(page.getByRole('region', { name: 'Archived programs', exact: true })).toContainText(name);
+});

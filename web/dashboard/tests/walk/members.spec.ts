@@ -112,3 +112,91 @@ test('what a member may do is shown in few words, and changed', async ({ page })
   await expect(page.getByText('The member has been changed.')).toBeVisible();
   expect(changed.permissions).toEqual({ [program()]: SEES, [bern]: SEES });
 });
+
+/** Two hundred programs, and one more that a search finds; what is asked for. */
+async function veryMany(page: Page) {
+  await prepare(page.context());
+  await signIn(page, OWNER);
+  await settled(page);
+  const asked: string[] = [];
+  await page.route(/\/api\/advertiser\/affiliate-programs\?/, async (route) => {
+    const { origin, pathname, search, searchParams } = new URL(route.request().url());
+    const answer = await (await route.fetch({ url: origin + pathname })).json();
+    const [one] = answer.data;
+    const number = Number(searchParams.get('page') ?? 1);
+    const found = searchParams.get('search') ? [{ ...one, id: 999_999, name: 'Zebra' }] : undefined;
+    const others = Array.from({ length: 100 }, (_, index) => ({ ...one, id: number * 1_000 + index, name: `Shop ${number}-${index}` }));
+    // The last program that was open is one of them.
+    const data = found ?? (number === 1 ? [one, ...others.slice(1)] : others);
+    const pagination = { page: number, pageSize: 100, pageCount: found ? 1 : 2, total: found ? 1 : 200 };
+    asked.push(search);
+    await route.fulfill({ json: { ...answer, data, meta: { ...answer.meta, pagination } } });
+  });
+  return asked;
+}
+
+test('of very many programs the service finds one by its name, and all are read only to add them', async ({ page }) => {
+  const asked = await veryMany(page);
+  await page.goto('/app/members');
+  await settled(page);
+  await page.getByRole('button', { name: 'Invite a member' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Invite a member' });
+  const box = dialog.getByRole('combobox', { name: 'Add a program' });
+  await box.fill('zeb');
+  await expect(dialog.getByRole('listbox', { name: 'Results' }).getByRole('option')).toHaveText([/^Zebra/]);
+  await box.press('Enter');
+  await expect(dialog.getByLabel('Zebra', { exact: true })).toHaveValue('analyst');
+  expect(asked).toEqual(['?pageSize=100', '?search=zeb&pageSize=100']);
+  await dialog.getByRole('button', { name: 'Add all other programs' }).click();
+  await expect(dialog.getByRole('list', { name: 'Programs of this member' }).getByRole('listitem')).toHaveCount(201);
+});
+
+test('a key is for programs that the service finds', async ({ page }) => {
+  const asked = await veryMany(page);
+  let sent: { program_scope?: string[] } = {};
+  await page.route('**/api/advertiser/api-keys', (route) => {
+    if (route.request().method() !== 'POST') return route.continue();
+    sent = route.request().postDataJSON();
+    return route.fulfill({ status: 201, json: { data: { key: 'affk_made_up' } } });
+  });
+  await page.goto('/app/keys');
+  await settled(page);
+  await page.getByRole('button', { name: 'New key' }).click();
+  const dialog = page.getByRole('dialog', { name: 'New management key' });
+  await dialog.getByLabel('Name').fill('Deploy');
+  await dialog.getByLabel('All programs, including future ones').uncheck();
+  const box = dialog.getByRole('combobox', { name: 'Add a program' });
+  await box.fill('zeb');
+  await expect(dialog.getByRole('listbox', { name: 'Results' }).getByRole('option')).toHaveText([/^Zebra/]);
+  await box.press('Enter');
+  const listed = dialog.getByRole('list', { name: 'Programs of this key' }).getByRole('listitem');
+  await expect(listed).toHaveText([/Zebra/]);
+  await box.fill('shop 1-5');
+  await box.press('Enter');
+  await expect(listed).toHaveCount(2);
+  await judge(page, 'a key for two programs');
+  await page.screenshot({ path: `${pictures}/key-programs.png` });
+  await dialog.getByRole('button', { name: 'Remove Shop 1-5' }).click();
+  await expect(box).toBeFocused();
+  await dialog.getByRole('button', { name: 'Create key' }).click();
+  await expect(page.getByRole('dialog')).toContainText('affk_made_up');
+  expect(sent.program_scope).toEqual(['999999']);
+  expect(asked.filter((query) => query.includes('page=2'))).toEqual([]);
+});
+
+test('of very many programs the session knows the newest, and its choice leads to the search for others', async ({ page }) => {
+  const asked = await veryMany(page);
+  await page.goto('/app/programs');
+  await settled(page);
+  expect(asked.filter((query) => query === '?pageSize=100')).toHaveLength(1);
+  expect(asked.filter((query) => query.includes('page=2'))).toEqual([]);
+  const choice = page.getByRole('combobox', { name: 'Program', exact: true });
+  const before = await choice.inputValue();
+  await choice.selectOption('Find another program …');
+  const box = page.getByRole('combobox', { name: 'Page, program, partner, customer or sale' });
+  await expect(box).toBeFocused();
+  await box.fill('zeb');
+  await expect(page.getByRole('listbox', { name: 'Results' }).getByRole('option', { name: 'Zebra' })).toBeVisible();
+  await page.keyboard.press('Escape');
+  await expect(choice).toHaveValue(before);
+});

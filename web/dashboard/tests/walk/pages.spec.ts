@@ -48,6 +48,12 @@ for (const one of LOOKS) {
     await judge(page, 'a customer');
     await fits(page, 'a customer');
     await page.screenshot({ path: `${pictures}/${one.name}-customer.png`, fullPage: true });
+    await page.getByRole('main').locator('li a[href*="/sales/"]').first().click();
+    await expect(page.getByRole('heading', { level: 1 })).toHaveText(/^Sale /);
+    await settled(page);
+    await judge(page, 'a sale');
+    await fits(page, 'a sale');
+    await page.screenshot({ path: `${pictures}/${one.name}-sale.png`, fullPage: true });
     await page.goto(`/app/programs/${program()}/payouts`);
     await page.getByRole('table').getByRole('link').first().click();
     await settled(page);

@@ -22,15 +22,15 @@ const group = (page: Page, name: string) => page.getByRole('listbox', { name: 'R
 async function sale(page: Page) {
   return page.evaluate(async (id) => {
     const headers = { Authorization: `Bearer ${sessionStorage.getItem('session')}` };
-    type Event = { transaction_id: string; customer_key?: string | null; click_id: string; customer_id: number | null };
+    type Event = { id: number; transaction_id: string; customer_key?: string | null; click_id: string; customer_id: number | null };
     const events = async (query: string) => {
       const answer = await fetch(`/api/advertiser/affiliate-programs/${id}/events?limit=50&${query}`, { headers });
       return ((await answer.json()) as { data: Event[] }).data;
     };
-    const { transaction_id, customer_key, click_id, customer_id } = (await events('type=sale')).find((one) => one.customer_id)!;
+    const { id: sale, transaction_id, customer_key, click_id, customer_id } = (await events('type=sale')).find((one) => one.customer_id)!;
     const name = customer_key ?? click_id;
     const key = (await events(`search=${encodeURIComponent(name)}`)).find((one) => one.customer_key)?.customer_key;
-    return { transaction: transaction_id, name, shown: key ?? name, customer: customer_id };
+    return { sale, transaction: transaction_id, name, shown: key ?? name, customer: customer_id };
   }, program());
 }
 
@@ -63,6 +63,12 @@ test('a page is opened by its name, and Escape gives the focus back', async ({ p
   await page.keyboard.press('Enter');
   await expect(page).toHaveURL(`/app/programs/${program()}/commissions`);
   await expect(page.getByRole('heading', { level: 1, name: 'Commissions' })).toBeFocused();
+
+  await page.keyboard.press('Control+k');
+  await box(page).pressSequentially('customers');
+  expect(await active(page)).toContain('Customers');
+  await page.keyboard.press('Enter');
+  await expect(page).toHaveURL(`/app/programs/${program()}/customers`);
   expect(heard).toEqual([]);
 });
 
@@ -107,7 +113,7 @@ test('partners and programs are found; their page opens', async ({ page }) => {
 
 test('a sale is found by its transaction id, and its customer by key or click id, by keyboard alone', async ({ page }) => {
   const heard = await open(page);
-  const { transaction, name, shown, customer } = await sale(page);
+  const { sale: id, transaction, name, shown, customer } = await sale(page);
   await page.keyboard.press('Control+k');
   await box(page).pressSequentially(transaction);
   await expect(group(page, 'Transactions').getByRole('option', { name: transaction })).toHaveAttribute('aria-selected', 'true');
@@ -116,9 +122,9 @@ test('a sale is found by its transaction id, and its customer by key or click id
   await judge(page, 'the palette with a sale');
   await page.screenshot({ path: `${pictures}/palette-sale.png` });
   await page.keyboard.press('Enter');
-  await expect(page).toHaveURL(`/app/programs/${program()}/events?search=${encodeURIComponent(transaction)}`);
+  await expect(page).toHaveURL(`/app/programs/${program()}/sales/${id}`);
   await settled(page);
-  await expect(page.locator('tbody tr').filter({ hasText: transaction }).first()).toBeVisible();
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText(`Sale ${transaction}`);
 
   await page.keyboard.press('Control+k');
   await box(page).pressSequentially(name);

@@ -18,7 +18,7 @@ for (const viewport of [{ width: 1280, height: 860 }, { width: 390, height: 844 
     const { click_id } = await post(request, 'click', { affiliate_url: `https://demo.example/?aff=${code()}` });
     await post(request, 'lead', { click_id, customer_key: customer });
     await signIn(page, OWNER);
-    await page.goto(`/app/programs/${program()}/customers`);
+    await page.goto(`/app/programs/${program()}/customer-data`);
     await settled(page);
     await page.getByRole('button', { name: 'Look up' }).focus();
     await page.keyboard.press('Enter');

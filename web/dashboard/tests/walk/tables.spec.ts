@@ -82,7 +82,7 @@ test('events are loaded further back, and found by name', async ({ page }) => {
   await expect(page.getByLabel('Search')).toHaveValue(transaction);
 });
 
-test('events of one partner, of however many, are found by how the name begins', async ({ page }) => {
+test('events of one partner, of however many, are found by a part of the name', async ({ page }) => {
   const asked: string[] = [];
   page.on('request', (request) => /\/partners\?/.test(request.url()) && asked.push(request.url()));
   await open(page, `/app/programs/${program()}/events`);
@@ -108,10 +108,10 @@ test('events of one partner, of however many, are found by how the name begins',
   await expect(page).toHaveURL(/events$/);
   await expect(field).toBeFocused();
   await field.fill('nobody is called so');
-  await expect(page.getByText('Nobody’s name or address begins so')).toBeVisible();
+  await expect(page.getByText('Nobody’s name or address has this in it')).toBeVisible();
 });
 
-test('partners are searched by how their name begins, and the address keeps it', async ({ page }) => {
+test('partners are searched by a part of their name, and the address keeps it', async ({ page }) => {
   await open(page, `/app/programs/${program()}/partners`);
   const all = await rows(page).count();
   const box = page.getByLabel('Name or e-mail address');
@@ -127,19 +127,24 @@ test('partners are searched by how their name begins, and the address keeps it',
   await expect(box).toHaveValue('ADA');
   await box.fill('nobody is called so');
   await box.press('Enter');
-  await expect(page.getByText('Nobody’s name or address begins so')).toBeVisible();
+  await expect(page.getByText('Nobody’s name or address has this in it')).toBeVisible();
   await page.goBack();
   await settled(page);
   await expect(rows(page).first()).toContainText(/ada/i);
 });
 
-test('a page number that is too large says so', async ({ page }) => {
-  await open(page, `/app/programs/${program()}/links?page=900`);
+test('a page number that is too large says so, and leads to the first page and the last', async ({ page }) => {
+  await open(page, `/app/programs/${program()}/commissions?page=900`);
   await expect(page.getByText('This page is empty')).toBeVisible();
+  await page.getByRole('button', { name: 'Last page' }).click();
+  await settled(page);
+  await expect(rows(page).first()).toBeVisible();
+  await expect(page.getByRole('button', { name: 'Next' })).toBeDisabled();
+  await page.goBack();
   await page.getByRole('button', { name: 'First page' }).click();
   await settled(page);
   await expect(rows(page).first()).toBeVisible();
-  await expect(page).toHaveURL(/links$/);
+  await expect(page).toHaveURL(/commissions$/);
 });
 
 test('choosing all says what it chose, also nothing', async ({ page }) => {
@@ -204,6 +209,7 @@ test('what a page is about is not there: it says so', async ({ page }) => {
     ['payouts/999999999', 'Payout not found'],
     ['webhooks/999999999', 'Endpoint not found'],
     ['customers/999999999', 'Customer not found'],
+    ['sales/999999999', 'Sale not found'],
   ]) {
     await page.goto(`/app/programs/${program()}/${path}`);
     await expect(page.getByRole('heading', { level: 1 })).toHaveText(title ?? '');
@@ -214,6 +220,26 @@ test('what a page is about is not there: it says so', async ({ page }) => {
   await page.goto('/app/partner/payouts/999999999');
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('Payout not found');
   await judge(page, 'a payout that is not there');
+});
+
+test('days that cannot be shown are said, and leave the address', async ({ page }) => {
+  await open(page, `/app/programs/${program()}?range=garbage`);
+  await expect(page.getByText('The days in the address cannot be shown.')).toBeVisible();
+  await expect(page).toHaveURL(new RegExp(`/programs/${program()}$`));
+  await expect(page.getByRole('button', { name: '30 days' })).toHaveAttribute('aria-pressed', 'true');
+});
+
+test('more customers than leads are no share of them', async ({ page }) => {
+  await page.route('**/report?**', async (route) => {
+    const answer = await (await route.fetch()).json();
+    Object.assign(answer.data.total, { clicks: 4, leads: 1, conversions: 2 });
+    await route.fulfill({ json: answer });
+  });
+  await open(page, `/app/programs/${program()}`);
+  const funnel = page.getByRole('region', { name: 'From click to customer' });
+  await expect(funnel.getByText('25% of clicks')).toBeVisible();
+  await expect(funnel.getByText('some signed up before these days')).toBeVisible();
+  await expect(funnel.getByText('50%')).toBeVisible();
 });
 
 test('days are chosen by name', async ({ page }) => {
@@ -236,12 +262,13 @@ test('long codes of links leave the buttons in sight', async ({ page }) => {
   await open(page, `/app/programs/${program()}/partners`);
   await page.route('**/referral-links?**', async (route) => {
     const answer = await (await route.fetch()).json();
-    for (const link of answer.data.slice(0, 1)) link.short_code = 'summer-sale-of-the-newsletter-2026';
+    for (const link of answer.data.slice(0, 1)) Object.assign(link, { short_code: 'summer-sale-of-the-newsletter-2026', made_by_partner: true });
     await route.fulfill({ json: answer });
   });
   await page.getByRole('link', { name: 'Referral links' }).click();
   await settled(page);
   await expect(page.getByText('summer-sale-of-the-newsletter-2026').first()).toBeVisible();
+  await expect(page.getByRole('rowheader', { name: /summer-sale/ })).toContainText('Created by the partner');
   const table = page.getByRole('region', { name: 'Table: Referral links' });
   expect(await table.evaluate((box) => box.scrollWidth - box.clientWidth)).toBe(0);
 });

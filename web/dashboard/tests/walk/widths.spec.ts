@@ -74,7 +74,7 @@ for (const language of LANGUAGES) {
       await page.goto(`${partner}?tab=${tab}`);
       await fits(page, `${language} partner ${tab}`);
     }
-    for (const [path, where] of [[`${of}/events?type=sale`, 'customer'], [`${of}/payouts`, 'payout'], [`${of}/webhooks`, 'endpoint']] as const) {
+    for (const [path, where] of [[`${of}/events?type=sale`, 'customer'], [`${of}/commissions`, 'sale'], [`${of}/payouts`, 'payout'], [`${of}/webhooks`, 'endpoint']] as const) {
       await first(page, path);
       await fits(page, `${language} ${where}`);
     }
@@ -148,9 +148,17 @@ for (const word of WORDS) {
     const partner = new URL(page.url()).pathname;
     await first(page, `${of}/events?type=sale`);
     const customer = new URL(page.url()).pathname;
-    await page.route(/\/api\/.*\/(partners|customers)\/\d+$/, async (route) => {
+    await first(page, `${of}/commissions`);
+    const sale = new URL(page.url()).pathname;
+    await page.route(/\/api\/.*\/(partners|customers|sales)\/\d+$/, async (route) => {
       const answer = await (await route.fetch()).json();
       for (const name of ['name', 'email', 'customer_key']) if (name in answer.data) answer.data[name] = word;
+      for (const { event } of answer.data.timeline ?? []) if (event?.transaction_id) event.transaction_id = word;
+      await route.fulfill({ json: answer });
+    });
+    await page.route('**/api/**/customers?*', async (route) => {
+      const answer = await (await route.fetch()).json();
+      for (const one of answer.data) one.customer_key = word;
       await route.fulfill({ json: answer });
     });
     await page.route('**/api/advertiser/{dashboard/summary,members?*}', async (route) => {
@@ -158,7 +166,7 @@ for (const word of WORDS) {
       for (const one of answer.data.programs ?? answer.data) Object.assign(one, { name: word, email: word });
       await route.fulfill({ json: answer });
     });
-    for (const path of [partner, `${partner}?tab=links`, `${partner}?tab=notes`, customer, '/app/programs', '/app/members']) {
+    for (const path of [partner, `${partner}?tab=links`, `${partner}?tab=notes`, customer, sale, `${of}/customers`, '/app/programs', '/app/members']) {
       await page.goto(path);
       await fits(page, path);
     }

@@ -1,4 +1,3 @@
-import { refusedField } from '../../api/client';
 import type { NewPolicyRequest, PolicyView } from '../../api/operations';
 import { amountRule, basisPointsOfText, centsOfText, textOfBasisPoints, textOfCents } from '../../domain/money';
 import { texts } from '../../texts/pages/settings';
@@ -24,27 +23,24 @@ export class Terms {
     }
   }
 
-  /** The request, or the form's error. */
-  body(currency: string): NewPolicyRequest {
-    const months = Number(this.months);
-    if (this.kind === 'cps_recurring' && !(Number.isInteger(months) && months > 0)) {
-      throw refusedField('default_duration_months', texts.stateForHowManyMonths);
-    }
-    return {
-      commission_type: this.kind,
-      ...(this.kind === 'cps_recurring' ? { default_duration_months: months } : {}),
-      ...this.#rate(currency),
-    };
+  /** What is wrong with an amount. */
+  amountProblem(text: string, currency: string): string | undefined {
+    if (this.unit === 'rate') return basisPointsOfText(text) === undefined ? texts.theShareIsANumber : undefined;
+    return centsOfText(text, currency) === undefined ? amountRule(currency) : undefined;
   }
 
-  #rate(currency: string) {
-    if (this.unit === 'rate') {
-      const rate_bps = basisPointsOfText(this.amount);
-      if (rate_bps === undefined) throw refusedField('rate_bps', texts.theShareIsANumber);
-      return { rate_bps };
-    }
-    const fixed_cents = centsOfText(this.amount, currency);
-    if (fixed_cents === undefined) throw refusedField('fixed_cents', amountRule(currency));
-    return { fixed_cents };
+  /** The request of a form whose fields have nothing wrong. */
+  body(currency: string): NewPolicyRequest {
+    return {
+      commission_type: this.kind,
+      ...(this.kind === 'cps_recurring' ? { default_duration_months: Number(this.months) } : {}),
+      ...(this.unit === 'rate' ? { rate_bps: basisPointsOfText(this.amount) ?? null } : { fixed_cents: centsOfText(this.amount, currency) ?? null }),
+    };
   }
+}
+
+/** What is wrong with a number of months. */
+export function monthsProblem(text: string): string | undefined {
+  const months = Number(text);
+  return Number.isInteger(months) && months > 0 ? undefined : texts.stateForHowManyMonths;
 }

@@ -28,7 +28,7 @@ export const de: Translated<typeof en> = {
   colours: 'Farben',
   thereIsNothingAtThisAddress: 'Unter dieser Adresse gibt es nichts',
   theAddressMayBeMistypedOr: 'Vielleicht enthält die Adresse einen Tippfehler, oder die Seite gehört zu einem anderen Konto.',
-  olderOnesAreUnderPrograms: 'Ältere stehen unter Programme',
+  findAnotherProgram: 'Anderes Programm suchen …',
   programNotFound: 'Programm nicht gefunden',
   thisProgramIsArchivedItRecords:
     'Dieses Programm ist archiviert: Es zeichnet nichts mehr auf und lässt sich nicht ändern. Was seinen Partnern noch zusteht, können Sie weiterhin auszahlen, Schlüssel und Verbindungen entfernen.',

@@ -20,6 +20,8 @@ export const de: Translated<typeof en> = {
   thisPageIsEmpty: 'Diese Seite ist leer',
   theListIsShorterThanThis: 'So viele Seiten hat die Liste nicht.',
   firstPage: 'Erste Seite',
+  lastPage: 'Letzte Seite',
+  sortBy: 'Sortieren nach',
   pagesOf: 'Seiten: {label}',
   range: '{first}–{last} von {all}',
   previous: 'Zurück',

@@ -38,6 +38,7 @@ export const de: Translated<typeof en> = {
   date: 'Datum',
   commission: 'Provision',
   customer: 'Kunde',
+  customers: 'Kunden',
   country: 'Land',
   referralLinks: 'Empfehlungslinks',
   show: 'Anzeigen',

@@ -133,6 +133,7 @@ export const en = {
     needs_approval: 'Needs approval',
     note: 'Note',
     overlap_hours: 'Overlap hours',
+    partner_link_limit: 'Partner link limit',
     partner_program_id: 'Partner program id',
     passkey: 'Passkey',
     passkeys_removed: 'Passkeys removed',

@@ -4,7 +4,7 @@ export const en = {
   rights: {
     'program:list': 'See it in the list of programs',
     'program:read': 'See partners, links, commissions, payouts',
-    'tracking:list': 'See events',
+    'tracking:list': 'See events and customers',
     'tracking:read': 'See how tracking is set up',
     'events:read': 'Read the event stream',
     'program:update': 'Change settings, partners, links',

@@ -73,6 +73,11 @@ export const en = {
     ledger: 'Balance',
     payout: 'Payout',
   },
+  customerStatuses: {
+    click: 'Clicked',
+    lead: 'Lead',
+    conversion: 'Customer',
+  },
   signals: {
     self_referral: 'The customer has the partner’s own e-mail address.',
     fast_sale: 'The sale followed the first click within seconds.',

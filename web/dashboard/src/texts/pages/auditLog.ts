@@ -1,6 +1,8 @@
 import { area } from '../catalogue';
 
 export const en = {
+  theProgramsCouldNotBeLoaded: 'The programs could not be loaded.',
+  noProgramsNameHasThis: 'No program’s name has this in it',
   theWholeWorkspace: 'The whole workspace',
   everybody: 'Everybody',
   theFileIsBeingPrepared: 'The file is being prepared.',
@@ -10,7 +12,6 @@ export const en = {
   details: 'Details',
   auditLog: 'Audit log',
   whoDidWhatInThisWorkspace: 'Who did what in this workspace, newest first. The CSV file has all of it.',
-  about: 'About',
   noEntries: 'No entries',
   whatMembersKeysAndOperatorsChange: 'What members, keys and operators change appears here.',
   nothingWasDoneLikeThis: 'Nothing was done like this',

@@ -6,7 +6,6 @@ export const en = {
   noCommissions: 'No commissions',
   aCommissionIsRecordedForEach: 'A commission is recorded for each attributed sale.',
   selectTheCommissionOf: 'Select the commission of {name}',
-  select: 'Select',
   refunded: '{amount} refunded',
   payable: 'Payable',
   heldUntilOrPaid: 'Held until, or paid',

@@ -31,7 +31,7 @@ export const en = {
   selectCommissionsToApproveAdjustOr: 'Select commissions to approve, adjust or reject them.',
   whatPartnersEarnOnSalesPending: 'What partners earn on sales. Pending ones are approved when their hold ends, except those that the program’s settings leave to you.',
   signals: 'Signals',
-  commissions: 'commissions',
+  transaction: 'Transaction',
   rejectCommissions: 'Reject commissions',
   adjustACommission: 'Adjust a commission',
   addACommission: 'Add a commission',

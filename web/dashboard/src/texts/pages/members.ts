@@ -44,6 +44,8 @@ export const en = {
   requireASecondFactorTitle: 'Require a second factor',
   programsOfThisMember: 'Programs of this member',
   addAProgram: 'Add a program',
+  addAllOtherPrograms: 'Add all other programs',
+  searching: 'Searching…',
   noOtherProgramFound: 'No other program found.',
   noneYetAMemberSeesOnly: 'None yet: a member sees only the programs that are added here.',
   addAllPrograms: {

@@ -34,7 +34,14 @@ export const en = {
   nameTheCustomerWhereYourServer: '<strong>Name the customer</strong> where your server creates the checkout session:',
   eitherTheClickIdOrThe: 'Either the click id or the customer key is enough. <code>subscription_data</code> is for subscriptions only: it makes their renewals count.',
   nothingComesOf: 'Needs a look',
-  isMissingAtTheEndpoint: '{type} is missing among the events of the endpoint in Stripe: others show that there was something to send. Add it there.',
+  isMissingAtTheEndpoint: '{kind} is missing among the events of the endpoint in Stripe, although others show that there was something to send: {lost}. Add it there.',
+  /** What is lost without a type of event. */
+  missing: {
+    'invoice.paid': 'payments of subscriptions are not recorded',
+    'invoice_payment.paid': 'refunds of subscriptions may not be deducted, unless the endpoint’s API version is older than 2025-03-31',
+    'charge.refunded': 'refunds are not deducted',
+    'charge.dispute.funds_withdrawn': 'disputed payments are not deducted',
+  },
   theseEventsWereNotRecorded: 'Nothing came of these events. Most name the customer or the program wrongly in their metadata; the payment can be recorded by your server or by the operator.',
   itNamesAnotherProgram: 'Its metadata names another program: change program_id, or leave it out',
   itIsOfAnotherAccount: 'It is of another Stripe account than the connected one',

@@ -4,6 +4,7 @@ export const en = {
   lastChange: 'Last change',
   archivedPrograms: 'Archived programs',
   payoutsOf: 'Payouts of {name}',
+  unpaid: 'Not yet paid',
   createProgram: 'Create program',
   website: 'Website',
   whereReferralLinksLead: 'Where referral links lead.',
@@ -19,7 +20,7 @@ export const en = {
   toBePaid: 'To be paid',
   noProgramForYou: 'No program for you yet',
   nobodyHasGivenYouRights: 'You see programs here once an owner or admin of the workspace gives you rights in them.',
-  programs: 'programs',
+  noSuchProgram: 'No program matches',
 } as const;
 
 export const texts = area(en, () => import('../de/pages/programs'));

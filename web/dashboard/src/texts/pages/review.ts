@@ -40,8 +40,6 @@ export const en = {
   review: 'Review',
   commissionsWithASignOfFraud: 'Commissions with a sign of fraud that nobody has decided on yet. A sign proves nothing: look at the customer first.',
   flaggedFor: 'Flagged for',
-  thisPageIsEmpty: 'This page is empty',
-  theListIsShorterThanThis: 'The list is shorter than this page number.',
   nothingToReview: 'Nothing to review',
   flaggedWaitHere: 'Commissions with a sign of fraud wait here. Settings say whether they need your approval to be paid.',
   flaggedCommissionsOfPages: 'flagged commissions',
@@ -54,7 +52,6 @@ export const en = {
   selectCommissionsToDecideOn: 'Select commissions to decide on.',
   inTheTableKeys: 'In the table, arrows go from row to row, Space selects; A approves, H holds, R rejects.',
   selectAllOnThisPage: 'Select all on this page',
-  firstPage: 'First page',
   settings: 'Settings',
 } as const;
 

@@ -133,6 +133,7 @@ export const de: Translated<typeof en> = {
     needs_approval: 'Freigabe nötig',
     note: 'Notiz',
     overlap_hours: 'Stunden beider Geheimnisse',
+    partner_link_limit: 'Höchstzahl eigener Links der Partner',
     partner_program_id: 'Partner',
     passkey: 'Passkey',
     passkeys_removed: 'Entfernte Passkeys',

@@ -5,7 +5,7 @@ export const de: Translated<typeof en> = {
   rights: {
     'program:list': 'In der Programmliste sehen',
     'program:read': 'Partner, Links, Provisionen und Auszahlungen sehen',
-    'tracking:list': 'Ereignisse sehen',
+    'tracking:list': 'Ereignisse und Kunden sehen',
     'tracking:read': 'Sehen, wie das Tracking eingerichtet ist',
     'events:read': 'Den Ereignisstrom lesen',
     'program:update': 'Einstellungen, Partner und Links ändern',

@@ -73,6 +73,11 @@ export const de: Translated<typeof en> = {
     ledger: 'Guthaben',
     payout: 'Auszahlung',
   },
+  customerStatuses: {
+    click: 'Hat geklickt',
+    lead: 'Lead',
+    conversion: 'Kunde',
+  },
   signals: {
     self_referral: 'Der Kunde hat dieselbe E-Mail-Adresse wie der Partner.',
     fast_sale: 'Der Verkauf folgte dem ersten Klick innerhalb von Sekunden.',

@@ -2,6 +2,8 @@ import type { Translated } from '../../catalogue';
 import type { en } from '../../pages/auditLog';
 
 export const de: Translated<typeof en> = {
+  theProgramsCouldNotBeLoaded: 'Die Programme konnten nicht geladen werden.',
+  noProgramsNameHasThis: 'Kein Programmname enthält dies',
   theWholeWorkspace: 'Der ganze Arbeitsbereich',
   everybody: 'Alle',
   theFileIsBeingPrepared: 'Die Datei wird vorbereitet.',
@@ -11,7 +13,6 @@ export const de: Translated<typeof en> = {
   details: 'Details',
   auditLog: 'Änderungsprotokoll',
   whoDidWhatInThisWorkspace: 'Wer in diesem Arbeitsbereich was getan hat, das Neueste zuerst. Die CSV-Datei enthält alles.',
-  about: 'Betrifft',
   noEntries: 'Keine Einträge',
   whatMembersKeysAndOperatorsChange: 'Was Mitglieder, Schlüssel und Betreiber ändern, erscheint hier.',
   nothingWasDoneLikeThis: 'Nichts Passendes',

@@ -7,7 +7,6 @@ export const de: Translated<typeof en> = {
   noCommissions: 'Keine Provisionen',
   aCommissionIsRecordedForEach: 'Für jeden zugeordneten Verkauf wird eine Provision erfasst.',
   selectTheCommissionOf: 'Provision zu {name} auswählen',
-  select: 'Auswählen',
   refunded: '{amount} erstattet',
   payable: 'Auszuzahlen',
   heldUntilOrPaid: 'Zurückgehalten bis, oder ausgezahlt',

@@ -33,7 +33,7 @@ export const de: Translated<typeof en> = {
   whatPartnersEarnOnSalesPending:
     'Was Partner an Verkäufen verdienen. Ausstehende werden am Ende ihrer Haltefrist freigegeben, außer denen, die das Programm Ihnen überlässt.',
   signals: 'Hinweise',
-  commissions: 'Provisionen',
+  transaction: 'Transaktion',
   rejectCommissions: 'Provisionen ablehnen',
   adjustACommission: 'Provision anpassen',
   addACommission: 'Provision hinzufügen',

@@ -46,6 +46,8 @@ export const de: Translated<typeof en> = {
   requireASecondFactorTitle: 'Zweiten Faktor verlangen',
   programsOfThisMember: 'Programme dieses Mitglieds',
   addAProgram: 'Programm hinzufügen',
+  addAllOtherPrograms: 'Alle anderen Programme hinzufügen',
+  searching: 'Suche läuft …',
   noOtherProgramFound: 'Kein weiteres Programm gefunden.',
   noneYetAMemberSeesOnly: 'Noch keine: Ein Mitglied sieht nur die Programme, die hier hinzugefügt sind.',
   addAllPrograms: {

@@ -37,7 +37,13 @@ export const de: Translated<typeof en> = {
   eitherTheClickIdOrThe:
     'Die Klick-ID oder der Kundenschlüssel genügt. <code>subscription_data</code> ist nur für Abos: Damit zählen ihre Verlängerungen.',
   nothingComesOf: 'Bitte ansehen',
-  isMissingAtTheEndpoint: '{type} fehlt unter den Ereignissen des Endpunkts in Stripe: Andere zeigen, dass es etwas zu senden gab. Fügen Sie es dort hinzu.',
+  isMissingAtTheEndpoint: '{kind} fehlt unter den Ereignissen des Endpunkts in Stripe, obwohl andere zeigen, dass es etwas zu senden gab: {lost}. Fügen Sie es dort hinzu.',
+  missing: {
+    'invoice.paid': 'Zahlungen von Abos werden nicht erfasst',
+    'invoice_payment.paid': 'Erstattungen von Abos werden womöglich nicht abgezogen, außer die API-Version des Endpunkts ist älter als 2025-03-31',
+    'charge.refunded': 'Erstattungen werden nicht abgezogen',
+    'charge.dispute.funds_withdrawn': 'angefochtene Zahlungen werden nicht abgezogen',
+  },
   theseEventsWereNotRecorded: 'Aus diesen Ereignissen wurde nichts. Meist nennen ihre Metadaten den Kunden oder das Programm falsch; die Zahlung kann Ihr Server oder der Betreiber erfassen.',
   itNamesAnotherProgram: 'Die Metadaten nennen ein anderes Programm: Ändern Sie program_id, oder lassen Sie es weg',
   itIsOfAnotherAccount: 'Es gehört zu einem anderen Stripe-Konto als dem verbundenen',

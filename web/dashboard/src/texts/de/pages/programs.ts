@@ -5,6 +5,7 @@ export const de: Translated<typeof en> = {
   lastChange: 'Letzte Änderung',
   archivedPrograms: 'Archivierte Programme',
   payoutsOf: 'Auszahlungen von {name}',
+  unpaid: 'Noch nicht ausgezahlt',
   createProgram: 'Programm erstellen',
   website: 'Website',
   whereReferralLinksLead: 'Wohin Empfehlungslinks führen.',
@@ -22,5 +23,5 @@ export const de: Translated<typeof en> = {
   toBePaid: 'Auszuzahlen',
   noProgramForYou: 'Noch kein Programm für Sie',
   nobodyHasGivenYouRights: 'Hier stehen Programme, sobald Inhaber oder Admins des Arbeitsbereichs Ihnen Rechte daran geben.',
-  programs: 'Programme',
+  noSuchProgram: 'Kein Programm passt dazu',
 };

@@ -42,8 +42,6 @@ export const de: Translated<typeof en> = {
   commissionsWithASignOfFraud:
     'Provisionen mit einem Hinweis auf Betrug, über die noch niemand entschieden hat. Ein Hinweis beweist nichts: Sehen Sie sich zuerst den Kunden an.',
   flaggedFor: 'Auffällig wegen',
-  thisPageIsEmpty: 'Diese Seite ist leer',
-  theListIsShorterThanThis: 'So viele Seiten hat die Liste nicht.',
   nothingToReview: 'Nichts zu prüfen',
   flaggedWaitHere:
     'Hier warten Provisionen mit einem Hinweis auf Betrug. Ob sie vor der Auszahlung Ihre Freigabe brauchen, legen die Einstellungen fest.',
@@ -58,6 +56,5 @@ export const de: Translated<typeof en> = {
   inTheTableKeys:
     'In der Tabelle führen Pfeile von Zeile zu Zeile, die Leertaste wählt aus; A gibt frei, H hält zurück, R lehnt ab.',
   selectAllOnThisPage: 'Alle auf dieser Seite auswählen',
-  firstPage: 'Erste Seite',
   settings: 'Einstellungen',
 };

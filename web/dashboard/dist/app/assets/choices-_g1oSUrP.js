@@ -1,0 +1,1 @@
+var e={nameOrEMailAddress:`Name oder E-Mail-Adresse`,chooseAnother:`{name} entfernen und neu wählen`,searching:`Suche läuft …`,thePartnersCouldNotBeLoaded:`Die Partner konnten nicht geladen werden.`,nobodysNameOrAddressHasThis:`Kein Name und keine Adresse enthält dies`};export{e as de};

@@ -1,1 +1,0 @@
-import{nn as e}from"./app-DhcxDkIU.js";import{c as t}from"./begin-Cv1_m3aV.js";var n=e({renewal:`Renewal`,event:`Event`,timeUtc:`Time (UTC)`,details:`Details`,amountAndCommission:`Amount, commission`,click:`Click`},()=>t(()=>import(`./eventTable-yrgNkO4s.js`),[]));export{n as t};

@@ -1,1 +1,0 @@
-import{t as e}from"./rolldown-runtime-DK3Fl9T5.js";var t=e({newest:()=>n});async function n(e,t){let n=await e(1),{pageCount:r}=n.meta.pagination,i=Array.from({length:Math.min(t,r)-1},(t,n)=>e(n+2)),a=[n,...await Promise.all(i)].flatMap(({data:e})=>e);return{rows:[...new Map(a.map(e=>[e.id,e])).values()],isWhole:r<=t}}export{t as n,n as t};

@@ -1,1 +1,0 @@
-var e={nameOrEMailAddress:`Name oder E-Mail-Adresse`,partner:`Partner {id}`,chooseAnother:`{name} entfernen und anderen Partner wählen`,searching:`Suche läuft …`,thePartnersCouldNotBeLoaded:`Die Partner konnten nicht geladen werden.`,nobodysNameOrAddressBeginsSo:`Kein Name und keine Adresse beginnt so`};export{e as de};

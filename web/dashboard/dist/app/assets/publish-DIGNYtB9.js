@@ -1,1 +1,0 @@
-import{G as e,J as t,Zt as n,nt as r}from"./app-DhcxDkIU.js";async function i(i){let a=await n(`POST /api/advertiser/affiliate-programs/{program_id}/publish`,{path:{program_id:i}});t.replace(a.data),e.say(r.theProgramIsLive)}export{i as t};
