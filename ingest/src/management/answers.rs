@@ -76,7 +76,7 @@ pub struct PageQuery {
     /// At most 100; larger ones are answered with 100.
     #[param(rename = "pageSize", minimum = 1, example = 10)]
     page_size: Option<i64>,
-    /// The `upTo` that the first page was answered with, where it was: nothing that came later is listed, and no page shifts.
+    /// The `upTo` that the first page was answered with, where it was: what was added later is not listed, and shifts no page.
     #[param(rename = "upTo", minimum = 1)]
     up_to: Option<i64>,
 }

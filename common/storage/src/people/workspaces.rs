@@ -238,11 +238,12 @@ pub async fn programs_within(
            LEFT JOIN workspace_members m ON m.workspace_id = p.workspace_id AND m.user_id = $1
            LEFT JOIN member_permissions g ON g.member_id = m.id AND g.program_id = p.id
            WHERE (p.status = 'archived') = $5 AND ($6::text IS NULL OR p.status = $6)
-             AND ($7::text IS NULL OR strpos(lower(p.name), lower($7)) > 0)
+             AND ($7::text IS NULL OR strpos(folded(p.name), folded($7)) > 0)
              AND CASE WHEN $1::bigint IS NULL
                       THEN p.workspace_id = $3 AND ($4::bigint[] IS NULL OR p.id = ANY($4))
                       ELSE coalesce(m.role IN ('owner', 'admin') OR $2::text = ANY(g.permissions), false) END
-           ORDER BY CASE WHEN $8::integer > 0 THEN lower(p.name) END, CASE WHEN $8 < 0 THEN lower(p.name) END DESC, p.id DESC"#,
+           ORDER BY CASE WHEN $8::integer > 0 THEN folded(p.name) END COLLATE "und-x-icu",
+                    CASE WHEN $8 < 0 THEN folded(p.name) END COLLATE "und-x-icu" DESC, p.id DESC"#,
         user_id,
         permission,
         workspace_id,

@@ -5,7 +5,7 @@ use sqlx::PgConnection;
 use crate::error::{StorageError, StorageResult};
 use crate::reads::partner_view::PartnerLink;
 use domain::ids::{PartnerProgramId, ProgramId, ReferralLinkId, UserId, WorkspaceId};
-use domain::partner::MembershipStatus;
+use domain::partner::{MembershipStatus, ShortCode};
 use domain::program::ProgramStatus;
 
 /// A partner's place in a program, locked, with the program: of two that make a link, the second sees what the first made.
@@ -53,6 +53,27 @@ pub async fn lock_membership(
             .ok_or_else(|| StorageError::corrupt("partner_programs", "status", id))?,
         links_left: row.links_left,
     }))
+}
+
+/// Whether a code of another link of the program differs from this one by its case alone, or was that of another of the workspace's links before:
+/// what is published with it is not to earn for somebody else.
+pub async fn is_like_anothers(
+    connection: &mut PgConnection,
+    place: &LockedMembership,
+    short_code: &ShortCode,
+) -> StorageResult<bool> {
+    let found = sqlx::query_scalar!(
+        r#"SELECT EXISTS (SELECT 1 FROM referral_links l JOIN partner_programs m ON m.program_id = l.program_id
+                          WHERE m.id = $1 AND lower(l.short_code) = lower($3))
+               OR EXISTS (SELECT 1 FROM audit_log WHERE workspace_id = $2 AND action = 'referral_link.updated'
+                            AND lower(details -> 'before' ->> 'short_code') = lower($3)) AS "found!""#,
+        place.partner_program_id.get(),
+        place.workspace_id.get(),
+        short_code.as_str(),
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(found)
 }
 
 /// Counts a link as one that its partner made.

@@ -184,8 +184,8 @@ pub async fn page(
             window,
             "CASE $10::text WHEN 'amount' THEN c.currency END,
              CASE $10 WHEN 'amount' THEN c.amount_cents::numeric WHEN 'hold_until' THEN extract(epoch FROM c.hold_until) END * $11::integer,
-             CASE WHEN $10 = 'partner' AND $11 > 0 THEN lower(p.name) END,
-             CASE WHEN $10 = 'partner' AND $11 < 0 THEN lower(p.name) END DESC NULLS LAST,
+             CASE WHEN $10 = 'partner' AND $11 > 0 THEN folded(p.name) END COLLATE \"und-x-icu\",
+             CASE WHEN $10 = 'partner' AND $11 < 0 THEN folded(p.name) END COLLATE \"und-x-icu\" DESC NULLS LAST,
              c.id DESC";
             sorting.by.as_str(), sorting.sign()
         ),

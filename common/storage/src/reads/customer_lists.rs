@@ -58,19 +58,20 @@ macro_rules! customers {
                             OR k.id IN (SELECT c.customer_id FROM commissions c JOIN partner_programs m ON m.partner_id = c.partner_id
                                         WHERE m.id = $3 AND c.partner_program_id = $3 AND c.superseded_at IS NULL))
                        AND ($4::bigint[] IS NULL OR k.id = ANY($4))
-                       AND k.id <= $5
+                       AND least(k.signup_date, k.first_purchase_date) < to_timestamp((least($5::bigint, 253402300799998) + 1) / 1000.0)
                      ORDER BY "# + $order + r#" OFFSET $6 LIMIT $7) k
                LEFT JOIN referral_links l ON l.id = k.touched_link_ids[cardinality(k.touched_link_ids)]
                LEFT JOIN partners p ON p.id = l.partner_id
                ORDER BY "# + $order,
-            r#"SELECT count(*) AS "count!", max(k.id) AS up_to FROM customers k
+            r#"SELECT count(*) AS "count!", floor(extract(epoch FROM max(least(k.signup_date, k.first_purchase_date))) * 1000)::bigint AS up_to
+               FROM customers k
                WHERE k.program_id = $1 AND k.status <> 'click' AND ($2::text IS NULL OR k.status = $2)
                  AND ($3::bigint IS NULL
                       OR k.touched_link_ids[cardinality(k.touched_link_ids)] IN (SELECT id FROM referral_links WHERE partner_program_id = $3)
                       OR k.id IN (SELECT c.customer_id FROM commissions c JOIN partner_programs m ON m.partner_id = c.partner_id
                                   WHERE m.id = $3 AND c.partner_program_id = $3 AND c.superseded_at IS NULL))
                  AND ($4::bigint[] IS NULL OR k.id = ANY($4))
-                 AND k.id <= $5"#,
+                 AND least(k.signup_date, k.first_purchase_date) < to_timestamp((least($5::bigint, 253402300799998) + 1) / 1000.0)"#,
             $program_id.get(),
             $filter.status.map(CustomerStatus::as_str),
             $filter.membership.map(PartnerProgramId::get),
@@ -87,7 +88,7 @@ struct Resolved {
     ids: Option<Vec<i64>>,
 }
 
-/// Who came last first, unless sorted, and how many there are. The count walks the program's part of the index, so it grows with the program; a
+/// Who signed up or paid last first, unless sorted, and how many there are. A page is up to a moment, in milliseconds: ids are those of first clicks. The count walks the program's part of the index, so it grows with the program; a
 /// sorting and a partner look at all of it.
 pub async fn page(
     connection: &mut PgConnection,
@@ -105,7 +106,13 @@ pub async fn page(
         },
     };
     Ok(match sorting {
-        None => customers!(connection, program_id, filter, window, "k.id DESC"),
+        None => customers!(
+            connection,
+            program_id,
+            filter,
+            window,
+            "least(k.signup_date, k.first_purchase_date) DESC, k.id DESC"
+        ),
         Some(sorting) => customers!(
             connection,
             program_id,
@@ -114,7 +121,7 @@ pub async fn page(
             "CASE $8::text WHEN 'signup_date' THEN extract(epoch FROM k.signup_date)
                            WHEN 'first_purchase_date' THEN extract(epoch FROM k.first_purchase_date)
              END * $9::integer NULLS LAST,
-             k.id DESC";
+             least(k.signup_date, k.first_purchase_date) DESC, k.id DESC";
             sorting.by.as_str(), sorting.sign()
         ),
     })

@@ -23,6 +23,8 @@ pub struct TimelineCustomer {
     pub signup_date: Option<DateTime<Utc>>,
     pub first_purchase_date: Option<DateTime<Utc>>,
     pub erased_at: Option<DateTime<Utc>>,
+    /// There are clicks between the first and those that are known.
+    pub clicks_left_out: bool,
 }
 
 /// A commission of a sale to the customer, also one that is superseded; or one that was added by hand for such a sale.
@@ -95,8 +97,11 @@ pub async fn customer(
 ) -> StorageResult<Option<TimelineCustomer>> {
     let customer = sqlx::query_as!(
         TimelineCustomer,
-        "SELECT id, click_id, customer_key, status, first_click_at, signup_date, first_purchase_date, erased_at
-         FROM customers WHERE id = $1 AND program_id = $2",
+        // As `Journey::KEPT` has it.
+        r#"SELECT id, click_id, customer_key, status, first_click_at, signup_date, first_purchase_date, erased_at,
+                  NOT first_click_at = ANY(touched_at || coalesce(earlier_at, '{}'))
+                      OR cardinality(touched_at) + coalesce(cardinality(earlier_at), 0) > 100 AS "clicks_left_out!"
+           FROM customers WHERE id = $1 AND program_id = $2"#,
         customer_id.get(),
         program_id.get(),
     )

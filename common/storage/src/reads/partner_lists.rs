@@ -28,12 +28,12 @@ macro_rules! links {
                     l.status, l.clicks, l.last_clicked, l.created_at, l.updated_at
              FROM partners p JOIN referral_links l ON l.partner_id = p.id JOIN programs g ON g.id = l.program_id
              WHERE p.user_id = $1 AND ($2::bigint IS NULL OR g.id = $2)
-               AND ($3::text IS NULL OR strpos(lower(l.short_code), lower($3)) > 0) AND l.id <= $4
+               AND ($3::text IS NULL OR strpos(folded(l.short_code), folded($3)) > 0) AND l.id <= $4
              ORDER BY " + $order + " OFFSET $5 LIMIT $6",
             r#"SELECT count(*) AS "count!", max(l.id) AS up_to
                FROM partners p JOIN referral_links l ON l.partner_id = p.id JOIN programs g ON g.id = l.program_id
                WHERE p.user_id = $1 AND ($2::bigint IS NULL OR g.id = $2)
-                 AND ($3::text IS NULL OR strpos(lower(l.short_code), lower($3)) > 0) AND l.id <= $4"#,
+                 AND ($3::text IS NULL OR strpos(folded(l.short_code), folded($3)) > 0) AND l.id <= $4"#,
             $user_id.get(),
             $filter.program_id.map(ProgramId::get),
             $filter.text.as_ref().map(Name::as_str)
@@ -59,8 +59,8 @@ pub async fn links(
             window,
             "CASE $7::text WHEN 'clicks' THEN l.clicks::numeric WHEN 'last_clicked' THEN extract(epoch FROM l.last_clicked)
              END * $8::integer NULLS LAST,
-             CASE WHEN $7 = 'short_code' AND $8 > 0 THEN lower(l.short_code) END,
-             CASE WHEN $7 = 'short_code' AND $8 < 0 THEN lower(l.short_code) END DESC,
+             CASE WHEN $7 = 'short_code' AND $8 > 0 THEN folded(l.short_code) END COLLATE \"und-x-icu\",
+             CASE WHEN $7 = 'short_code' AND $8 < 0 THEN folded(l.short_code) END COLLATE \"und-x-icu\" DESC,
              l.id DESC";
             sorting.by.as_str(), sorting.sign()
         ),

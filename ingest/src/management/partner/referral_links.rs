@@ -88,7 +88,7 @@ pub async fn list(
 pub struct NewOwnLink {
     #[schema(value_type = i64)]
     program_id: Field<i64>,
-    /// Unique over all programs. Made up when it is not given.
+    /// Unique over all programs, within the program whatever its case, and none that another link had before. Made up when it is not given.
     #[schema(value_type = Option<String>, min_length = 3, max_length = 64, pattern = "^[A-Za-z0-9_-]+$")]
     short_code: Field<String>,
 }
@@ -122,6 +122,11 @@ pub async fn create(mut write: Write<PartnerUser>) -> Created<PartnerLinkView> {
     }
     if place.links_left <= 0 {
         return Err(NO_LINKS_LEFT);
+    }
+    if let Some(code) = &code
+        && own_links::is_like_anothers(&mut write.db, &place, code).await?
+    {
+        return Err(CODE_TAKEN);
     }
     let membership = place.partner_program_id;
     let id = make(&write.app, &mut write.db, membership, code).await?;

@@ -94,7 +94,7 @@ impl CustomerView {
 
 /// List customers
 ///
-/// Who signed up or paid; the one whose first click was last comes first, unless sorted.
+/// Who signed up or paid, the latest first unless sorted.
 #[utoipa::path(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/customers",

@@ -30,6 +30,7 @@ async fn who_signed_up_or_paid_is_listed_with_what_was_bought() {
 
     for (query, found) in [
         ("", json!(["user-2", "user-1"])),
+        ("upTo=9223372036854775807", json!(["user-2", "user-1"])),
         ("status=lead", json!(["user-2"])),
         ("status=conversion", json!(["user-1"])),
         ("search=user-1", json!(["user-1"])),
@@ -60,6 +61,16 @@ async fn who_signed_up_or_paid_is_listed_with_what_was_bought() {
             { "currency": "USD", "sales": 1, "revenue_cents": 10_000, "refunded_cents": 2_500 },
         ])
     );
+    // Who comes later shifts no page, although the first click was earlier.
+    let first = shop.get("customers?pageSize=1").await.body["meta"]["pagination"]["upTo"].clone();
+    let click_id = shop.stack.click(&bruno.code).await;
+    shop.stack.lead(&shop.program, &click_id, "user-3").await;
+    let second = shop
+        .get(&format!("customers?pageSize=1&page=2&upTo={first}"))
+        .await;
+    assert_eq!(second.body["data"][0]["customer_key"], "user-1", "{second:?}");
+    assert_eq!(second.body["meta"]["pagination"]["total"], 2);
+    assert_eq!(keys(&shop, "").await, json!(["user-3", "user-2", "user-1"]));
     shop.get("customers?status=click")
         .await
         .refused(400, "status must be lead or conversion");

@@ -147,7 +147,7 @@ async fn commissions_are_sorted_and_found_by_transaction() {
 async fn programs_are_sorted_and_found_by_name() {
     let stack = Stack::start().await;
     let acme = stack.workspace("acme").await;
-    for name in ["Zebra shoes", "ants", "Shoes & more"] {
+    for name in ["Zebra shoes", "ants", "Shoes & more", "Ähren"] {
         Managed::new(&stack, &acme, name).await;
     }
     let rival = stack.workspace("rival").await;
@@ -155,18 +155,26 @@ async fn programs_are_sorted_and_found_by_name() {
     for (query, names) in [
         (
             "sort=name&order=asc",
-            json!(["ants", "Shoes & more", "Zebra shoes"]),
+            json!(["Ähren", "ants", "Shoes & more", "Zebra shoes"]),
         ),
-        ("sort=name", json!(["Zebra shoes", "Shoes & more", "ants"])),
+        (
+            "sort=name",
+            json!(["Zebra shoes", "Shoes & more", "ants", "Ähren"]),
+        ),
+        ("search=%C3%A4HR", json!(["Ähren"])),
         ("search=SHOES", json!(["Shoes & more", "Zebra shoes"])),
         ("search=shoes&status=live", json!([])),
         ("search=%25", json!([])),
-        ("", json!(["Shoes & more", "ants", "Zebra shoes"])),
+        ("", json!(["Ähren", "Shoes & more", "ants", "Zebra shoes"])),
     ] {
         let list = stack.get(&format!("{PROGRAMS}?{query}"), &acme.owner.token).await;
         assert_eq!(fields(&list.body["data"], "name"), names, "{query}");
         assert_eq!(list.body["data"][0]["unpaid"], Value::Null);
     }
+    stack
+        .get(&format!("{PROGRAMS}?status=archived"), &acme.owner.token)
+        .await
+        .refused(400, "status must be draft or live");
 }
 
 #[tokio::test]

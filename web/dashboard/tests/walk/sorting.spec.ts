@@ -2,7 +2,8 @@
 import { expect, test, type Page } from '@playwright/test';
 import { OWNER, PARTNER, fits, judge, pictures, prepare, program, settled, signIn } from './stage';
 
-const head = (page: Page, name: string) => page.getByRole('columnheader', { name });
+/** Of the page's first table. */
+const head = (page: Page, name: string) => page.getByRole('columnheader', { name }).first();
 
 /** What the page asks its list for, in order. */
 async function open(page: Page, path: string, list: string, who: typeof OWNER | typeof PARTNER = OWNER) {
@@ -12,7 +13,9 @@ async function open(page: Page, path: string, list: string, who: typeof OWNER | 
   page.on('request', (request) => {
     const { pathname, searchParams } = new URL(request.url());
     const [sort, order] = [searchParams.get('sort'), searchParams.get('order')];
-    if (pathname.endsWith(list)) asked.push(sort ? `${sort} ${order}` : '');
+    const asks = sort ? `${sort} ${order}` : '';
+    // The document asks, too, before its scripts are there.
+    if (pathname.endsWith(list) && asked.at(-1) !== asks) asked.push(asks);
   });
   await page.goto(path);
   await settled(page);
@@ -52,7 +55,7 @@ test('partners are sorted by a header, which the third choice undoes', async ({ 
   await expect(page).toHaveURL(/partners$/);
   await settled(page);
   expect(await page.locator('tbody tr').first().innerText()).toBe(own);
-  expect(asked).toEqual(['', 'clicks desc', 'clicks asc', 'clicks asc', 'name asc', 'clicks asc', '']);
+  expect(asked).toEqual(['', 'clicks desc', 'clicks asc', 'name asc', 'clicks asc', '']);
 });
 
 test('what a list cannot be sorted by is not asked for', async ({ page }) => {

@@ -32,13 +32,13 @@ macro_rules! links {
                       l.updated_at AS "updated_at!"
                FROM referral_links l LEFT JOIN partners p ON p.id = l.partner_id
                WHERE l.program_id = $1 AND ($2::bigint IS NULL OR l.partner_program_id = $2) AND ($3::text IS NULL OR l.status = $3)
-                 AND ($4::text IS NULL OR strpos(lower(l.short_code), lower($4)) > 0 OR strpos(lower(p.name), lower($4)) > 0)
+                 AND ($4::text IS NULL OR strpos(folded(l.short_code), folded($4)) > 0 OR strpos(folded(p.name), folded($4)) > 0)
                  AND l.id <= $5
                ORDER BY "# + $order + " OFFSET $6 LIMIT $7",
             r#"SELECT count(*) AS "count!", max(l.id) AS up_to
                FROM referral_links l LEFT JOIN partners p ON p.id = l.partner_id
                WHERE l.program_id = $1 AND ($2::bigint IS NULL OR l.partner_program_id = $2) AND ($3::text IS NULL OR l.status = $3)
-                 AND ($4::text IS NULL OR strpos(lower(l.short_code), lower($4)) > 0 OR strpos(lower(p.name), lower($4)) > 0)
+                 AND ($4::text IS NULL OR strpos(folded(l.short_code), folded($4)) > 0 OR strpos(folded(p.name), folded($4)) > 0)
                  AND l.id <= $5"#,
             $program_id.get(),
             $filter.membership.map(PartnerProgramId::get),
@@ -66,8 +66,8 @@ pub async fn page(
             window,
             "CASE $8::text WHEN 'clicks' THEN l.clicks::numeric WHEN 'last_clicked' THEN extract(epoch FROM l.last_clicked)
              END * $9::integer NULLS LAST,
-             CASE WHEN $9 > 0 THEN CASE $8 WHEN 'short_code' THEN lower(l.short_code) WHEN 'partner' THEN lower(p.name) END END,
-             CASE WHEN $9 < 0 THEN CASE $8 WHEN 'short_code' THEN lower(l.short_code) WHEN 'partner' THEN lower(p.name) END END
+             CASE WHEN $9 > 0 THEN CASE $8 WHEN 'short_code' THEN folded(l.short_code) WHEN 'partner' THEN folded(p.name) END END COLLATE \"und-x-icu\",
+             CASE WHEN $9 < 0 THEN CASE $8 WHEN 'short_code' THEN folded(l.short_code) WHEN 'partner' THEN folded(p.name) END END COLLATE \"und-x-icu\"
                  DESC NULLS LAST,
              l.id DESC";
             sorting.by.as_str(), sorting.sign()

@@ -29,13 +29,13 @@ macro_rules! memberships {
                       m.clicks AS "clicks!", m.last_clicked, m.created_at AS "created_at!", m.updated_at AS "updated_at!"
                FROM partner_programs m LEFT JOIN partners p ON p.id = m.partner_id
                WHERE m.program_id = $1 AND ($2::text IS NULL OR m.status = $2)
-                 AND ($3::text IS NULL OR strpos(lower(p.name), lower($3)) > 0 OR strpos(lower(p.email), lower($3)) > 0)
+                 AND ($3::text IS NULL OR strpos(folded(p.name), folded($3)) > 0 OR strpos(folded(p.email), folded($3)) > 0)
                  AND m.id <= $4
                ORDER BY "# + $order + " OFFSET $5 LIMIT $6",
             r#"SELECT count(*) AS "count!", max(m.id) AS up_to
                FROM partner_programs m LEFT JOIN partners p ON p.id = m.partner_id
                WHERE m.program_id = $1 AND ($2::text IS NULL OR m.status = $2)
-                 AND ($3::text IS NULL OR strpos(lower(p.name), lower($3)) > 0 OR strpos(lower(p.email), lower($3)) > 0)
+                 AND ($3::text IS NULL OR strpos(folded(p.name), folded($3)) > 0 OR strpos(folded(p.email), folded($3)) > 0)
                  AND m.id <= $4"#,
             $program_id.get(),
             $filter.status.map(MembershipStatus::as_str),
@@ -65,8 +65,8 @@ pub async fn page(
                            WHEN 'balance' THEN (SELECT b.balance_cents FROM partner_program_balances b JOIN programs g ON g.currency = b.currency
                                                 WHERE g.id = m.program_id AND b.partner_program_id = m.id)
              END * $8::integer NULLS LAST,
-             CASE WHEN $7 = 'name' AND $8 > 0 THEN lower(p.name) END,
-             CASE WHEN $7 = 'name' AND $8 < 0 THEN lower(p.name) END DESC NULLS LAST,
+             CASE WHEN $7 = 'name' AND $8 > 0 THEN folded(p.name) END COLLATE \"und-x-icu\",
+             CASE WHEN $7 = 'name' AND $8 < 0 THEN folded(p.name) END COLLATE \"und-x-icu\" DESC NULLS LAST,
              m.id DESC";
             sorting.by.as_str(), sorting.sign()
         ),

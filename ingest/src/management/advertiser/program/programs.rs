@@ -66,7 +66,7 @@ impl UnpaidView {
     }
 }
 
-const NO_STATUS: &str = "must be one of draft, live, archived";
+const NO_STATUS: &str = "must be draft or live";
 const NO_COLUMN: &str = "must be name";
 
 /// List programs
@@ -95,7 +95,9 @@ pub async fn list(
     advertiser.demand(Permission::ProgramList)?;
     let filter = ProgramFilter {
         archived: query.flag("archived")?,
-        status: query.parsed("status", NO_STATUS, ProgramStatus::parse)?,
+        status: query.parsed("status", NO_STATUS, |text| {
+            ProgramStatus::parse(text).filter(|status| *status != ProgramStatus::Archived)
+        })?,
         text: query.search()?,
     };
     let sorting = query.sorting(NO_COLUMN, ProgramColumn::parse)?;

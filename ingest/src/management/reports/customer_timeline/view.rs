@@ -30,7 +30,7 @@ pub struct CustomerTimeline {
     erased_at: Option<DateTime<Utc>>,
     /// Whether commissions, ledger and payouts are among what happened: they are for those who may read the program.
     shows_earnings: bool,
-    /// There are events older than these.
+    /// There are more events than these: older ones, or clicks between the first and the hundred latest.
     has_older_events: bool,
     timeline: Vec<HappenedView>,
 }
@@ -150,7 +150,7 @@ impl CustomerTimeline {
             first_purchase_date: customer.first_purchase_date,
             erased_at: customer.erased_at,
             shows_earnings,
-            has_older_events: events.next.is_some(),
+            has_older_events: events.next.is_some() || customer.clicks_left_out,
             timeline: events.events.into_iter().rev().map(HappenedView::from).collect(),
         }
     }

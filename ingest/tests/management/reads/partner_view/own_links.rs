@@ -235,3 +235,29 @@ async fn a_link_is_made_with_a_free_code_by_an_approved_partner_of_a_program_tha
     assert_eq!(scene.list(bruno, "programs").await[0]["links_left"], 0);
     assert_eq!(stack.count("referral_links WHERE made_by_partner").await, 0);
 }
+
+/// What is published with a code earns for nobody else.
+#[tokio::test]
+async fn a_code_that_another_link_is_taken_for_or_was_known_by_is_not_made() {
+    let scene = Scene::set().await;
+    let Scene { stack, shop, ada, .. } = &scene;
+    let owner = stack.owner_of(shop).await;
+    let path = format!(
+        "/api/advertiser/affiliate-programs/{}/referral-links/{}",
+        shop.program_id, shop.bruno.link
+    );
+    let renamed = stack
+        .put(&path, &owner.token, json!({ "short_code": "bruno-now" }))
+        .await;
+    assert_eq!(renamed.status, StatusCode::OK, "{renamed:?}");
+    for code in [
+        "Bruno-NOW",
+        shop.bruno.code.as_str(),
+        &shop.bruno.code.to_uppercase(),
+    ] {
+        let answer = make(stack, ada, shop, Some(code)).await;
+        answer.refused(409, "short_code is taken by another link");
+    }
+    let free = make(stack, ada, shop, Some("bruno-never")).await;
+    assert_eq!(free.status, StatusCode::CREATED, "{free:?}");
+}

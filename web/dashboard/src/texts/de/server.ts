@@ -267,6 +267,7 @@ export const de: ServerTexts = {
     'is no click_id': 'ist keine Klick-ID',
     'must be amount or hold_until': 'muss amount oder hold_until sein',
     'must be asc or desc': 'muss asc oder desc sein',
+    'must be draft or live': 'muss draft oder live sein',
     'must be lead or conversion': 'muss lead oder conversion sein',
     'must be name': 'muss name sein',
     'must be the host of a page': 'muss der Host einer Seite sein',
