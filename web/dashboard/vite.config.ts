@@ -6,16 +6,16 @@ import { defineConfig } from 'vitest/config';
 const service = process.env.BASE_URL ?? 'http://127.0.0.1:8080';
 
 /** Of parts that only one page has, and that are large. */
-const OF_ONE_PAGE = /\/(Chart|Combobox|Filters|Palette|PasswordAgain|ProofFields|QrCode|SearchField|Secret|Share)\.svelte|\/api\/(live|newest)\.ts|\/state\/(asShown|lookup|publish|shops)(\.svelte)?\.ts|\/domain\/(audit|cohorts|customerData|device|draft|earnings|rights|sale|search|snippets|webhooks)\.ts|\/texts\/(serverFields|serverMessages)\.ts/;
+const OF_ONE_PAGE = /\/(Chart|Combobox|Copy|Filters|Paged|PagedTable|Palette|PasswordAgain|ProofFields|QrCode|Rich|SearchField|Secret|Share)\.svelte|\/api\/(live|newest)\.ts|\/state\/(asShown|lookup|shops)(\.svelte)?\.ts|\/domain\/(audit|cohorts|customerData|device|draft|earnings|review|rights|sale|search|snippets|webhooks)\.ts|\/texts\/(serverFields|serverMessages)\.ts/;
 
 /** Texts of what is common, in the second language: one file instead of a dozen. Those of the service's messages are loaded with the first one. */
 const isCommonGerman = (module: string) => /\/src\/texts\/de\/(?!pages\/|server\.ts)/.test(module) && !OF_ONE_PAGE.test(module);
 
 /** What is needed to ask for the rest. */
-const isFirst = (module: string) => /\/src\/(begin|api\/(ahead|credential)|router\/routes|pages\/index)\.ts|vite\/preload-helper/.test(module);
+const isFirst = (module: string) => /\/src\/(begin|api\/(ahead|credential)|router\/routes|pages\/index)\.ts|vite\/preload-helper|rolldown\/runtime/.test(module);
 
 function isCommon(module: string): boolean {
-  if (OF_ONE_PAGE.test(module) || /\/src\/texts\/(de|pages)\//.test(module)) return false;
+  if (OF_ONE_PAGE.test(module) || /\/src\/texts\/(de|pages(?!\/eventTable))\//.test(module)) return false;
   return /\/node_modules\/(svelte|esm-env|clsx)\/|\/src\/(api|domain|frame|parts|router|state|texts)\/|\/src\/(App\.svelte|main\.ts)/.test(module);
 }
 

@@ -63,6 +63,7 @@ impl Dashboard {
         let mut walk = self.package.script("walk", &[])?;
         walk.envs(service.demo_env.iter())
             .env("BASE_URL", service.ingest.url())
+            .env("DATABASE_URL", &service.database_url)
             .env("MAIL_URL", &service.mail_url)
             .env("WEBHOOK_RECEIVER_URL", &service.receiver_url)
             .env("CHROMIUM", &self.chromium)

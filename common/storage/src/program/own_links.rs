@@ -55,20 +55,19 @@ pub async fn lock_membership(
     }))
 }
 
-/// Whether a code of another link of the program differs from this one by its case alone, or was that of another of the workspace's links before:
-/// what is published with it is not to earn for somebody else.
+/// Whether a code of another of the workspace's links differs from this one by its case alone, or was this one before: what is published with it is
+/// not to earn for somebody else.
 pub async fn is_like_anothers(
     connection: &mut PgConnection,
-    place: &LockedMembership,
+    workspace_id: WorkspaceId,
     short_code: &ShortCode,
 ) -> StorageResult<bool> {
     let found = sqlx::query_scalar!(
-        r#"SELECT EXISTS (SELECT 1 FROM referral_links l JOIN partner_programs m ON m.program_id = l.program_id
-                          WHERE m.id = $1 AND lower(l.short_code) = lower($3))
-               OR EXISTS (SELECT 1 FROM audit_log WHERE workspace_id = $2 AND action = 'referral_link.updated'
-                            AND lower(details -> 'before' ->> 'short_code') = lower($3)) AS "found!""#,
-        place.partner_program_id.get(),
-        place.workspace_id.get(),
+        r#"SELECT EXISTS (SELECT 1 FROM referral_links l JOIN programs g ON g.id = l.program_id
+                          WHERE g.workspace_id = $1 AND lower(l.short_code) = lower($2))
+               OR EXISTS (SELECT 1 FROM audit_log WHERE workspace_id = $1 AND action = 'referral_link.updated'
+                            AND lower(details -> 'before' ->> 'short_code') = lower($2)) AS "found!""#,
+        workspace_id.get(),
         short_code.as_str(),
     )
     .fetch_one(connection)

@@ -88,7 +88,7 @@ pub async fn list(
 pub struct NewOwnLink {
     #[schema(value_type = i64)]
     program_id: Field<i64>,
-    /// Unique over all programs, within the program whatever its case, and none that another link had before. Made up when it is not given.
+    /// Unique over all programs, within the workspace whatever its case, and none that another of its links had before. Made up when it is not given.
     #[schema(value_type = Option<String>, min_length = 3, max_length = 64, pattern = "^[A-Za-z0-9_-]+$")]
     short_code: Field<String>,
 }
@@ -124,7 +124,7 @@ pub async fn create(mut write: Write<PartnerUser>) -> Created<PartnerLinkView> {
         return Err(NO_LINKS_LEFT);
     }
     if let Some(code) = &code
-        && own_links::is_like_anothers(&mut write.db, &place, code).await?
+        && own_links::is_like_anothers(&mut write.db, place.workspace_id, code).await?
     {
         return Err(CODE_TAKEN);
     }

@@ -1,5 +1,5 @@
 /** What is said about events and about why a commission is what it is. Pure. */
-import type { ProgramEvent, TimelineCommission, WhyPartner } from '../api/operations';
+import type { LedgerEntry, ProgramEvent, TimelineCommission, WhyPartner } from '../api/operations';
 import { timeText } from './days';
 import { money, percent } from './money';
 import { label } from './words';
@@ -45,7 +45,8 @@ export function whyPartner(why: WhyPartner, isManual: boolean): string {
   return say(texts.byLink, { link, clicked, model, renewal });
 }
 
-export function whyRate({ why_rate: why }: TimelineCommission, currency: string): string {
+/** A share is one of as many as there are partners of the sale. */
+export function whyRate({ why_rate: why }: TimelineCommission, currency: string, sharers = 1): string {
   if (!why) return texts.chosenByMember;
   const count = why.default_duration_months ?? 0;
   const types: Record<string, string> = { cps_lifetime: texts.everyPayment, cps_one_time: texts.firstPayment };
@@ -54,13 +55,23 @@ export function whyRate({ why_rate: why }: TimelineCommission, currency: string)
     why.fixed_cents == null
       ? say(texts.shareOf, { share: percent(why.rate_bps ?? 0), amount: money(why.commissionable_cents, why.sale_currency) })
       : money(why.fixed_cents, currency);
+  const shared = sharers > 1 ? say(texts.sharedBy, { count: sharers }) : '';
   const product = why.product_id ? say(texts.ofProduct, { product: why.product_id }) : texts.ofOtherProducts;
   const since = why.effective_from ? say(texts.since, { time: timeText(why.effective_from) }) : '';
-  return say(texts.rate, { amount, when, policy: why.policy_id, product, since });
+  return say(texts.rate, { amount, shared, when, policy: why.policy_id, product, since });
 }
 
 const MOVEMENTS: Record<string, string> = texts.movements;
 
 export function movement(kind: string): string {
   return MOVEMENTS[kind] ?? label(kind);
+}
+
+/** What the amount alone would not say: the part that did not move, and what an earlier such part comes to. */
+export function whyMoved({ kind, amount_cents, requested_cents, shortfall_cents }: LedgerEntry, currency: string): string {
+  if (kind === 'settlement') return texts.leftOpenBefore;
+  if (shortfall_cents <= 0) return '';
+  const [due, rest] = [money(requested_cents, currency), money(shortfall_cents, currency)];
+  if (kind === 'payout') return say(texts.keptForDebt, { due, rest });
+  return say(texts.takenLater, { due, rest, covered: money(Math.abs(amount_cents), currency) });
 }

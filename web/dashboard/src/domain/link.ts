@@ -9,6 +9,17 @@ export function deepLink(page: string, shortCode: string): string | undefined {
   const full = /^[a-z]+:\/\//i.test(text) ? text : `https://${text}`;
   const address = URL.canParse(full) ? new URL(full) : undefined;
   if (!address || !/^https?:$/.test(address.protocol) || !/.\../.test(address.hostname)) return undefined;
-  address.searchParams.set('aff', shortCode);
+  address.username = '';
+  address.password = '';
+  // The shop's own parameters stay as they are written: not every shop reads names and values from them.
+  const others = address.search.slice(1).split('&').filter((part) => part && !/^aff(=|$)/.test(part));
+  address.search = [...others, `aff=${encodeURIComponent(shortCode)}`].join('&');
   return address.href;
+}
+
+/** Whether an address is one of the program's website, whatever its subdomain. */
+export function isOfWebsite(address: string, domain: string): boolean {
+  const site = domain.replace(/^www\./, '');
+  const { hostname } = new URL(address);
+  return hostname === site || hostname.endsWith(`.${site}`);
 }

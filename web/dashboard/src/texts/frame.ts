@@ -29,7 +29,7 @@ export const en = {
   theAddressMayBeMistypedOr: 'The address may be mistyped, or the page may belong to another account.',
   findAnotherProgram: 'Find another program …',
   programNotFound: 'Program not found',
-  thisProgramIsArchivedItRecords: 'This program is archived: it records nothing and cannot be changed. What is owed to its partners can still be paid; keys and connections can be removed.',
+  thisProgramIsArchivedItRecords: 'This program is archived: it records no new clicks and sales, and its settings, partners and links cannot be changed. What is owed to its partners can still be paid and corrected; keys and connections can be removed.',
   groupPartners: 'Partners',
   money: 'Money',
   groupProgram: 'Program',

@@ -19,6 +19,7 @@ export const en = {
   all: 'All',
   commissions: 'Commissions',
   status: 'Status',
+  theWholeOfItThenEnter: 'The whole of it, as it was sent, then Enter.',
   approve: 'Approve',
   reject: 'Reject',
   amount: 'Amount',

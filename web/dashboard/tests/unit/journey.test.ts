@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { ProgramEvent, TimelineCommission } from '../../src/api/operations';
-import { aboutEvent, customerName, saleOf, whyPartner, whyRate } from '../../src/domain/journey';
+import type { LedgerEntry, ProgramEvent, TimelineCommission } from '../../src/api/operations';
+import { aboutEvent, customerName, movement, saleOf, whyMoved, whyPartner, whyRate } from '../../src/domain/journey';
 
 const event = (more: object) => ({ event_type: 'click', id: 1, click_id: 'cust_1', customer_id: 7, ...more }) as unknown as ProgramEvent;
 
@@ -53,6 +53,21 @@ describe('why', () => {
     expect(during(12)).toContain('during 12 months');
     // Nothing is said of what is not known.
     expect(during()).toBe('20% of $99.00 (policy 2 of all other products).');
+    // Of a sale that several share, each gets an equal part of what the rate comes to.
+    expect(whyRate(commission(rate), 'USD', 2)).toBe('20% of $99.00, shared by 2 partners, on every payment (policy 2 of all other products).');
     expect(whyRate(commission(null), 'USD')).toMatch(/chosen by a member/);
   });
+});
+
+test('what did not move of a balance is said, and whether it is still to come', () => {
+  const why = (kind: string, amount_cents: number, shortfall_cents: number) =>
+    whyMoved({ kind, amount_cents, requested_cents: Math.abs(amount_cents) + shortfall_cents, shortfall_cents } as LedgerEntry, 'USD');
+  expect(why('accrual', 1_000, 0)).toBe('');
+  expect(why('reversal', -333, 0)).toBe('');
+  for (const kind of ['reversal', 'adjustment']) {
+    expect(why(kind, 0, 77)).toBe('$0.77 were due: the balance covered $0.00 then, and the remaining $0.77 is taken from later earnings.');
+  }
+  expect(why('payout', -700, 300)).toBe('$10.00 were payable: $3.00 of it settled what the partner owed from earlier deductions.');
+  expect(movement('settlement')).toBe('Taken for an earlier deduction');
+  expect(why('settlement', -77, 0)).toMatch(/^An earlier refund or manual change, perhaps of another sale,/);
 });

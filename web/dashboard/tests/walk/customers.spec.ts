@@ -44,12 +44,13 @@ for (const viewport of VIEWPORTS) {
     const expected = await query(`
       SELECT coalesce(k.customer_key, k.click_id), CASE k.status WHEN 'lead' THEN 'Lead' ELSE 'Customer' END, coalesce(l.partner, ''),
              count(s.id), coalesce(min(s.currency), ''), coalesce(sum(s.amount_cents - r.back), 0)
-      FROM (SELECT * FROM customers WHERE program_id = ${program()} AND status <> 'click' ORDER BY id DESC LIMIT 25) k
+      FROM (SELECT * FROM customers WHERE program_id = ${program()} AND status <> 'click' ORDER BY least(signup_date, first_purchase_date) DESC, id DESC LIMIT 25) k
       CROSS JOIN LATERAL (SELECT p.name AS partner FROM referral_links l JOIN partners p ON p.id = l.partner_id
                           WHERE l.id = k.touched_link_ids[cardinality(k.touched_link_ids)]) l
       LEFT JOIN sale_events s ON s.customer_id = k.id AND NOT s.is_test AND s.duplicate_of IS NULL
       LEFT JOIN LATERAL (SELECT coalesce(sum(effective_cents), 0) AS back FROM refunds WHERE sale_id = s.id) r ON true
-      GROUP BY k.id, k.customer_key, k.click_id, k.status, l.partner ORDER BY k.id DESC`);
+      GROUP BY k.id, k.customer_key, k.click_id, k.status, l.partner, k.signup_date, k.first_purchase_date
+      ORDER BY least(k.signup_date, k.first_purchase_date) DESC, k.id DESC`);
     expect(expected.length).toBeGreaterThan(3);
     expect(expected.some(([, status]) => status === 'Customer')).toBe(true);
     await expect(rows(page)).toHaveCount(expected.length);
@@ -227,6 +228,50 @@ for (const viewport of VIEWPORTS) {
     await expect(page.getByText('2 commissions approved.')).toBeVisible();
   });
 }
+
+test('of a shared sale each movement says whose it is, and of several sales of which', async ({ page }) => {
+  const at = { timestamp: '2026-03-01T12:00:00.000Z', currency: 'USD' };
+  const why_rate = { policy_id: 2, commission_type: 'cps_lifetime', rate_bps: 2_000, commissionable_cents: 10_001, sale_currency: 'USD' };
+  const commission = (id: number, sale_id: number, partner: number, name: string) => ({
+    ...at, kind: 'commission', commission_id: id, sale_id, amount_cents: 1_000,
+    commission: {
+      transaction_id: `order-${sale_id}`, partner_program_id: partner, partner: { id: partner, name }, status: 'approved', payable_cents: 1_000,
+      signals: [], why_partner: { attribution_model: 'linear', referral_link_code: name.toLowerCase() }, why_rate,
+    },
+  });
+  const moved = (commission_id: number, kind: string, amount_cents: number, shortfall_cents = 0) => ({
+    ...at, kind: 'ledger', commission_id, sale_id: null, amount_cents,
+    ledger: { id: commission_id, kind, partner_program_id: 1, amount_cents, requested_cents: Math.abs(amount_cents) + shortfall_cents, shortfall_cents },
+  });
+  const timeline = [
+    commission(1, 71, 1, 'Ada'), commission(2, 71, 2, 'Grace'), moved(1, 'accrual', 1_000), moved(2, 'accrual', 1_000), moved(2, 'reversal', 0, 77),
+  ];
+  const customer = { id: 5, click_id: 'cust_5', customer_key: 'user-5', status: 'conversion', first_click_at: at.timestamp, shows_earnings: true, has_older_events: false };
+  const later = [commission(3, 72, 1, 'Ada'), moved(3, 'settlement', -77)];
+  await page.route('**/api/**/sales/71', (route) => route.fulfill({ json: { data: { ...customer, timeline } } }));
+  await page.route('**/api/**/customers/5', (route) => route.fulfill({ json: { data: { ...customer, timeline: [...timeline, ...later] } } }));
+  await open(page, '/sales/71');
+  const lines = page.getByRole('region', { name: 'What happened' }).getByRole('listitem');
+  const partners = `/app/programs/${program()}/partners`;
+  await expect(lines.nth(0)).toContainText('20% of $100.01, shared by 2 partners, on every payment');
+  await expect(lines.nth(2).getByRole('link')).toHaveText(['Ada']);
+  await expect(lines.nth(3).getByRole('link', { name: 'Grace' })).toHaveAttribute('href', `${partners}/2`);
+  await expect(lines.nth(4)).toContainText('the remaining $0.77 is taken from later earnings');
+  await judge(page, 'a shared sale');
+
+  await page.goto(`/app/programs/${program()}/customers/5`);
+  await settled(page);
+  await expect(lines.nth(2).getByRole('link', { name: 'order-71' })).toHaveAttribute('href', `/app/programs/${program()}/sales/71`);
+  await expect(lines.nth(5)).not.toContainText('shared');
+  await expect(lines.nth(6).getByRole('link')).toHaveText(['order-72', 'Ada']);
+  await expect(lines.nth(6)).toContainText('An earlier refund or manual change, perhaps of another sale');
+  await judge(page, 'a customer of several partners');
+  await page.setViewportSize({ width: 390, height: 844 });
+  await expect.poll(() => tooWide(page), { message: 'a customer of several partners' }).toEqual([]);
+  await page.screenshot({ path: `${pictures}/shared-390.png`, fullPage: true });
+  await page.setViewportSize({ width: 1280, height: 860 });
+  await page.screenshot({ path: `${pictures}/shared-1280.png`, fullPage: true });
+});
 
 test('what arrives live leads to its customer and its sale; a test leads nowhere', async ({ page }) => {
   const of = { timestamp: '2026-03-01T12:00:00.000Z', createdAt: '2026-03-01T12:00:00.000Z', click_id: 'cust_1' };

@@ -31,7 +31,7 @@ export const de: Translated<typeof en> = {
   findAnotherProgram: 'Anderes Programm suchen …',
   programNotFound: 'Programm nicht gefunden',
   thisProgramIsArchivedItRecords:
-    'Dieses Programm ist archiviert: Es zeichnet nichts mehr auf und lässt sich nicht ändern. Was seinen Partnern noch zusteht, können Sie weiterhin auszahlen, Schlüssel und Verbindungen entfernen.',
+    'Dieses Programm ist archiviert: Es zeichnet keine neuen Klicks und Verkäufe auf, und seine Einstellungen, Partner und Links lassen sich nicht ändern. Was seinen Partnern noch zusteht, können Sie weiterhin auszahlen und berichtigen, Schlüssel und Verbindungen entfernen.',
   groupPartners: 'Partner',
   money: 'Geld',
   groupProgram: 'Programm',

@@ -19,6 +19,7 @@ export const de: Translated<typeof en> = {
   all: 'Alle',
   commissions: 'Provisionen',
   status: 'Status',
+  theWholeOfItThenEnter: 'Vollständig, wie übermittelt; dann die Eingabetaste.',
   approve: 'Freigeben',
   reject: 'Ablehnen',
   amount: 'Betrag',

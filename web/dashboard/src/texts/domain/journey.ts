@@ -21,17 +21,22 @@ export const en = {
   firstPayment: ', on the first payment',
   duringMonths: { one: ', on payments during {count} month', other: ', on payments during {count} months' },
   shareOf: '{share} of {amount}',
+  sharedBy: ', shared by {count} partners',
   ofProduct: 'of product {product}',
   ofOtherProducts: 'of all other products',
   since: ', in force since {time}',
-  rate: '{amount}{when} (policy {policy} {product}{since}).',
+  rate: '{amount}{shared}{when} (policy {policy} {product}{since}).',
   movements: {
     accrual: 'Earned',
     reversal: 'Taken back by a refund',
     adjustment: 'Changed manually',
-    settlement: 'Corrected',
+    settlement: 'Taken for an earlier deduction',
     payout: 'Paid out',
   },
+  takenLater: '{due} were due: the balance covered {covered} then, and the remaining {rest} is taken from later earnings.',
+  keptForDebt: '{due} were payable: {rest} of it settled what the partner owed from earlier deductions.',
+  leftOpenBefore:
+    'An earlier refund or manual change, perhaps of another sale, was more than the balance covered then. What remained was taken with a payout.',
 } as const;
 
 export const texts = area(en, () => import('../de/domain/journey'));

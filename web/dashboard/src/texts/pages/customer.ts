@@ -39,7 +39,6 @@ export const en = {
   whyThisPartner: 'Why this partner',
   whyThisAmount: 'Why this amount',
   rejected: 'Rejected',
-  wereDueTheBalanceCovered: '{due} were due: the balance covered {covered}.',
   customerData: 'Customer data',
   whatThisProgramStoresAboutOne: 'What this program stores about one customer: saved as a file for them, or erased when they ask for it.',
   lookUp: 'Look up',

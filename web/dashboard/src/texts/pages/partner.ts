@@ -72,6 +72,7 @@ export const en = {
   pageToLinkTo: 'Page to link to',
   qrCodeOfYourLink: 'QR code of your link',
   youAreCreditedWithVisitorsWho: 'You are credited with visitors who follow this link. They are remembered for {days} days.',
+  thisIsNoPageOf: 'This is no page of {domain}: visitors of another website are not counted.',
   thisIsNotAWebsiteAddress: 'This is not a website address. One looks like https://shop.example/shoes.',
   addThisEndingToTheAddress: 'Add this ending to the address of any page of the shop, or paste the page above to get the whole link.',
   onSoFar: { one: '{count} click on {code} so far.', other: '{count} clicks on {code} so far.' },

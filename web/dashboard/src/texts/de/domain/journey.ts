@@ -22,15 +22,20 @@ export const de: Translated<typeof en> = {
   firstPayment: ', für die erste Zahlung',
   duringMonths: { one: ', für Zahlungen während {count} Monats', other: ', für Zahlungen während {count} Monaten' },
   shareOf: '{share} von {amount}',
+  sharedBy: ', geteilt zwischen {count} Partnern',
   ofProduct: 'für Produkt {product}',
   ofOtherProducts: 'für alle anderen Produkte',
   since: ', gültig seit {time}',
-  rate: '{amount}{when} (Regel {policy} {product}{since}).',
+  rate: '{amount}{shared}{when} (Regel {policy} {product}{since}).',
   movements: {
     accrual: 'Verdient',
     reversal: 'Durch eine Erstattung zurückgenommen',
     adjustment: 'Manuell geändert',
-    settlement: 'Korrigiert',
+    settlement: 'Für einen früheren Abzug genommen',
     payout: 'Ausgezahlt',
   },
+  takenLater: '{due} waren fällig: Das Guthaben deckte damals {covered}, die übrigen {rest} werden von späteren Provisionen abgezogen.',
+  keptForDebt: '{due} waren auszuzahlen: {rest} davon glichen aus, was der Partner aus früheren Abzügen schuldete.',
+  leftOpenBefore:
+    'Eine frühere Erstattung oder manuelle Änderung, vielleicht zu einem anderen Verkauf, war höher als das damalige Guthaben. Der Rest wurde mit einer Auszahlung abgezogen.',
 };

@@ -41,7 +41,6 @@ export const de: Translated<typeof en> = {
   whyThisPartner: 'Warum dieser Partner',
   whyThisAmount: 'Warum dieser Betrag',
   rejected: 'Abgelehnt',
-  wereDueTheBalanceCovered: '{due} waren fällig: Das Guthaben deckte {covered}.',
   customerData: 'Kundendaten',
   whatThisProgramStoresAboutOne:
     'Was dieses Programm über einen Kunden speichert: für ihn als Datei gespeichert, oder gelöscht, wenn er darum bittet.',

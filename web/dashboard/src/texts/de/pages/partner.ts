@@ -77,6 +77,7 @@ export const de: Translated<typeof en> = {
   pageToLinkTo: 'Zielseite',
   qrCodeOfYourLink: 'QR-Code Ihres Links',
   youAreCreditedWithVisitorsWho: 'Besucher, die diesem Link folgen, werden Ihnen zugerechnet. Sie bleiben {days} Tage zugeordnet.',
+  thisIsNoPageOf: 'Das ist keine Seite von {domain}: Besucher anderer Websites werden nicht gezählt.',
   thisIsNotAWebsiteAddress: 'Das ist keine Adresse einer Website. Eine sieht so aus: https://shop.example/shoes.',
   addThisEndingToTheAddress:
     'Hängen Sie diese Endung an die Adresse einer beliebigen Seite des Shops an, oder fügen Sie oben die Seite ein, um den ganzen Link zu erhalten.',

@@ -1,1 +1,0 @@
-import{ln as e}from"./app-CdNL9GQ5.js";import{s as t}from"./begin-ew1Q3ZDM.js";var n=e({renewal:`Renewal`,event:`Event`,timeUtc:`Time (UTC)`,details:`Details`,amountAndCommission:`Amount, commission`,click:`Click`},()=>t(()=>import(`./eventTable-yrgNkO4s.js`),[]));export{n as t};

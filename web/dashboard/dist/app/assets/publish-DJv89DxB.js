@@ -1,1 +1,0 @@
-import{J as e,Z as t,in as n,st as r}from"./app-CdNL9GQ5.js";async function i(i){let a=await n(`POST /api/advertiser/affiliate-programs/{program_id}/publish`,{path:{program_id:i}});t.replace(a.data),e.say(r.theProgramIsLive)}export{i as t};

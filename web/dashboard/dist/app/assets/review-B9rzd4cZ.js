@@ -1,0 +1,1 @@
+var e={commission:`Provision {id}`,worthNow:`{name} beträgt inzwischen {now}, nicht {then}.`,moreChanged:`Weitere geänderte: {number}.`,reload:`Laden Sie die Seite neu, um den aktuellen Stand zu sehen.`};export{e as de};
