@@ -15,7 +15,7 @@ const isCommonGerman = (module: string) => /\/src\/texts\/de\/(?!pages\/|server\
 const isFirst = (module: string) => /\/src\/(begin|api\/(ahead|credential)|router\/routes|pages\/index)\.ts|vite\/preload-helper|rolldown\/runtime/.test(module);
 
 function isCommon(module: string): boolean {
-  if (OF_ONE_PAGE.test(module) || /\/src\/texts\/(de|pages(?!\/eventTable))\//.test(module)) return false;
+  if (OF_ONE_PAGE.test(module) || /\/src\/texts\/(de|pages)\//.test(module)) return false;
   return /\/node_modules\/(svelte|esm-env|clsx)\/|\/src\/(api|domain|frame|parts|router|state|texts)\/|\/src\/(App\.svelte|main\.ts)/.test(module);
 }
 
