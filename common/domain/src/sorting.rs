@@ -1,4 +1,4 @@
-//! How somebody wants a list sorted: by which of its columns, and which way. Without it a list has an order of its own.
+//! How a list is to be sorted: by which column, and in which direction. Without it each list has its default order.
 
 use crate::text_enum;
 

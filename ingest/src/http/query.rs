@@ -49,7 +49,7 @@ impl Query {
             .transpose()
     }
 
-    /// `search`: a text that somebody looks for in names.
+    /// `search`: a part of a name.
     pub fn search(&self) -> Result<Option<Name>, ApiError> {
         self.parsed("search", NO_TEXT, |text| Name::parse(text).ok())
     }

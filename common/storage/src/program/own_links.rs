@@ -8,7 +8,8 @@ use domain::ids::{PartnerProgramId, ProgramId, ReferralLinkId, UserId, Workspace
 use domain::partner::{MembershipStatus, ShortCode};
 use domain::program::ProgramStatus;
 
-/// A partner's place in a program, locked, with the program: of two that make a link, the second sees what the first made.
+/// A partner's membership of a program, locked, and the program's status, which is not: of two requests that make a link at once, the second counts
+/// the first one's.
 #[derive(Debug, Clone, Copy)]
 pub struct LockedMembership {
     pub workspace_id: WorkspaceId,
@@ -55,8 +56,8 @@ pub async fn lock_membership(
     }))
 }
 
-/// Whether a code of another of the workspace's links differs from this one by its case alone, or was this one before: what is published with it is
-/// not to earn for somebody else.
+/// Whether another link of the workspace has this code in other case, or had it before it was changed: clicks on a published address must not be
+/// credited to another partner.
 pub async fn is_like_anothers(
     connection: &mut PgConnection,
     workspace_id: WorkspaceId,

@@ -45,7 +45,7 @@ pub struct ListedCommission {
     pub signals: Vec<String>,
 }
 
-/// What somebody wants of a program's commissions.
+/// What a program's commissions are filtered by.
 #[derive(Debug, Default)]
 pub struct Wanted<'a> {
     pub status: Option<CommissionStatus>,

@@ -23,7 +23,7 @@ domain::text_enum! {
 pub struct ListedEvent {
     pub id: i64,
     pub timestamp: DateTime<Utc>,
-    /// Test events are nobody's.
+    /// `None` for test events.
     pub customer_id: Option<i64>,
     /// Test events may have none.
     pub click_id: Option<String>,

@@ -79,7 +79,7 @@ async fn who_signed_up_or_paid_is_listed_with_what_was_bought() {
         .refused(400, "sort must be one of signup_date, first_purchase_date");
 }
 
-/// Whoever clicked another partner's link after the sale is still a customer of the one who earned by it.
+/// A customer who clicked another partner's link after the sale is listed for both partners.
 #[tokio::test]
 async fn a_customer_is_also_of_the_partner_who_earned_by_them() {
     let shop = Shop::open().await;

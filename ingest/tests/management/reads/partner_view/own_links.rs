@@ -236,7 +236,7 @@ async fn a_link_is_made_with_a_free_code_by_an_approved_partner_of_a_program_tha
     assert_eq!(stack.count("referral_links WHERE made_by_partner").await, 0);
 }
 
-/// What is published with a code earns for nobody else.
+/// Clicks on a published address are not credited to another partner.
 #[tokio::test]
 async fn a_code_that_another_link_is_taken_for_or_was_known_by_is_not_made() {
     let scene = Scene::set().await;
