@@ -4,6 +4,7 @@ pub mod access;
 pub mod advertiser;
 pub mod answers;
 pub mod auth;
+pub mod balance;
 pub mod cli;
 pub mod csv_download;
 pub mod emails;

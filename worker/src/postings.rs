@@ -75,7 +75,9 @@ pub fn deduction_notifications(
     let to_advertiser = commission
         .paid_out
         .then(|| notification(Recipient::Advertiser, Content::PaidCommissionDeducted(deduction)));
-    std::iter::once(to_partner).chain(to_advertiser)
+    let both = std::iter::once(to_partner).chain(to_advertiser);
+    // Of nothing there is nothing to say.
+    both.filter(move |_| deducted != Cents::ZERO)
 }
 
 /// Puts notifications into the outbox.

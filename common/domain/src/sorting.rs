@@ -31,7 +31,7 @@ text_enum! {
         Clicks = "clicks",
         LastClicked = "last_clicked",
         /// In the program's currency.
-        Balance = "balance",
+        Owed = "owed",
     }
 }
 
@@ -57,10 +57,50 @@ text_enum! {
 }
 
 text_enum! {
+    /// Of payouts. Amounts of one currency are together.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum PayoutColumn {
+        Date = "date",
+        /// With a partner's part: what they received.
+        Amount = "amount",
+    }
+}
+
+text_enum! {
     /// Of a program's customers.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum CustomerColumn {
         SignupDate = "signup_date",
         FirstPurchaseDate = "first_purchase_date",
+    }
+}
+
+text_enum! {
+    /// Of flagged commissions. Amounts of one currency are together.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum FlaggedColumn {
+        /// What is left for the partner.
+        Payable = "payable",
+        HoldUntil = "hold_until",
+    }
+}
+
+text_enum! {
+    /// Of a workspace's members.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum MemberColumn {
+        Name = "name",
+        Email = "email",
+        CreatedAt = "created_at",
+    }
+}
+
+text_enum! {
+    /// Of management keys.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum KeyColumn {
+        Name = "name",
+        LastUsedAt = "last_used_at",
+        ExpiresAt = "expires_at",
     }
 }

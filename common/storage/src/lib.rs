@@ -18,7 +18,9 @@ mod reads;
 pub mod snapshot;
 mod tracking;
 
-pub use self::money::{adjustments, by_hand, commissions, duplicate_sales, ledger, payouts, refunds};
+pub use self::money::{
+    adjustments, balances, by_hand, commissions, duplicate_sales, ledger, payouts, refunds,
+};
 pub use self::operations::{
     audit_log, dead_letters, notifications, outbox, partitions, pipeline_status, sealed_secrets,
     server_status, verify,
@@ -42,8 +44,8 @@ pub use self::program::{
 };
 pub use self::reads::{
     breakdowns, click_origins, cohorts, commission_lists, customer_lists, customer_timeline, dashboard,
-    events, partner_days, partner_lists, partner_payouts, partner_view, program_events, program_health,
-    program_overview, refund_rollups, review_queue, rollups,
+    events, partner_days, partner_lists, partner_payouts, partner_view, payout_lists, program_events,
+    program_health, program_overview, refund_rollups, review_queue, rollups,
 };
 pub use self::tracking::{
     claims, clicks, customer_ids, customers, leads, reassessments, refused_events, sales, shared_texts,

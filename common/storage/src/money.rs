@@ -1,6 +1,7 @@
 //! Commissions, refunds, the ledger, balances and payouts.
 
 pub mod adjustments;
+pub mod balances;
 pub mod by_hand;
 pub mod commissions;
 pub mod duplicate_sales;

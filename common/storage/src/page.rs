@@ -38,18 +38,23 @@ impl From<i64> for Whole {
     }
 }
 
-/// The rows of one page, and the [`Whole`]. Both queries take the same arguments, and the highest id after them; that of the rows takes
-/// the offset and the limit then, and at last what only it takes, as the column and the sign of a
-/// [`Sorting`](domain::sorting::Sorting). Its text may be in pieces.
+/// The rows of one page, and the [`Whole`] they are taken from: `select` and `whole` are what is read `of` the list, whose tables and conditions
+/// stand once. Both queries take the same arguments, and the highest id after them; the rows' order (`then`) takes the offset and the limit next,
+/// and at last what only it takes, as the column and the sign of a [`Sorting`](domain::sorting::Sorting).
 macro_rules! page {
-    ($connection:expr, $window:expr, $row:path, $rows:literal $(+ $piece:literal)*, $whole:literal, $($argument:expr),+ $(; $($more:expr),+)? $(,)?) => {{
+    ($connection:expr, $window:expr, $row:path, select $select:literal, of $of:literal, then $then:literal $(+ $piece:literal)*,
+     whole $whole:literal, $($argument:expr),+ $(; $($more:expr),+)? $(,)?) => {{
         let connection: &mut ::sqlx::PgConnection = $connection;
-        let whole = ::sqlx::query_as!($crate::page::Whole, $whole, $($argument),+, $window.up_to)
+        let whole = ::sqlx::query_as!($crate::page::Whole, $whole + " " + $of, $($argument),+, $window.up_to)
             .fetch_one(&mut *connection)
             .await?;
-        let rows = ::sqlx::query_as!($row, $rows $(+ $piece)*, $($argument),+, $window.up_to, $window.offset, $window.limit $(, $($more),+)?)
-            .fetch_all(connection)
-            .await?;
+        let rows = ::sqlx::query_as!(
+            $row,
+            $select + " " + $of + " " + $then $(+ $piece)*,
+            $($argument),+, $window.up_to, $window.offset, $window.limit $(, $($more),+)?
+        )
+        .fetch_all(connection)
+        .await?;
         (rows, whole)
     }};
 }

@@ -12,6 +12,7 @@ pub mod partner_days;
 pub mod partner_lists;
 pub mod partner_payouts;
 pub mod partner_view;
+pub mod payout_lists;
 pub mod program_events;
 pub mod program_health;
 pub mod program_overview;

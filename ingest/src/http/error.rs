@@ -183,7 +183,7 @@ impl ApiError {
                 "error": {
                     "code": "link_disabled",
                     "message": message,
-                    "hint": "Turn the link back on, or send visitors to another one.",
+                    "hint": "Turn the link, its partner or its program back on, or send visitors to another link.",
                 },
             }),
             Self::KeyRetired => json!({

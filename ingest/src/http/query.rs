@@ -74,9 +74,12 @@ impl Query {
         self.parsed(name, "must be an integer", |text| text.parse().ok())
     }
 
+    pub fn optional_flag(&self, name: &str) -> Result<Option<bool>, ApiError> {
+        self.parsed(name, "must be true or false", |text| text.parse().ok())
+    }
+
     pub fn flag(&self, name: &str) -> Result<bool, ApiError> {
-        let flag = self.parsed(name, "must be true or false", |text| text.parse().ok())?;
-        Ok(flag.unwrap_or(false))
+        Ok(self.optional_flag(name)?.unwrap_or(false))
     }
 }
 
@@ -97,6 +100,7 @@ mod tests {
         let query = Query("unread=true&id=7&empty=&other=x&types=a&types=b".to_owned());
         assert!(query.flag("unread").unwrap());
         assert!(!query.flag("missing").unwrap());
+        assert_eq!(query.optional_flag("missing").unwrap(), None);
         assert_eq!(query.integer("id").unwrap(), Some(7));
         assert_eq!(query.integer("empty").unwrap(), None);
         let refusal = query.integer("other").unwrap_err();

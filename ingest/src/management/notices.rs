@@ -20,6 +20,10 @@ pub struct NotificationView {
     /// Such as `commission_deducted`.
     kind: String,
     message: String,
+    /// What it is about; null when that is no commission.
+    commission_id: Option<i64>,
+    /// The sale that earned the commission; null for partners.
+    sale_id: Option<i64>,
     /// Of a refund's notification.
     deduction: Option<DeductionView>,
     #[serde(serialize_with = "as_instant_if_any")]
@@ -39,14 +43,34 @@ pub struct DeductionView {
     refund_reason: Option<String>,
 }
 
+/// What the details of a notification name, whatever its kind.
+#[derive(Deserialize)]
+struct Subject {
+    commission_id: Option<i64>,
+    sale_id: Option<i64>,
+}
+
+impl NotificationView {
+    /// Sales are the advertiser's to know.
+    pub fn of_partner(row: StoredNotification) -> Self {
+        Self {
+            sale_id: None,
+            ..row.into()
+        }
+    }
+}
+
 impl From<StoredNotification> for NotificationView {
     fn from(row: StoredNotification) -> Self {
+        let subject = Subject::deserialize(&row.details).ok();
         let deduction: Option<Deduction> = serde_json::from_value(row.details).ok();
         Self {
             id: row.id,
             program_id: row.program_id,
             kind: row.kind,
             message: row.message,
+            commission_id: subject.as_ref().and_then(|subject| subject.commission_id),
+            sale_id: subject.and_then(|subject| subject.sale_id),
             deduction: deduction.map(|deduction| DeductionView {
                 commission_id: deduction.commission_id.get(),
                 deducted_cents: deduction.deducted.get(),
@@ -116,6 +140,8 @@ pub fn list_examples() -> Examples {
         program_id: 1,
         kind: "commission_deducted".to_owned(),
         message: "Commission 12 was refunded: 4.90 USD deducted.".to_owned(),
+        commission_id: Some(12),
+        sale_id: Some(34),
         deduction: Some(DeductionView {
             commission_id: 12,
             deducted_cents: 490,

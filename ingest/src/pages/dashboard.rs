@@ -3,10 +3,13 @@
 //! Every page's address is answered with the same document, whose script routes by the address. Any other address below `/app` is
 //! answered with it too, and 404: the script says that there is no such page. A missing script is answered without a page.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use axum::Router;
-use axum::extract::MatchedPath;
+use axum::extract::{MatchedPath, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
-use axum::middleware::map_response;
+use axum::middleware::map_response_with_state;
 use axum::response::{Redirect, Response};
 use axum::routing::get;
 use memory_serve::CacheControl;
@@ -14,31 +17,10 @@ use memory_serve::CacheControl;
 use crate::http::error::ApiError;
 
 const DOCUMENT: &str = "/app/index.html";
-/// Draws a page before the sign-in while its script is loaded; otherwise the same.
-const DOORWAY: &str = "/app/doorway.html";
 const UNKNOWN: &str = "/app/{*unknown}";
-/// Its pages: `ROUTES` in `web/dashboard/src/router/routes.ts` has them one by one. Invitations are named by the API.
-const PAGES: [(&str, &str); 18] = [
-    ("/app", DOCUMENT),
-    ("/app/", DOCUMENT),
-    ("/app/sign-in", DOORWAY),
-    ("/app/password-forgotten", DOORWAY),
-    ("/app/programs", DOCUMENT),
-    ("/app/programs/{*page}", DOCUMENT),
-    ("/app/keys", DOCUMENT),
-    ("/app/audit-log", DOCUMENT),
-    ("/app/workspace", DOCUMENT),
-    ("/app/members", DOCUMENT),
-    ("/app/account", DOCUMENT),
-    ("/app/connect", DOORWAY),
-    ("/app/partner", DOCUMENT),
-    ("/app/partner/{*page}", DOCUMENT),
-    ("/invitation", DOORWAY),
-    ("/password-reset", DOORWAY),
-    ("/verify-address", DOORWAY),
-    // The path in links of an earlier version; the last of them expires a week after the upgrade.
-    ("/invitations/{token}", DOORWAY),
-];
+/// Its pages, as the build lists them: path, document, and the files of its code, which are named with the document, so that they are on their
+/// way before its script knows which page it is.
+const PAGES: &str = include_str!("../../../web/dashboard/dist/app/pages.txt");
 /// Only the page's own scripts, styles and requests; nothing inline, and no frame around it. Programs' logos are on their advertisers' servers.
 const POLICY: &str = "default-src 'self'; img-src 'self' https:; base-uri 'none'; form-action 'self'; object-src 'none'; frame-ancestors 'none'";
 /// Of every file. No referrer: an invitation's address contains its token.
@@ -46,7 +28,7 @@ const OF_FILES: [(HeaderName, &str); 2] = [
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (header::REFERRER_POLICY, "no-referrer"),
 ];
-/// Of what a browser opens by itself: scripts and styles, a dozen a page, would only be longer by them.
+/// Of what a browser opens by itself: scripts, styles and pictures, a dozen a page, would only be longer by them.
 const OF_DOCUMENTS: [(HeaderName, &str); 3] = [
     (header::CONTENT_SECURITY_POLICY, POLICY),
     (header::X_FRAME_OPTIONS, "DENY"),
@@ -69,9 +51,9 @@ pub fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
         // Its default depends on how it is built.
         .enable_brotli(true)
         .enable_gzip(true);
-    PAGES
-        .into_iter()
-        .fold(files, |files, (page, document)| files.add_alias(page, document))
+    pages()
+        .fold(files, |files, page| files.add_alias(page.path, page.document))
+        .add_alias("/app/", DOCUMENT)
         .add_alias(UNKNOWN, DOCUMENT)
         .into_router()
         .route(
@@ -79,10 +61,45 @@ pub fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
             get(async || ApiError::NotFound("Not Found")),
         )
         .route("/", get(async || Redirect::to("/app")))
-        .layer(map_response(with_headers))
+        .layer(map_response_with_state(Arc::new(links()), with_headers))
 }
 
-async fn with_headers(path: MatchedPath, mut response: Response) -> Response {
+struct Page {
+    path: &'static str,
+    document: &'static str,
+    files: Vec<&'static str>,
+}
+
+fn pages() -> impl Iterator<Item = Page> {
+    PAGES.lines().filter_map(|line| {
+        let mut words = line.split(' ');
+        Some(Page {
+            path: words.next()?,
+            document: match words.next()? {
+                // Draws a page before the sign-in while its script is loaded; otherwise the same.
+                "doorway.html" => "/app/doorway.html",
+                _ => DOCUMENT,
+            },
+            files: words.collect(),
+        })
+    })
+}
+
+/// The header that names the files of a page's code, by path.
+fn links() -> HashMap<&'static str, HeaderValue> {
+    pages()
+        .filter(|page| !page.files.is_empty())
+        .filter_map(|page| {
+            let link = |file: &&str| format!("</app/{file}>; rel=modulepreload");
+            let links: Vec<_> = page.files.iter().map(link).collect();
+            Some((page.path, HeaderValue::from_str(&links.join(", ")).ok()?))
+        })
+        .collect()
+}
+
+type Links = Arc<HashMap<&'static str, HeaderValue>>;
+
+async fn with_headers(State(links): State<Links>, path: MatchedPath, mut response: Response) -> Response {
     if path.as_str() == UNKNOWN && response.status() == StatusCode::OK {
         *response.status_mut() = StatusCode::NOT_FOUND;
     }
@@ -92,8 +109,11 @@ async fn with_headers(path: MatchedPath, mut response: Response) -> Response {
         .get(header::CONTENT_TYPE)
         .map(HeaderValue::as_bytes)
         .unwrap_or_default();
-    if !content_type.starts_with(b"text/javascript") && !content_type.starts_with(b"text/css") {
+    if content_type.starts_with(b"text/html") {
         headers.extend(OF_DOCUMENTS.map(fixed));
+    }
+    if let Some(files) = links.get(path.as_str()) {
+        headers.insert(header::LINK, files.clone());
     }
     if let Some(weak) = headers.get(header::ETAG).and_then(weakened) {
         headers.insert(header::ETAG, weak);

@@ -11,3 +11,6 @@ const page = match(location.pathname)?.name;
 // `state/pages` loads it again, and says when that fails.
 if (page) PAGES[page]?.().catch(() => {});
 void import('./main');
+// A browser's first formatters take a tenth of a second on a slow machine, which is otherwise idle now.
+new Intl.NumberFormat().format(0);
+new Intl.DateTimeFormat().format(0);

@@ -1,7 +1,7 @@
 //! The load generator: many connections, one schedule, one thread.
 //!
-//! With a rate (open loop), requests are due at fixed times, and latency is measured from the due time: requests that a stalled service
-//! delays are counted too. Without one (closed loop), every connection sends as soon as it is answered. A connection has one request at a
+//! With a rate (open loop), requests are due at times that are fixed ahead, and latency is measured from the due time: requests that a stalled
+//! service delays are counted too. Without one (closed loop), every connection sends as soon as it is answered. A connection has one request at a
 //! time. The loop shares the machine with the service, so it uses few system calls: one write and one read a request, and a share of
 //! an `epoll_wait`.
 //!
@@ -9,6 +9,7 @@
 //! the end.
 
 use std::collections::VecDeque;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
@@ -48,6 +49,9 @@ pub(super) struct Load {
     /// Requests a second; `None`: closed loop.
     pub(super) rate: Option<f64>,
     pub(super) length: Duration,
+    /// Of several loads, each with a number of its own: each request is due at some moment of its turn. Otherwise at the turn's beginning, and
+    /// loads of one rate send theirs together.
+    pub(super) scattered: Option<u64>,
 }
 
 impl Load {
@@ -57,6 +61,7 @@ impl Load {
             connections,
             rate: None,
             length,
+            scattered: None,
         }
     }
 
@@ -97,7 +102,8 @@ impl Load {
 
     /// When a request is due, since the start; `None` after the end.
     fn due(&self, number: u64) -> Option<Duration> {
-        let due = Duration::from_secs_f64(float(number) / self.rate?);
+        let within_turn = self.scattered.map_or(0.0, |load| moment(load, number));
+        let due = Duration::from_secs_f64((float(number) + within_turn) / self.rate?);
         (due < self.length).then_some(due)
     }
 
@@ -107,6 +113,13 @@ impl Load {
             .take_while(|number| self.due(*number).is_some())
             .fold(0, |count, _| count + 1)
     }
+}
+
+/// From 0 to 1, the same in every run.
+fn moment(load: u64, number: u64) -> f64 {
+    let mut hasher = DefaultHasher::new();
+    (load, number).hash(&mut hasher);
+    float(hasher.finish()) / float(u64::MAX)
 }
 
 struct Run<'a> {
@@ -371,6 +384,24 @@ mod tests {
         assert_eq!(due, [0, 250, 500, 750, 1000, 1250, 1500, 1750]);
         assert_eq!(load.due_before_end(5), 3);
         assert_eq!(load.due_before_end(8), 0);
+    }
+
+    #[test]
+    fn scattered_loads_keep_their_rate_and_no_common_time() {
+        let [one, other] = [1, 2].map(|number| Load {
+            scattered: Some(number),
+            ..load(4.0)
+        });
+        for number in 0..7 {
+            let [first, second] = [&one, &other].map(|load| load.due(number).unwrap());
+            assert_ne!(first, second);
+            for due in [first, second] {
+                assert!(
+                    (0..250).contains(&(due.as_millis() - u128::from(number) * 250)),
+                    "{due:?}"
+                );
+            }
+        }
     }
 
     #[test]

@@ -10,7 +10,6 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use crate::error::{StorageError, StorageResult, expect_rows};
-use crate::page::{Whole, Window, page};
 use domain::commission::{CommissionStatus, NeedsApproval};
 use domain::ids::{CommissionId, EventId, PartnerId, PartnerProgramId, PayoutId, ProgramId, SaleId};
 use domain::money::{Cents, Currency};
@@ -310,23 +309,6 @@ pub struct StoredPayout {
     pub commission_count: i32,
     pub reference: Option<String>,
     pub created_at: DateTime<Utc>,
-}
-
-/// A program's, newest first, and how many there are.
-pub async fn page(
-    connection: &mut PgConnection,
-    program_id: ProgramId,
-    window: Window,
-) -> StorageResult<(Vec<StoredPayout>, Whole)> {
-    Ok(page!(
-        connection,
-        window,
-        StoredPayout,
-        "SELECT id, currency, amount_cents, commission_count, reference, created_at FROM payouts
-         WHERE program_id = $1 AND id <= $2 ORDER BY id DESC OFFSET $3 LIMIT $4",
-        r#"SELECT count(*) AS "count!", max(id) AS up_to FROM payouts WHERE program_id = $1 AND id <= $2"#,
-        program_id.get(),
-    ))
 }
 
 /// `None` when the program has no such payout.

@@ -128,22 +128,18 @@ pub async fn list(
         connection,
         window,
         Row,
-        r#"SELECT a.id, a.created_at, a.program_id, a.actor, a.actor_id, coalesce(u.name, k.name, p.name) AS actor_name,
+        select "SELECT a.id, a.created_at, a.program_id, a.actor, a.actor_id, coalesce(u.name, k.name, p.name) AS actor_name,
                   a.action, a.subject_id, a.details, a.address, a.request_id
            FROM audit_log a
            LEFT JOIN users u ON a.actor = 'user' AND u.id = a.actor_id
            LEFT JOIN management_keys k ON a.actor = 'key' AND k.id = a.actor_id
-           LEFT JOIN programs p ON a.actor = 'program' AND p.id = a.actor_id
-           WHERE a.workspace_id = $1 AND ($2::bigint IS NULL OR a.program_id = $2) AND ($3::text IS NULL OR a.actor = $3)
-             AND ($4::bigint IS NULL OR a.actor_id = $4)
-             AND ($5::text IS NULL OR a.action = $5 OR split_part(a.action, '.', 1) = $5)
-             AND a.created_at >= $6 AND a.created_at < $7 AND a.id <= $8
-           ORDER BY a.id DESC OFFSET $9 LIMIT $10"#,
-        r#"SELECT count(*) AS "count!", max(id) AS up_to FROM audit_log
-           WHERE workspace_id = $1 AND ($2::bigint IS NULL OR program_id = $2) AND ($3::text IS NULL OR actor = $3)
-             AND ($4::bigint IS NULL OR actor_id = $4)
-             AND ($5::text IS NULL OR action = $5 OR split_part(action, '.', 1) = $5)
-             AND created_at >= $6 AND created_at < $7 AND id <= $8"#,
+           LEFT JOIN programs p ON a.actor = 'program' AND p.id = a.actor_id",
+        of "WHERE a.workspace_id = $1 AND ($2::bigint IS NULL OR a.program_id = $2) AND ($3::text IS NULL OR a.actor = $3)
+              AND ($4::bigint IS NULL OR a.actor_id = $4)
+              AND ($5::text IS NULL OR a.action = $5 OR split_part(a.action, '.', 1) = $5)
+              AND a.created_at >= $6 AND a.created_at < $7 AND a.id <= $8",
+        then "ORDER BY a.id DESC OFFSET $9 LIMIT $10",
+        whole r#"SELECT count(*) AS "count!", max(a.id) AS up_to FROM audit_log a"#,
         workspace_id.get(),
         filter.program_id.map(ProgramId::get),
         filter.actor,

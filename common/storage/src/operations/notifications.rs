@@ -82,11 +82,11 @@ pub async fn of_program(
         connection,
         window,
         StoredNotification,
-        "SELECT id, program_id, kind, message, details, read_at, created_at FROM notifications
-         WHERE program_id = $1 AND recipient = 'advertiser' AND NOT ($2 AND read_at IS NOT NULL) AND id <= $3
-         ORDER BY id DESC OFFSET $4 LIMIT $5",
-        r#"SELECT count(*) AS "count!", max(id) AS up_to FROM notifications
-           WHERE program_id = $1 AND recipient = 'advertiser' AND NOT ($2 AND read_at IS NOT NULL) AND id <= $3"#,
+        select "SELECT id, program_id, kind, message, details, read_at, created_at",
+        of "FROM notifications
+            WHERE program_id = $1 AND recipient = 'advertiser' AND NOT ($2 AND read_at IS NOT NULL) AND id <= $3",
+        then "ORDER BY id DESC OFFSET $4 LIMIT $5",
+        whole r#"SELECT count(*) AS "count!", max(id) AS up_to"#,
         program_id.get(),
         unread_only,
     ))
@@ -103,13 +103,12 @@ pub async fn of_partner(
         connection,
         window,
         StoredNotification,
-        "SELECT id, program_id, kind, message, details, read_at, created_at FROM notifications
-         WHERE partner_id = ANY(ARRAY(SELECT p.id FROM partners p WHERE p.user_id = $1))
-           AND NOT ($2 AND read_at IS NOT NULL) AND id <= $3
-         ORDER BY id DESC OFFSET $4 LIMIT $5",
-        r#"SELECT count(*) AS "count!", max(id) AS up_to FROM notifications
-           WHERE partner_id = ANY(ARRAY(SELECT p.id FROM partners p WHERE p.user_id = $1))
-             AND NOT ($2 AND read_at IS NOT NULL) AND id <= $3"#,
+        select "SELECT id, program_id, kind, message, details, read_at, created_at",
+        of "FROM notifications
+            WHERE partner_id = ANY(ARRAY(SELECT p.id FROM partners p WHERE p.user_id = $1))
+              AND NOT ($2 AND read_at IS NOT NULL) AND id <= $3",
+        then "ORDER BY id DESC OFFSET $4 LIMIT $5",
+        whole r#"SELECT count(*) AS "count!", max(id) AS up_to"#,
         user_id.get(),
         unread_only,
     ))

@@ -267,11 +267,11 @@ pub async fn page(
         connection,
         window,
         MemberInvitationRow,
-        r#"SELECT id, workspace_id, email, role AS "role!", permissions AS "permissions: Json<BTreeMap<i64, Vec<String>>>",
-                  created_at, expires_at, accepted_at, withdrawn_at
-           FROM invitations WHERE workspace_id = $1 AND role IS NOT NULL AND id <= $2
-           ORDER BY id DESC OFFSET $3 LIMIT $4"#,
-        r#"SELECT count(*) AS "count!", max(id) AS up_to FROM invitations WHERE workspace_id = $1 AND role IS NOT NULL AND id <= $2"#,
+        select r#"SELECT id, workspace_id, email, role AS "role!", permissions AS "permissions: Json<BTreeMap<i64, Vec<String>>>",
+                  created_at, expires_at, accepted_at, withdrawn_at"#,
+        of "FROM invitations WHERE workspace_id = $1 AND role IS NOT NULL AND id <= $2",
+        then "ORDER BY id DESC OFFSET $3 LIMIT $4",
+        whole r#"SELECT count(*) AS "count!", max(id) AS up_to"#,
         workspace_id.get(),
     );
     let invitations: StorageResult<Vec<_>> = rows.into_iter().map(TryInto::try_into).collect();

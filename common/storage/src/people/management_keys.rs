@@ -9,6 +9,7 @@ use domain::ids::{ManagementKeyId, ProgramId, UserId, WorkspaceId};
 use domain::management_key::{KeySettings, KeyStatus};
 use domain::name::Name;
 use domain::permission::{ProgramScope, Scopes};
+use domain::sorting::{KeyColumn, Sorting};
 use domain::token::{ManagementKey, TokenHash};
 
 /// A key that is good at the moment it was looked up.
@@ -136,23 +137,60 @@ pub async fn lock(
     row.map(TryInto::try_into).transpose()
 }
 
-/// A workspace's keys, revoked ones among them, newest first: a page, and how many there are in all.
+/// Which of a workspace's keys.
+#[derive(Debug, Clone, Default)]
+pub struct KeyFilter {
+    pub status: Option<KeyStatus>,
+    /// In the name, or in that of who created it, whatever its case.
+    pub text: Option<Name>,
+}
+
+/// A page of the keys that a filter passes, in an order.
+macro_rules! keys {
+    ($connection:expr, $workspace_id:expr, $filter:expr, $window:expr, $order:literal $(; $($more:expr),+)?) => {
+        page!(
+            $connection,
+            $window,
+            KeyRow,
+            select "SELECT k.id, k.workspace_id, k.name, scopes, program_scope, expires_at, prefix, key_masked, k.status, k.created_at,
+                    k.created_by, u.name AS creator_name, k.last_used_at",
+            of "FROM management_keys k JOIN users u ON u.id = k.created_by
+                WHERE k.workspace_id = $1 AND ($2::text IS NULL OR k.status = $2)
+                  AND ($3::text IS NULL OR strpos(folded(k.name), folded($3)) > 0 OR strpos(folded(u.name), folded($3)) > 0)
+                  AND k.id <= $4",
+            then "ORDER BY " + $order + " OFFSET $5 LIMIT $6",
+            whole r#"SELECT count(*) AS "count!", max(k.id) AS up_to"#,
+            $workspace_id.get(),
+            $filter.status.map(KeyStatus::as_str),
+            $filter.text.as_ref().map(Name::as_str)
+            $(; $($more),+)?
+        )
+    };
+}
+
+/// A workspace's keys, revoked ones among them, newest first unless sorted: a page, and how many there are in all.
 pub async fn list(
     connection: &mut PgConnection,
     workspace_id: WorkspaceId,
+    filter: &KeyFilter,
+    sorting: Option<Sorting<KeyColumn>>,
     window: Window,
 ) -> StorageResult<(Vec<StoredKey>, Whole)> {
-    let (rows, total) = page!(
-        connection,
-        window,
-        KeyRow,
-        "SELECT k.id, k.workspace_id, k.name, scopes, program_scope, expires_at, prefix, key_masked, k.status, k.created_at,
-                k.created_by, u.name AS creator_name, k.last_used_at
-         FROM management_keys k JOIN users u ON u.id = k.created_by
-         WHERE k.workspace_id = $1 AND k.id <= $2 ORDER BY k.id DESC OFFSET $3 LIMIT $4",
-        r#"SELECT count(*) AS "count!", max(id) AS up_to FROM management_keys WHERE workspace_id = $1 AND id <= $2"#,
-        workspace_id.get(),
-    );
+    let (rows, total) = match sorting {
+        None => keys!(connection, workspace_id, filter, window, "k.id DESC"),
+        Some(sorting) => keys!(
+            connection,
+            workspace_id,
+            filter,
+            window,
+            "CASE $7::text WHEN 'last_used_at' THEN extract(epoch FROM k.last_used_at) WHEN 'expires_at' THEN extract(epoch FROM k.expires_at)
+             END * $8::integer NULLS LAST,
+             CASE WHEN $7 = 'name' AND $8 > 0 THEN folded(k.name) END COLLATE \"und-x-icu\",
+             CASE WHEN $7 = 'name' AND $8 < 0 THEN folded(k.name) END COLLATE \"und-x-icu\" DESC,
+             k.id DESC";
+            sorting.by.as_str(), sorting.sign()
+        ),
+    };
     let keys = rows
         .into_iter()
         .map(TryInto::try_into)

@@ -9,7 +9,9 @@ use crate::error::{StorageError, StorageResult};
 use crate::page::{Whole, Window, page};
 use domain::account::EmailAddress;
 use domain::ids::{MemberId, ProgramId, UserId, WorkspaceId};
+use domain::name::Name;
 use domain::permission::{ProgramPermissions, Role};
+use domain::sorting::{MemberColumn, Sorting};
 
 /// Program by program.
 pub type GivenPermissions = BTreeMap<ProgramId, ProgramPermissions>;
@@ -71,24 +73,51 @@ pub async fn find(connection: &mut PgConnection, member_id: MemberId) -> Storage
         .pop())
 }
 
-/// A workspace's members, oldest first: a page, and how many there are in all.
+/// A page of a workspace's members in an order.
+macro_rules! members {
+    ($connection:expr, $workspace_id:expr, $text:expr, $window:expr, $order:literal $(; $($more:expr),+)?) => {
+        page!(
+            $connection,
+            $window,
+            MemberRow,
+            select r#"SELECT m.id, m.user_id, u.name, u.email, m.role, m.created_at, u.verified_at IS NOT NULL AS "verified!",
+                      EXISTS (SELECT FROM second_factors f WHERE f.user_id = m.user_id AND f.enabled_at IS NOT NULL)
+                          AS "has_second_factor!""#,
+            of "FROM workspace_members m JOIN users u ON u.id = m.user_id
+                WHERE m.workspace_id = $1
+                  AND ($2::text IS NULL OR strpos(folded(u.name), folded($2)) > 0 OR strpos(folded(u.email), folded($2)) > 0)
+                  AND m.id <= $3",
+            then "ORDER BY " + $order + " OFFSET $4 LIMIT $5",
+            whole r#"SELECT count(*) AS "count!", max(m.id) AS up_to"#,
+            $workspace_id.get(),
+            $text.map(Name::as_str)
+            $(; $($more),+)?
+        )
+    };
+}
+
+/// A workspace's members, oldest first unless sorted: a page, and how many there are in all. `text`: in the name or the address.
 pub async fn list(
     connection: &mut PgConnection,
     workspace_id: WorkspaceId,
+    text: Option<&Name>,
+    sorting: Option<Sorting<MemberColumn>>,
     window: Window,
 ) -> StorageResult<(Vec<Member>, Whole)> {
-    let (rows, total) = page!(
-        connection,
-        window,
-        MemberRow,
-        r#"SELECT m.id, m.user_id, u.name, u.email, m.role, m.created_at, u.verified_at IS NOT NULL AS "verified!",
-                EXISTS (SELECT FROM second_factors f WHERE f.user_id = m.user_id AND f.enabled_at IS NOT NULL)
-                    AS "has_second_factor!"
-         FROM workspace_members m JOIN users u ON u.id = m.user_id
-         WHERE m.workspace_id = $1 AND m.id <= $2 ORDER BY m.id OFFSET $3 LIMIT $4"#,
-        r#"SELECT count(*) AS "count!", max(id) AS up_to FROM workspace_members WHERE workspace_id = $1 AND id <= $2"#,
-        workspace_id.get(),
-    );
+    let (rows, total) = match sorting {
+        None => members!(&mut *connection, workspace_id, text, window, "m.id"),
+        Some(sorting) => members!(
+            &mut *connection,
+            workspace_id,
+            text,
+            window,
+            "CASE WHEN $6::text = 'created_at' THEN extract(epoch FROM m.created_at) * $7::integer END,
+             CASE WHEN $7 > 0 THEN CASE $6 WHEN 'name' THEN folded(u.name) WHEN 'email' THEN folded(u.email) END END COLLATE \"und-x-icu\",
+             CASE WHEN $7 < 0 THEN CASE $6 WHEN 'name' THEN folded(u.name) WHEN 'email' THEN folded(u.email) END END COLLATE \"und-x-icu\" DESC,
+             m.id";
+            sorting.by.as_str(), sorting.sign()
+        ),
+    };
     Ok((with_permissions(connection, rows).await?, total))
 }
 

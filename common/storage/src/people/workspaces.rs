@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use crate::error::{StorageError, StorageResult};
-use crate::page::Window;
+use crate::page::{Whole, Window};
 use crate::people::{cli_logins, invitations, management_keys, sessions};
 use domain::ids::{MemberId, ProgramId, UserId, WorkspaceId};
 use domain::money::Currency;
@@ -225,7 +225,7 @@ pub async fn programs_within(
     filter: &ProgramFilter,
     sorting: Option<Sorting<ProgramColumn>>,
     window: Window,
-) -> StorageResult<(Vec<ProgramId>, i64)> {
+) -> StorageResult<(Vec<ProgramId>, Whole)> {
     let (user_id, permission, workspace_id, scope) = match reach {
         Reach::User { user_id, permission } => (Some(user_id.get()), Some(permission.as_str()), None, None),
         Reach::Key {
@@ -233,7 +233,7 @@ pub async fn programs_within(
             program_scope,
         } => (None, None, Some(workspace_id.get()), program_scope.ids()),
     };
-    let ids = sqlx::query_scalar!(
+    let mut ids = sqlx::query_scalar!(
         r#"SELECT p.id FROM programs p
            LEFT JOIN workspace_members m ON m.workspace_id = p.workspace_id AND m.user_id = $1
            LEFT JOIN member_permissions g ON g.member_id = m.id AND g.program_id = p.id
@@ -255,9 +255,13 @@ pub async fn programs_within(
     )
     .fetch_all(connection)
     .await?;
-    let total = i64::try_from(ids.len()).unwrap_or(i64::MAX);
+    ids.retain(|id| *id <= window.up_to);
+    let whole = Whole {
+        count: i64::try_from(ids.len()).unwrap_or(i64::MAX),
+        up_to: ids.iter().copied().max(),
+    };
     let ids = window.of(ids).into_iter().map(ProgramId::new).collect();
-    Ok((ids, total))
+    Ok((ids, whole))
 }
 
 /// Ends management keys, open invitations, CLI logins and CLI sessions whose creator lost the right to make them. Returns the

@@ -4,16 +4,16 @@
 
 pub mod list;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use crate::error::{StorageError, StorageResult, expect_rows};
+use crate::money::balances::{self, Balance};
 use crate::reads::rollups::Deltas;
 use domain::account::EmailAddress;
 use domain::ids::{PartnerId, PartnerProgramId, ProgramId, UserId};
-use domain::money::{Cents, Currency};
 use domain::partner::{MembershipStatus, PartnerName};
 
 #[derive(Debug)]
@@ -134,8 +134,8 @@ pub struct ProgramPartner {
     pub status: MembershipStatus,
     pub clicks: i64,
     pub last_clicked: Option<DateTime<Utc>>,
-    /// Balances by currency.
-    pub balances: Vec<(Currency, Cents)>,
+    /// By currency.
+    pub balances: Vec<Balance>,
     pub created_at: DateTime<Utc>,
     pub updated_at: DateTime<Utc>,
 }
@@ -190,10 +190,12 @@ async fn with_balances(
     rows: Vec<MembershipRow>,
 ) -> StorageResult<Vec<ProgramPartner>> {
     let ids: Vec<i64> = rows.iter().map(|row| row.id).collect();
-    let mut balances = balances(connection, &ids).await?;
+    let mut balances = balances::of(connection, &ids).await?;
     rows.into_iter()
         .map(|row| {
-            let balances = balances.remove(&row.id).unwrap_or_default();
+            let balances = balances
+                .remove(&PartnerProgramId::new(row.id))
+                .unwrap_or_default();
             row.with(balances)
         })
         .collect()
@@ -273,28 +275,6 @@ pub async fn give_to(
     Ok(updated.rows_affected() == 1)
 }
 
-async fn balances(
-    connection: &mut PgConnection,
-    memberships: &[i64],
-) -> StorageResult<HashMap<i64, Vec<(Currency, Cents)>>> {
-    let rows = sqlx::query!(
-        "SELECT partner_program_id, currency, balance_cents FROM partner_program_balances
-         WHERE partner_program_id = ANY($1) ORDER BY currency",
-        memberships,
-    )
-    .fetch_all(connection)
-    .await?;
-    let mut balances: HashMap<i64, Vec<(Currency, Cents)>> = HashMap::new();
-    for row in rows {
-        let id = row.partner_program_id;
-        let currency = Currency::parse(&row.currency)
-            .ok_or_else(|| StorageError::corrupt("partner_program_balances", "currency", id))?;
-        let balance = (currency, Cents::new(row.balance_cents));
-        balances.entry(id).or_default().push(balance);
-    }
-    Ok(balances)
-}
-
 struct MembershipRow {
     id: i64,
     partner_id: Option<i64>,
@@ -309,7 +289,7 @@ struct MembershipRow {
 }
 
 impl MembershipRow {
-    fn with(self, balances: Vec<(Currency, Cents)>) -> StorageResult<ProgramPartner> {
+    fn with(self, balances: Vec<Balance>) -> StorageResult<ProgramPartner> {
         let (email, user_id) = (self.email, self.user_id);
         Ok(ProgramPartner {
             partner_program_id: PartnerProgramId::new(self.id),

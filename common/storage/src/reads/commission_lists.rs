@@ -6,7 +6,7 @@ use sqlx::PgConnection;
 use crate::error::StorageResult;
 use crate::page::{Whole, Window, page};
 use domain::commission::CommissionStatus;
-use domain::ids::{PartnerProgramId, ProgramId};
+use domain::ids::{PartnerProgramId, PayoutId, ProgramId};
 use domain::signal::Signal;
 use domain::sorting::{CommissionColumn, Sorting};
 use domain::text::Label;
@@ -40,6 +40,9 @@ pub struct ListedCommission {
     pub approved_at: Option<DateTime<Utc>>,
     pub paid_at: Option<DateTime<Utc>>,
     pub payout_id: Option<i64>,
+    /// What the payout moved, and what of the commission it held back for a debt.
+    pub paid_cents: Option<i64>,
+    pub shortfall_cents: Option<i64>,
     pub created_at: DateTime<Utc>,
     /// Names of signals.
     pub signals: Vec<String>,
@@ -49,6 +52,9 @@ pub struct ListedCommission {
 #[derive(Debug, Default)]
 pub struct Wanted<'a> {
     pub status: Option<CommissionStatus>,
+    /// Whether it was paid, whatever its status is since.
+    pub paid: Option<bool>,
+    pub payout_id: Option<PayoutId>,
     pub partner_program_id: Option<PartnerProgramId>,
     /// Any of these; empty means no filter.
     pub signals: &'static [Signal],
@@ -60,6 +66,8 @@ pub struct Wanted<'a> {
 #[derive(Debug, Clone)]
 pub struct Filter {
     status: Option<&'static str>,
+    paid: Option<bool>,
+    payout: Option<i64>,
     signals: Option<Vec<&'static str>>,
     membership: Option<i64>,
     /// The membership's partner, for the index by partner; without it the program's own is walked.
@@ -97,6 +105,8 @@ impl Filter {
         let signals: Vec<&str> = wanted.signals.iter().map(|signal| signal.as_str()).collect();
         Ok(Some(Self {
             status: wanted.status.map(CommissionStatus::as_str),
+            paid: wanted.paid,
+            payout: wanted.payout_id.map(PayoutId::get),
             signals: (!signals.is_empty()).then_some(signals),
             membership: wanted.partner_program_id.map(PartnerProgramId::get),
             partner,
@@ -135,32 +145,33 @@ macro_rules! commissions {
             $connection,
             $window,
             ListedCommission,
-            r#"SELECT c.id AS "id!", s.id AS "sale_id?", s.processor_event_id AS "transaction_id?",
+            select r#"SELECT c.id AS "id!", s.id AS "sale_id?", s.processor_event_id AS "transaction_id?",
                       c.partner_program_id AS "partner_program_id!", c.partner_id AS "partner_id!", p.name AS "partner_name?",
                       c.amount_cents AS "amount_cents!", c.deducted_cents AS "deducted_cents!", c.currency AS "currency!",
                       c.status AS "status!", c.refund_reason, c.hold_until AS "hold_until!", c.approved_at, c.paid_at, c.payout_id,
                       c.created_at AS "created_at!", c.signals AS "signals!", c.adjusted_cents AS "adjusted_cents!",
                       c.rejection_reason, c.note, s.amount_cents AS "sale_amount_cents?",
                       coalesce(s.commissionable_cents, s.amount_cents) AS commissionable_cents,
-                      s.currency AS "sale_currency?"
-               FROM (SELECT c.* FROM commissions c LEFT JOIN partners p ON p.id = c.partner_id
-                     WHERE c.program_id = $1 AND ($2::text IS NULL OR c.status = $2)
-                       AND ($3::bigint IS NULL OR c.partner_program_id = $3) AND ($4::bigint IS NULL OR c.partner_id = $4)
-                       AND ($5::text[] IS NULL OR c.signals && $5) AND ($6::bigint[] IS NULL OR c.id = ANY($6)) AND c.id <= $7
-                     ORDER BY "# + $order + r#" OFFSET $8 LIMIT $9) c
+                      s.currency AS "sale_currency?", -l.amount_cents AS paid_cents, l.shortfall_cents AS "shortfall_cents?"
+               FROM (SELECT c.* FROM commissions c LEFT JOIN partners p ON p.id = c.partner_id"#,
+            of "WHERE c.program_id = $1 AND ($2::text IS NULL OR c.status = $2)
+                  AND ($3::bigint IS NULL OR c.partner_program_id = $3) AND ($4::bigint IS NULL OR c.partner_id = $4)
+                  AND ($5::text[] IS NULL OR c.signals && $5) AND ($6::bigint[] IS NULL OR c.id = ANY($6))
+                  AND ($7::boolean IS NULL OR (c.paid_at IS NOT NULL) = $7) AND ($8::bigint IS NULL OR c.payout_id = $8) AND c.id <= $9",
+            then "ORDER BY " + $order + r#" OFFSET $10 LIMIT $11) c
                LEFT JOIN sale_events s ON s.id = coalesce(c.sale_id, c.for_sale_id)
+               LEFT JOIN ledger_entries l ON l.commission_id = c.id AND l.kind = 'payout' AND l.account = 'partner'
                LEFT JOIN partners p ON p.id = c.partner_id
                ORDER BY "# + $order,
-            r#"SELECT count(*) AS "count!", max(id) AS up_to FROM commissions c
-               WHERE c.program_id = $1 AND ($2::text IS NULL OR c.status = $2)
-                 AND ($3::bigint IS NULL OR c.partner_program_id = $3) AND ($4::bigint IS NULL OR c.partner_id = $4)
-                 AND ($5::text[] IS NULL OR c.signals && $5) AND ($6::bigint[] IS NULL OR c.id = ANY($6)) AND c.id <= $7"#,
+            whole r#"SELECT count(*) AS "count!", max(id) AS up_to FROM commissions c"#,
             $program_id.get(),
             $filter.status,
             $filter.membership,
             $filter.partner,
             $filter.signals.as_deref() as Option<&[&str]>,
-            $filter.ids.as_deref() as Option<&[i64]>
+            $filter.ids.as_deref() as Option<&[i64]>,
+            $filter.paid,
+            $filter.payout
             $(; $($more),+)?
         )
     };
@@ -182,10 +193,10 @@ pub async fn page(
             program_id,
             filter,
             window,
-            "CASE $10::text WHEN 'amount' THEN c.currency END,
-             CASE $10 WHEN 'amount' THEN c.amount_cents::numeric WHEN 'hold_until' THEN extract(epoch FROM c.hold_until) END * $11::integer,
-             CASE WHEN $10 = 'partner' AND $11 > 0 THEN folded(p.name) END COLLATE \"und-x-icu\",
-             CASE WHEN $10 = 'partner' AND $11 < 0 THEN folded(p.name) END COLLATE \"und-x-icu\" DESC NULLS LAST,
+            "CASE $12::text WHEN 'amount' THEN c.currency END,
+             CASE $12 WHEN 'amount' THEN c.amount_cents::numeric WHEN 'hold_until' THEN extract(epoch FROM c.hold_until) END * $13::integer,
+             CASE WHEN $12 = 'partner' AND $13 > 0 THEN folded(p.name) END COLLATE \"und-x-icu\",
+             CASE WHEN $12 = 'partner' AND $13 < 0 THEN folded(p.name) END COLLATE \"und-x-icu\" DESC NULLS LAST,
              c.id DESC";
             sorting.by.as_str(), sorting.sign()
         ),
@@ -207,19 +218,23 @@ pub async fn following(
                   c.hold_until, c.approved_at, c.paid_at, c.payout_id, c.created_at, c.signals, c.adjusted_cents,
                   c.rejection_reason, c.note, s.amount_cents AS "sale_amount_cents?",
                   coalesce(s.commissionable_cents, s.amount_cents) AS commissionable_cents,
-                  s.currency AS "sale_currency?"
+                  s.currency AS "sale_currency?", -l.amount_cents AS paid_cents, l.shortfall_cents AS "shortfall_cents?"
            FROM commissions c LEFT JOIN sale_events s ON s.id = coalesce(c.sale_id, c.for_sale_id)
+           LEFT JOIN ledger_entries l ON l.commission_id = c.id AND l.kind = 'payout' AND l.account = 'partner'
            LEFT JOIN partners p ON p.id = c.partner_id
-           WHERE c.program_id = $1 AND c.id > $7 AND ($2::text IS NULL OR c.status = $2)
+           WHERE c.program_id = $1 AND c.id > $9 AND ($2::text IS NULL OR c.status = $2)
              AND ($3::bigint IS NULL OR c.partner_program_id = $3) AND ($4::bigint IS NULL OR c.partner_id = $4)
              AND ($5::text[] IS NULL OR c.signals && $5) AND ($6::bigint[] IS NULL OR c.id = ANY($6))
-           ORDER BY c.id LIMIT $8"#,
+             AND ($7::boolean IS NULL OR (c.paid_at IS NOT NULL) = $7) AND ($8::bigint IS NULL OR c.payout_id = $8)
+           ORDER BY c.id LIMIT $10"#,
         program_id.get(),
         filter.status,
         filter.membership,
         filter.partner,
         filter.signals.as_deref() as Option<&[&str]>,
         filter.ids.as_deref() as Option<&[i64]>,
+        filter.paid,
+        filter.payout,
         after,
         limit,
     )

@@ -48,30 +48,23 @@ macro_rules! customers {
             $connection,
             $window,
             ListedCustomer,
-            r#"SELECT k.id AS "id!", k.click_id AS "click_id!", k.customer_key, k.status AS "status!", k.first_click_at AS "first_click_at!",
+            select r#"SELECT k.id AS "id!", k.click_id AS "click_id!", k.customer_key, k.status AS "status!", k.first_click_at AS "first_click_at!",
                       k.signup_date, k.first_purchase_date, k.erased_at, l.short_code AS "link_code?",
                       l.partner_program_id AS "partner_program_id?", l.partner_id AS "partner_id?", p.name AS "partner_name?"
-               FROM (SELECT * FROM customers k
-                     WHERE k.program_id = $1 AND k.status <> 'click' AND ($2::text IS NULL OR k.status = $2)
-                       AND ($3::bigint IS NULL
-                            OR k.touched_link_ids[cardinality(k.touched_link_ids)] IN (SELECT id FROM referral_links WHERE partner_program_id = $3)
-                            OR k.id IN (SELECT c.customer_id FROM commissions c JOIN partner_programs m ON m.partner_id = c.partner_id
-                                        WHERE m.id = $3 AND c.partner_program_id = $3 AND c.superseded_at IS NULL))
-                       AND ($4::bigint[] IS NULL OR k.id = ANY($4))
-                       AND least(k.signup_date, k.first_purchase_date) < to_timestamp((least($5::bigint, 253402300799998) + 1) / 1000.0)
-                     ORDER BY "# + $order + r#" OFFSET $6 LIMIT $7) k
+               FROM (SELECT * FROM customers k"#,
+            of "WHERE k.program_id = $1 AND k.status <> 'click' AND ($2::text IS NULL OR k.status = $2)
+                  AND ($3::bigint IS NULL
+                       OR k.touched_link_ids[cardinality(k.touched_link_ids)] IN (SELECT id FROM referral_links WHERE partner_program_id = $3)
+                       OR k.id IN (SELECT c.customer_id FROM commissions c JOIN partner_programs m ON m.partner_id = c.partner_id
+                                   WHERE m.id = $3 AND c.partner_program_id = $3 AND c.superseded_at IS NULL))
+                  AND ($4::bigint[] IS NULL OR k.id = ANY($4))
+                  AND least(k.signup_date, k.first_purchase_date) < to_timestamp((least($5::bigint, 253402300799998) + 1) / 1000.0)",
+            then "ORDER BY " + $order + r#" OFFSET $6 LIMIT $7) k
                LEFT JOIN referral_links l ON l.id = k.touched_link_ids[cardinality(k.touched_link_ids)]
                LEFT JOIN partners p ON p.id = l.partner_id
                ORDER BY "# + $order,
-            r#"SELECT count(*) AS "count!", floor(extract(epoch FROM max(least(k.signup_date, k.first_purchase_date))) * 1000)::bigint AS up_to
-               FROM customers k
-               WHERE k.program_id = $1 AND k.status <> 'click' AND ($2::text IS NULL OR k.status = $2)
-                 AND ($3::bigint IS NULL
-                      OR k.touched_link_ids[cardinality(k.touched_link_ids)] IN (SELECT id FROM referral_links WHERE partner_program_id = $3)
-                      OR k.id IN (SELECT c.customer_id FROM commissions c JOIN partner_programs m ON m.partner_id = c.partner_id
-                                  WHERE m.id = $3 AND c.partner_program_id = $3 AND c.superseded_at IS NULL))
-                 AND ($4::bigint[] IS NULL OR k.id = ANY($4))
-                 AND least(k.signup_date, k.first_purchase_date) < to_timestamp((least($5::bigint, 253402300799998) + 1) / 1000.0)"#,
+            whole r#"SELECT count(*) AS "count!", floor(extract(epoch FROM max(least(k.signup_date, k.first_purchase_date))) * 1000)::bigint AS up_to
+               FROM customers k"#,
             $program_id.get(),
             $filter.status.map(CustomerStatus::as_str),
             $filter.membership.map(PartnerProgramId::get),

@@ -6,7 +6,7 @@ use super::partner_view::{PartnerCommission, PartnerLink};
 use crate::error::StorageResult;
 use crate::page::{Whole, Window, page};
 use domain::commission::CommissionStatus;
-use domain::ids::{ProgramId, UserId};
+use domain::ids::{CommissionId, ProgramId, UserId};
 use domain::name::Name;
 use domain::sorting::{CommissionColumn, LinkColumn, Sorting};
 
@@ -24,16 +24,13 @@ macro_rules! links {
             $connection,
             $window,
             PartnerLink,
-            "SELECT l.id, g.id AS program_id, g.name AS program_name, g.status AS program_status, g.domain, g.cookie_window_days, l.short_code,
-                    l.status, l.clicks, l.last_clicked, l.created_at, l.updated_at
-             FROM partners p JOIN referral_links l ON l.partner_id = p.id JOIN programs g ON g.id = l.program_id
-             WHERE p.user_id = $1 AND ($2::bigint IS NULL OR g.id = $2)
-               AND ($3::text IS NULL OR strpos(folded(l.short_code), folded($3)) > 0) AND l.id <= $4
-             ORDER BY " + $order + " OFFSET $5 LIMIT $6",
-            r#"SELECT count(*) AS "count!", max(l.id) AS up_to
-               FROM partners p JOIN referral_links l ON l.partner_id = p.id JOIN programs g ON g.id = l.program_id
-               WHERE p.user_id = $1 AND ($2::bigint IS NULL OR g.id = $2)
-                 AND ($3::text IS NULL OR strpos(folded(l.short_code), folded($3)) > 0) AND l.id <= $4"#,
+            select "SELECT l.id, g.id AS program_id, g.name AS program_name, g.status AS program_status, g.domain, g.cookie_window_days, l.short_code,
+                    l.status, l.clicks, l.last_clicked, l.created_at, l.updated_at",
+            of "FROM partners p JOIN referral_links l ON l.partner_id = p.id JOIN programs g ON g.id = l.program_id
+                WHERE p.user_id = $1 AND ($2::bigint IS NULL OR g.id = $2)
+                  AND ($3::text IS NULL OR strpos(folded(l.short_code), folded($3)) > 0) AND l.id <= $4",
+            then "ORDER BY " + $order + " OFFSET $5 LIMIT $6",
+            whole r#"SELECT count(*) AS "count!", max(l.id) AS up_to"#,
             $user_id.get(),
             $filter.program_id.map(ProgramId::get),
             $filter.text.as_ref().map(Name::as_str)
@@ -72,6 +69,9 @@ pub async fn links(
 pub struct CommissionFilter {
     pub program_id: Option<ProgramId>,
     pub status: Option<CommissionStatus>,
+    /// Whether it was paid, whatever its status is since.
+    pub paid: Option<bool>,
+    pub commission_id: Option<CommissionId>,
 }
 
 macro_rules! commissions {
@@ -80,18 +80,19 @@ macro_rules! commissions {
             $connection,
             $window,
             PartnerCommission,
-            "SELECT c.id, c.program_id, g.name AS program_name, c.amount_cents, c.deducted_cents, c.adjusted_cents, c.currency,
-                    c.status, c.note, c.hold_until, c.approved_at, c.paid_at, c.created_at
-             FROM commissions c JOIN programs g ON g.id = c.program_id
-             WHERE c.partner_id = ANY(ARRAY(SELECT p.id FROM partners p WHERE p.user_id = $1))
-               AND ($2::bigint IS NULL OR c.program_id = $2) AND ($3::text IS NULL OR c.status = $3) AND c.id <= $4
-             ORDER BY " + $order + " OFFSET $5 LIMIT $6",
-            r#"SELECT count(*) AS "count!", max(id) AS up_to FROM commissions c
-               WHERE c.partner_id = ANY(ARRAY(SELECT p.id FROM partners p WHERE p.user_id = $1))
-                 AND ($2::bigint IS NULL OR c.program_id = $2) AND ($3::text IS NULL OR c.status = $3) AND id <= $4"#,
+            select "SELECT c.id, c.program_id, g.name AS program_name, c.amount_cents, c.deducted_cents, c.adjusted_cents, c.currency,
+                    c.status, c.note, c.hold_until, c.approved_at, c.paid_at, c.payout_id, c.created_at
+             FROM commissions c JOIN programs g ON g.id = c.program_id",
+            of "WHERE c.partner_id = ANY(ARRAY(SELECT p.id FROM partners p WHERE p.user_id = $1))
+                  AND ($2::bigint IS NULL OR c.program_id = $2) AND ($3::text IS NULL OR c.status = $3)
+                  AND ($4::boolean IS NULL OR (c.paid_at IS NOT NULL) = $4) AND ($5::bigint IS NULL OR c.id = $5) AND c.id <= $6",
+            then "ORDER BY " + $order + " OFFSET $7 LIMIT $8",
+            whole r#"SELECT count(*) AS "count!", max(c.id) AS up_to FROM commissions c"#,
             $user_id.get(),
             $filter.program_id.map(ProgramId::get),
-            $filter.status.map(CommissionStatus::as_str)
+            $filter.status.map(CommissionStatus::as_str),
+            $filter.paid,
+            $filter.commission_id.map(CommissionId::get)
             $(; $($more),+)?
         )
     };
@@ -112,8 +113,8 @@ pub async fn commissions(
             user_id,
             filter,
             window,
-            "CASE $7::text WHEN 'amount' THEN c.currency END,
-             CASE $7 WHEN 'amount' THEN c.amount_cents::numeric WHEN 'hold_until' THEN extract(epoch FROM c.hold_until) END * $8::integer,
+            "CASE $9::text WHEN 'amount' THEN c.currency END,
+             CASE $9 WHEN 'amount' THEN c.amount_cents::numeric WHEN 'hold_until' THEN extract(epoch FROM c.hold_until) END * $10::integer,
              c.id DESC";
             sorting.by.as_str(), sorting.sign()
         ),

@@ -1,15 +1,14 @@
 //! Payouts as one partner received them, from the ledger's `payout` entries.
-//!
-//! Which payouts a membership has part in, the index of its commissions by payout tells: each step finds the next one. Only those of the
-//! page are added up.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use crate::error::StorageResult;
 use crate::money::payouts::{PartnerShare, StoredPayout};
-use crate::page::{Whole, Window, page};
+use crate::page::{Whole, Window};
+use crate::reads::payout_lists::{self, Filter, PayoutPart};
 use domain::ids::{PartnerProgramId, PayoutId, ProgramId, UserId};
+use domain::sorting::{PayoutColumn, Sorting};
 
 /// What a partner's account received by one payout. Cents of `currency`.
 #[derive(Debug)]
@@ -28,51 +27,41 @@ pub struct PartnerPayout {
     pub created_at: DateTime<Utc>,
 }
 
-/// Those of all programs of an account, newest first, and how many there are.
+impl From<PayoutPart> for PartnerPayout {
+    fn from(part: PayoutPart) -> Self {
+        Self {
+            id: part.id,
+            program_id: part.program_id,
+            program_name: part.program_name,
+            currency: part.currency,
+            commission_count: part.commission_count,
+            requested_cents: part.requested_cents,
+            shortfall_cents: part.shortfall_cents,
+            amount_cents: part.amount_cents,
+            created_at: part.created_at,
+        }
+    }
+}
+
+/// An account's, of all its programs or of one, newest first unless sorted, and how many there are.
 pub async fn received(
     connection: &mut PgConnection,
     user_id: UserId,
+    program_id: Option<ProgramId>,
+    filter: &Filter,
+    sorting: Option<Sorting<PayoutColumn>>,
     window: Window,
 ) -> StorageResult<(Vec<PartnerPayout>, Whole)> {
-    Ok(page!(
-        connection,
-        window,
-        PartnerPayout,
-        r#"WITH RECURSIVE memberships AS MATERIALIZED (
-               SELECT m.id FROM partners p JOIN partner_programs m ON m.partner_id = p.id WHERE p.user_id = $1
-           ), paid AS (
-               SELECT m.id, (SELECT max(c.payout_id) FROM commissions c
-                             WHERE c.partner_program_id = m.id AND c.payout_id <= $2) AS payout_id
-               FROM memberships m
-               UNION ALL
-               SELECT paid.id, (SELECT max(c.payout_id) FROM commissions c
-                                WHERE c.partner_program_id = paid.id AND c.payout_id < paid.payout_id)
-               FROM paid WHERE paid.payout_id IS NOT NULL
-           ), newest AS (
-               SELECT DISTINCT payout_id FROM paid WHERE payout_id IS NOT NULL ORDER BY payout_id DESC OFFSET $3 LIMIT $4
-           )
-           SELECT o.id AS "id!", g.id AS "program_id!", g.name AS "program_name!", o.currency AS "currency!",
-                  s.commissions AS "commission_count!", s.requested AS "requested_cents!", s.shortfall AS "shortfall_cents!",
-                  s.amount AS "amount_cents!", o.created_at AS "created_at!"
-           FROM newest n JOIN payouts o ON o.id = n.payout_id JOIN programs g ON g.id = o.program_id
-           CROSS JOIN LATERAL (
-               SELECT count(*) AS commissions, coalesce(sum(l.requested_cents), 0)::bigint AS requested,
-                      coalesce(sum(l.shortfall_cents), 0)::bigint AS shortfall, -coalesce(sum(l.amount_cents), 0)::bigint AS amount
-               FROM commissions c JOIN ledger_entries l ON l.commission_id = c.id AND l.kind = 'payout' AND l.account = 'partner'
-               WHERE c.payout_id = o.id AND c.partner_program_id = ANY(ARRAY(SELECT id FROM memberships))) s
-           ORDER BY o.id DESC"#,
-        r#"WITH RECURSIVE paid AS (
-               SELECT m.id, (SELECT max(c.payout_id) FROM commissions c
-                             WHERE c.partner_program_id = m.id AND c.payout_id <= $2) AS payout_id
-               FROM partners p JOIN partner_programs m ON m.partner_id = p.id WHERE p.user_id = $1
-               UNION ALL
-               SELECT paid.id, (SELECT max(c.payout_id) FROM commissions c
-                                WHERE c.partner_program_id = paid.id AND c.payout_id < paid.payout_id)
-               FROM paid WHERE paid.payout_id IS NOT NULL
-           )
-           SELECT count(DISTINCT payout_id) AS "count!", max(payout_id) AS up_to FROM paid"#,
+    let memberships = sqlx::query_scalar!(
+        "SELECT m.id FROM partners p JOIN partner_programs m ON m.partner_id = p.id
+         WHERE p.user_id = $1 AND ($2::bigint IS NULL OR m.program_id = $2)",
         user_id.get(),
-    ))
+        program_id.map(ProgramId::get),
+    )
+    .fetch_all(&mut *connection)
+    .await?;
+    let (parts, whole) = payout_lists::parts(connection, &memberships, filter, sorting, window).await?;
+    Ok((parts.into_iter().map(Into::into).collect(), whole))
 }
 
 /// `None` when nothing of the payout is theirs.
@@ -142,94 +131,51 @@ pub struct SharedPayout {
     pub share: PartnerShare,
 }
 
-struct SharedRow {
-    id: i64,
-    currency: String,
-    amount_cents: i64,
-    commission_count: i32,
-    reference: Option<String>,
-    created_at: DateTime<Utc>,
-    partner_program_id: i64,
-    partner_id: i64,
-    partner_name: Option<String>,
-    share_commissions: i64,
-    share_requested: i64,
-    share_shortfall: i64,
-    share_amount: i64,
-}
-
-impl From<SharedRow> for SharedPayout {
-    fn from(row: SharedRow) -> Self {
-        Self {
-            payout: StoredPayout {
-                id: row.id,
-                currency: row.currency,
-                amount_cents: row.amount_cents,
-                commission_count: row.commission_count,
-                reference: row.reference,
-                created_at: row.created_at,
-            },
-            share: PartnerShare {
-                partner_program_id: row.partner_program_id,
-                partner_id: row.partner_id,
-                partner_name: row.partner_name,
-                commission_count: row.share_commissions,
-                amount_cents: row.share_amount,
-                requested_cents: row.share_requested,
-                shortfall_cents: row.share_shortfall,
-            },
-        }
-    }
-}
-
-/// A program's payouts that one membership has part in, newest first, and how many there are. None for another program's membership.
+/// A program's payouts that one membership has part in, newest first unless sorted, and how many there are. None for another program's
+/// membership.
 pub async fn of_membership(
     connection: &mut PgConnection,
     program_id: ProgramId,
     membership: PartnerProgramId,
+    filter: &Filter,
+    sorting: Option<Sorting<PayoutColumn>>,
     window: Window,
 ) -> StorageResult<(Vec<SharedPayout>, Whole)> {
-    let (rows, whole) = page!(
-        connection,
-        window,
-        SharedRow,
-        r#"WITH RECURSIVE paid AS (
-               SELECT m.id, (SELECT max(c.payout_id) FROM commissions c
-                             WHERE c.partner_program_id = m.id AND c.payout_id <= $3) AS payout_id
-               FROM partner_programs m WHERE m.id = $2 AND m.program_id = $1
-               UNION ALL
-               SELECT paid.id, (SELECT max(c.payout_id) FROM commissions c
-                                WHERE c.partner_program_id = paid.id AND c.payout_id < paid.payout_id)
-               FROM paid WHERE paid.payout_id IS NOT NULL
-           ), newest AS (
-               SELECT payout_id FROM paid WHERE payout_id IS NOT NULL ORDER BY payout_id DESC OFFSET $4 LIMIT $5
-           )
-           SELECT o.id AS "id!", o.currency AS "currency!", o.amount_cents AS "amount_cents!",
-                  o.commission_count AS "commission_count!", o.reference AS "reference?", o.created_at AS "created_at!",
-                  s.partner_program_id AS "partner_program_id!", s.partner_id AS "partner_id!", r.name AS "partner_name?",
-                  s.commissions AS "share_commissions!", s.requested AS "share_requested!", s.shortfall AS "share_shortfall!",
-                  s.amount AS "share_amount!"
-           FROM newest n JOIN payouts o ON o.id = n.payout_id
+    // The membership of a partner whose record was removed does not name them; what they were paid does.
+    let paid = sqlx::query!(
+        r#"SELECT c.partner_id, p.name AS "name?" FROM partner_programs m
            CROSS JOIN LATERAL (
-               SELECT c.partner_program_id, c.partner_id, count(*) AS commissions, sum(l.requested_cents)::bigint AS requested,
-                      sum(l.shortfall_cents)::bigint AS shortfall, -sum(l.amount_cents)::bigint AS amount
-               FROM commissions c JOIN ledger_entries l ON l.commission_id = c.id AND l.kind = 'payout' AND l.account = 'partner'
-               WHERE c.payout_id = o.id AND c.partner_program_id = $2
-               GROUP BY 1, 2) s
-           LEFT JOIN partners r ON r.id = s.partner_id
-           ORDER BY o.id DESC"#,
-        r#"WITH RECURSIVE paid AS (
-               SELECT m.id, (SELECT max(c.payout_id) FROM commissions c
-                             WHERE c.partner_program_id = m.id AND c.payout_id <= $3) AS payout_id
-               FROM partner_programs m WHERE m.id = $2 AND m.program_id = $1
-               UNION ALL
-               SELECT paid.id, (SELECT max(c.payout_id) FROM commissions c
-                                WHERE c.partner_program_id = paid.id AND c.payout_id < paid.payout_id)
-               FROM paid WHERE paid.payout_id IS NOT NULL
-           )
-           SELECT count(payout_id) AS "count!", max(payout_id) AS up_to FROM paid"#,
-        program_id.get(),
+               SELECT partner_id FROM commissions WHERE partner_program_id = m.id AND payout_id IS NOT NULL LIMIT 1) c
+           LEFT JOIN partners p ON p.id = c.partner_id
+           WHERE m.id = $1 AND m.program_id = $2"#,
         membership.get(),
-    );
-    Ok((rows.into_iter().map(Into::into).collect(), whole))
+        program_id.get(),
+    )
+    .fetch_optional(&mut *connection)
+    .await?;
+    let Some(partner) = paid else {
+        return Ok((Vec::new(), Whole::from(0)));
+    };
+    let memberships = [membership.get()];
+    let (parts, whole) = payout_lists::parts(connection, &memberships, filter, sorting, window).await?;
+    let shared = |part: PayoutPart| SharedPayout {
+        payout: StoredPayout {
+            id: part.id,
+            currency: part.currency,
+            amount_cents: part.whole_cents,
+            commission_count: part.whole_count,
+            reference: part.reference,
+            created_at: part.created_at,
+        },
+        share: PartnerShare {
+            partner_program_id: membership.get(),
+            partner_id: partner.partner_id,
+            partner_name: partner.name.clone(),
+            commission_count: part.commission_count,
+            amount_cents: part.amount_cents,
+            requested_cents: part.requested_cents,
+            shortfall_cents: part.shortfall_cents,
+        },
+    };
+    Ok((parts.into_iter().map(shared).collect(), whole))
 }

@@ -2,14 +2,14 @@
 //!
 //! Nothing here selects what is the advertiser's alone: customers, their keys and click_ids, transaction_ids.
 
-use std::collections::BTreeMap;
-
 use chrono::{DateTime, NaiveDate, Utc};
 use sqlx::PgConnection;
 
+use super::partner_lists::LinkFilter;
 use crate::error::{StorageError, StorageResult};
 use crate::page::{Whole, Window, page};
 use domain::ids::{ProgramId, ReferralLinkId, UserId, WorkspaceId};
+use domain::name::Name;
 use domain::program::ProgramStatus;
 
 /// A partner's place in a program.
@@ -41,15 +41,15 @@ pub async fn memberships(
         connection,
         window,
         PartnerMembership,
-        r#"SELECT m.id AS partner_program_id, g.id AS program_id, g.name AS program_name, g.status AS program_status, g.domain, g.logo_url, g.color,
+        select r#"SELECT m.id AS partner_program_id, g.id AS program_id, g.name AS program_name, g.status AS program_status, g.domain, g.logo_url, g.color,
                 m.status, g.cookie_window_days, m.created_at,
                 CASE WHEN m.status = 'approved' AND g.status <> 'archived' THEN greatest(g.partner_link_limit - (
                     SELECT count(*) FROM referral_links l WHERE l.partner_program_id = m.id AND l.made_by_partner), 0)
                     ELSE 0 END AS "links_left!"
-         FROM partners p JOIN partner_programs m ON m.partner_id = p.id JOIN programs g ON g.id = m.program_id
-         WHERE p.user_id = $1 AND m.id <= $2 ORDER BY m.id DESC OFFSET $3 LIMIT $4"#,
-        r#"SELECT count(*) AS "count!", max(m.id) AS up_to FROM partners p JOIN partner_programs m ON m.partner_id = p.id
-           WHERE p.user_id = $1 AND m.id <= $2"#,
+         FROM partners p JOIN partner_programs m ON m.partner_id = p.id JOIN programs g ON g.id = m.program_id"#,
+        of "WHERE p.user_id = $1 AND m.id <= $2",
+        then "ORDER BY m.id DESC OFFSET $3 LIMIT $4",
+        whole r#"SELECT count(*) AS "count!", max(m.id) AS up_to FROM partners p JOIN partner_programs m ON m.partner_id = p.id"#,
         user_id.get(),
     ))
 }
@@ -77,28 +77,6 @@ pub async fn own_memberships(
     .fetch_all(connection)
     .await?;
     Ok(memberships)
-}
-
-/// By membership: currency and cents.
-pub async fn balances_of(
-    connection: &mut PgConnection,
-    memberships: &[i64],
-) -> StorageResult<BTreeMap<i64, Vec<(String, i64)>>> {
-    let rows = sqlx::query!(
-        "SELECT partner_program_id, currency, balance_cents FROM partner_program_balances
-         WHERE partner_program_id = ANY($1) ORDER BY partner_program_id, currency",
-        memberships,
-    )
-    .fetch_all(connection)
-    .await?;
-    let mut balances: BTreeMap<i64, Vec<(String, i64)>> = BTreeMap::new();
-    for row in rows {
-        balances
-            .entry(row.partner_program_id)
-            .or_default()
-            .push((row.currency, row.balance_cents));
-    }
-    Ok(balances)
 }
 
 #[derive(Debug)]
@@ -190,22 +168,31 @@ pub struct PartnerClick {
     pub converted: bool,
 }
 
-/// Real clicks that count, newest first. Each link gives its own newest from the index by link, as many as the page may
-/// need; deep pages cost what lies before them. How many there are, the links' counters know.
+/// Real clicks that count, newest first, on the links that a filter passes. Each link gives its own newest from the index by link, as many as the
+/// page may need; deep pages cost what lies before them. How many there are, the links' counters know: those that came since the first page, too.
 pub async fn clicks(
     connection: &mut PgConnection,
     user_id: UserId,
+    filter: &LinkFilter,
     window: Window,
-) -> StorageResult<(Vec<PartnerClick>, i64)> {
+) -> StorageResult<(Vec<PartnerClick>, Whole)> {
+    let (program_id, text) = (
+        filter.program_id.map(ProgramId::get),
+        filter.text.as_ref().map(Name::as_str),
+    );
     let total = sqlx::query_scalar!(
         r#"SELECT coalesce(sum(l.clicks), 0)::bigint AS "count!"
-           FROM partners p JOIN referral_links l ON l.partner_id = p.id WHERE p.user_id = $1"#,
+           FROM partners p JOIN referral_links l ON l.partner_id = p.id
+           WHERE p.user_id = $1 AND ($2::bigint IS NULL OR l.program_id = $2)
+             AND ($3::text IS NULL OR strpos(folded(l.short_code), folded($3)) > 0)"#,
         user_id.get(),
+        program_id,
+        text,
     )
     .fetch_one(&mut *connection)
     .await?;
     if window.offset >= total {
-        return Ok((Vec::new(), total));
+        return Ok((Vec::new(), total.into()));
     }
     let rows = sqlx::query_as!(
         PartnerClick,
@@ -215,18 +202,28 @@ pub async fn clicks(
            FROM partners p JOIN referral_links l ON l.partner_id = p.id
            CROSS JOIN LATERAL (
              SELECT id, program_id, customer_id, click_timestamp, geo_country, device_type FROM click_events
-             WHERE referral_link_id = l.id AND counted AND NOT is_test
-             ORDER BY click_timestamp DESC LIMIT $2::bigint + $3::bigint) e
+             WHERE referral_link_id = l.id AND counted AND NOT is_test AND id <= $6
+             ORDER BY click_timestamp DESC LIMIT $4::bigint + $5::bigint) e
            LEFT JOIN customers c ON c.id = e.customer_id
-           WHERE p.user_id = $1
-           ORDER BY e.click_timestamp DESC, e.id DESC OFFSET $2 LIMIT $3"#,
+           WHERE p.user_id = $1 AND ($2::bigint IS NULL OR l.program_id = $2)
+             AND ($3::text IS NULL OR strpos(folded(l.short_code), folded($3)) > 0)
+           ORDER BY e.click_timestamp DESC, e.id DESC OFFSET $4 LIMIT $5"#,
         user_id.get(),
+        program_id,
+        text,
         window.offset,
         window.limit,
+        window.up_to,
     )
     .fetch_all(connection)
     .await?;
-    Ok((rows, total))
+    let up_to = match window.up_to {
+        // The newest by id is on the first page, unless clicks were recorded late.
+        i64::MAX if window.offset == 0 => rows.iter().map(|click| click.id).max(),
+        i64::MAX => None,
+        asked => Some(asked),
+    };
+    Ok((rows, Whole { count: total, up_to }))
 }
 
 #[derive(Debug)]
@@ -243,6 +240,7 @@ pub struct PartnerCommission {
     pub hold_until: DateTime<Utc>,
     pub approved_at: Option<DateTime<Utc>>,
     pub paid_at: Option<DateTime<Utc>>,
+    pub payout_id: Option<i64>,
     pub created_at: DateTime<Utc>,
 }
 
@@ -256,6 +254,8 @@ pub struct PartnerBalance {
     pub program_status: String,
     pub currency: String,
     pub balance_cents: i64,
+    /// What is left of unpaid commissions, less the debt.
+    pub owed_cents: i64,
     /// Earned, and held.
     pub pending_cents: i64,
     /// Earned, and can be paid.
@@ -275,13 +275,14 @@ pub async fn balances(
 ) -> StorageResult<(Vec<PartnerBalance>, i64)> {
     let rows = sqlx::query_as!(
         PartnerBalance,
-        r#"SELECT b.partner_program_id, g.id AS program_id, g.name AS program_name, g.status AS program_status, b.currency, b.balance_cents,
+        r#"SELECT m.id AS partner_program_id, g.id AS program_id, g.name AS program_name, g.status AS program_status,
+                  b.currency AS "currency!", b.balance_cents AS "balance_cents!", b.owed_cents AS "owed_cents!",
                   coalesce(u.unpaid - u.approved, 0)::bigint AS "pending_cents!",
                   coalesce(u.approved, 0)::bigint AS "approved_cents!", coalesce(x.paid, 0)::bigint AS "paid_cents!",
                   coalesce((SELECT d.debt_cents FROM partner_program_debts d
                             WHERE d.partner_program_id = m.id AND d.currency = b.currency), 0) AS "debt_cents!"
            FROM partners p JOIN partner_programs m ON m.partner_id = p.id JOIN programs g ON g.id = m.program_id
-           JOIN partner_program_balances b ON b.partner_program_id = m.id
+           JOIN partner_program_owed b ON b.partner_program_id = m.id
            CROSS JOIN LATERAL (
              SELECT sum(c.amount_cents - c.deducted_cents) AS unpaid,
                     coalesce(sum(c.amount_cents - c.deducted_cents) FILTER (WHERE can_be_paid(c, g.needs_approval, $2)), 0)
@@ -294,7 +295,7 @@ pub async fn balances(
              WHERE l.partner_program_id = m.id AND l.currency = b.currency AND l.kind = 'payout'
                AND l.account = 'partner') x
            WHERE p.user_id = $1
-           ORDER BY b.partner_program_id, b.currency OFFSET $3 LIMIT $4"#,
+           ORDER BY m.id, b.currency OFFSET $3 LIMIT $4"#,
         user_id.get(),
         now,
         window.offset,

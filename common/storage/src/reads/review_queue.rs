@@ -9,6 +9,7 @@ use crate::error::StorageResult;
 use crate::page::{Whole, Window, page};
 use domain::ids::{PartnerProgramId, ProgramId};
 use domain::signal::Signal;
+use domain::sorting::{FlaggedColumn, Sorting};
 
 #[derive(Debug)]
 pub struct FlaggedCommission {
@@ -36,42 +37,74 @@ pub struct FlaggedCommission {
     pub signals: Vec<String>,
 }
 
-/// Oldest first: those are approved by themselves first. `signals`: any of these; all when empty.
+/// Which of a program's.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Filter<'a> {
+    pub membership: Option<PartnerProgramId>,
+    /// Any of these; all when empty.
+    pub signals: &'a [Signal],
+}
+
+/// A page of those that a filter passes, in an order.
+macro_rules! flagged {
+    ($connection:expr, $window:expr, $order:literal, $($argument:expr),+ $(; $($more:expr),+)?) => {
+        page!(
+            $connection,
+            $window,
+            FlaggedCommission,
+            select r#"SELECT c.id, s.id AS "sale_id?", s.processor_event_id AS "transaction_id?", s.amount_cents AS "sale_amount_cents?",
+                      s.currency AS "sale_currency?", k.id AS "customer_id?", k.customer_key AS "customer_key?", c.partner_program_id,
+                      c.partner_id, p.name AS "partner_name?", c.amount_cents, c.deducted_cents, c.currency, c.status,
+                      o.needs_approval = 'none' AS "approves_itself!", c.hold_until, c.created_at, c.signals
+               FROM commissions c JOIN programs o ON o.id = c.program_id
+               LEFT JOIN sale_events s ON s.id = coalesce(c.sale_id, c.for_sale_id)
+               LEFT JOIN customers k ON k.id = c.customer_id
+               LEFT JOIN partners p ON p.id = c.partner_id"#,
+            of "WHERE c.program_id = $1 AND c.signals <> '{}' AND c.approved_at IS NULL AND c.paid_at IS NULL
+                  AND c.status IN ('pending', 'refunded') AND (c.status = 'pending' OR c.amount_cents > c.deducted_cents)
+                  AND ($2::bigint IS NULL OR c.partner_program_id = $2) AND ($3::text[] IS NULL OR c.signals && $3)
+                  AND NOT can_be_paid(c, o.needs_approval, $4) AND c.id <= $5",
+            then "ORDER BY " + $order + " OFFSET $6 LIMIT $7",
+            whole r#"SELECT count(*) AS "count!", max(c.id) AS up_to FROM commissions c JOIN programs o ON o.id = c.program_id"#,
+            $($argument),+
+            $(; $($more),+)?
+        )
+    };
+}
+
+/// Oldest first unless sorted: those are approved by themselves first.
 pub async fn page(
     connection: &mut PgConnection,
     program_id: ProgramId,
-    partner_program_id: Option<PartnerProgramId>,
-    signals: &[Signal],
+    filter: Filter<'_>,
+    sorting: Option<Sorting<FlaggedColumn>>,
     now: DateTime<Utc>,
     window: Window,
 ) -> StorageResult<(Vec<FlaggedCommission>, Whole)> {
-    let names: Option<Vec<&str>> =
-        (!signals.is_empty()).then(|| signals.iter().map(|signal| signal.as_str()).collect());
-    Ok(page!(
-        connection,
-        window,
-        FlaggedCommission,
-        r#"SELECT c.id, s.id AS "sale_id?", s.processor_event_id AS "transaction_id?", s.amount_cents AS "sale_amount_cents?",
-                  s.currency AS "sale_currency?", k.id AS "customer_id?", k.customer_key AS "customer_key?", c.partner_program_id,
-                  c.partner_id, p.name AS "partner_name?", c.amount_cents, c.deducted_cents, c.currency, c.status,
-                  o.needs_approval = 'none' AS "approves_itself!", c.hold_until, c.created_at, c.signals
-           FROM commissions c JOIN programs o ON o.id = c.program_id
-           LEFT JOIN sale_events s ON s.id = coalesce(c.sale_id, c.for_sale_id)
-           LEFT JOIN customers k ON k.id = c.customer_id
-           LEFT JOIN partners p ON p.id = c.partner_id
-           WHERE c.program_id = $1 AND c.signals <> '{}' AND c.approved_at IS NULL AND c.paid_at IS NULL
-             AND c.status IN ('pending', 'refunded') AND (c.status = 'pending' OR c.amount_cents > c.deducted_cents)
-             AND ($2::bigint IS NULL OR c.partner_program_id = $2) AND ($3::text[] IS NULL OR c.signals && $3)
-             AND NOT can_be_paid(c, o.needs_approval, $4) AND c.id <= $5
-           ORDER BY c.id OFFSET $6 LIMIT $7"#,
-        r#"SELECT count(*) AS "count!", max(c.id) AS up_to FROM commissions c JOIN programs o ON o.id = c.program_id
-           WHERE c.program_id = $1 AND c.signals <> '{}' AND c.approved_at IS NULL AND c.paid_at IS NULL
-             AND c.status IN ('pending', 'refunded') AND (c.status = 'pending' OR c.amount_cents > c.deducted_cents)
-             AND ($2::bigint IS NULL OR c.partner_program_id = $2) AND ($3::text[] IS NULL OR c.signals && $3)
-             AND NOT can_be_paid(c, o.needs_approval, $4) AND c.id <= $5"#,
-        program_id.get(),
-        partner_program_id.map(PartnerProgramId::get),
-        names.as_deref() as Option<&[&str]>,
-        now,
-    ))
+    let membership = filter.membership.map(PartnerProgramId::get);
+    let names: Vec<&str> = filter.signals.iter().map(|signal| signal.as_str()).collect();
+    let names = (!names.is_empty()).then_some(names.as_slice());
+    Ok(match sorting {
+        None => flagged!(
+            connection,
+            window,
+            "c.id",
+            program_id.get(),
+            membership,
+            names as Option<&[&str]>,
+            now
+        ),
+        Some(sorting) => flagged!(
+            connection,
+            window,
+            "CASE $8::text WHEN 'payable' THEN c.currency END,
+             CASE $8 WHEN 'payable' THEN (c.amount_cents - c.deducted_cents)::numeric WHEN 'hold_until' THEN extract(epoch FROM c.hold_until)
+             END * $9::integer, c.id",
+            program_id.get(),
+            membership,
+            names as Option<&[&str]>,
+            now;
+            sorting.by.as_str(), sorting.sign()
+        ),
+    })
 }

@@ -172,6 +172,27 @@ impl AdvertiserUser {
             .await
     }
 
+    /// As [`program`](Self::program), and whether they have another permission, too.
+    pub async fn program_and(
+        &self,
+        connection: &mut PgConnection,
+        program_id: ProgramId,
+        permission: Permission,
+        another: Permission,
+    ) -> Result<(ProgramAccess, bool), ApiError> {
+        let found = find(connection, program_id, Some(self.user.user_id)).await?;
+        let [may, may_more] = [permission, another].map(|permission| {
+            found
+                .role
+                .is_some_and(|role| role.may(&found.permissions, permission))
+        });
+        if may {
+            Ok((ProgramAccess::new(program_id, &found), may_more))
+        } else {
+            Err(forbidden())
+        }
+    }
+
     /// The program, for members of its workspace whose role passes: 404 when there is none, 403 for everybody else.
     pub async fn program_as(
         &self,

@@ -16,9 +16,11 @@ pub struct PartnerBalanceView {
     /// `draft`, `live` or `archived`.
     program_status: String,
     currency: String,
-    /// What is owed to the partner, less what they owe: below pending and approved together when a commission was reversed
-    /// after it had been paid.
+    /// What the ledger adds up to. A refund takes it to zero at most while its commission is unpaid, so it can be more than is owed, until the
+    /// next payout settles that.
     balance_cents: i64,
+    /// Pending and approved, less the debt: what payouts will move. Below zero, the partner owes it.
+    owed_cents: i64,
     /// Earned, in its hold period.
     pending_cents: i64,
     /// Earned, to be paid.
@@ -71,6 +73,7 @@ pub async fn list(State(app): State<App>, partner: PartnerUser, page: Page) -> L
         program_status: row.program_status,
         currency: row.currency,
         balance_cents: row.balance_cents,
+        owed_cents: row.owed_cents,
         pending_cents: row.pending_cents,
         approved_cents: row.approved_cents,
         paid_cents: row.paid_cents,
@@ -87,6 +90,7 @@ pub fn examples() -> Examples {
         program_status: ProgramStatus::Live.as_str().to_owned(),
         currency: "USD".to_owned(),
         balance_cents: 2_480,
+        owed_cents: 2_480,
         pending_cents: 1_500,
         approved_cents: 980,
         paid_cents: 4_000,

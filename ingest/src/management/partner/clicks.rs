@@ -1,6 +1,8 @@
 //! `GET /api/partner/clicks`: clicks on a partner's links, with the visitor's country and device, not their identity.
 
 use chrono::{DateTime, TimeDelta, Utc};
+use domain::ids::ProgramId;
+use storage::partner_lists::LinkFilter;
 use storage::partner_view::{self, PartnerClick};
 
 use crate::management::prelude::*;
@@ -27,17 +29,31 @@ view! { |row: PartnerClick| PartnerClickView {
 
 /// List a partner's clicks
 ///
-/// Those that count, newest first, on all of their links.
+/// Those that count, newest first, on all of their links or on some.
 #[utoipa::path(
     get,
     path = "/api/partner/clicks",
     operation_id = "list_partner_clicks",
-    params(PageQuery),
+    params(
+        ("program_id" = Option<i64>, Query, description = "Only those on links of this program."),
+        ("search" = Option<String>, Query, description = "Only those on links with this in their code, whatever its case."),
+        PageQuery,
+    ),
     responses((status = 200, description = "A page of them.", body = Listed<PartnerClickView>))
 )]
-pub async fn list(State(app): State<App>, partner: PartnerUser, page: Page) -> List<PartnerClickView> {
+pub async fn list(
+    State(app): State<App>,
+    partner: PartnerUser,
+    page: Page,
+    query: Query,
+) -> List<PartnerClickView> {
+    let filter = LinkFilter {
+        program_id: query.integer("program_id")?.map(ProgramId::new),
+        text: query.search()?,
+    };
     let mut connection = app.management.acquire().await?;
-    let (rows, total) = partner_view::clicks(&mut connection, partner.user.user_id, page.window()).await?;
+    let user_id = partner.user.user_id;
+    let (rows, total) = partner_view::clicks(&mut connection, user_id, &filter, page.window()).await?;
     Ok(page.listed(rows, total))
 }
 
@@ -52,5 +68,5 @@ pub fn examples() -> Examples {
         device_type: Some("mobile".to_owned()),
         converted: false,
     };
-    Examples::default().page(click)
+    Examples::of_refusals([refused("search", NO_TEXT)]).page(click)
 }

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::commission::CommissionStatus;
-use domain::ids::ProgramId;
+use domain::ids::{CommissionId, ProgramId};
 use domain::sorting::CommissionColumn;
 use storage::partner_lists::{self, CommissionFilter};
 use storage::partner_view::PartnerCommission;
@@ -35,13 +35,14 @@ pub struct PartnerCommissionView {
     approved_at: Option<DateTime<Utc>>,
     #[serde(serialize_with = "as_instant_if_any")]
     paid_at: Option<DateTime<Utc>>,
+    payout_id: Option<i64>,
     #[serde(rename = "createdAt", serialize_with = "as_instant")]
     created_at: DateTime<Utc>,
 }
 
 view! { |row: PartnerCommission| PartnerCommissionView {
     id, program_id, program_name, amount_cents, adjusted_cents, deducted_cents, currency, status, note, hold_until,
-    approved_at, paid_at, created_at;
+    approved_at, paid_at, payout_id, created_at;
     payable_cents: row.amount_cents - row.deducted_cents,
 } }
 
@@ -55,6 +56,11 @@ view! { |row: PartnerCommission| PartnerCommissionView {
     params(
         ("program_id" = Option<i64>, Query, description = "Only those of this program."),
         ("status" = Option<String>, Query, description = "Only those: `pending`, `approved`, `paid`, `refunded` or `reversed`."),
+        (
+            "paid" = Option<bool>, Query,
+            description = "`true`: those that were paid, also the ones that are `refunded` or `reversed` by now; `false`: those that were not.",
+        ),
+        ("commission_id" = Option<i64>, Query, description = "Only this one, of which a notification speaks."),
         ("sort" = Option<String>, Query, description = "`hold_until`, or `amount`, one currency after the other."),
         OrderQuery,
         PageQuery,
@@ -70,6 +76,8 @@ pub async fn list(
     let filter = CommissionFilter {
         program_id: query.integer("program_id")?.map(ProgramId::new),
         status: query.parsed("status", STATUSES, CommissionStatus::parse)?,
+        paid: query.optional_flag("paid")?,
+        commission_id: query.integer("commission_id")?.map(CommissionId::new),
     };
     let sorting = query.sorting(NO_COLUMN, |text| {
         CommissionColumn::parse(text).filter(|column| *column != CommissionColumn::Partner)
@@ -97,6 +105,7 @@ pub fn examples() -> Examples {
         hold_until: at + TimeDelta::days(15),
         approved_at: None,
         paid_at: None,
+        payout_id: None,
         created_at: at,
     };
     Examples::of_refusals([refused("status", STATUSES), refused("sort", NO_COLUMN)]).page(commission)

@@ -27,7 +27,7 @@ pub async fn list(
     let mut connection = app.management.acquire().await?;
     let user_id = partner.user.user_id;
     let (rows, total) = notifications::of_partner(&mut connection, user_id, unread, page.window()).await?;
-    Ok(page.listed(rows, total))
+    Ok(page.listed(rows.into_iter().map(NotificationView::of_partner), total))
 }
 
 /// Mark a partner's notifications as read

@@ -1,11 +1,13 @@
 //! `GET /api/partner/payouts`: what a partner has received, payout by payout.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::ids::PayoutId;
+use domain::ids::{PayoutId, ProgramId};
 use domain::money::Currency;
+use domain::sorting::PayoutColumn;
 use storage::partner_payouts::{self, PartnerPayout, ReceivedCommission};
+use storage::payout_lists::Filter;
 
-use crate::management::advertiser::money::payouts::UNKNOWN;
+use crate::management::advertiser::money::payouts::{NO_COLUMN, NO_CURRENCY, UNKNOWN, not_a_currency};
 use crate::management::prelude::*;
 
 /// The partner's own part of a payout. Cents of `currency`.
@@ -60,18 +62,37 @@ view! { |row: ReceivedCommission| ReceivedCommissionView {
 
 /// List a partner's payouts
 ///
-/// Newest first, of all their programs.
+/// Newest first unless sorted, of all their programs or of one.
 #[utoipa::path(
     get,
     path = "/api/partner/payouts",
     operation_id = "list_partner_payouts",
-    params(PageQuery),
+    params(
+        ("program_id" = Option<i64>, Query, description = "Only those of this program."),
+        ("currency" = Option<String>, Query, description = "Only those in this currency."),
+        ("sort" = Option<String>, Query, description = "`date`, or `amount`, what was received, one currency after the other."),
+        OrderQuery,
+        PageQuery,
+    ),
     responses((status = 200, description = "A page of them.", body = Listed<PartnerPayoutView>))
 )]
-pub async fn list(State(app): State<App>, partner: PartnerUser, page: Page) -> List<PartnerPayoutView> {
+pub async fn list(
+    State(app): State<App>,
+    partner: PartnerUser,
+    page: Page,
+    query: Query,
+) -> List<PartnerPayoutView> {
+    let program_id = query.integer("program_id")?.map(ProgramId::new);
+    let filter = Filter {
+        currency: query.parsed("currency", NO_CURRENCY, Currency::parse)?,
+        // The reference is a matter between the advertiser and their bank.
+        text: None,
+    };
+    let sorting = query.sorting(NO_COLUMN, PayoutColumn::parse)?;
     let mut connection = app.management.acquire().await?;
+    let (user_id, window) = (partner.user.user_id, page.window());
     let (rows, total) =
-        partner_payouts::received(&mut connection, partner.user.user_id, page.window()).await?;
+        partner_payouts::received(&mut connection, user_id, program_id, &filter, sorting, window).await?;
     Ok(page.listed(rows, total))
 }
 
@@ -116,7 +137,7 @@ fn example() -> PartnerPayoutView {
 }
 
 pub fn list_examples() -> Examples {
-    Examples::default().page(example())
+    Examples::of_refusals([not_a_currency(), refused("sort", NO_COLUMN)]).page(example())
 }
 
 pub fn examples() -> Examples {

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::commission::{CommissionType, Policy, Rate, policy_in_force};
-use domain::money::Currency;
 use domain::program::ProgramStatus;
-use storage::{partner_view, programs};
+use storage::{balances, partner_view, programs};
 
+use crate::management::balance::CurrencyBalanceView;
 use crate::management::prelude::*;
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -15,7 +15,7 @@ pub struct PartnerProgramView {
     partner_program_id: i64,
     program_id: i64,
     name: String,
-    /// `draft`, `live` or `archived`: nothing is earned any more in an archived program, and what is owed is still paid.
+    /// `draft`, `live` or `archived`: clicks and sales earn nothing any more in an archived program, and what is owed is still paid.
     program_status: String,
     /// The shop's website: a link is a page of it with `?aff=` and the code. Null where the advertiser has not named it.
     domain: Option<String>,
@@ -53,12 +53,6 @@ pub struct TermsView {
     currency: Option<String>,
 }
 
-#[derive(Debug, Serialize, ToSchema)]
-pub struct CurrencyBalanceView {
-    currency: String,
-    balance_cents: i64,
-}
-
 impl From<&Policy> for TermsView {
     fn from(policy: &Policy) -> Self {
         let (rate_bps, fixed_cents, currency) = match &policy.rate {
@@ -91,7 +85,7 @@ pub async fn list(State(app): State<App>, partner: PartnerUser, page: Page) -> L
     let user_id = partner.user.user_id;
     let (rows, total) = partner_view::memberships(&mut connection, user_id, page.window()).await?;
     let memberships: Vec<i64> = rows.iter().map(|row| row.partner_program_id).collect();
-    let mut balances = partner_view::balances_of(&mut connection, &memberships).await?;
+    let mut balances = balances::of(&mut connection, &memberships).await?;
     let ids: Vec<i64> = rows.iter().map(|row| row.program_id).collect();
     let programs = programs::find(&mut connection, &ids).await?;
     let now = app.clock.now();
@@ -101,13 +95,10 @@ pub async fn list(State(app): State<App>, partner: PartnerUser, page: Page) -> L
             .map(|program| in_force(&program.terms.policies, now))
             .unwrap_or_default(),
         balances: balances
-            .remove(&row.partner_program_id)
+            .remove(&row.partner_program_id.into())
             .unwrap_or_default()
             .into_iter()
-            .map(|(currency, balance_cents)| CurrencyBalanceView {
-                currency,
-                balance_cents,
-            })
+            .map(Into::into)
             .collect(),
         partner_program_id: row.partner_program_id,
         program_id: row.program_id,
@@ -159,10 +150,7 @@ pub fn examples() -> Examples {
             fixed_cents: None,
             currency: None,
         }],
-        balances: vec![CurrencyBalanceView {
-            currency: Currency::default().to_string(),
-            balance_cents: 980,
-        }],
+        balances: vec![CurrencyBalanceView::example()],
         created_at: DateTime::UNIX_EPOCH + TimeDelta::days(20_000),
     };
     Examples::default().page(program)

@@ -38,10 +38,7 @@ pub async fn read(
     user: AdvertiserUser,
     Ids((program_id, customer_id)): Ids<(ProgramId, CustomerId)>,
 ) -> Answer<CustomerTimeline> {
-    let (_, shows_earnings) = {
-        let mut connection = app.management.acquire().await?;
-        reader(&user, &mut connection, program_id).await?
-    };
+    let (_, shows_earnings) = reader(&app, &user, program_id).await?;
     let mut connection = app.reads.acquire().await?;
     let mut snapshot = snapshot::begin(&mut connection).await?;
     let customer = customer_timeline::customer(&mut snapshot, program_id, customer_id)
@@ -76,10 +73,7 @@ pub async fn read_sale(
     user: AdvertiserUser,
     Ids((program_id, sale_id)): Ids<(ProgramId, SaleId)>,
 ) -> Answer<CustomerTimeline> {
-    let (_, shows_earnings) = {
-        let mut connection = app.management.acquire().await?;
-        reader(&user, &mut connection, program_id).await?
-    };
+    let (_, shows_earnings) = reader(&app, &user, program_id).await?;
     let mut connection = app.reads.acquire().await?;
     let mut snapshot = snapshot::begin(&mut connection).await?;
     let sale = customer_timeline::sale(&mut snapshot, program_id, sale_id)

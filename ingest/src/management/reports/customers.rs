@@ -109,10 +109,7 @@ pub async fn list(
     page: Page,
     query: Query,
 ) -> List<CustomerView> {
-    {
-        let mut connection = app.management.acquire().await?;
-        reader(&user, &mut connection, program_id).await?;
-    }
+    reader(&app, &user, program_id).await?;
     let status = query.parsed("status", NO_STATUS, |text| {
         CustomerStatus::parse(text).filter(|status| *status != CustomerStatus::Click)
     })?;

@@ -86,6 +86,53 @@ async fn a_key_is_shown_once_and_lists_show_its_mask() {
 }
 
 #[tokio::test]
+async fn keys_are_sorted_and_found_by_name_creator_and_status() {
+    let stack = Stack::start_with(Clock::manual(noon())).await;
+    let acme = stack.workspace("acme").await;
+    let mut made = Vec::new();
+    for (name, expires_at) in [
+        ("Zeta", json!("2026-12-01T00:00:00Z")),
+        ("beta", Value::Null),
+        ("Alpha", json!("2026-11-01T00:00:00Z")),
+    ] {
+        let body = json!({ "name": name, "expires_at": expires_at });
+        made.push(key(&stack, &acme, body).await);
+    }
+    assert_eq!(stack.get(PROGRAMS, &made[1].1).await.status, StatusCode::OK);
+    stack.delete(&path(&made[2].0), &acme.owner.token).await;
+    for (query, names) in [
+        ("", vec!["Alpha", "beta", "Zeta"]),
+        ("sort=name&order=asc", vec!["Alpha", "beta", "Zeta"]),
+        ("sort=name", vec!["Zeta", "beta", "Alpha"]),
+        // What has none comes last, either way.
+        ("sort=expires_at&order=asc", vec!["Alpha", "Zeta", "beta"]),
+        ("sort=expires_at", vec!["Zeta", "Alpha", "beta"]),
+        ("sort=last_used_at", vec!["beta", "Alpha", "Zeta"]),
+        ("status=revoked", vec!["Alpha"]),
+        ("status=active&search=TA", vec!["beta", "Zeta"]),
+        ("search=SOMEBODY", vec!["Alpha", "beta", "Zeta"]),
+    ] {
+        let listed = stack.get(&format!("{KEYS}?{query}"), &acme.owner.token).await;
+        let keys = listed.body["data"].as_array().unwrap();
+        let found: Vec<_> = keys.iter().map(|key| key["name"].as_str().unwrap()).collect();
+        assert_eq!(found, names, "{query}");
+        assert_eq!(listed.body["meta"]["pagination"]["total"], names.len(), "{query}");
+    }
+    for (query, refusal) in [
+        ("status=expired", "status must be active or revoked"),
+        (
+            "sort=status",
+            "sort must be one of name, last_used_at, expires_at",
+        ),
+    ] {
+        stack
+            .get(&format!("{KEYS}?{query}"), &acme.owner.token)
+            .await
+            .refused(400, refusal);
+    }
+}
+
+#[tokio::test]
 async fn settings_are_checked_one_by_one() {
     let stack = Stack::start().await;
     let acme = stack.workspace("acme").await;

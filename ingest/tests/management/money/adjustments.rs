@@ -306,7 +306,7 @@ async fn an_adjustment_with_an_idempotency_key_is_made_once() {
         assert_eq!(keyed("may", id, amount_cents).await.status, StatusCode::CONFLICT);
     }
     assert_eq!(shop.balance().await, 2_500 + 2_000);
-    let logged = "SELECT count(*) FROM audit_log WHERE action = 'commission.adjusted'";
+    let logged = "SELECT count(*) FROM audit_log WHERE action = 'commission.adjusted' AND details ->> 'currency' = 'USD'";
     assert_eq!(shop.stack.value::<i64>(logged).await, 1);
     // A refused one leaves its key free.
     for _ in 0..2 {

@@ -18,6 +18,14 @@ async fn pay_everything(shop: &Shop) -> i64 {
     }
 }
 
+/// What the partner is owed, as the advertiser is shown it. The same as the partner sees.
+async fn owed(shop: &Shop) -> i64 {
+    let shown = shop
+        .get(&format!("partners/{}", shop.program.ada.membership))
+        .await;
+    shown.body["data"]["balances"][0]["owed_cents"].as_i64().unwrap()
+}
+
 #[tokio::test]
 async fn a_refund_of_an_unpaid_sale_forgives_no_debt() {
     let shop = Shop::open().await;
@@ -33,7 +41,9 @@ async fn a_refund_of_an_unpaid_sale_forgives_no_debt() {
     assert_eq!(shop.balance().await, 0);
     shop.refund("b", 0).await;
     assert_eq!(shop.balance().await, 0, "the contract clamps it");
+    assert_eq!(owed(&shop).await, -2_000, "what was received for a is owed back");
     sold("c").await;
+    assert_eq!((shop.balance().await, owed(&shop).await), (2_000, 0));
     assert_eq!(
         pay_everything(&shop).await,
         0,
@@ -42,9 +52,28 @@ async fn a_refund_of_an_unpaid_sale_forgives_no_debt() {
     assert_eq!(rows::commission(&shop.stack, "c").await["status"], "paid");
     assert_eq!(shop.balance().await, 0, "nothing is left to be paid");
     sold("d").await;
+    assert_eq!((shop.balance().await, owed(&shop).await), (2_000, 2_000));
     assert_eq!(pay_everything(&shop).await, 2_000);
     assert_eq!(shop.balance().await, 0);
     shop.stack.verify().await;
+}
+
+#[tokio::test]
+async fn a_refund_of_what_was_paid_is_notified_of_with_its_sale() {
+    let shop = Shop::open().await;
+    let commission = shop.sell("a", json!({})).await;
+    shop.approve(&[commission]).await;
+    pay_everything(&shop).await;
+    shop.refund("a", 0).await;
+    let notified = async || shop.get("notifications").await.body["data"][0].clone();
+    let what = "the advertiser is notified";
+    shop.stack
+        .eventually(what, async || notified().await["id"].is_i64())
+        .await;
+    let one = notified().await;
+    assert_eq!(one["kind"], "paid_commission_deducted");
+    assert_eq!(one["commission_id"], commission);
+    assert_eq!(one["sale_id"], rows::sale(&shop.stack, "a").await["id"]);
 }
 
 #[tokio::test]

@@ -232,3 +232,92 @@ async fn an_advertiser_lists_the_payouts_of_one_partner_with_their_part() {
         .await
         .refused(400, "partner_program_id must be an integer");
 }
+
+/// What each of a list's commissions got of its payout.
+fn got(list: &Value) -> Vec<Value> {
+    let commissions = list["data"].as_array().unwrap().iter();
+    commissions
+        .map(|one| {
+            json!([
+                one["transaction_id"],
+                one["partner"]["name"],
+                one["paid_cents"],
+                one["shortfall_cents"]
+            ])
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn a_payouts_commissions_are_listed_with_what_each_got() {
+    let scene = Scene::set().await;
+    let [alone, both, _, of_club] = scene.payouts;
+    let shop = &scene.shop;
+    let of = async |payout: i64, more: &str| {
+        let answer = shop.get(&format!("commissions?payout_id={payout}{more}")).await;
+        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+        answer.body
+    };
+    let ada = json!(["t2", "ada", 1_000, 1_000]);
+    let bruno = json!(["t4", "bruno", 700, 0]);
+    let by_name = of(both, "&sort=partner&order=asc").await;
+    assert_eq!(got(&by_name), [ada.clone(), bruno]);
+    let second = of(both, "&pageSize=1&page=2").await;
+    assert_eq!(
+        (got(&second), &second["meta"]["pagination"]["total"]),
+        (vec![ada], &json!(2))
+    );
+    // As it was paid, before the refund.
+    let refunded = of(alone, "").await;
+    assert_eq!(got(&refunded), [json!(["t1", "ada", 2_000, 0])]);
+    assert_eq!(refunded["data"][0]["payable_cents"], 1_000);
+    // Another program's.
+    assert_eq!(got(&of(of_club, "").await), [] as [Value; 0]);
+    let file = shop
+        .get(&format!("commissions/export.csv?payout_id={both}"))
+        .await;
+    let text = file.body.as_str().unwrap();
+    assert_eq!(text.lines().count(), 3, "{text}");
+    assert!(text.contains(r#","1000","1000""#), "{text}");
+    shop.get("commissions?payout_id=x")
+        .await
+        .refused(400, "payout_id must be an integer");
+}
+
+#[tokio::test]
+async fn what_was_paid_is_found_whatever_became_of_it() {
+    let scene = Scene::set().await;
+    let [alone, both, euros, of_club] = scene.payouts;
+    let shop = &scene.shop;
+    let rejected = &shop.get("commissions?transaction_id=t3").await.body["data"][0]["id"];
+    let reject = json!({ "commission_ids": [rejected], "reason": "the partner bought it" });
+    let answer = shop.post("commissions/reject", reject).await;
+    assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+    shop.sell("t5", json!({})).await;
+    for (query, transactions) in [
+        ("paid=true", ["t4", "t3", "t2", "t1"].as_slice()),
+        ("paid=true&status=refunded", &["t1"]),
+        ("paid=true&status=reversed", &["t3"]),
+        ("status=paid", &["t4", "t2"]),
+        ("paid=false", &["t5"]),
+    ] {
+        let list = shop.get(&format!("commissions?{query}")).await.body;
+        let found: Vec<_> = got(&list).iter().map(|one| one[0].clone()).collect();
+        assert_eq!(found, transactions, "{query}");
+        assert_eq!(list["meta"]["pagination"]["total"], found.len(), "{query}");
+        let file = shop.get(&format!("commissions/export.csv?{query}")).await;
+        let lines = file.body.as_str().unwrap().lines().count();
+        assert_eq!(lines, found.len() + 1, "{query}: {file:?}");
+    }
+    let payouts = async |query: &str| -> Vec<Value> {
+        let list = scene.get(&scene.ada, &format!("commissions?{query}")).await;
+        let commissions = list["data"].as_array().unwrap().iter();
+        commissions.map(|one| one["payout_id"].clone()).collect()
+    };
+    assert_eq!(payouts("paid=true").await, [of_club, euros, both, alone]);
+    assert_eq!(payouts("status=paid").await, [of_club, both]);
+    assert_eq!(payouts("paid=false").await, [Value::Null]);
+    shop.get("commissions?paid=yes")
+        .await
+        .refused(400, "paid must be true or false");
+}

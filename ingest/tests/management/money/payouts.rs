@@ -457,6 +457,26 @@ async fn a_commission_of_nothing_ends_its_life_like_any_other() {
         (&json!(0), &json!(1))
     );
     assert_eq!(rows::commission(&shop.stack, "t1").await["status"], "paid");
+    // Taken back, it takes nothing, and nobody is told of that.
+    shop.refund("t1", 0).await;
+    let kept = shop.sell("t2", json!({})).await;
+    shop.refund("t2", 0).await;
+    shop.stack
+        .eventually("the partner is told of the other", async || {
+            shop.stack
+                .count("notifications WHERE kind = 'commission_deducted'")
+                .await
+                == 1
+        })
+        .await;
+    let told = shop
+        .stack
+        .value::<String>("SELECT message FROM notifications")
+        .await;
+    assert!(
+        told.starts_with(&format!("Commission {kept} was reversed: 20.00 USD")),
+        "{told}"
+    );
     shop.stack.verify().await;
 }
 

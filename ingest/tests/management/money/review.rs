@@ -80,6 +80,27 @@ async fn flagged_commissions_wait_in_a_queue_until_somebody_decides() {
 }
 
 #[tokio::test]
+async fn the_queue_is_sorted_by_what_is_payable_and_by_the_end_of_the_hold() {
+    let (shop, [first, second, _]) = shop().await;
+    shop.refund("t2", 5_000).await;
+    let later =
+        format!("UPDATE commissions SET hold_until = hold_until + interval '1 day' WHERE id = {first}");
+    shop.stack.execute(&later).await;
+    for (query, sorted) in [
+        ("", [first, second]),
+        ("sort=payable", [first, second]),
+        ("sort=payable&order=asc", [second, first]),
+        ("sort=hold_until", [first, second]),
+        ("sort=hold_until&order=asc&signal=fast_sale", [second, first]),
+    ] {
+        assert_eq!(ids(&shop, query).await, sorted, "{query}");
+    }
+    shop.get("commissions/review?sort=amount")
+        .await
+        .refused(400, "sort must be payable or hold_until");
+}
+
+#[tokio::test]
 async fn what_changed_since_it_was_shown_is_not_decided_on() {
     let (shop, [first, second, _]) = shop().await;
     shop.refund("t2", 5_000).await;

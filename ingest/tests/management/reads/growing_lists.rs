@@ -51,3 +51,27 @@ async fn what_is_added_meanwhile_shifts_no_page() {
         .await
         .refused(400, "upTo must be a positive integer");
 }
+
+#[tokio::test]
+async fn a_program_that_is_made_meanwhile_shifts_no_page() {
+    const PROGRAMS: &str = "/api/advertiser/affiliate-programs";
+    let shop = Shop::open().await;
+    let make = async |name: &str| {
+        let body = json!({ "name": name });
+        let made = shop.stack.submit(PROGRAMS, Some(&shop.owner.token), body).await;
+        assert_eq!(made.status, 201, "{made:?}");
+        made.body["data"]["id"].clone()
+    };
+    let listed = async |query: &str| {
+        let path = format!("{PROGRAMS}?pageSize=1{query}");
+        shop.stack.get(&path, &shop.owner.token).await.body
+    };
+    let second = make("Second").await;
+    let first_page = listed("").await;
+    assert_eq!(first_page["data"][0]["id"], second);
+    assert_eq!(first_page["meta"]["pagination"]["upTo"], second);
+    make("Third").await;
+    let next = listed(&format!("&page=2&upTo={second}")).await;
+    assert_eq!(next["data"][0]["id"], shop.program.program_id.get());
+    assert_eq!(next["meta"]["pagination"]["total"], 2);
+}

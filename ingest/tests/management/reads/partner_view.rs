@@ -82,7 +82,7 @@ async fn a_partner_sees_what_is_theirs_in_every_workspace_and_nothing_of_others(
     assert_eq!(programs[0]["partner_program_id"], club.ada.membership.get());
     assert_eq!(
         programs[0]["balances"],
-        json!([{ "currency": "EUR", "balance_cents": 1_000 }])
+        json!([{ "currency": "EUR", "balance_cents": 1_000, "owed_cents": 1_000 }])
     );
     assert_eq!(programs[1]["program_id"], shop.program_id.get());
     assert_eq!(
@@ -107,6 +107,10 @@ async fn a_partner_sees_what_is_theirs_in_every_workspace_and_nothing_of_others(
 
     let clicks = scene.list(&scene.ada, "clicks").await;
     assert_eq!(clicks.len(), 2);
+    let of_club = format!("clicks?program_id={}", club.program_id);
+    assert_eq!(scene.list(&scene.ada, &of_club).await, clicks[..1]);
+    let by_code = format!("clicks?search={}", shop.ada.code.as_str().to_uppercase());
+    assert_eq!(scene.list(&scene.ada, &by_code).await, clicks[1..]);
     assert_eq!(clicks[1]["referral_link_id"], shop.ada.link.get());
     assert_eq!(clicks[1]["converted"], true);
     let mut fields: Vec<_> = clicks[0].as_object().unwrap().keys().collect();
@@ -165,6 +169,25 @@ async fn a_partner_sees_what_is_theirs_in_every_workspace_and_nothing_of_others(
 }
 
 #[tokio::test]
+async fn a_click_that_comes_meanwhile_shifts_no_page() {
+    let scene = Scene::set().await;
+    let Scene { stack, shop, .. } = &scene;
+    stack.click(&shop.ada.code).await;
+    stack.click(&shop.ada.code).await;
+    rows::counted(stack, shop.ada.link, 2).await;
+    let clicks = scene.list(&scene.ada, "clicks").await;
+    let first = scene.get(&scene.ada, "clicks?pageSize=1").await;
+    let up_to = &first["meta"]["pagination"]["upTo"];
+    stack.click(&shop.ada.code).await;
+    rows::counted(stack, shop.ada.link, 3).await;
+    let second = scene
+        .get(&scene.ada, &format!("clicks?pageSize=1&page=2&upTo={up_to}"))
+        .await;
+    assert_eq!(second["data"], json!([clicks[1]]));
+    assert_eq!(&second["meta"]["pagination"]["upTo"], up_to);
+}
+
+#[tokio::test]
 async fn balances_tell_what_is_held_what_is_due_and_what_was_received() {
     let scene = Scene::set().await;
     let Scene { stack, shop, .. } = &scene;
@@ -199,7 +222,7 @@ async fn balances_tell_what_is_held_what_is_due_and_what_was_received() {
         balances,
         [json!({
             "partner_program_id": shop.ada.membership, "program_id": shop.program_id, "program_name": "Program",
-            "program_status": "live", "currency": "USD", "balance_cents": 2_500, "pending_cents": 2_000,
+            "program_status": "live", "currency": "USD", "balance_cents": 2_500, "owed_cents": 2_500, "pending_cents": 2_000,
             "approved_cents": 1_000, "paid_cents": 2_000, "debt_cents": 500,
             "dues": [{ "day": held_until[..10], "amount_cents": 2_000 }],
         })]
@@ -369,6 +392,17 @@ async fn partners_read_their_own_notifications() {
         .await;
     let newest = &scene.list(&scene.ada, "notifications").await[0];
     assert_eq!(newest["kind"], "commission_deducted");
+    assert_eq!(
+        newest["sale_id"],
+        Value::Null,
+        "sales are the advertiser's to know"
+    );
+    let about = format!("commissions?commission_id={}", newest["commission_id"]);
+    let about = scene.list(&scene.ada, &about).await;
+    assert_eq!(
+        (about.len(), &about[0]["id"]),
+        (1, &newest["deduction"]["commission_id"])
+    );
     assert!(newest["deduction"]["deducted_cents"].is_i64() && newest["deduction"].get("sale_id").is_none());
     let mark = async |person: &Person, body: Value| {
         let path = "/api/partner/notifications/read";

@@ -5,9 +5,10 @@ use domain::ids::CustomerId;
 use domain::program_events::ProgramEventType;
 use serde_json::json;
 use sqlx::PgConnection;
+use storage::commission_lists::{self, Wanted};
 use storage::page::Window;
 use storage::program_events::{self, ClickOrigin, Filter, PageRead, Searched, Subjects};
-use storage::{customer_timeline, links, partner_days, partner_payouts};
+use storage::{customer_timeline, links, partner_days, partner_payouts, payout_lists};
 use test_harness::{Person, Shop};
 
 /// Rows of each table that nobody asks for.
@@ -58,6 +59,7 @@ async fn large_shop() -> (Shop, Person) {
         ("lead_events", "true", format!("{whose}, 'lead_timestamp', (t).lead_timestamp - make_interval(secs => i)")),
         ("sale_events", "true", format!("{whose}, 'processor_event_id', 's' || i, 'sale_date', (t).sale_date - make_interval(secs => i), {link}")),
         ("refunds", "true", "'id', -i, 'event_id', gen_random_uuid(), 'sale_id', -i, 'refunded_at', (t).refunded_at - make_interval(secs => i)".to_owned()),
+        ("payouts", "true", "'id', 1000000 + i, 'event_id', gen_random_uuid()".to_owned()),
         ("commissions", "true", format!("'id', -i, 'sale_id', -i, 'customer_id', -i, 'payout_id', NULL, 'paid_at', NULL, 'status', 'pending', {link}, {membership}, {partner}")),
         ("ledger_entries", "kind = 'accrual' AND account = 'partner'", format!("'id', -i, 'commission_id', -i, 'sale_id', -i, {membership}, {partner}")),
         ("partners", "true", "'id', -i, 'name', 'Crowd ' || i, 'email', 'crowd' || i || '@crowd.example', 'user_id', NULL".to_owned()),
@@ -193,13 +195,32 @@ async fn lists_of_partners_and_of_theirs_read_what_they_show() {
     })
     .await;
     is_bounded(&mut transaction, "payouts", async |connection| {
-        let (payouts, _) = partner_payouts::received(connection, person.user_id, page)
+        let all = payout_lists::Filter::default();
+        let (payouts, _) = partner_payouts::received(connection, person.user_id, None, &all, None, page)
             .await
             .unwrap();
-        let (shared, _) = partner_payouts::of_membership(connection, program_id, ada.membership, page)
-            .await
-            .unwrap();
+        let (shared, _) =
+            partner_payouts::of_membership(connection, program_id, ada.membership, &all, None, page)
+                .await
+                .unwrap();
         payouts.len() + shared.len()
+    })
+    .await;
+    let payout: i64 = shop.stack.value("SELECT min(id) FROM payouts").await;
+    is_bounded(&mut transaction, "a payout's commissions", async |connection| {
+        let wanted = Wanted {
+            payout_id: Some(payout.into()),
+            ..Wanted::default()
+        };
+        let filter = commission_lists::Filter::resolve(connection, program_id, &wanted)
+            .await
+            .unwrap()
+            .unwrap();
+        commission_lists::page(connection, program_id, &filter, None, page)
+            .await
+            .unwrap()
+            .0
+            .len()
     })
     .await;
     is_bounded(&mut transaction, "days", async |connection| {

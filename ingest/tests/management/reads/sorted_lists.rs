@@ -41,7 +41,7 @@ async fn partners_are_sorted_by_what_their_table_shows() {
         ("sort=last_clicked&order=desc", [bruno, ada, cleo]),
         ("sort=last_clicked&order=asc", [ada, bruno, cleo]),
         // Who has no balance comes last, the newest first.
-        ("sort=balance", [ada, cleo, bruno]),
+        ("sort=owed", [ada, cleo, bruno]),
         ("", [cleo, bruno, ada]),
     ] {
         let found = listed(&shop, &format!("partners?{sorted}"), "id").await;
@@ -143,6 +143,109 @@ async fn commissions_are_sorted_and_found_by_transaction() {
     assert_eq!(file.status, 200, "{file:?}");
 }
 
+/// A payout of these commissions.
+async fn paid(shop: &Shop, commissions: &[i64], reference: &str) -> i64 {
+    shop.approve(commissions).await;
+    let body = json!({ "commission_ids": commissions, "reference": reference });
+    shop.pay(body).await["id"].as_i64().unwrap()
+}
+
+/// One of Ada, one of Ada and Bruno that is greater and gave her less, and one in euros.
+async fn three_payouts(shop: &Shop) -> [i64; 3] {
+    let bruno = &shop.program.bruno;
+    shop.stack.customer(&shop.program, &bruno.code, "user-2").await;
+    let first = shop.sell("t1", json!({})).await;
+    let small = shop.sell("t2", json!({ "amount_cents": 2_000 })).await;
+    let of_bruno = json!({ "amount_cents": 35_000, "customer_key": "user-2" });
+    let of_bruno = shop.sell("t3", of_bruno).await;
+    let euros = json!({ "amount_cents": 1_000, "currency": "EUR" });
+    let euros = shop.sell("t4", euros).await;
+    [
+        paid(shop, &[first], "Bank 17").await,
+        paid(shop, &[small, of_bruno], "May").await,
+        paid(shop, &[euros], "BÄNK, 50 %").await,
+    ]
+}
+
+#[tokio::test]
+async fn payouts_are_sorted_and_found_by_reference_and_currency() {
+    let shop = Shop::open().await;
+    let [alone, both, euros] = three_payouts(&shop).await;
+    let of_ada = format!("partner_program_id={}&", shop.program.ada.membership);
+    let of_bruno = format!("partner_program_id={}&", shop.program.bruno.membership);
+    let (of_ada, of_bruno) = (of_ada.as_str(), of_bruno.as_str());
+    for (whose, query, ids) in [
+        ("", "", vec![euros, both, alone]),
+        ("", "sort=date", vec![euros, both, alone]),
+        ("", "sort=date&order=asc", vec![alone, both, euros]),
+        // One currency after the other.
+        ("", "sort=amount", vec![euros, both, alone]),
+        ("", "sort=amount&order=asc", vec![euros, alone, both]),
+        ("", "search=bank", vec![alone]),
+        ("", "search=b%C3%A4nk", vec![euros]),
+        ("", "search=%25", vec![euros]),
+        ("", "currency=USD", vec![both, alone]),
+        ("", "currency=USD&search=a&sort=date&order=asc", vec![alone, both]),
+        ("", "currency=JPY", vec![]),
+        (of_ada, "", vec![euros, both, alone]),
+        (of_ada, "sort=date&order=asc", vec![alone, both, euros]),
+        (of_ada, "sort=amount", vec![euros, alone, both]),
+        (of_ada, "sort=amount&order=asc", vec![euros, both, alone]),
+        (of_ada, "search=MAY", vec![both]),
+        (of_ada, "currency=EUR", vec![euros]),
+        (of_bruno, "currency=USD", vec![both]),
+        (of_bruno, "search=bank", vec![]),
+    ] {
+        let path = format!("payouts?{whose}{query}");
+        let list = shop.get(&path).await;
+        assert_eq!(fields(&list.body["data"], "id"), json!(ids), "{path}");
+        assert_eq!(list.body["meta"]["pagination"]["total"], ids.len(), "{path}");
+    }
+    for (whose, second) in [("", both), (of_ada, alone)] {
+        let page = format!("payouts?{whose}sort=amount&pageSize=1&page=2");
+        assert_eq!(listed(&shop, &page, "id").await, json!([second]), "{page}");
+    }
+    for (query, refusal) in [
+        ("sort=reference", "sort must be date or amount"),
+        (
+            "currency=EURO",
+            "currency must be a currency code of three letters",
+        ),
+        ("search=%20", "search must be 1 to 120 visible characters"),
+    ] {
+        shop.get(&format!("payouts?{query}")).await.refused(400, refusal);
+    }
+}
+
+#[tokio::test]
+async fn a_partner_sorts_and_filters_what_they_received() {
+    let shop = Shop::open().await;
+    let ada = &[shop.program.ada.partner_id];
+    let person = shop.stack.account_of("ada@partner.example", ada).await;
+    let [alone, both, euros] = three_payouts(&shop).await;
+    let get = async |query: &str| {
+        let path = format!("/api/partner/payouts?{query}");
+        shop.stack.get(&path, &person.token).await
+    };
+    let here = format!("program_id={}", shop.program.program_id);
+    for (query, ids) in [
+        ("sort=date&order=asc", vec![alone, both, euros]),
+        ("sort=amount", vec![euros, alone, both]),
+        ("sort=amount&order=asc", vec![euros, both, alone]),
+        ("currency=USD", vec![both, alone]),
+        (here.as_str(), vec![euros, both, alone]),
+        ("program_id=0", vec![]),
+        // The reference is not theirs to search through.
+        ("search=bank", vec![euros, both, alone]),
+    ] {
+        let list = get(query).await;
+        assert_eq!(fields(&list.body["data"], "id"), json!(ids), "{query}");
+    }
+    get("sort=program")
+        .await
+        .refused(400, "sort must be date or amount");
+}
+
 #[tokio::test]
 async fn programs_are_sorted_and_found_by_name() {
     let stack = Stack::start().await;
@@ -175,6 +278,21 @@ async fn programs_are_sorted_and_found_by_name() {
         .get(&format!("{PROGRAMS}?status=archived"), &acme.owner.token)
         .await
         .refused(400, "status must be draft or live");
+    stack
+        .execute("UPDATE programs SET status = 'archived', archived_at = now() WHERE name <> 'ants'")
+        .await;
+    for (query, names) in [
+        (
+            "sort=name&order=asc",
+            json!(["Ähren", "Shoes & more", "Zebra shoes"]),
+        ),
+        ("search=SHOES", json!(["Shoes & more", "Zebra shoes"])),
+        ("search=ants", json!([])),
+    ] {
+        let path = format!("{PROGRAMS}?archived=true&{query}");
+        let list = stack.get(&path, &acme.owner.token).await;
+        assert_eq!(fields(&list.body["data"], "name"), names, "{query}");
+    }
 }
 
 #[tokio::test]

@@ -102,7 +102,7 @@ async fn partners_are_found_by_a_part_of_their_name_or_address() {
     program
         .get(&stack, "partners?sort=email")
         .await
-        .refused(400, "sort must be one of name, clicks, last_clicked, balance");
+        .refused(400, "sort must be one of name, clicks, last_clicked, owed");
     program
         .get(&stack, "partners?sort=name&order=up")
         .await
@@ -333,7 +333,7 @@ async fn a_membership_works_while_it_is_approved_and_not_while_it_is_suspended()
     let shown = program.get(&stack, &one).await.body["data"].clone();
     assert_eq!(
         shown["balances"],
-        json!([{ "currency": "USD", "balance_cents": 2000 }])
+        json!([{ "currency": "USD", "balance_cents": 2000, "owed_cents": 2000 }])
     );
     assert!(shown["clicks"].as_i64().unwrap() >= 2 && shown["last_clicked"].is_string());
     assert_eq!(audited(&stack, "partner.suspended").await, 1);

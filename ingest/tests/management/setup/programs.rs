@@ -375,9 +375,10 @@ async fn lists_are_paged_and_hold_nothing_of_others() {
     let stack = Stack::start().await;
     let acme = stack.workspace("acme").await;
     let rival = stack.workspace("rival").await;
-    for name in ["One", "Two", "Three"] {
+    for name in ["One", "Two"] {
         program(&stack, &acme, name).await;
     }
+    let (newest, _) = program(&stack, &acme, "Three").await;
     let (theirs, _) = program(&stack, &rival, "Theirs").await;
     let page = stack
         .get(&format!("{PROGRAMS}?pageSize=2&page=2"), &acme.owner.token)
@@ -386,7 +387,7 @@ async fn lists_are_paged_and_hold_nothing_of_others() {
     assert_eq!(page.body["data"][0]["name"], "One");
     assert_eq!(
         page.body["meta"]["pagination"],
-        json!({ "page": 2, "pageSize": 2, "pageCount": 2, "total": 3 })
+        json!({ "page": 2, "pageSize": 2, "pageCount": 2, "total": 3, "upTo": newest })
     );
     let path = format!("{PROGRAMS}/{theirs}");
     for answer in [

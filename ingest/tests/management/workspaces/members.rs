@@ -60,6 +60,47 @@ async fn members_are_listed_with_what_they_were_given() {
 }
 
 #[tokio::test]
+async fn members_are_sorted_and_found_by_name_and_address() {
+    let stack = Stack::start().await;
+    let acme = stack.workspace("acme").await;
+    for (email, name) in [("zoe@acme.example", "anna"), ("ben@acme.example", "Über")] {
+        let person = stack.member(acme.workspace_id, email, Role::Member).await;
+        let named = format!("UPDATE users SET name = '{name}' WHERE id = {}", person.user_id);
+        stack.execute(&named).await;
+    }
+    for (query, found) in [
+        ("", vec!["owner", "zoe", "ben"]),
+        // Anna, Somebody, Über.
+        ("sort=name&order=asc", vec!["zoe", "owner", "ben"]),
+        ("sort=name", vec!["ben", "owner", "zoe"]),
+        ("sort=email&order=asc", vec!["ben", "owner", "zoe"]),
+        ("sort=created_at", vec!["ben", "zoe", "owner"]),
+        ("search=ANNA", vec!["zoe"]),
+        ("search=%C3%BCber", vec!["ben"]),
+        ("search=OWNER@", vec!["owner"]),
+        ("search=nobody", vec![]),
+    ] {
+        let listed = stack.get(&format!("{MEMBERS}?{query}"), &acme.owner.token).await;
+        let members = listed.body["data"].as_array().unwrap();
+        let emails: Vec<_> = members
+            .iter()
+            .map(|member| {
+                member["email"]
+                    .as_str()
+                    .unwrap()
+                    .trim_end_matches("@acme.example")
+            })
+            .collect();
+        assert_eq!(emails, found, "{query}");
+        assert_eq!(listed.body["meta"]["pagination"]["total"], found.len(), "{query}");
+    }
+    stack
+        .get(&format!("{MEMBERS}?sort=role"), &acme.owner.token)
+        .await
+        .refused(400, "sort must be one of name, email, created_at");
+}
+
+#[tokio::test]
 async fn what_is_given_counts_at_once_and_what_is_taken_back_no_longer() {
     let stack = Stack::start().await;
     let acme = stack.workspace("acme").await;

@@ -1,5 +1,6 @@
 /** Display texts of audit log entries. */
 import { timeText } from './days';
+import { money } from './money';
 import { label } from './words';
 import { say } from '../texts/catalogue';
 import { texts } from '../texts/domain/audit';
@@ -13,6 +14,9 @@ const WRITTEN = ['name', 'note', 'description', 'reference', 'short_code', 'slug
 export const actorKinds = () => Object.entries(texts.actors);
 /** Nouns of actions, as the filter offers them. */
 export const actionKinds = () => Object.entries(texts.kinds);
+
+/** One or all of a kind, in the address. */
+export const ACTOR = /^(?:(?:user|key)-[1-9]\d{0,15}|key|program|operator)$/;
 
 /** `user-12` or `key` of the address, as the service is asked. */
 export function actorQuery(who: string): { actor?: string; actor_id?: number } {
@@ -34,10 +38,22 @@ export function actionText(action: string): string {
 
 /** What changed to what: `Hold days: 15 → 30`. What is empty is left out. */
 export function detailsText(details: Record<string, unknown>): string {
-  return Object.entries(details)
+  return readable(details)
     .filter(([, value]) => !isNothing(value))
     .map(([name, value]) => `${nameText(name)}: ${isChange(value) ? `${plain(value.before, name)} → ${plain(value.after, name)}` : plain(value, name)}`)
     .join('; ');
+}
+
+/** Amounts are in the currency beside them, which is not said again. Older entries have none. */
+function readable(details: object): [string, unknown][] {
+  const { currency } = details as { currency?: unknown };
+  const entries: [string, unknown][] = Object.entries(details);
+  const isAmount = ([name, value]: [string, unknown]) => name.endsWith('_cents') && typeof value === 'number';
+  if (!entries.some(isAmount)) return entries;
+  const text = (cents: number) => (typeof currency === 'string' ? money(cents, currency) : say(texts.inSmallestUnit, { number: cents }));
+  return entries
+    .filter(([name]) => name !== 'currency')
+    .map(([name, value]) => (isAmount([name, value]) ? [name, text(Number(value))] : [name, value]));
 }
 
 /** `createdAt` as `Created at`. */
@@ -57,8 +73,8 @@ function plain(value: unknown, name: string): string {
   if (isNothing(value)) return texts.none;
   if (typeof value === 'boolean') return value ? texts.yes : texts.no;
   if (Array.isArray(value)) return value.map((one) => plain(one, name)).join(', ');
-  if (typeof value === 'object')
-    return Object.entries(value as object)
+  if (typeof value === 'object' && value !== null)
+    return readable(value)
       .filter(([, inner]) => !isNothing(inner))
       .map(([name, inner]) => `${nameText(name)} ${plain(inner, name)}`)
       .join(', ');

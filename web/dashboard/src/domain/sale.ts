@@ -31,6 +31,15 @@ export function hasSeveralPartners(earned: ReadonlyMap<number, Earned>): boolean
   return new Set([...earned.values()].map(({ commission }) => commission.partner_program_id)).size > 1;
 }
 
+/** What is in one transaction has nearly one time. */
+const AT_ONCE_MS = 10_000;
+
+/** A movement took back what another commission has replaced, and no refund asked for it. */
+export function isReplaced(earned: ReadonlyMap<number, Earned>, { ledger, commission_id, timestamp }: TimelineEntry): boolean {
+  const superseded = earned.get(commission_id ?? 0)?.commission.superseded_at;
+  return ledger?.kind === 'reversal' && superseded != null && Math.abs(Date.parse(superseded) - Date.parse(timestamp)) < AT_ONCE_MS;
+}
+
 /** How many partners the sale of a commission was divided among. */
 export function sharers(earned: ReadonlyMap<number, Earned>, { commission, sale_id }: TimelineEntry): number {
   if (!commission || !isShare(commission) || commission.why_partner.attribution_model !== 'linear') return 1;

@@ -53,6 +53,9 @@ const CUSTOMER_STATUSES: Record<string, string> = texts.customerStatuses;
 /** How far a customer has come. */
 export const customerStatus = (status: string): string => CUSTOMER_STATUSES[status] ?? label(status);
 
+const offered = (values: readonly string[], text = label) => [['', words.all], ...values.map((value) => [value, text(value)] as const)] as const;
+
 /** As filters offer them. */
-export const commissionStatuses = () =>
-  [['', words.all], ...['pending', 'approved', 'paid', 'refunded', 'reversed'].map((status) => [status, label(status)] as const)] as const;
+export const customerStatuses = () => offered(['lead', 'conversion'], customerStatus);
+export const linkStatuses = () => offered(['active', 'inactive']);
+export const commissionStatuses = () => offered(['pending', 'approved', 'paid', 'refunded', 'reversed']);

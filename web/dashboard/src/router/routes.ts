@@ -53,6 +53,16 @@ export const ROUTES = {
 } as const;
 
 export type RouteName = keyof typeof ROUTES;
+
+/** Pages for whoever has the link, signed in or not. */
+export const BY_LINK: ReadonlySet<RouteName> = new Set(['invitation', 'olderInvitation', 'passwordReset', 'verifyAddress']);
+/** Pages without the frame, before the sign-in. */
+export const DOORWAYS: ReadonlySet<RouteName> = new Set([...BY_LINK, 'connect', 'signIn', 'passwordForgotten']);
+/** Of a partner's side, and of no advertiser. */
+export function isForPartners(path: string): boolean {
+  return `${path}/`.startsWith(`${ROUTES.partnerHome}/`);
+}
+
 export type Parameters = Record<string, string>;
 
 export interface Match {

@@ -1,4 +1,5 @@
 /** What a table shows, in the page's address: reloading keeps it, Back undoes each change. */
+import { knownText, type Known } from './filters';
 import { place, setQuery } from './location.svelte';
 import { pageOf, type PageOf } from './routes';
 import { chosen, sortingOf, type Sorting, type Sorts } from './sorting';
@@ -14,21 +15,31 @@ export interface Table {
   readonly sortBy: (sort: string) => void;
 }
 
-export class TableState<Filter extends string = never> implements Table {
-  readonly #filters: readonly Filter[];
-  readonly #pageName: string;
+export class TableState<const Filter extends string = never> implements Table {
+  readonly #filters: readonly (readonly [name: Filter, known?: Known])[];
+  readonly #second: string;
   readonly sorts: Sorts;
-  readonly #at = $derived.by(() => place.query.get(this.#pageName) ?? '');
+  readonly #at = $derived.by(() => this.#read('page'));
   // Text, so that changes of other tables in the address change nothing here.
-  readonly #texts = $derived.by(() => JSON.stringify(this.#filters.map((name) => place.query.get(name) ?? '')));
-  readonly #sort = $derived.by(() => place.query.get('sort') ?? '');
-  readonly #order = $derived.by(() => place.query.get('order') ?? '');
+  readonly #texts = $derived.by(() => JSON.stringify(this.#filters.map(([name, known]) => knownText(this.#read(name), known))));
+  readonly #sort = $derived.by(() => this.#read('sort'));
+  readonly #order = $derived.by(() => this.#read('order'));
 
-  /** `pageName`: of the second table of a page. */
-  constructor(filters: readonly Filter[] = [], sorts: Sorts = {}, pageName = 'page') {
-    this.#filters = filters;
+  /** A filter that has choices names them: the address may have others. `second`: the name of a page's second table. */
+  constructor(filters: readonly (Filter | readonly [name: Filter, known: Known])[] = [], sorts: Sorts = {}, second = '') {
+    this.#filters = filters.map((filter) => (typeof filter === 'string' ? [filter] : filter));
     this.sorts = sorts;
-    this.#pageName = pageName;
+    this.#second = second;
+  }
+
+  /** In the address: `page` and `sort` of the first table, `archived` and `archived-sort` of the second. */
+  #key(name: string): string {
+    if (!this.#second) return name;
+    return name === 'page' ? this.#second : `${this.#second}-${name}`;
+  }
+
+  #read(name: string): string {
+    return place.query.get(this.#key(name)) ?? '';
   }
 
   /** For the request: the page, and the order. */
@@ -43,22 +54,22 @@ export class TableState<Filter extends string = never> implements Table {
   /** The first page shows what is new. */
   readonly turn: Turn = (page, upTo) => {
     const at = upTo ? `${page}-${upTo}` : String(page);
-    setQuery({ [this.#pageName]: page > 1 ? at : undefined });
+    setQuery({ [this.#key('page')]: page > 1 ? at : undefined });
   };
 
   /** Starts at the first page. */
   readonly sortBy = (sort: string) => {
     const { sort: by, order } = chosen(this.sorting, sort, this.sorts) ?? {};
-    setQuery({ [this.#pageName]: undefined, sort: by, order });
+    setQuery({ [this.#key('page')]: undefined, [this.#key('sort')]: by, [this.#key('order')]: order });
   };
 
   get(filter: Filter): string {
     const texts = JSON.parse(this.#texts) as string[];
-    return texts[this.#filters.indexOf(filter)] ?? '';
+    return texts[this.#filters.findIndex(([name]) => name === filter)] ?? '';
   }
 
   /** Starts at the first page. `again`: instead of the change before. */
   set(filter: Filter, text: string, again = false) {
-    setQuery({ [this.#pageName]: undefined, [filter]: text }, again);
+    setQuery({ [this.#key('page')]: undefined, [this.#key(filter)]: text }, again);
   }
 }

@@ -5,7 +5,7 @@ import { credential } from '../api/credential';
 import type { ProgramView } from '../api/operations';
 import { obstacle, PAGE_ACTS, type Act } from '../domain/acts';
 import { go, place } from '../router/location.svelte';
-import { path, type RouteName } from '../router/routes';
+import { isForPartners, path, type RouteName } from '../router/routes';
 import { keepId, keptId } from './kept';
 import { texts } from '../texts/state';
 
@@ -88,13 +88,14 @@ class Session {
 
   async #load() {
     this.failure = undefined;
-    // Asked for together: most users are advertisers. Others are refused, which does not matter then.
-    const listed = call('GET /api/advertiser/affiliate-programs', { query: { pageSize: MOST_PROGRAMS } });
-    listed.catch(() => {});
+    const list = () => call('GET /api/advertiser/affiliate-programs', { query: { pageSize: MOST_PROGRAMS } });
+    // Asked for together, but on partners' pages: most users are advertisers. Others are refused, which does not matter then.
+    const listed = isForPartners(place.path) ? undefined : list();
+    listed?.catch(() => {});
     try {
       const user = await call('GET /api/users/me');
       if (user.kind === 'advertiser' && !user.lacks_second_factor) {
-        const { data, meta } = await listed;
+        const { data, meta } = await (listed ?? list());
         this.programs = data;
         this.hasMore = meta.pagination.pageCount > 1;
         await this.#knowLast();

@@ -51,6 +51,7 @@ export const en = {
   earned: 'Earned',
   heldBack: 'Held back',
   noPayoutsYet: 'No payouts yet',
+  noSuchPayouts: 'No payout matches',
 } as const;
 
 export const words = area(en, () => import('./de/words'));

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isPending } from '../../src/domain/earnings';
+import { isPending, ofStatus } from '../../src/domain/earnings';
 import { newest } from '../../src/api/newest';
 
 test('what a refund has left is pending until it is approved or paid', () => {
@@ -14,6 +14,12 @@ test('what a refund has left is pending until it is approved or paid', () => {
     { status: 'paid', payable_cents: 100 },
   ])
     expect(isPending(other)).toBe(false);
+});
+
+test('the choice “Paid” leaves out nothing that was paid', () => {
+  expect(ofStatus('paid')).toEqual({ paid: true });
+  expect(ofStatus('refunded')).toEqual({ status: 'refunded' });
+  expect(ofStatus('')).toEqual({});
 });
 
 test('the newest entries are read in so many pages, each once', async () => {

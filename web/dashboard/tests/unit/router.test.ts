@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { match, pageOf, path, ROUTES, safeNext, type RouteName } from '../../src/router/routes';
+import { ID, knownText } from '../../src/router/filters';
+import { isForPartners, match, pageOf, path, ROUTES, safeNext, type RouteName } from '../../src/router/routes';
 
 test('every page is found under its own address, and under no other', () => {
   const parameters = { program: '7', partner: '8', payout: '9', endpoint: '10', customer: '11', sale: '12', token: 'inv_a-b' };
@@ -13,6 +14,11 @@ test('every page is found under its own address, and under no other', () => {
   }
 });
 
+test('a partner has pages of their own', () => {
+  for (const path of ['/app/partner', '/app/partner/', '/app/partner/links']) expect(isForPartners(path), path).toBe(true);
+  for (const path of ['/app', '/app/partners', '/app/programs/1/partners/2']) expect(isForPartners(path), path).toBe(false);
+});
+
 test('what is no address of ours has no page', () => {
   for (const nothing of ['/', '/api/users/me', '/app/nothing', '/app/programs/0', '/app/programs/x', '/invitations/a/b']) {
     expect(match(nothing)).toBeUndefined();
@@ -24,6 +30,21 @@ test('a page of an address is a number from 1 on, and may name the newest entry'
   expect(pageOf('2-1234')).toEqual({ page: 2, upTo: 1234 });
   for (const nothing of ['', '0', '-1', '1.5', 'two', '1e3', '2-', '2-0', '2-x', '9'.repeat(12)]) {
     expect(pageOf(nothing)).toEqual({ page: 1 });
+  }
+});
+
+test('an address names a choice of a filter, or an entry by its id; anything else is no filter', () => {
+  const choices = [['', 'All'], ['live', 'Live']] as const;
+  for (const [text, known, taken] of [
+    ['live', choices, 'live'],
+    ['zzz', choices, ''],
+    ['', choices, ''],
+    ['17', ID, '17'],
+    ['0', ID, ''],
+    ['17x', ID, ''],
+    ['any text', undefined, 'any text'],
+  ] as const) {
+    expect(knownText(text, known)).toBe(taken);
   }
 });
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { CustomerTimeline } from '../../src/api/operations';
-import { creditedWith, earnedIn, hasSeveralPartners, sharers, soldIn, type Sale } from '../../src/domain/sale';
+import { creditedWith, earnedIn, hasSeveralPartners, isReplaced, sharers, soldIn, type Sale } from '../../src/domain/sale';
 
 const commission = (id: number, more: object = {}) => ({
   commission: { partner_program_id: id, partner: { id: id + 100, name: `Partner ${id}` }, why_rate: {}, superseded_at: null, ...more },
@@ -52,4 +52,13 @@ test('a sale is shared by the partners whose commissions of it are in force, whe
   expect(shared(superseded, earned(2, 5, 2), earned(3, 5, 3), byHand)).toEqual([1, 2, 2, 1]);
   const lastClick = { why_partner: { attribution_model: 'last_click' } };
   expect(shared(earned(1, 5, 1, lastClick), earned(2, 5, 2, lastClick))).toEqual([1, 1]);
+});
+
+test('what was taken back with its commission was not taken by a refund', () => {
+  const moved = (timestamp: string, kind = 'reversal') => ({ timestamp, kind, ledger: { kind }, commission_id: 1 }) as unknown as Parameters<typeof isReplaced>[1];
+  const found = earnedIn(of(earned(1, 5, 1, { superseded_at: '2026-03-01T12:00:00.120Z' })));
+  expect(isReplaced(found, moved('2026-03-01T12:00:00.050Z'))).toBe(true);
+  expect(isReplaced(found, moved('2026-02-27T12:00:00.000Z'))).toBe(false);
+  expect(isReplaced(found, moved('2026-03-01T12:00:00.050Z', 'payout'))).toBe(false);
+  expect(isReplaced(earnedIn(of(earned(1, 5, 1))), moved('2026-03-01T12:00:00.050Z'))).toBe(false);
 });

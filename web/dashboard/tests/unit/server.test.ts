@@ -10,7 +10,7 @@ import { failures, fields, messages, missingTypes, notifying } from './serviceMe
 /** Read by the code, or never shown. */
 const UNSEEN = [
   'Readiness could not be determined',
-  'Turn the link back on, or send visitors to another one.',
+  'Turn the link, its partner or its program back on, or send visitors to another link.',
   'a range has at most {} days',
   'cancelling deliveries',
   'changed meanwhile: {left} is payable, not {expected}',

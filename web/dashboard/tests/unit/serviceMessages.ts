@@ -56,7 +56,7 @@ export const messages = [...new Set(said.map(({ text }) => text))].sort();
 
 /** Fields that a message names. */
 export const fields = new Set(answering.flatMap((name) => [
-  ...[...product(name).matchAll(/\b(?:refused|parsed|text|required_\w+|\w*integer|within|flag|id_list|time_to_come|\w*scopes)\(\s*(?:[\w.()]+,\s*)?"([A-Za-z_]+)"/g)].map(([, field = '']) => field),
+  ...[...product(name).matchAll(/\b(?:refused|parsed|text|required_\w+|\w*integer|within|\w*flag|id_list|time_to_come|\w*scopes)\(\s*(?:[\w.()]+,\s*)?"([A-Za-z_]+)"/g)].map(([, field = '']) => field),
   ...texts(name).flatMap(({ text }) => /^([a-z]\w+) (?:is|must|names|cannot|finds)\b/.exec(text)?.[1] ?? []),
 ]));
 

@@ -38,6 +38,8 @@ test('a page of one kind does not load the code of the others', async ({ page })
   const names = ofDashboard(asked).map(({ url }) => new URL(url).pathname);
   expect(names.filter((name) => name.endsWith('.js')).length).toBeGreaterThan(1);
   expect(names.filter((name) => /Overview|Settings|Members|Integration/.test(name))).toEqual([]);
+  // Nor does it ask for what would be refused.
+  expect(asked.filter(({ url }) => url.includes('/api/advertiser/')).map(({ url }) => url)).toEqual([]);
 });
 
 for (const [path, drawn] of [
@@ -52,6 +54,19 @@ for (const [path, drawn] of [
     await expect(page.getByRole('button')).toHaveCount(0);
   });
 }
+
+test('a page whose first script does not come offers to be loaded again', async ({ page }) => {
+  await page.route('**/begin-*.js', (route) => route.abort());
+  await page.goto('/app/sign-in');
+  await expect(page.getByRole('link', { name: 'Reload the page' })).toBeVisible({ timeout: 30_000 });
+});
+
+test('a style sheet that did not come is asked for again', async ({ page }) => {
+  await page.route('**/style-*.css', (route) => route.abort(), { times: 1 });
+  await page.goto('/app/sign-in');
+  await expect(page.getByRole('button', { name: 'Sign in', exact: true })).toBeVisible();
+  await expect.poll(() => page.evaluate(() => document.styleSheets.length)).toBe(1);
+});
 
 test('data is asked for before the session is known', async ({ page }) => {
   await signIn(page, OWNER);

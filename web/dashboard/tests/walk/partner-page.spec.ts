@@ -105,7 +105,19 @@ test('each tab has what is this partner’s, and nothing of others', async ({ pa
   const received = await paid.locator('strong').innerText();
   await paid.getByRole('link', { name }).click();
   await settled(page);
-  await expect(page.getByRole('row', { name: /Ada/ }).locator('strong')).toHaveText(received);
+  const parts = page.getByRole('region', { name: 'Table: Partners of the payout' });
+  await expect(parts.getByRole('row', { name: /Ada/ }).locator('strong')).toHaveText(received);
+  const commissions = page.getByRole('region', { name: 'Table: Commissions of the payout' });
+  const many = await page.locator('dl > div').filter({ hasText: /^Commissions/ }).locator('dd').innerText();
+  await expect(commissions.getByRole('rowheader')).toHaveCount(Math.min(Number(many.replaceAll(',', '')), 25));
+  await judge(page, 'a payout');
+  await page.screenshot({ path: `${pictures}/payout.png`, fullPage: true });
+  const sale = commissions.getByRole('rowheader').getByRole('link').first();
+  const transaction = await sale.innerText();
+  await sale.click();
+  await settled(page);
+  await expect(page).toHaveURL(/\/sales\/\d+$/);
+  await expect(page.getByText(transaction).first()).toBeVisible();
 });
 
 test('a note is kept, and asked about before it is thrown away', async ({ page }) => {

@@ -40,6 +40,16 @@ for (const viewport of [{ width: 1280, height: 860 }, { width: 390, height: 844 
     if (viewport.width < 500) expect(await tooWide(page), 'the review queue').toEqual([]);
     await page.screenshot({ path: `${pictures}/review-${viewport.width}.png`, fullPage: true });
 
+    const payable = page.getByRole('columnheader', { name: 'Payable' });
+    await payable.getByRole('button').click();
+    await expect(page).toHaveURL(/[?]sort=payable&order=desc$/);
+    await expect(payable).toHaveAttribute('aria-sort', 'descending');
+    await settled(page);
+    const listed = await page.getByRole('rowheader').allInnerTexts();
+    expect(listed.flatMap((text) => names.filter((name) => text.includes(name)))).toEqual([...names].reverse());
+    await page.goBack();
+    await settled(page);
+
     // One is refunded in part, after it was shown.
     await post(request, 'refund', { transaction_id: third, refund_amount_cents: 15_000 });
     await box(page, third).focus();

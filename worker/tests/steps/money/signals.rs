@@ -119,7 +119,7 @@ async fn odd_sales_are_shown_with_their_commissions_and_paid_like_any_other() {
     let lines: Vec<&str> = file.body.as_str().unwrap().lines().collect();
     assert!(
         lines[0].ends_with(
-            r#","signals","sale_amount_cents","commissionable_cents","sale_currency","adjusted_cents","note""#
+            r#","signals","sale_amount_cents","commissionable_cents","sale_currency","adjusted_cents","note","paid_cents","shortfall_cents""#
         ),
         "{lines:?}"
     );

@@ -165,7 +165,9 @@ async fn only_verified_members_with_a_right_to_the_program_are_told() {
     )]);
     let mut connection = stack.pool().acquire().await.unwrap();
     let all = storage::page::Window::EVERYTHING;
-    let (listed, _) = members::list(&mut connection, workspace_id, all).await.unwrap();
+    let (listed, _) = members::list(&mut connection, workspace_id, None, None, all)
+        .await
+        .unwrap();
     let member = listed
         .iter()
         .find(|member| member.user_id == reader.user_id)

@@ -1,7 +1,7 @@
 //! The dashboard's reads, for different numbers of events.
 //!
-//! One program has the [`history`] and all of the running traffic. Phases: for each size, the history is extended, and all reads are
-//! measured under traffic at a fixed rate, round by round → the highest settled rate of clicks → at half of it, the delay until a click
+//! One program has the [`history`] and all of the running traffic. Phases: for each size, the history is extended, and after a warm-up all
+//! reads are measured under traffic at a fixed rate, round by round → the highest settled rate of clicks → at half of it, the delay until a click
 //! is shown.
 //!
 //! [`history`]: crate::history
@@ -30,6 +30,7 @@ const READS: f64 = 20.0;
 /// queue would be measured, not the read.
 const CLICKS: f64 = 300.0;
 const SALES: f64 = 30.0;
+const WARM_UP: Duration = Duration::from_secs(5);
 /// Polls a second.
 const LOOKS: f64 = 50.0;
 /// Wait for late events.
@@ -191,10 +192,18 @@ impl Dashboard {
         number: usize,
     ) -> Result<Figures> {
         let mut rounds = vec![Vec::new(); self.reads().len()];
+        // The first seconds of a service: connections are made, and plans.
+        self.beside_traffic(bench, options, WARM_UP, &format!("{number}warm"))?;
+        let seconds = options.seconds.unwrap_or(if effort.quick { 10 } else { 20 });
         for round in 0..effort.rounds() {
             bench.settle()?;
             let step = Step::start(format_args!("Reading beside traffic, round {}", round + 1));
-            let outcomes = self.beside_traffic(bench, options, effort, &format!("{number}{round}"))?;
+            let outcomes = self.beside_traffic(
+                bench,
+                options,
+                Duration::from_secs(seconds),
+                &format!("{number}{round}"),
+            )?;
             for (all, outcome) in rounds.iter_mut().zip(&outcomes) {
                 let answers = &outcome.answers;
                 all.push((
@@ -225,20 +234,23 @@ impl Dashboard {
         &self,
         bench: &mut BenchEnvironment<'_>,
         options: &Options,
-        effort: Effort,
+        length: Duration,
         run: &str,
     ) -> Result<Vec<Outcome>> {
-        let seconds = options.seconds.unwrap_or(if effort.quick { 10 } else { 20 });
-        let length = Duration::from_secs(seconds);
         let reads = self.reads();
         let load = |rate: f64, connections| Load::open(self.ingest, connections, rate, length);
         let (market, clicks) = (bench.market.clone(), bench.clicks(Target::Hot));
-        let asked: Group<'_> = reads
-            .iter()
-            .map(|(_, path)| {
+        // People do not ask for all of them in the same instant.
+        let asked: Group<'_> = (0..)
+            .zip(&reads)
+            .map(|(number, (_, path))| {
                 let reads: Box<dyn Requests + Send + '_> =
                     Box::new(Reads::new(path, &self.session, |_, _| ()));
-                (load(options.reads, 4), reads)
+                let load = Load {
+                    scattered: Some(number),
+                    ..load(options.reads, 4)
+                };
+                (load, reads)
             })
             .collect();
         let [outcomes, traffic] = bench.together([

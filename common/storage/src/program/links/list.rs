@@ -27,19 +27,15 @@ macro_rules! links {
             $connection,
             $window,
             LinkRow,
-            r#"SELECT l.id AS "id!", l.partner_program_id, p.name AS "partner_name?", l.short_code AS "short_code!",
+            select r#"SELECT l.id AS "id!", l.partner_program_id, p.name AS "partner_name?", l.short_code AS "short_code!",
                       l.status AS "status!", l.made_by_partner AS "made_by_partner!", l.clicks AS "clicks!", l.last_clicked, l.created_at AS "created_at!",
-                      l.updated_at AS "updated_at!"
-               FROM referral_links l LEFT JOIN partners p ON p.id = l.partner_id
-               WHERE l.program_id = $1 AND ($2::bigint IS NULL OR l.partner_program_id = $2) AND ($3::text IS NULL OR l.status = $3)
-                 AND ($4::text IS NULL OR strpos(folded(l.short_code), folded($4)) > 0 OR strpos(folded(p.name), folded($4)) > 0)
-                 AND l.id <= $5
-               ORDER BY "# + $order + " OFFSET $6 LIMIT $7",
-            r#"SELECT count(*) AS "count!", max(l.id) AS up_to
-               FROM referral_links l LEFT JOIN partners p ON p.id = l.partner_id
-               WHERE l.program_id = $1 AND ($2::bigint IS NULL OR l.partner_program_id = $2) AND ($3::text IS NULL OR l.status = $3)
-                 AND ($4::text IS NULL OR strpos(folded(l.short_code), folded($4)) > 0 OR strpos(folded(p.name), folded($4)) > 0)
-                 AND l.id <= $5"#,
+                      l.updated_at AS "updated_at!""#,
+            of "FROM referral_links l LEFT JOIN partners p ON p.id = l.partner_id
+                WHERE l.program_id = $1 AND ($2::bigint IS NULL OR l.partner_program_id = $2) AND ($3::text IS NULL OR l.status = $3)
+                  AND ($4::text IS NULL OR strpos(folded(l.short_code), folded($4)) > 0 OR strpos(folded(p.name), folded($4)) > 0)
+                  AND l.id <= $5",
+            then "ORDER BY " + $order + " OFFSET $6 LIMIT $7",
+            whole r#"SELECT count(*) AS "count!", max(l.id) AS up_to"#,
             $program_id.get(),
             $filter.membership.map(PartnerProgramId::get),
             $filter.status.map(LinkStatus::as_str),

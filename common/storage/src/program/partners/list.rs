@@ -25,18 +25,14 @@ macro_rules! memberships {
             $connection,
             $window,
             MembershipRow,
-            r#"SELECT m.id AS "id!", m.partner_id, p.name AS "name?", p.email, p.user_id, m.status AS "status!",
-                      m.clicks AS "clicks!", m.last_clicked, m.created_at AS "created_at!", m.updated_at AS "updated_at!"
-               FROM partner_programs m LEFT JOIN partners p ON p.id = m.partner_id
-               WHERE m.program_id = $1 AND ($2::text IS NULL OR m.status = $2)
-                 AND ($3::text IS NULL OR strpos(folded(p.name), folded($3)) > 0 OR strpos(folded(p.email), folded($3)) > 0)
-                 AND m.id <= $4
-               ORDER BY "# + $order + " OFFSET $5 LIMIT $6",
-            r#"SELECT count(*) AS "count!", max(m.id) AS up_to
-               FROM partner_programs m LEFT JOIN partners p ON p.id = m.partner_id
-               WHERE m.program_id = $1 AND ($2::text IS NULL OR m.status = $2)
-                 AND ($3::text IS NULL OR strpos(folded(p.name), folded($3)) > 0 OR strpos(folded(p.email), folded($3)) > 0)
-                 AND m.id <= $4"#,
+            select r#"SELECT m.id AS "id!", m.partner_id, p.name AS "name?", p.email, p.user_id, m.status AS "status!",
+                      m.clicks AS "clicks!", m.last_clicked, m.created_at AS "created_at!", m.updated_at AS "updated_at!""#,
+            of "FROM partner_programs m LEFT JOIN partners p ON p.id = m.partner_id
+                WHERE m.program_id = $1 AND ($2::text IS NULL OR m.status = $2)
+                  AND ($3::text IS NULL OR strpos(folded(p.name), folded($3)) > 0 OR strpos(folded(p.email), folded($3)) > 0)
+                  AND m.id <= $4",
+            then "ORDER BY " + $order + " OFFSET $5 LIMIT $6",
+            whole r#"SELECT count(*) AS "count!", max(m.id) AS up_to"#,
             $program_id.get(),
             $filter.status.map(MembershipStatus::as_str),
             $filter.text.as_ref().map(Name::as_str)
@@ -62,7 +58,7 @@ pub async fn page(
             window,
             "CASE $7::text WHEN 'clicks' THEN m.clicks::numeric
                            WHEN 'last_clicked' THEN extract(epoch FROM m.last_clicked)
-                           WHEN 'balance' THEN (SELECT b.balance_cents FROM partner_program_balances b JOIN programs g ON g.currency = b.currency
+                           WHEN 'owed' THEN (SELECT b.owed_cents FROM partner_program_owed b JOIN programs g ON g.currency = b.currency
                                                 WHERE g.id = m.program_id AND b.partner_program_id = m.id)
              END * $8::integer NULLS LAST,
              CASE WHEN $7 = 'name' AND $8 > 0 THEN folded(p.name) END COLLATE \"und-x-icu\",

@@ -3,15 +3,19 @@
 
 use domain::ids::{ManagementKeyId, WorkspaceId};
 use domain::management_key::KeyStatus;
+use domain::sorting::KeyColumn;
 use domain::token::ManagementKey;
 use sqlx::PgConnection;
-use storage::management_keys::{self, NewKey, StoredKey};
+use storage::management_keys::{self, KeyFilter, NewKey, StoredKey};
 use storage::workspaces;
 
 use super::key_settings::{KeyChanges, KeyView, described};
 use crate::http::body;
 use crate::management::advertiser::named_workspace::named_workspace;
 use crate::management::prelude::*;
+
+const NO_STATUS: &str = "must be active or revoked";
+const NO_COLUMN: &str = "must be one of name, last_used_at, expires_at";
 
 /// Only the name must be there.
 #[derive(Debug, ToSchema)]
@@ -36,12 +40,16 @@ pub struct CreatedKey {
 
 /// List management keys
 ///
-/// Revoked ones too, newest first. Of each the masked form.
+/// Revoked ones too, newest first unless sorted. Of each the masked form.
 #[utoipa::path(
     get,
     path = "/api/advertiser/api-keys",
     operation_id = "list_api_keys",
     params(
+        ("status" = Option<String>, Query, description = "Only those: `active` or `revoked`."),
+        ("search" = Option<String>, Query, description = "Only those with this in their name or their creator's, whatever its case."),
+        ("sort" = Option<String>, Query, description = "`name`, `last_used_at` or `expires_at`."),
+        OrderQuery,
         PageQuery,
         ("workspace_id" = Option<i64>, Query, description = "Required for a user who runs several workspaces.", example = 2),
     ),
@@ -50,7 +58,13 @@ pub struct CreatedKey {
 pub async fn list(State(app): State<App>, user: AdvertiserUser, page: Page, query: Query) -> List<KeyView> {
     let mut connection = app.management.acquire().await?;
     let workspace_id = user.workspace_asked_for(&mut connection, &query).await?;
-    let (keys, total) = management_keys::list(&mut connection, workspace_id, page.window()).await?;
+    let filter = KeyFilter {
+        status: query.parsed("status", NO_STATUS, KeyStatus::parse)?,
+        text: query.search()?,
+    };
+    let sorting = query.sorting(NO_COLUMN, KeyColumn::parse)?;
+    let (keys, total) =
+        management_keys::list(&mut connection, workspace_id, &filter, sorting, page.window()).await?;
     Ok(page.listed(keys, total))
 }
 
@@ -179,7 +193,13 @@ pub fn list_examples() -> Examples {
         view: KeyView::example(),
         key: ManagementKey::generate([7; 32]).expose().to_owned(),
     };
-    Examples::of_refusals([ApiError::bad_request("name is required")])
+    let refusals = [
+        ApiError::bad_request("name is required"),
+        refused("status", NO_STATUS),
+        refused("search", NO_TEXT),
+        refused("sort", NO_COLUMN),
+    ];
+    Examples::of_refusals(refusals)
         .request("For one program, for a year", request)
         .page(KeyView::example())
         .created("For one program, for a year", made)

@@ -156,7 +156,10 @@ pub async fn adjust(
     let ids = [commission_id.get()];
     let changed =
         changed(by_hand::change(&mut write.db, &ids, &new, || EventId::new(write.app.clock.mint())).await?)?;
-    let details = json!({ "amount_cents": by.get() });
+    let currency = changed
+        .first()
+        .map(|(commission, _)| commission.currency.as_str());
+    let details = json!({ "amount_cents": by.get(), "currency": currency });
     write
         .audit("commission.adjusted", commission_id.get(), details)
         .await?;

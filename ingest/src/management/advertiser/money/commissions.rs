@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::commission::CommissionStatus;
-use domain::ids::{EventId, PartnerProgramId, ProgramId};
+use domain::ids::{EventId, PartnerProgramId, PayoutId, ProgramId};
 use domain::outbound_event::OutboundEventType;
 use domain::signal::Signal;
 use domain::sorting::CommissionColumn;
@@ -55,6 +55,10 @@ pub struct CommissionView {
     #[serde(serialize_with = "as_instant_if_any")]
     paid_at: Option<DateTime<Utc>>,
     payout_id: Option<i64>,
+    /// What its partner received by the payout; null until it is paid.
+    paid_cents: Option<i64>,
+    /// What of it the payout held back for a debt; null until it is paid.
+    shortfall_cents: Option<i64>,
     /// Signs of fraud, for a person to review; they change nothing of what is paid. `self_referral`: the
     /// customer has the partner's address. `fast_sale`: it followed the first click within seconds.
     /// `contested_key`: a browser had bound the customer's key to one click, and the backend or a payment named another.
@@ -76,7 +80,7 @@ pub struct NamedPartner {
 view! { |row: ListedCommission| CommissionView {
     id, sale_id, transaction_id, sale_amount_cents, commissionable_cents, sale_currency, partner_program_id,
     amount_cents, adjusted_cents, deducted_cents, currency, status, refund_reason, rejection_reason, note, hold_until,
-    approved_at, paid_at, payout_id, signals, created_at;
+    approved_at, paid_at, payout_id, paid_cents, shortfall_cents, signals, created_at;
     partner: NamedPartner { id: row.partner_id, name: row.partner_name, },
     payable_cents: row.amount_cents - row.deducted_cents,
 } }
@@ -88,6 +92,10 @@ view! { |row: ListedCommission| CommissionView {
 pub struct CommissionQuery {
     /// One of `pending`, `approved`, `paid`, `refunded`, `reversed`.
     status: Option<String>,
+    /// `true`: those that were paid, also the ones that are `refunded` or `reversed` by now; `false`: those that were not.
+    paid: Option<bool>,
+    /// Those that this payout paid.
+    payout_id: Option<i64>,
     /// Those of one membership.
     partner_program_id: Option<i64>,
     /// Those of the sale with this `transaction_id`.
@@ -116,7 +124,7 @@ pub fn signals_named(text: &str) -> Option<&'static [Signal]> {
     }
 }
 
-const NO_TRANSACTION: &str = "must be at most 255 characters";
+const NO_TRANSACTION: &str = "must be 1 to 255 visible characters";
 const NO_COLUMN: &str = "must be one of partner, amount, hold_until";
 const STATUSES: &str = "must be one of pending, approved, paid, refunded, reversed";
 
@@ -131,6 +139,8 @@ pub async fn filter(
     })?;
     let wanted = Wanted {
         status: query.parsed("status", STATUSES, CommissionStatus::parse)?,
+        paid: query.optional_flag("paid")?,
+        payout_id: query.integer("payout_id")?.map(PayoutId::new),
         partner_program_id: query.integer("partner_program_id")?.map(PartnerProgramId::new),
         signals: query
             .parsed("signal", SIGNALS, signals_named)?
@@ -254,6 +264,8 @@ pub fn list_examples() -> Examples {
         approved_at: Some(at + TimeDelta::days(15)),
         paid_at: None,
         payout_id: None,
+        paid_cents: None,
+        shortfall_cents: None,
         signals: vec![Signal::FastSale.as_str().to_owned()],
         created_at: at,
     };

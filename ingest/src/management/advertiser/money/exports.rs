@@ -75,6 +75,8 @@ csv_row! { COMMISSION_COLUMNS;
         "sale_currency": row.sale_currency,
         "adjusted_cents": row.adjusted_cents,
         "note": row.note,
+        "paid_cents": row.paid_cents,
+        "shortfall_cents": row.shortfall_cents,
     }
 }
 

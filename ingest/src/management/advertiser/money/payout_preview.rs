@@ -8,7 +8,7 @@ use sqlx::Connection;
 use storage::{StorageError, partners};
 
 use super::commissions::NamedPartner;
-use super::payouts::{PartnerShareView, not_a_currency};
+use super::payouts::{NO_CURRENCY, PartnerShareView, not_a_currency};
 use crate::management::payout::{self, BATCH, NOTHING_TO_PAY, PayoutOrder, Settled, Wanted};
 use crate::management::prelude::*;
 
@@ -44,11 +44,7 @@ pub async fn preview(
     mut read: ReadProgram<PayOut>,
     query: Query,
 ) -> Answer<PayoutPreview> {
-    let currency = query.parsed(
-        "currency",
-        "must be a currency code of three letters",
-        Currency::parse,
-    )?;
+    let currency = query.parsed("currency", NO_CURRENCY, Currency::parse)?;
     let order = PayoutOrder {
         program_id: read.ids,
         wanted: Wanted::AllApproved,

@@ -4,10 +4,12 @@ use axum::http::HeaderMap;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::{EventId, PartnerProgramId, PayoutId, ProgramId};
 use domain::money::{Cents, Currency};
+use domain::sorting::PayoutColumn;
 use domain::text::Text;
 use serde_json::Value;
 use sqlx::PgConnection;
 use storage::partner_payouts::{self, SharedPayout};
+use storage::payout_lists::{self, Filter};
 use storage::payouts::{self, PartnerShare, StoredPayout};
 
 use super::commissions::NamedPartner;
@@ -35,7 +37,7 @@ pub struct NewPayoutRequest {
     #[schema(value_type = Option<i64>)]
     #[serde(default)]
     expected_amount_cents: Field<i64>,
-    /// The advertiser's own words, such as a bank's reference.
+    /// The advertiser's own words, such as a bank's reference. Blank ones are none.
     #[schema(value_type = Option<String>, max_length = 200)]
     #[serde(default)]
     reference: Field<String>,
@@ -110,28 +112,44 @@ impl From<SharedPayout> for ListedPayout {
     }
 }
 
+pub const NO_CURRENCY: &str = "must be a currency code of three letters";
+pub const NO_COLUMN: &str = "must be date or amount";
+
 /// List payouts
 ///
-/// Newest first; all of them, or those that paid one partner, with their part.
+/// Newest first unless sorted; all of them, or those that paid one partner, with their part.
 #[utoipa::path(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/payouts",
     operation_id = "list_payouts",
     params(
         ("partner_program_id" = Option<i64>, Query, description = "Only those that paid this membership."),
+        ("currency" = Option<String>, Query, description = "Only those in this currency."),
+        ("search" = Option<String>, Query, description = "Only those with this in their reference, whatever its case."),
+        (
+            "sort" = Option<String>, Query,
+            description = "`date`, or `amount`, one currency after the other: with `partner_program_id` what the partner received.",
+        ),
+        OrderQuery,
         PageQuery,
     ),
     responses((status = 200, description = "A page of them.", body = Listed<ListedPayout>))
 )]
 pub async fn list(mut list: ListProgram<Read>, query: Query) -> List<ListedPayout> {
     let (program_id, window) = (list.program_id, list.page.window());
+    let filter = Filter {
+        currency: query.parsed("currency", NO_CURRENCY, Currency::parse)?,
+        text: query.search()?,
+    };
+    let sorting = query.sorting(NO_COLUMN, PayoutColumn::parse)?;
     if let Some(id) = query.integer("partner_program_id")? {
         let membership = PartnerProgramId::new(id);
         let (rows, total) =
-            partner_payouts::of_membership(&mut list.db, program_id, membership, window).await?;
+            partner_payouts::of_membership(&mut list.db, program_id, membership, &filter, sorting, window)
+                .await?;
         return Ok(list.page.listed(rows, total));
     }
-    let (rows, total) = payouts::page(&mut list.db, program_id, window).await?;
+    let (rows, total) = payout_lists::page(&mut list.db, program_id, &filter, sorting, window).await?;
     Ok(list.page.listed(rows, total))
 }
 
@@ -203,7 +221,8 @@ fn order(
     let currency = currency
         .map(|code| Currency::parse(&code).ok_or_else(not_a_currency))
         .transpose()?;
-    let reference = request.reference.text("reference")?;
+    let is_written = |text: &Text<200>| !text.as_str().trim().is_empty();
+    let reference = request.reference.text("reference")?.filter(is_written);
     let expected = request.expected_amount_cents.integer("expected_amount_cents")?;
     let key = IdempotencyKey::read(headers, &asked(&wanted, currency, reference.as_ref(), expected))?;
     Ok(PayoutOrder {
@@ -239,7 +258,7 @@ fn asked(
 }
 
 pub fn not_a_currency() -> ApiError {
-    refused("currency", "must be a currency code of three letters")
+    refused("currency", NO_CURRENCY)
 }
 
 /// Read a payout
@@ -309,6 +328,9 @@ fn example_of_a_list() -> PayoutView {
 
 pub fn list_examples() -> Examples {
     Examples::of_refusals([NOTHING_TO_PAY, ANOTHER_AMOUNT, ANOTHER_REQUEST])
+        .refusal(&not_a_currency())
+        .refusal(&refused("sort", NO_COLUMN))
+        .refusal(&refused("search", NO_TEXT))
         .request(
             "Two commissions",
             json!({ "commission_ids": [12, 14], "reference": "May" }),

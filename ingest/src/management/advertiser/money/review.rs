@@ -4,9 +4,10 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::commission::CommissionStatus;
 use domain::ids::PartnerProgramId;
 use domain::signal::Signal;
+use domain::sorting::FlaggedColumn;
 use domain::text::Text;
 use serde_json::Value;
-use storage::review_queue::{self, FlaggedCommission};
+use storage::review_queue::{self, Filter, FlaggedCommission};
 use storage::{commissions, payouts};
 
 use super::commissions::{NamedPartner, SIGNALS, signals_named};
@@ -64,7 +65,7 @@ view! { |row: FlaggedCommission| FlaggedView {
 
 /// List flagged commissions
 ///
-/// Those with a signal that are neither approved nor paid, and wait to be, oldest first.
+/// Those with a signal that are neither approved nor paid, and wait to be, oldest first unless sorted.
 #[utoipa::path(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/commissions/review",
@@ -72,18 +73,23 @@ view! { |row: FlaggedCommission| FlaggedView {
     params(
         ("partner_program_id" = Option<i64>, Query, description = "Those of one membership."),
         ("signal" = Option<String>, Query, description = "Those with this signal, as in the list of commissions."),
+        ("sort" = Option<String>, Query, description = "`hold_until`, or `payable`, one currency after the other."),
+        OrderQuery,
         PageQuery,
     ),
     responses((status = 200, description = "A page of them.", body = Listed<FlaggedView>))
 )]
 pub async fn list(State(app): State<App>, mut list: ListProgram<PayOut>, query: Query) -> List<FlaggedView> {
-    let membership = query.integer("partner_program_id")?.map(PartnerProgramId::new);
-    let signals = query
-        .parsed("signal", SIGNALS, signals_named)?
-        .unwrap_or_default();
+    let filter = Filter {
+        membership: query.integer("partner_program_id")?.map(PartnerProgramId::new),
+        signals: query
+            .parsed("signal", SIGNALS, signals_named)?
+            .unwrap_or_default(),
+    };
+    let sorting = query.sorting(NO_COLUMN, FlaggedColumn::parse)?;
     let (now, window) = (app.clock.now(), list.page.window());
     let (rows, total) =
-        review_queue::page(&mut list.db, list.program_id, membership, signals, now, window).await?;
+        review_queue::page(&mut list.db, list.program_id, filter, sorting, now, window).await?;
     Ok(list.page.listed(rows, total))
 }
 
@@ -163,6 +169,7 @@ pub async fn hold(mut write: WriteProgram<PayOut>) -> Answer<Held> {
     }))
 }
 
+const NO_COLUMN: &str = "must be payable or hold_until";
 const NOT_HOLDABLE: &str = "Some commissions cannot be held; none was";
 
 pub fn list_examples() -> Examples {
@@ -191,7 +198,7 @@ pub fn list_examples() -> Examples {
         created_at: at,
         signals: vec![Signal::FastSale.as_str().to_owned()],
     };
-    Examples::of_refusals([refused("signal", SIGNALS)]).page(flagged)
+    Examples::of_refusals([refused("signal", SIGNALS), refused("sort", NO_COLUMN)]).page(flagged)
 }
 
 pub fn hold_examples() -> Examples {

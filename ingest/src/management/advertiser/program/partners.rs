@@ -3,7 +3,6 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::account::EmailAddress;
 use domain::ids::{EventId, PartnerProgramId, ProgramId};
-use domain::money::{Cents, Currency};
 use domain::partner::{MembershipStatus, PartnerName, ShortCode};
 use domain::sorting::PartnerColumn;
 use sqlx::PgConnection;
@@ -14,10 +13,11 @@ use storage::{outbound_events, outbound_partners};
 
 use super::referral_links::{self, CODE_TAKEN, LinkView};
 use crate::management::advertiser::workspace::invitations::{InvitationLink, address, invite_partner};
+use crate::management::balance::CurrencyBalanceView;
 use crate::management::prelude::*;
 
 const NO_STATUS: &str = "must be one of pending, approved, suspended";
-const NO_COLUMN: &str = "must be one of name, clicks, last_clicked, balance";
+const NO_COLUMN: &str = "must be one of name, clicks, last_clicked, owed";
 
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct NewPartnerRequest {
@@ -69,18 +69,12 @@ pub struct PartnerView {
     clicks: i64,
     #[serde(serialize_with = "as_instant_if_any")]
     last_clicked: Option<DateTime<Utc>>,
-    /// What is owed in this program, one entry a currency.
-    balances: Vec<BalanceView>,
+    /// In this program, one a currency.
+    balances: Vec<CurrencyBalanceView>,
     #[serde(rename = "createdAt", serialize_with = "as_instant")]
     created_at: DateTime<Utc>,
     #[serde(rename = "updatedAt", serialize_with = "as_instant")]
     updated_at: DateTime<Utc>,
-}
-
-#[derive(Debug, Serialize, ToSchema)]
-pub struct BalanceView {
-    currency: String,
-    balance_cents: i64,
 }
 
 /// A partner who has just been added.
@@ -111,7 +105,7 @@ impl From<ProgramPartner> for PartnerView {
             status: partner.status.as_str(),
             clicks: partner.clicks,
             last_clicked: partner.last_clicked,
-            balances: partner.balances.into_iter().map(BalanceView::new).collect(),
+            balances: partner.balances.into_iter().map(Into::into).collect(),
             created_at: partner.created_at,
             updated_at: partner.updated_at,
         }
@@ -131,7 +125,7 @@ impl PartnerView {
             status: MembershipStatus::Approved.as_str(),
             clicks: 240,
             last_clicked: Some(at),
-            balances: vec![BalanceView::new((Currency::default(), Cents::new(12_500)))],
+            balances: vec![CurrencyBalanceView::example()],
             created_at: at,
             updated_at: at,
         }
@@ -154,15 +148,6 @@ impl InvitedPartner {
     }
 }
 
-impl BalanceView {
-    fn new((currency, balance): (Currency, Cents)) -> Self {
-        Self {
-            currency: currency.to_string(),
-            balance_cents: balance.get(),
-        }
-    }
-}
-
 /// List partners
 ///
 /// Newest first, unless sorted.
@@ -173,7 +158,7 @@ impl BalanceView {
     params(
         ("status" = Option<String>, Query, description = "Only those: `pending`, `approved` or `suspended`."),
         ("search" = Option<String>, Query, description = "Only those with this in their name or address, whatever its case."),
-        ("sort" = Option<String>, Query, description = "`name`, `clicks`, `last_clicked`, or `balance` in the program's currency."),
+        ("sort" = Option<String>, Query, description = "`name`, `clicks`, `last_clicked`, or `owed` in the program's currency."),
         OrderQuery,
         PageQuery,
     ),

@@ -6,7 +6,7 @@ use domain::program::{ProgramSettings, ProgramStatus, Slug};
 use domain::sorting::ProgramColumn;
 use domain::token::ProgramToken;
 use sqlx::PgConnection;
-use storage::dashboard::{self, Money};
+use storage::balances::{self, UnpaidOfProgram};
 use storage::policies;
 use storage::program_settings::{self, NewProgram, StoredProgram, Updated};
 use storage::workspaces::{self, ProgramFilter};
@@ -45,24 +45,26 @@ pub struct CreatedProgram {
 pub struct ProgramWithUnpaid {
     #[serde(flatten)]
     program: ProgramView,
-    /// Of an archived one, what its partners have not been paid, by currency; else null.
+    /// Of an archived one, what has not been settled with its partners, by currency; else null.
     unpaid: Option<Vec<UnpaidView>>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
 pub struct UnpaidView {
     currency: String,
-    /// Pending and approved.
+    /// To partners, each less their debt: pending and approved.
     amount_cents: i64,
+    /// By partners whose debt is more than that: it was taken back after it had been paid.
+    owed_by_partners_cents: i64,
 }
 
-impl UnpaidView {
-    fn each((currency, money): (String, Money)) -> Option<Self> {
-        let amount_cents = money.pending.saturating_add(money.approved);
-        (amount_cents != 0).then_some(Self {
-            currency,
-            amount_cents,
-        })
+impl From<UnpaidOfProgram> for UnpaidView {
+    fn from(row: UnpaidOfProgram) -> Self {
+        Self {
+            currency: row.currency.to_string(),
+            amount_cents: row.to_partners.get(),
+            owed_by_partners_cents: row.by_partners.get(),
+        }
     }
 }
 
@@ -111,15 +113,15 @@ pub async fn list(
     programs.sort_by_key(|program| ids.iter().position(|id| *id == program.program_id.get()));
     let pays = policies::defaults_in_force(&mut connection, &ids, now).await?;
     let mut unpaid = if filter.archived {
-        Some(dashboard::money(&mut connection, &ids, now).await?)
+        Some(balances::unpaid(&mut connection, &ids).await?)
     } else {
         None
     };
     let views = programs.iter().map(|program| ProgramWithUnpaid {
         program: ProgramView::new(program, pays.get(&program.program_id)),
         unpaid: unpaid.as_mut().map(|unpaid| {
-            let of_program = unpaid.remove(&program.program_id.get()).unwrap_or_default();
-            of_program.into_iter().filter_map(UnpaidView::each).collect()
+            let of_program = unpaid.remove(&program.program_id).unwrap_or_default();
+            of_program.into_iter().map(Into::into).collect()
         }),
     });
     Ok(page.listed(views, total))

@@ -10,6 +10,7 @@ use axum::http::StatusCode;
 use chrono::{DateTime, Utc};
 use domain::ids::{MemberId, ProgramId, WorkspaceId};
 use domain::permission::{Permission, ProgramPermissions, Role};
+use domain::sorting::MemberColumn;
 use serde_json::{Map, Value};
 use sqlx::PgConnection;
 use storage::members::{self, GivenPermissions, Member};
@@ -19,6 +20,8 @@ use crate::management::prelude::*;
 
 const NO_PERMISSIONS: &str =
     "must map ids of this workspace's programs to lists of permissions, such as {\"1\": [\"tracking:read\"]}";
+
+const NO_COLUMN: &str = "must be one of name, email, created_at";
 
 /// What is there is changed; what is not stays as it is.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -56,12 +59,15 @@ pub struct MemberView {
 
 /// List a workspace's members
 ///
-/// Oldest first.
+/// Oldest first unless sorted.
 #[utoipa::path(
     get,
     path = "/api/advertiser/members",
     operation_id = "list_members",
     params(
+        ("search" = Option<String>, Query, description = "Only those with this in their name or address, whatever its case."),
+        ("sort" = Option<String>, Query, description = "`name`, `email` or `created_at`."),
+        OrderQuery,
         PageQuery,
         ("workspace_id" = Option<i64>, Query, description = "Required for a user who runs several workspaces.", example = 2),
     ),
@@ -75,7 +81,16 @@ pub async fn list(
 ) -> List<MemberView> {
     let mut connection = app.management.acquire().await?;
     let workspace_id = user.workspace_asked_for(&mut connection, &query).await?;
-    let (members, total) = members::list(&mut connection, workspace_id, page.window()).await?;
+    let text = query.search()?;
+    let sorting = query.sorting(NO_COLUMN, MemberColumn::parse)?;
+    let (members, total) = members::list(
+        &mut connection,
+        workspace_id,
+        text.as_ref(),
+        sorting,
+        page.window(),
+    )
+    .await?;
     Ok(page.listed(members, total))
 }
 
@@ -269,7 +284,7 @@ fn example() -> MemberView {
 }
 
 pub fn list_examples() -> Examples {
-    Examples::default().page(example())
+    Examples::of_refusals([refused("search", NO_TEXT), refused("sort", NO_COLUMN)]).page(example())
 }
 
 pub fn examples() -> Examples {

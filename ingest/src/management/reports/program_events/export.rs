@@ -36,10 +36,7 @@ pub async fn export(
     Ids(program_id): Ids<ProgramId>,
     query: Query,
 ) -> Result<Response, ApiError> {
-    let (access, with_commissions) = {
-        let mut connection = app.management.acquire().await?;
-        reader(&user, &mut connection, program_id).await?
-    };
+    let (access, with_commissions) = reader(&app, &user, program_id).await?;
     user.user.just_proved(&app)?;
     let format = Format::of(&query)?;
     let permit = app.reads.export(access.workspace_id)?;

@@ -59,10 +59,7 @@ pub async fn list(
     Ids(program_id): Ids<ProgramId>,
     query: Query,
 ) -> Result<Json<ProgramEventPage>, ApiError> {
-    let (_, with_commissions) = {
-        let mut connection = app.management.acquire().await?;
-        reader(&user, &mut connection, program_id).await?
-    };
+    let (_, with_commissions) = reader(&app, &user, program_id).await?;
     let after = query
         .parsed("after", "", |text| Some(EventPlace::parse(text, program_id)))?
         .transpose()

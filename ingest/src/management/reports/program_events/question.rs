@@ -16,7 +16,7 @@ const TYPES: &str = "must be one of click, lead, sale, refund";
 const COUNTRY: &str = "must be two letters of ISO 3166-1";
 const DEVICE: &str = "must be one of desktop, mobile, tablet, tv, bot";
 const SOURCE: &str = "must be the host of a page";
-const SEARCH: &str = "must be at most 255 characters";
+const SEARCH: &str = "must be 1 to 255 visible characters";
 const TESTS_ARE_NOBODYS: ApiError = ApiError::refusal("search finds no test events");
 /// Of a name in the DNS.
 const LONGEST_HOST: usize = 253;

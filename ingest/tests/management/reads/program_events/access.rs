@@ -78,8 +78,18 @@ async fn parameters_that_cannot_be_read_are_refused_by_name() {
         ),
         ("is_test=1", "is_test must be true or false".to_owned()),
         ("is_test=true&search=t1", "search finds no test events".to_owned()),
-        ("search=a%00b", "search must be at most 255 characters".to_owned()),
-        (long.as_str(), "search must be at most 255 characters".to_owned()),
+        (
+            "search=a%00b",
+            "search must be 1 to 255 visible characters".to_owned(),
+        ),
+        (
+            "search=%20",
+            "search must be 1 to 255 visible characters".to_owned(),
+        ),
+        (
+            long.as_str(),
+            "search must be 1 to 255 visible characters".to_owned(),
+        ),
         ("limit=0", "limit must be an integer from 1 to 100".to_owned()),
         ("limit=101", "limit must be an integer from 1 to 100".to_owned()),
         (

@@ -51,4 +51,5 @@ export const de: Translated<typeof en> = {
   earned: 'Verdient',
   heldBack: 'Einbehalten',
   noPayoutsYet: 'Noch keine Auszahlungen',
+  noSuchPayouts: 'Keine Auszahlung passt dazu',
 };

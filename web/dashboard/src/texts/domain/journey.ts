@@ -29,6 +29,7 @@ export const en = {
   movements: {
     accrual: 'Earned',
     reversal: 'Taken back by a refund',
+    replaced: 'Taken back, as another commission replaces it',
     adjustment: 'Changed manually',
     settlement: 'Taken for an earlier deduction',
     payout: 'Paid out',

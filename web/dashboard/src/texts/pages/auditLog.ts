@@ -5,6 +5,7 @@ export const en = {
   noProgramsNameHasThis: 'No program’s name has this in it',
   theWholeWorkspace: 'The whole workspace',
   everybody: 'Everybody',
+  keyNamed: 'Key {name}',
   theFileIsBeingPrepared: 'The file is being prepared.',
   time: 'Time',
   who: 'Who',

@@ -38,6 +38,8 @@ export const en = {
   newManagementKey: 'New management key',
   managementKeys: 'Management keys',
   forScriptsThatManageProgramsSales: 'For scripts that manage programs. Sales are reported with a program’s own key, which is in its settings.',
+  keyOrCreator: 'Key or creator',
+  noSuchKeys: 'No key matches',
   noKeysYet: 'No keys yet',
   aKeyLetsAScriptDo: 'A key lets a script do what you allow, until you revoke it.',
   change: 'Change {name}',

@@ -27,6 +27,8 @@ export const en = {
   change: 'Change {name}',
   inviteAMember: 'Invite a member',
   members: 'Members',
+  nameOrEMailAddress: 'Name or e-mail address',
+  noSuchMembers: 'No member matches',
   whoWorksInThisWorkspaceAnd: 'Who works in this workspace, and what they may do.',
   removeName: 'Remove {name}',
   theInvitationIsReady: 'The invitation is ready',

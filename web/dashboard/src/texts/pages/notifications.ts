@@ -10,6 +10,10 @@ export const en = {
   notificationsTitle: 'notifications',
   markAllAsRead: 'Mark all as read',
   unreadOnly: 'Unread only',
+  nothingUnread: 'Nothing unread',
+  showTheSale: 'Show the sale',
+  showTheCommission: 'Show the commission',
+  paymentProcessor: 'Payment processor',
   changesToYourCommissions: 'Changes to your commissions.',
 } as const;
 

@@ -11,6 +11,7 @@ export const en = {
   onePayoutHoldsNoMoreCommissions: 'One payout holds no more commissions; pay the rest with another.',
   theAmountHasChanged: 'Nothing was paid: meanwhile the amount has changed from {before} to {now}, through a refund, a rejection or another commission. Check what is shown above now, then record it again.',
   partnersOfThePayout: 'Partners of the payout',
+  commissionsOfThePayout: 'Commissions of the payout',
   receives: 'Receives',
   thePayoutHasBeenRecorded: 'The payout has been recorded.',
   approvedCommissionsAreMarkedAsPaid: 'Approved commissions are marked as paid in batches. You send the money yourself, in your usual way.',

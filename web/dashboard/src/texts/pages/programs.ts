@@ -3,8 +3,10 @@ import { area } from '../catalogue';
 export const en = {
   lastChange: 'Last change',
   archivedPrograms: 'Archived programs',
+  nameOfAnArchivedProgram: 'Name of an archived program',
   payoutsOf: 'Payouts of {name}',
   unpaid: 'Not yet paid',
+  partnersOwe: 'Partners owe {amount}',
   createProgram: 'Create program',
   website: 'Website',
   whereReferralLinksLead: 'Where referral links lead.',

@@ -6,7 +6,6 @@ export const en = {
   youApproveIt: 'You approve it',
   flaggedCommissions: 'Flagged commissions',
   selectTheCommissionOf: 'Select the commission of {name}',
-  select: 'Select',
   whyItIsFlagged: 'Why it is flagged',
   saleAmount: 'Sale amount',
   payable: 'Payable',
@@ -42,7 +41,6 @@ export const en = {
   flaggedFor: 'Flagged for',
   nothingToReview: 'Nothing to review',
   flaggedWaitHere: 'Commissions with a sign of fraud wait here. Settings say whether they need your approval to be paid.',
-  flaggedCommissionsOfPages: 'flagged commissions',
   rejectCommissions: 'Reject commissions',
   holdCommissions: 'Hold commissions',
   commissionsSelected: {

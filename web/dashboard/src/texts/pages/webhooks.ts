@@ -92,6 +92,8 @@ export const en = {
   noEndpointsYet: 'No endpoints yet',
   addTheAddressOfYourServer: 'Add the address of your server, and choose the events to send.',
   webhookEndpoints: 'Webhook endpoints',
+  urlOrDescription: 'URL or description',
+  noSuchEndpoints: 'No endpoint matches',
   newWebhookEndpoint: 'New webhook endpoint',
   endpointCreated: 'Endpoint created',
   itIsShownOnlyThisOnceToVerify: 'It is shown only this once. Your server verifies the signature of events with it.',

@@ -228,13 +228,16 @@ pub(super) const BOOKS: &[Invariant] = &[
         checks: &[
             of(
                 Memberships,
-                "SELECT format('partner-program %s: balance %s %s, unpaid %s', p.id, b.balance_cents, b.currency, coalesce(u.cents, 0))
+                "SELECT format('partner-program %s: balance %s %s, owed %s, unpaid %s, debt %s', p.id, b.balance_cents, b.currency,
+                              b.owed_cents, coalesce(u.cents, 0), coalesce(d.debt_cents, 0))
                 FROM {rows} p
-                JOIN partner_program_balances b ON b.partner_program_id = p.id
+                JOIN partner_program_owed b ON b.partner_program_id = p.id
                 CROSS JOIN LATERAL (SELECT sum(amount_cents - deducted_cents) AS cents FROM commissions
                                     WHERE paid_at IS NULL AND partner_id = p.partner_id AND partner_program_id = p.id
                                       AND currency = b.currency) u
-                WHERE b.balance_cents > coalesce(u.cents, 0)",
+                LEFT JOIN partner_program_debts d ON d.partner_program_id = p.id AND d.currency = b.currency
+                WHERE b.balance_cents > coalesce(u.cents, 0)
+                   OR b.owed_cents <> coalesce(u.cents, 0) - coalesce(d.debt_cents, 0)",
             ),
         ],
     },

@@ -30,6 +30,7 @@ export const de: Translated<typeof en> = {
   movements: {
     accrual: 'Verdient',
     reversal: 'Durch eine Erstattung zurückgenommen',
+    replaced: 'Zurückgenommen, weil eine andere Provision sie ersetzt',
     adjustment: 'Manuell geändert',
     settlement: 'Für einen früheren Abzug genommen',
     payout: 'Ausgezahlt',

@@ -6,6 +6,7 @@ export const de: Translated<typeof en> = {
   noProgramsNameHasThis: 'Kein Programmname enthält dies',
   theWholeWorkspace: 'Der ganze Arbeitsbereich',
   everybody: 'Alle',
+  keyNamed: 'Schlüssel {name}',
   theFileIsBeingPrepared: 'Die Datei wird vorbereitet.',
   time: 'Zeit',
   who: 'Wer',

@@ -41,6 +41,8 @@ export const de: Translated<typeof en> = {
   managementKeys: 'Verwaltungsschlüssel',
   forScriptsThatManageProgramsSales:
     'Für Skripte, die Programme verwalten. Verkäufe werden mit dem eigenen Schlüssel eines Programms gemeldet, der in seinen Einstellungen steht.',
+  keyOrCreator: 'Schlüssel oder wer ihn erstellt hat',
+  noSuchKeys: 'Kein Schlüssel passt dazu',
   noKeysYet: 'Noch keine Schlüssel',
   aKeyLetsAScriptDo: 'Mit einem Schlüssel darf ein Skript, was Sie erlauben, bis Sie ihn widerrufen.',
   change: '{name} ändern',

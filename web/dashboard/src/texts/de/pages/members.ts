@@ -28,6 +28,8 @@ export const de: Translated<typeof en> = {
   change: '{name} ändern',
   inviteAMember: 'Mitglied einladen',
   members: 'Mitglieder',
+  nameOrEMailAddress: 'Name oder E-Mail-Adresse',
+  noSuchMembers: 'Kein Mitglied passt dazu',
   whoWorksInThisWorkspaceAnd: 'Wer in diesem Arbeitsbereich arbeitet, und was sie dürfen.',
   removeName: '{name} entfernen',
   theInvitationIsReady: 'Die Einladung ist bereit',

@@ -11,5 +11,9 @@ export const de: Translated<typeof en> = {
   notificationsTitle: 'Benachrichtigungen',
   markAllAsRead: 'Alle als gelesen markieren',
   unreadOnly: 'Nur ungelesene',
+  nothingUnread: 'Nichts Ungelesenes',
+  showTheSale: 'Verkauf zeigen',
+  showTheCommission: 'Provision zeigen',
+  paymentProcessor: 'Zahlungsanbieter',
   changesToYourCommissions: 'Änderungen an Ihren Provisionen.',
 };

@@ -45,7 +45,7 @@ export const de: Translated<typeof en> = {
   approved: 'Freigegeben',
   suspended: 'Gesperrt',
   hasBeenApproved: '{name} wurde freigegeben.',
-  owed: 'Guthaben',
+  owed: 'Zu zahlen',
   nobodysNameOrAddressHasThis: 'Kein Name und keine Adresse enthält dies',
   noPartnersWithThisStatus: 'Keine Partner mit diesem Status',
   noPartnersYet: 'Noch keine Partner',

@@ -12,6 +12,7 @@ export const de: Translated<typeof en> = {
   onePayoutHoldsNoMoreCommissions: 'Mehr Provisionen fasst eine Auszahlung nicht; zahlen Sie den Rest mit einer weiteren.',
   theAmountHasChanged: 'Es wurde nichts ausgezahlt: Der Betrag hat sich inzwischen von {before} auf {now} geändert, durch eine Erstattung, eine Ablehnung oder eine weitere Provision. Prüfen Sie, was jetzt oben steht, und erfassen Sie es dann noch einmal.',
   partnersOfThePayout: 'Partner der Auszahlung',
+  commissionsOfThePayout: 'Provisionen der Auszahlung',
   receives: 'Erhält',
   thePayoutHasBeenRecorded: 'Die Auszahlung wurde erfasst.',
   approvedCommissionsAreMarkedAsPaid:

@@ -4,8 +4,10 @@ import type { en } from '../../pages/programs';
 export const de: Translated<typeof en> = {
   lastChange: 'Letzte Änderung',
   archivedPrograms: 'Archivierte Programme',
+  nameOfAnArchivedProgram: 'Name eines archivierten Programms',
   payoutsOf: 'Auszahlungen von {name}',
   unpaid: 'Noch nicht ausgezahlt',
+  partnersOwe: 'Partner schulden {amount}',
   createProgram: 'Programm erstellen',
   website: 'Website',
   whereReferralLinksLead: 'Wohin Empfehlungslinks führen.',

@@ -7,7 +7,6 @@ export const de: Translated<typeof en> = {
   youApproveIt: 'Sie geben sie frei',
   flaggedCommissions: 'Auffällige Provisionen',
   selectTheCommissionOf: 'Provision zu {name} auswählen',
-  select: 'Auswählen',
   whyItIsFlagged: 'Warum sie auffällt',
   saleAmount: 'Verkaufsbetrag',
   payable: 'Auszuzahlen',
@@ -45,7 +44,6 @@ export const de: Translated<typeof en> = {
   nothingToReview: 'Nichts zu prüfen',
   flaggedWaitHere:
     'Hier warten Provisionen mit einem Hinweis auf Betrug. Ob sie vor der Auszahlung Ihre Freigabe brauchen, legen die Einstellungen fest.',
-  flaggedCommissionsOfPages: 'Auffällige Provisionen',
   rejectCommissions: 'Provisionen ablehnen',
   holdCommissions: 'Provisionen zurückhalten',
   commissionsSelected: {

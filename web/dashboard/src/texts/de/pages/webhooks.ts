@@ -96,6 +96,8 @@ export const de: Translated<typeof en> = {
   noEndpointsYet: 'Noch keine Endpunkte',
   addTheAddressOfYourServer: 'Fügen Sie die Adresse Ihres Servers hinzu und wählen Sie die zu sendenden Ereignisse.',
   webhookEndpoints: 'Webhook-Endpunkte',
+  urlOrDescription: 'URL oder Beschreibung',
+  noSuchEndpoints: 'Kein Endpunkt passt dazu',
   newWebhookEndpoint: 'Neuer Webhook-Endpunkt',
   endpointCreated: 'Endpunkt erstellt',
   itIsShownOnlyThisOnceToVerify: 'Es wird nur dieses eine Mal gezeigt. Ihr Server prüft damit die Signatur von Ereignissen.',

@@ -1,1 +1,0 @@
-import{on as e}from"./app-gNO4fbg-.js";import{s as t}from"./begin-FYOjgUGq.js";var n=e({renewal:`Renewal`,event:`Event`,timeUtc:`Time (UTC)`,details:`Details`,amountAndCommission:`Amount, commission`,click:`Click`},()=>t(()=>import(`./eventTable-yrgNkO4s.js`),[]));export{n as t};
