@@ -76,7 +76,7 @@ pub fn deduction_notifications(
         .paid_out
         .then(|| notification(Recipient::Advertiser, Content::PaidCommissionDeducted(deduction)));
     let both = std::iter::once(to_partner).chain(to_advertiser);
-    // Of nothing there is nothing to say.
+    // A deduction of zero notifies nobody.
     both.filter(move |_| deducted != Cents::ZERO)
 }
 

@@ -457,12 +457,12 @@ async fn a_commission_of_nothing_ends_its_life_like_any_other() {
         (&json!(0), &json!(1))
     );
     assert_eq!(rows::commission(&shop.stack, "t1").await["status"], "paid");
-    // Taken back, it takes nothing, and nobody is told of that.
+    // Its refund deducts zero, which notifies nobody.
     shop.refund("t1", 0).await;
     let kept = shop.sell("t2", json!({})).await;
     shop.refund("t2", 0).await;
     shop.stack
-        .eventually("the partner is told of the other", async || {
+        .eventually("the partner is notified of the other refund", async || {
             shop.stack
                 .count("notifications WHERE kind = 'commission_deducted'")
                 .await
