@@ -3,13 +3,10 @@
 //! Every page's address is answered with the same document, whose script routes by the address. Any other address below `/app` is
 //! answered with it too, and 404: the script says that there is no such page. A missing script is answered without a page.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
 use axum::Router;
-use axum::extract::{MatchedPath, State};
+use axum::extract::MatchedPath;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
-use axum::middleware::map_response_with_state;
+use axum::middleware::map_response;
 use axum::response::{Redirect, Response};
 use axum::routing::get;
 use memory_serve::CacheControl;
@@ -18,8 +15,7 @@ use crate::http::error::ApiError;
 
 const DOCUMENT: &str = "/app/index.html";
 const UNKNOWN: &str = "/app/{*unknown}";
-/// Its pages, as the build lists them: path, document, and the files of its code, which are named with the document, so that they are on their
-/// way before its script knows which page it is.
+/// Its pages, as the build lists them: path and document.
 const PAGES: &str = include_str!("../../../web/dashboard/dist/app/pages.txt");
 /// Only the page's own scripts, styles and requests; nothing inline, and no frame around it. Programs' logos are on their advertisers' servers.
 const POLICY: &str = "default-src 'self'; img-src 'self' https:; base-uri 'none'; form-action 'self'; object-src 'none'; frame-ancestors 'none'";
@@ -52,7 +48,7 @@ pub fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
         .enable_brotli(true)
         .enable_gzip(true);
     pages()
-        .fold(files, |files, page| files.add_alias(page.path, page.document))
+        .fold(files, |files, (path, document)| files.add_alias(path, document))
         .add_alias("/app/", DOCUMENT)
         .add_alias(UNKNOWN, DOCUMENT)
         .into_router()
@@ -61,45 +57,22 @@ pub fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
             get(async || ApiError::NotFound("Not Found")),
         )
         .route("/", get(async || Redirect::to("/app")))
-        .layer(map_response_with_state(Arc::new(links()), with_headers))
+        .layer(map_response(with_headers))
 }
 
-struct Page {
-    path: &'static str,
-    document: &'static str,
-    files: Vec<&'static str>,
-}
-
-fn pages() -> impl Iterator<Item = Page> {
-    PAGES.lines().filter_map(|line| {
-        let mut words = line.split(' ');
-        Some(Page {
-            path: words.next()?,
-            document: match words.next()? {
-                // Draws a page before the sign-in while its script is loaded; otherwise the same.
-                "doorway.html" => "/app/doorway.html",
-                _ => DOCUMENT,
-            },
-            files: words.collect(),
-        })
+/// Path and document of each page.
+fn pages() -> impl Iterator<Item = (&'static str, &'static str)> {
+    PAGES.lines().filter_map(|line| line.split_once(' ')).map(|(path, document)| {
+        let document = match document {
+            // Draws a page before the sign-in while its script is loaded; otherwise the same.
+            "doorway.html" => "/app/doorway.html",
+            _ => DOCUMENT,
+        };
+        (path, document)
     })
 }
 
-/// The header that names the files of a page's code, by path.
-fn links() -> HashMap<&'static str, HeaderValue> {
-    pages()
-        .filter(|page| !page.files.is_empty())
-        .filter_map(|page| {
-            let link = |file: &&str| format!("</app/{file}>; rel=modulepreload");
-            let links: Vec<_> = page.files.iter().map(link).collect();
-            Some((page.path, HeaderValue::from_str(&links.join(", ")).ok()?))
-        })
-        .collect()
-}
-
-type Links = Arc<HashMap<&'static str, HeaderValue>>;
-
-async fn with_headers(State(links): State<Links>, path: MatchedPath, mut response: Response) -> Response {
+async fn with_headers(path: MatchedPath, mut response: Response) -> Response {
     if path.as_str() == UNKNOWN && response.status() == StatusCode::OK {
         *response.status_mut() = StatusCode::NOT_FOUND;
     }
@@ -111,9 +84,6 @@ async fn with_headers(State(links): State<Links>, path: MatchedPath, mut respons
         .unwrap_or_default();
     if content_type.starts_with(b"text/html") {
         headers.extend(OF_DOCUMENTS.map(fixed));
-    }
-    if let Some(files) = links.get(path.as_str()) {
-        headers.insert(header::LINK, files.clone());
     }
     if let Some(weak) = headers.get(header::ETAG).and_then(weakened) {
         headers.insert(header::ETAG, weak);

@@ -6,11 +6,13 @@ import { askFirst } from './api/ahead';
 import { PAGES } from './pages';
 import { match } from './router/routes';
 
-askFirst();
-const page = match(location.pathname)?.name;
+const page = match(location.pathname);
 // `state/pages` loads it again, and says when that fails.
-if (page) PAGES[page]?.().catch(() => {});
+if (page) PAGES[page.name]?.().catch(() => {});
+askFirst(page);
 void import('./main');
-// A browser's first formatters take a tenth of a second on a slow machine, which is otherwise idle now.
-new Intl.NumberFormat().format(0);
-new Intl.DateTimeFormat().format(0);
+// A browser's first formatters take a tenth of a second on a slow machine, which is otherwise idle once the requests are sent.
+setTimeout(() => {
+  new Intl.NumberFormat().format(0);
+  new Intl.DateTimeFormat().format(0);
+});

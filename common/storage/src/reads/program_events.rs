@@ -6,7 +6,6 @@
 //! none, and still be followed by another.
 
 mod clicks;
-mod commissions;
 mod leads;
 mod refunds;
 mod sales;
@@ -17,7 +16,7 @@ use std::cmp::Reverse;
 use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::PgConnection;
 
-pub use self::commissions::SaleCommission;
+pub use self::sales::SaleCommission;
 pub use self::search::{Searched, Subjects, links_of_partner, search};
 use super::events::{Before, ClickDetails, LeadDetails};
 use crate::error::StorageResult;
@@ -208,6 +207,7 @@ struct Span<'a> {
     before: Before,
     limit: i64,
     filter: &'a Filter,
+    with_commissions: bool,
 }
 
 impl Span<'_> {
@@ -257,9 +257,6 @@ pub async fn page(connection: &mut PgConnection, read: &PageRead<'_>) -> Storage
     } else {
         unread
     };
-    if read.with_commissions {
-        commissions::add(connection, &mut events).await?;
-    }
     Ok(EventPage { events, next })
 }
 
@@ -281,6 +278,7 @@ async fn piece(
         before,
         limit: read.limit + 1,
         filter,
+        with_commissions: read.with_commissions,
     };
     if !filter.is_walked(event_type) {
         return Ok(Piece {

@@ -69,34 +69,6 @@ async fn the_document_runs_its_own_files_only_and_cannot_be_framed() {
     }
 }
 
-/// So that a browser asks for them before a script runs.
-#[tokio::test]
-async fn a_page_names_the_files_of_its_code_with_its_document() {
-    let stack = Stack::start().await;
-    let named = async |path: &str| {
-        let page = stack.send(stack.request(Method::GET, path)).await;
-        let links = page
-            .headers
-            .get("link")
-            .map(|links| links.to_str().unwrap().to_owned());
-        links.unwrap_or_default()
-    };
-    let events = named("/app/programs/7/events?type=click").await;
-    assert!(events.contains("</app/assets/Events-"), "{events}");
-    for link in events.split(", ") {
-        let (path, rel) = link.split_once("; ").unwrap();
-        assert_eq!(rel, "rel=modulepreload");
-        let path = path.trim_matches(['<', '>']);
-        let file = stack.send(stack.request(Method::GET, path)).await;
-        assert_eq!(file.status, StatusCode::OK, "{path}");
-    }
-    assert!(named("/app/partner/payouts/3").await.contains("/Payout-"));
-    // Their code is that of all pages.
-    for path in ["/app", "/app/sign-in", "/app/nope"] {
-        assert_eq!(named(path).await, "", "{path}");
-    }
-}
-
 #[tokio::test]
 async fn security_txt_says_whom_to_tell_of_a_weakness_where_that_is_configured() {
     const PATH: &str = "/.well-known/security.txt";

@@ -1,5 +1,6 @@
 /** Requests that are sent before the code that needs their answers is there. */
-import { isForPartners } from '../router/routes';
+import { QUESTIONS } from '../pages/questions';
+import { filled, isForPartners, type Match } from '../router/routes';
 import { credential } from './credential';
 
 /** How many programs a session knows from its beginning. */
@@ -9,14 +10,37 @@ const USER = '/api/users/me';
 const PROGRAMS = `/api/advertiser/affiliate-programs?pageSize=${MOST_PROGRAMS}`;
 
 const sent = new Map<string, Promise<Response>>();
+const bodies = new WeakMap<Response, unknown>();
 
-export function askFirst() {
-  for (const address of isForPartners(location.pathname) ? [USER] : [USER, PROGRAMS]) {
-    const response = fetch(address, { headers: credential.headers(), credentials: 'same-origin' });
+export function askFirst(page: Match | undefined) {
+  const isPlain = page && !location.search;
+  const questions = (isPlain && QUESTIONS[page.name]) || [];
+  for (const address of [
+    USER,
+    ...(isForPartners(location.pathname) ? [] : [PROGRAMS]),
+    ...questions.map((question) => `/api/${filled(question, page?.parameters)}`),
+  ]) {
+    const response = ask(address);
     // Who takes it deals with its failure.
     response.catch(() => {});
     sent.set(address, response);
   }
+}
+
+async function ask(address: string): Promise<Response> {
+  const response = await fetch(address, { headers: credential.headers(), credentials: 'same-origin' });
+  bodies.set(response, await response.json());
+  return response;
+}
+
+/** When all that was sent is answered, well or badly. */
+export async function answered() {
+  await Promise.allSettled(sent.values());
+}
+
+/** The body of a response, which one that was sent ahead has at once. */
+export function json(response: Response): unknown {
+  return bodies.get(response) ?? response.json();
 }
 
 /** The response of a GET request that was sent already: for the first who asks. */
@@ -24,4 +48,9 @@ export function take(address: string): Promise<Response> | undefined {
   const response = sent.get(address);
   sent.delete(address);
   return response;
+}
+
+/** What nobody took is out of date once another page is opened. */
+export function forgetSent() {
+  sent.clear();
 }

@@ -1,6 +1,6 @@
 /** All requests to the API; every error becomes an [`ApiError`]. */
 import type { Operations } from './operations';
-import { take } from './ahead';
+import { json, take } from './ahead';
 import { credential } from './credential';
 import { texts } from '../texts/api';
 import { inLanguage } from '../texts/server';
@@ -69,7 +69,7 @@ export function onProofRequired(ask: Prove) {
 
 export async function call<O extends Operation>(operation: O, ...[given]: Arguments<O>): Promise<Answer<O>> {
   const response = await request(operation, given);
-  return (response.status === 204 ? undefined : await response.json()) as Answer<O>;
+  return (response.status === 204 ? undefined : await json(response)) as Answer<O>;
 }
 
 /** As [`call`], for responses other than JSON: files and streams. */
@@ -120,7 +120,7 @@ export function address(
 
 /** Both envelopes of the contract: `error.code` first, `error.message` for people. */
 async function refusal(response: Response): Promise<ApiError> {
-  const body = (await response.json().catch(() => ({}))) as {
+  const body = (await Promise.resolve(json(response)).catch(() => ({}))) as {
     error?: { message?: string; code?: string; retry_after_seconds?: number; details?: { code?: string; commissions?: Refused[] } };
   };
   const { message, code, retry_after_seconds: seconds, details } = body.error ?? {};

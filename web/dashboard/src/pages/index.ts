@@ -5,13 +5,6 @@ import type { RouteName } from '../router/routes';
 /** Each takes the parameters of its path. */
 export type Page = Component<any>;
 
-/** A page with a chart, whose library comes beside the code that needs it. */
-function withChart<P>(page: Promise<P>): Promise<P> {
-  // The chart deals with its failure.
-  import('uplot').catch(() => {});
-  return page;
-}
-
 export const PAGES: Partial<Record<RouteName, () => Promise<{ default: Page }>>> = {
   passwordForgotten: () => import('./PasswordForgotten.svelte'),
   passwordReset: () => import('./PasswordReset.svelte'),
@@ -20,7 +13,7 @@ export const PAGES: Partial<Record<RouteName, () => Promise<{ default: Page }>>>
   olderInvitation: () => import('./Invitation.svelte'),
   connect: () => import('./Connect.svelte'),
   programs: () => import('./Programs.svelte'),
-  overview: () => withChart(import('./overview/Overview.svelte')),
+  overview: () => import('./overview/Overview.svelte'),
   events: () => import('./Events.svelte'),
   customers: () => import('./customer/Customers.svelte'),
   customer: () => import('./CustomerPage.svelte'),
@@ -45,7 +38,7 @@ export const PAGES: Partial<Record<RouteName, () => Promise<{ default: Page }>>>
   members: () => import('./Members.svelte'),
   auditLog: () => import('./AuditLog.svelte'),
   account: () => import('./Account.svelte'),
-  partnerHome: () => withChart(import('./partner/home/Home.svelte')),
+  partnerHome: () => import('./partner/home/Home.svelte'),
   partnerPrograms: () => import('./partner/Programs.svelte'),
   partnerLinks: () => import('./partner/Links.svelte'),
   partnerClicks: () => import('./partner/Clicks.svelte'),

@@ -1,4 +1,5 @@
 /** The address bar: current location and navigation. */
+import { forgetSent } from '../api/ahead';
 import { match, path, type Match, type RouteName } from './routes';
 
 class Place {
@@ -11,7 +12,10 @@ class Place {
   visits = $state(0);
 
   read() {
-    if (this.path !== location.pathname) this.visits += 1;
+    if (this.path !== location.pathname) {
+      this.visits += 1;
+      forgetSent();
+    }
     this.path = location.pathname;
     this.search = location.search;
     this.hash = location.hash;

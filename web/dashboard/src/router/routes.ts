@@ -107,7 +107,12 @@ export function numbers(parameters: Parameters): Record<string, number> {
 
 /** The path of a page. */
 export function path(name: RouteName, parameters: Record<string, string | number> = {}): string {
-  return ROUTES[name].replace(PLACE, (_, place: string) => encodeURIComponent(String(parameters[place])));
+  return filled(ROUTES[name], parameters);
+}
+
+/** A template with its parameters in their places. */
+export function filled(template: string, parameters: Record<string, string | number> = {}): string {
+  return template.replace(PLACE, (_, place: string) => encodeURIComponent(String(parameters[place])));
 }
 
 /** The path to open after signing in: only our own, never another site's. */

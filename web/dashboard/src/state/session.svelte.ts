@@ -20,8 +20,6 @@ class Session {
   programs = $state.raw<Program[]>([]);
   /** There are others, which the service searches. */
   hasMore = $state(false);
-  /** True until the session is known. */
-  unknown = $state(true);
   failure = $state.raw<ApiError>();
   /** It has ended by itself, or from elsewhere: who is asked to sign in is told why. */
   hasEnded = $state(false);
@@ -87,7 +85,6 @@ class Session {
   }
 
   async #load() {
-    this.failure = undefined;
     const list = () => call('GET /api/advertiser/affiliate-programs', { query: { pageSize: MOST_PROGRAMS } });
     // Asked for together, but on partners' pages: most users are advertisers. Others are refused, which does not matter then.
     const listed = isForPartners(place.path) ? undefined : list();
@@ -102,10 +99,10 @@ class Session {
       }
       this.user = user;
       this.hasEnded = false;
+      this.failure = undefined;
     } catch (error) {
-      if (error instanceof ApiError && error.status !== 401) this.failure = error;
+      if (error instanceof ApiError) this.failure = error.status === 401 ? undefined : error;
     }
-    this.unknown = false;
   }
 
   /** The last program may be one of very many. If it is gone, it is none. */

@@ -1,9 +1,15 @@
 /** How much a page loads, and what is drawn before its script. Bytes and requests, no timings. */
 import { expect, test } from '@playwright/test';
-import { OWNER, PARTNER, program, settled, signIn } from './stage';
+import { QUESTIONS } from '../../src/pages/questions';
+import { filled, match } from '../../src/router/routes';
+import { OF_PARTNER, OF_PROGRAM, OWNER, PARTNER, program, settled, signIn } from './stage';
 import { listen, ofDashboard, total } from './wire';
 
 const MOST_BYTES = 90_000;
+/** Pages of one of many; the demo has it. */
+const OF_ONE = ['/customers/1', '/sales/1', '/partners/1', '/payouts/1', '/webhooks/1'];
+/** The session, what is new, and streams. */
+const OF_EVERY_PAGE = /^(users\/me|advertiser\/affiliate-programs\?pageSize=100|.*(unread=true|\/review\?pageSize=1).*|tracking\/live\/.*)$/;
 const PAGES = ['', '/events', '/customers', '/partners', '/links', '/commissions', '/payouts', '/notifications', '/processor', '/webhooks', '/settings'];
 
 test('the first page is small, compressed, and asks for nothing twice', async ({ page }) => {
@@ -68,25 +74,29 @@ test('a style sheet that did not come is asked for again', async ({ page }) => {
   await expect.poll(() => page.evaluate(() => document.styleSheets.length)).toBe(1);
 });
 
-test('data is asked for before the session is known', async ({ page }) => {
-  await signIn(page, OWNER);
-  await settled(page);
-  let answer = () => {};
-  const known = new Promise<void>((resolve) => (answer = resolve));
-  await page.route('**/api/users/me', async (route) => {
-    await known;
-    await route.continue();
+for (const [who, paths] of [
+  [OWNER, ['/app/programs', '/app/account', ...[...OF_PROGRAM, ...OF_ONE].map((path) => `/app/programs/${program()}${path}`)]],
+  [PARTNER, [...OF_PARTNER, '/payouts/1'].map((path) => `/app/partner${path}`)],
+] as const) {
+  test(`each page of ${who} asks for what the first script asks for, once`, async ({ page }) => {
+    test.slow();
+    await signIn(page, who);
+    await settled(page);
+    const asked = await listen(page);
+    for (const path of paths) {
+      await page.goto('about:blank');
+      asked.length = 0;
+      await page.goto(path);
+      await settled(page);
+      const { name, parameters } = match(path) ?? {};
+      const gets = asked.map(({ url }) => url.split('/api/')[1] ?? '').filter((address) => address && !OF_EVERY_PAGE.test(address));
+      const first = (name && QUESTIONS[name]) ?? [];
+      expect(gets.toSorted(), path).toEqual(first.map((question) => filled(question, parameters)).toSorted());
+    }
   });
-  const data = page.waitForResponse(/\/commissions\?/);
-  await page.goto(`/app/programs/${program()}/commissions`);
-  await data;
-  await expect(page.getByRole('heading', { level: 1 })).toHaveCount(0);
-  answer();
-  await settled(page);
-  await expect(page.getByRole('table')).toBeVisible();
-});
+}
 
-test('the session and the code of the page are asked for before the common code is there', async ({ page }) => {
+test('the session, the code of the page and its data are asked for before the common code is there', async ({ page }) => {
   await signIn(page, OWNER);
   await settled(page);
   let arrive = () => {};
@@ -97,11 +107,12 @@ test('the session and the code of the page are asked for before the common code 
   });
   const session = page.waitForResponse('**/api/users/me');
   const programs = page.waitForResponse(/\/affiliate-programs\?/);
-  const code = page.waitForResponse(/\/assets\/Keys-[^/]+\.js/);
-  await page.goto('/app/keys', { waitUntil: 'commit' });
-  await Promise.all([session, programs, code]);
+  const code = page.waitForResponse(/\/assets\/Commissions-[^/]+\.js/);
+  const data = page.waitForResponse(/\/commissions\?/);
+  await page.goto(`/app/programs/${program()}/commissions`, { waitUntil: 'commit' });
+  await Promise.all([session, programs, code, data]);
   await expect(page.getByRole('heading', { level: 1 })).toHaveCount(0);
   arrive();
   await settled(page);
-  await expect(page.getByRole('heading', { level: 1 })).toBeVisible();
+  await expect(page.getByRole('table')).toBeVisible();
 });

@@ -1,10 +1,23 @@
 //! Sales of the list. One that is a duplicate of another is not in it.
 
 use chrono::{DateTime, Utc};
+use serde::Deserialize;
 use sqlx::PgConnection;
+use sqlx::types::Json;
 
 use super::{CreditedLink, OTHERS_OF_A_WALK, ProgramEvent, ProgramEventDetails, SaleDetails, Span};
 use crate::error::StorageResult;
+
+/// A commission in force of a sale; or one that was added by hand in place of one.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct SaleCommission {
+    pub id: i64,
+    pub partner_program_id: i64,
+    pub status: String,
+    pub amount_cents: i64,
+    pub deducted_cents: i64,
+    pub currency: String,
+}
 
 struct SaleRow {
     id: i64,
@@ -26,6 +39,7 @@ struct SaleRow {
     partner_program_id: Option<i64>,
     partner_id: Option<i64>,
     partner_name: Option<String>,
+    commissions: Option<Json<Vec<SaleCommission>>>,
 }
 
 /// Sales that `head` selects up to its last condition. A sale may credit several partners: it is of each of them.
@@ -40,7 +54,15 @@ macro_rules! sales {
                       e.payment_status AS "payment_status!", e.is_recurring AS "is_recurring!",
                       greatest(e.api_refunded_cents, e.processor_refunded_cents) AS "refunded_cents!",
                       e.no_commission_reason AS "no_commission_reason?", l.short_code AS "link_code?",
-                      l.partner_program_id AS "partner_program_id?", l.partner_id AS "partner_id?", p.name AS "partner_name?"
+                      l.partner_program_id AS "partner_program_id?", l.partner_id AS "partner_id?", p.name AS "partner_name?",
+                      -- With its sale, which saves a round trip.
+                      CASE WHEN $7 THEN coalesce(
+                          (SELECT jsonb_agg(to_jsonb(k) ORDER BY k.id)
+                           FROM (SELECT id, partner_program_id, status, amount_cents, deducted_cents, currency FROM commissions
+                                 WHERE sale_id = e.id AND superseded_at IS NULL
+                                 UNION ALL
+                                 SELECT id, partner_program_id, status, amount_cents, deducted_cents, currency FROM commissions
+                                 WHERE for_sale_id = e.id AND rejected_at IS NULL) k), '[]') END AS "commissions?: Json<Vec<SaleCommission>>"
                FROM ("# + $head + r#" AND duplicate_of IS NULL
                      AND sale_date >= $2 AND sale_date <= $3 AND (sale_date < $3 OR id < $4)
                      AND ($6::bigint[] IS NULL OR referral_link_id = ANY($6)
@@ -57,7 +79,8 @@ macro_rules! sales {
             $span.before.timestamp(),
             $span.before.id(),
             $span.limit,
-            $span.filter.links.as_deref() as Option<&[i64]>
+            $span.filter.links.as_deref() as Option<&[i64]>,
+            $span.with_commissions
             $(, $more)*
         )
         .fetch_all($connection)
@@ -72,8 +95,8 @@ pub(super) async fn read(connection: &mut PgConnection, span: &Span<'_>) -> Stor
             connection,
             span,
             // Read by itself: with the order and the limit, the index by time would seem quicker.
-            "SELECT * FROM (SELECT s.* FROM (SELECT id FROM sale_events WHERE customer_id = ANY($7)
-                                             UNION SELECT unnest($8::bigint[])) n
+            "SELECT * FROM (SELECT s.* FROM (SELECT id FROM sale_events WHERE customer_id = ANY($8)
+                                             UNION SELECT unnest($9::bigint[])) n
                             JOIN sale_events s ON s.id = n.id OFFSET 0) sale_events
              WHERE program_id = $1 AND NOT is_test",
             &subjects.customers,
@@ -138,7 +161,7 @@ impl From<SaleRow> for ProgramEvent {
                 is_recurring: row.is_recurring,
                 refunded_cents: row.refunded_cents,
                 no_commission_reason: row.no_commission_reason,
-                commissions: None,
+                commissions: row.commissions.map(|Json(commissions)| commissions),
             }),
         }
     }
