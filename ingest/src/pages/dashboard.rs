@@ -62,14 +62,17 @@ pub fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
 
 /// Path and document of each page.
 fn pages() -> impl Iterator<Item = (&'static str, &'static str)> {
-    PAGES.lines().filter_map(|line| line.split_once(' ')).map(|(path, document)| {
-        let document = match document {
-            // Draws a page before the sign-in while its script is loaded; otherwise the same.
-            "doorway.html" => "/app/doorway.html",
-            _ => DOCUMENT,
-        };
-        (path, document)
-    })
+    PAGES
+        .lines()
+        .filter_map(|line| line.split_once(' '))
+        .map(|(path, document)| {
+            let document = match document {
+                // Draws a page before the sign-in while its script is loaded; otherwise the same.
+                "doorway.html" => "/app/doorway.html",
+                _ => DOCUMENT,
+            };
+            (path, document)
+        })
 }
 
 async fn with_headers(path: MatchedPath, mut response: Response) -> Response {

@@ -156,6 +156,7 @@ pub async fn list(
 pub async fn following(
     connection: &mut PgConnection,
     workspace_id: WorkspaceId,
+    filter: &AuditFilter,
     after: i64,
     limit: i64,
 ) -> StorageResult<Vec<AuditEntry>> {
@@ -167,9 +168,18 @@ pub async fn following(
            LEFT JOIN users u ON a.actor = 'user' AND u.id = a.actor_id
            LEFT JOIN management_keys k ON a.actor = 'key' AND k.id = a.actor_id
            LEFT JOIN programs p ON a.actor = 'program' AND p.id = a.actor_id
-           WHERE a.workspace_id = $1 AND a.id > $2
-           ORDER BY a.id LIMIT $3"#,
+           WHERE a.workspace_id = $1 AND ($2::bigint IS NULL OR a.program_id = $2) AND ($3::text IS NULL OR a.actor = $3)
+             AND ($4::bigint IS NULL OR a.actor_id = $4)
+             AND ($5::text IS NULL OR a.action = $5 OR split_part(a.action, '.', 1) = $5)
+             AND a.created_at >= $6 AND a.created_at < $7 AND a.id > $8
+           ORDER BY a.id LIMIT $9"#,
         workspace_id.get(),
+        filter.program_id.map(ProgramId::get),
+        filter.actor,
+        filter.actor_id,
+        filter.action.as_deref(),
+        filter.from,
+        filter.until,
         after,
         limit,
     )

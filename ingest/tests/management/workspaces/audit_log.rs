@@ -130,6 +130,24 @@ async fn the_audit_log_is_narrowed_down_by_who_what_and_when() {
             .await;
         let entries = answer.body["data"].as_array().unwrap();
         assert_eq!(actions(entries), expected, "{query}");
+        // The file knows no pages, and is in the other order.
+        let filters = query.split("&pageSize").next().unwrap();
+        let listed = stack
+            .get(&format!("{AUDIT_LOG}?{filters}"), &acme.owner.token)
+            .await;
+        let file = stack
+            .get(&format!("{AUDIT_LOG}/export.csv?{filters}"), &acme.owner.token)
+            .await;
+        let lines = file.body.as_str().unwrap().lines().skip(1);
+        let mut written: Vec<_> = lines
+            .map(|line| line.split(',').nth(5).unwrap().trim_matches('"'))
+            .collect();
+        written.reverse();
+        assert_eq!(
+            written,
+            actions(listed.body["data"].as_array().unwrap()),
+            "{filters}"
+        );
     }
     for (query, message) in [
         (

@@ -29,7 +29,8 @@ export function askFirst(page: Match | undefined) {
 
 async function ask(address: string): Promise<Response> {
   const response = await fetch(address, { headers: credential.headers(), credentials: 'same-origin' });
-  bodies.set(response, await response.json());
+  // A proxy may answer in HTML: its status says enough.
+  bodies.set(response, await response.json().catch(() => undefined));
   return response;
 }
 

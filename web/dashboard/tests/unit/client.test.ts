@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
 
-vi.stubGlobal('location', { protocol: 'https:' });
+vi.stubGlobal('location', { protocol: 'https:', pathname: '/app/partner/payouts/3', search: '' });
 const { address, ApiError, call, onProofRequired, onSessionEnd } = await import('../../src/api/client');
 
 const answer = (status: number, body: unknown) =>
@@ -33,6 +33,24 @@ test('who is no longer signed in is told so, once and in one place', async () =>
   expect(await call('GET /api/users/me')).toEqual({ id: 4 });
   answer(401, { error: { message: 'Invalid identifier or password' } });
   await expect(call('POST /api/auth/local', { body: { identifier: 'a', password: 'b' } })).rejects.toMatchObject({ status: 401 });
+});
+
+test('what the first script asked for is asked for once, and again after another page', async () => {
+  const { askFirst, forgetSent } = await import('../../src/api/ahead');
+  const { match } = await import('../../src/router/routes');
+  const me = () => call('GET /api/users/me');
+  answer(200, { id: 4 });
+  askFirst(match(location.pathname));
+  expect(vi.mocked(fetch).mock.calls.map(([to]) => to)).toEqual(['/api/users/me', '/api/partner/payouts/3']);
+  expect(await me()).toEqual({ id: 4 });
+  expect(fetch).toHaveBeenCalledTimes(2);
+  forgetSent();
+  await call('GET /api/partner/payouts/{payout_id}', { path: { payout_id: 3 } });
+  expect(fetch).toHaveBeenCalledTimes(3);
+  // From a proxy before the service.
+  vi.stubGlobal('fetch', vi.fn(async () => new Response('<h1>Bad gateway</h1>', { status: 502 })));
+  askFirst(undefined);
+  await expect(me()).rejects.toMatchObject({ status: 502 });
 });
 
 test('what needs the password again is sent once more when it was given', async () => {
