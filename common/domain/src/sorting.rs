@@ -96,6 +96,15 @@ text_enum! {
 }
 
 text_enum! {
+    /// Of a workspace's invitations.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum InvitationColumn {
+        Email = "email",
+        ExpiresAt = "expires_at",
+    }
+}
+
+text_enum! {
     /// Of management keys.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum KeyColumn {

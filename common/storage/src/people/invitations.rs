@@ -12,7 +12,9 @@ use crate::page::{Whole, Window, page};
 use crate::people::members::{self, GivenPermissions};
 use domain::account::{EmailAddress, UserKind};
 use domain::ids::{InvitationId, PartnerId, ProgramId, WorkspaceId};
+use domain::name::Name;
 use domain::permission::{ProgramPermissions, Role};
+use domain::sorting::{InvitationColumn, Sorting};
 use domain::token::TokenHash;
 
 /// The target of an invitation.
@@ -257,23 +259,48 @@ pub struct MemberInvitation {
     pub withdrawn_at: Option<DateTime<Utc>>,
 }
 
-/// A page of a workspace's invitations, newest first, and how many there are.
+/// A page of a workspace's invitations in an order.
+macro_rules! invitations {
+    ($connection:expr, $workspace_id:expr, $text:expr, $window:expr, $order:literal $(; $($more:expr),+)?) => {
+        page!(
+            $connection,
+            $window,
+            MemberInvitationRow,
+            select r#"SELECT id, workspace_id, email, role AS "role!", permissions AS "permissions: Json<BTreeMap<i64, Vec<String>>>",
+                      created_at, expires_at, accepted_at, withdrawn_at"#,
+            of "FROM invitations WHERE workspace_id = $1 AND role IS NOT NULL
+                  AND ($2::text IS NULL OR strpos(folded(email), folded($2)) > 0) AND id <= $3",
+            then "ORDER BY " + $order + " OFFSET $4 LIMIT $5",
+            whole r#"SELECT count(*) AS "count!", max(id) AS up_to"#,
+            $workspace_id.get(),
+            $text.map(Name::as_str)
+            $(; $($more),+)?
+        )
+    };
+}
+
+/// A workspace's invitations, newest first unless sorted: a page, and how many there are in all. `text`: in the address.
 pub async fn page(
     connection: &mut PgConnection,
     workspace_id: WorkspaceId,
+    text: Option<&Name>,
+    sorting: Option<Sorting<InvitationColumn>>,
     window: Window,
 ) -> StorageResult<(Vec<MemberInvitation>, Whole)> {
-    let (rows, total) = page!(
-        connection,
-        window,
-        MemberInvitationRow,
-        select r#"SELECT id, workspace_id, email, role AS "role!", permissions AS "permissions: Json<BTreeMap<i64, Vec<String>>>",
-                  created_at, expires_at, accepted_at, withdrawn_at"#,
-        of "FROM invitations WHERE workspace_id = $1 AND role IS NOT NULL AND id <= $2",
-        then "ORDER BY id DESC OFFSET $3 LIMIT $4",
-        whole r#"SELECT count(*) AS "count!", max(id) AS up_to"#,
-        workspace_id.get(),
-    );
+    let (rows, total) = match sorting {
+        None => invitations!(connection, workspace_id, text, window, "id DESC"),
+        Some(sorting) => invitations!(
+            connection,
+            workspace_id,
+            text,
+            window,
+            "CASE WHEN $6::text = 'expires_at' THEN extract(epoch FROM expires_at) * $7::integer END,
+             CASE WHEN $6 = 'email' AND $7 > 0 THEN folded(email) END COLLATE \"und-x-icu\",
+             CASE WHEN $6 = 'email' AND $7 < 0 THEN folded(email) END COLLATE \"und-x-icu\" DESC,
+             id DESC";
+            sorting.by.as_str(), sorting.sign()
+        ),
+    };
     let invitations: StorageResult<Vec<_>> = rows.into_iter().map(TryInto::try_into).collect();
     Ok((invitations?, total))
 }

@@ -122,6 +122,39 @@ async fn an_account_made_by_an_invitation_is_unverified_until_an_operator_says_s
 }
 
 #[tokio::test]
+async fn invitations_are_searched_by_address_and_sorted() {
+    let clock = Clock::manual("2026-11-21T12:00:00Z".parse().unwrap());
+    let stack = Stack::start_with(clock.clone()).await;
+    let acme = stack.workspace("acme").await;
+    let rival = stack.workspace("rival").await;
+    for email in ["max@shop.example", "Ann@shop.example", "zoe@letters.example"] {
+        invited(&stack, &acme.owner, email, "member").await;
+        clock.advance(TimeDelta::minutes(1));
+    }
+    invited(&stack, &rival.owner, "eve@shop.example", "member").await;
+    for (query, expected) in [
+        ("", &["zoe", "ann", "max"][..]),
+        ("?search=SHOP", &["ann", "max"]),
+        ("?search=shop&sort=expires_at", &["max", "ann"]),
+        ("?search=eve", &[]),
+        ("?sort=email", &["ann", "max", "zoe"]),
+        ("?sort=email&order=desc&pageSize=2", &["zoe", "max"]),
+        ("?sort=expires_at&order=desc", &["zoe", "ann", "max"]),
+    ] {
+        let path = format!("{INVITATIONS}{query}");
+        let list = stack.get(&path, &acme.owner.token).await.body;
+        let emails = list["data"].as_array().unwrap().iter();
+        let names: Vec<_> = emails
+            .map(|one| one["email"].as_str().unwrap().split_once('@').unwrap().0)
+            .collect();
+        assert_eq!(names, expected, "{query}");
+    }
+    let path = format!("{INVITATIONS}?sort=role");
+    let refusal = stack.get(&path, &acme.owner.token).await;
+    refusal.refused(400, "sort must be one of email, expires_at");
+}
+
+#[tokio::test]
 async fn owners_invite_anybody_admins_no_owners_and_others_nobody() {
     let stack = Stack::start().await;
     let acme = stack.workspace("acme").await;

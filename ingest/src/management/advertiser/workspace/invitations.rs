@@ -7,6 +7,7 @@ use domain::account::EmailAddress;
 use domain::email_content::EmailContent;
 use domain::ids::{InvitationId, PartnerId, WorkspaceId};
 use domain::permission::Role;
+use domain::sorting::InvitationColumn;
 use domain::token::InvitationToken;
 use serde_json::{Map, Value};
 use sqlx::PgConnection;
@@ -20,6 +21,7 @@ use crate::management::prelude::*;
 /// How long the link works.
 const INVITATION_LASTS: TimeDelta = TimeDelta::days(7);
 const PAGE: &str = "/invitation";
+const NO_COLUMN: &str = "must be one of email, expires_at";
 
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct NewInvitationRequest {
@@ -277,14 +279,17 @@ pub async fn create(mut write: Write<AdvertiserUser>) -> Created<CreatedInvitati
 
 /// List invitations
 ///
-/// Of members, in any state; newest first. For owners and admins.
+/// Of members, in any state; newest first unless sorted. For owners and admins.
 #[utoipa::path(
     get,
     path = "/api/advertiser/invitations",
     operation_id = "list_invitations",
     params(
-        ("workspace_id" = Option<i64>, Query, description = "Required for a user who runs several workspaces."),
+        ("search" = Option<String>, Query, description = "Only those with this in their address, whatever its case."),
+        ("sort" = Option<String>, Query, description = "`email` or `expires_at`."),
+        OrderQuery,
         PageQuery,
+        ("workspace_id" = Option<i64>, Query, description = "Required for a user who runs several workspaces."),
     ),
     responses((status = 200, description = "A page of them.", body = Listed<InvitationView>))
 )]
@@ -296,7 +301,16 @@ pub async fn list(
 ) -> List<InvitationView> {
     let mut connection = app.management.acquire().await?;
     let workspace_id = advertiser.workspace_asked_for(&mut connection, &query).await?;
-    let (invitations, total) = invitations::page(&mut connection, workspace_id, page.window()).await?;
+    let text = query.search()?;
+    let sorting = query.sorting(NO_COLUMN, InvitationColumn::parse)?;
+    let (invitations, total) = invitations::page(
+        &mut connection,
+        workspace_id,
+        text.as_ref(),
+        sorting,
+        page.window(),
+    )
+    .await?;
     let now = app.clock.now();
     let views = invitations
         .iter()
@@ -363,6 +377,8 @@ pub fn list_examples() -> Examples {
     };
     Examples::of_refusals([
         refused("workspace_id", "must be an integer"),
+        refused("search", NO_TEXT),
+        refused("sort", NO_COLUMN),
         MEMBER_ALREADY,
         GETS_NO_EMAIL,
     ])

@@ -8,6 +8,8 @@ export const en = {
   role: 'Role',
   invitations: 'Invitations',
   noOpenInvitations: 'No open invitations',
+  noSuchInvitations: 'No invitation to such an address',
+  invitedAddress: 'Invited address',
   withdrawTheInvitationOf: 'Withdraw the invitation of {email}',
   memberWhatYouAllowForEach: 'Member: what you allow for each program',
   adminManagesProgramsMembersAndKeys: 'Admin: manages programs, members and keys',

@@ -9,6 +9,8 @@ export const de: Translated<typeof en> = {
   role: 'Rolle',
   invitations: 'Einladungen',
   noOpenInvitations: 'Keine offenen Einladungen',
+  noSuchInvitations: 'Keine Einladung an eine solche Adresse',
+  invitedAddress: 'Eingeladene Adresse',
   withdrawTheInvitationOf: 'Einladung von {email} zurückziehen',
   memberWhatYouAllowForEach: 'Mitglied: was Sie für jedes Programm erlauben',
   adminManagesProgramsMembersAndKeys: 'Admin: verwaltet Programme, Mitglieder und Schlüssel',
