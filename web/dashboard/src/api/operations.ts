@@ -424,7 +424,7 @@ export interface Operations {
   'GET /api/advertiser/affiliate-programs/{program_id}/referral-links': { path: { 'program_id': number }; query: { 'partner_program_id'?: number; 'status'?: string; 'search'?: string; 'sort'?: string; 'order'?: string; 'page'?: number; 'pageSize'?: number; 'upTo'?: number }; body: undefined; answer: Listed_LinkView };
   'POST /api/advertiser/affiliate-programs/{program_id}/referral-links': { path: { 'program_id': number }; query: undefined; body: NewLinkRequest; answer: Data_LinkView };
   'PUT /api/advertiser/affiliate-programs/{program_id}/referral-links/{referral_link_id}': { path: { 'program_id': number; 'referral_link_id': number }; query: undefined; body: LinkChanges; answer: Data_LinkView };
-  'GET /api/advertiser/invitations': { path: undefined; query: { 'workspace_id'?: number; 'page'?: number; 'pageSize'?: number; 'upTo'?: number }; body: undefined; answer: Listed_InvitationView };
+  'GET /api/advertiser/invitations': { path: undefined; query: { 'search'?: string; 'sort'?: string; 'order'?: string; 'page'?: number; 'pageSize'?: number; 'upTo'?: number; 'workspace_id'?: number }; body: undefined; answer: Listed_InvitationView };
   'POST /api/advertiser/invitations': { path: undefined; query: undefined; body: NewInvitationRequest; answer: Data_CreatedInvitation };
   'DELETE /api/advertiser/invitations/{invitation_id}': { path: { 'invitation_id': number }; query: undefined; body: undefined; answer: Data_InvitationView };
   'POST /api/advertiser/affiliate-programs/{program_id}/regenerate-api-token': { path: { 'program_id': number }; query: undefined; body: RegenerateRequest | null; answer: Data_NewToken };
@@ -442,7 +442,7 @@ export interface Operations {
   'DELETE /api/advertiser/members/{member_id}': { path: { 'member_id': number }; query: undefined; body: undefined; answer: undefined };
   'PUT /api/advertiser/workspaces/{workspace_id}': { path: { 'workspace_id': number }; query: undefined; body: WorkspaceChanges; answer: Data_WorkspaceView };
   'GET /api/advertiser/audit-log': { path: undefined; query: { 'page'?: number; 'pageSize'?: number; 'upTo'?: number; 'workspace_id'?: number; 'program_id'?: number; 'actor'?: string; 'actor_id'?: number; 'action'?: string; 'from'?: string; 'to'?: string }; body: undefined; answer: Listed_AuditEntryView };
-  'GET /api/advertiser/audit-log/export.csv': { path: undefined; query: { 'workspace_id'?: number }; body: undefined; answer: string };
+  'GET /api/advertiser/audit-log/export.csv': { path: undefined; query: { 'workspace_id'?: number; 'program_id'?: number; 'actor'?: string; 'actor_id'?: number; 'action'?: string; 'from'?: string; 'to'?: string }; body: undefined; answer: string };
   'GET /api/advertiser/affiliate-programs/{program_id}/commissions': { path: { 'program_id': number }; query: { 'status'?: string; 'paid'?: boolean; 'payout_id'?: number; 'partner_program_id'?: number; 'transaction_id'?: string; 'signal'?: string; 'sort'?: string; 'order'?: string; 'page'?: number; 'pageSize'?: number; 'upTo'?: number }; body: undefined; answer: Listed_CommissionView };
   'POST /api/advertiser/affiliate-programs/{program_id}/commissions': { path: { 'program_id': number }; query: undefined; body: NewCommissionRequest; answer: Data_ChangedCommission };
   'GET /api/advertiser/affiliate-programs/{program_id}/commissions/totals': { path: { 'program_id': number }; query: undefined; body: undefined; answer: Data_Vec_CommissionTotals };
