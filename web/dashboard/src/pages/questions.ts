@@ -17,7 +17,7 @@ export const QUESTIONS: Partial<Record<RouteName, readonly string[]>> = {
     `${PROGRAM}/report/cohorts`,
     `${PROGRAM}/events?limit=6`,
   ],
-  events: [`${PROGRAM}/events?limit=50`],
+  events: [`${PROGRAM}/events?limit=25`],
   customers: [`${PROGRAM}/customers?page=1&pageSize=25`],
   customer: [`${PROGRAM}/customers/:customer`],
   sale: [`${PROGRAM}/sales/:sale`],

@@ -60,12 +60,12 @@ test('the breakdown is always the one of its heads', async ({ page }) => {
 
 test('events are loaded further back, and found by name', async ({ page }) => {
   await open(page, `/app/programs/${program()}/events`);
-  await expect(rows(page)).toHaveCount(50);
+  await expect(rows(page)).toHaveCount(25);
   const first = await rows(page).first().innerText();
   const more = page.getByRole('button', { name: 'Load more' });
   await more.focus();
   await page.keyboard.press('Enter');
-  await expect(rows(page)).toHaveCount(100);
+  await expect(rows(page)).toHaveCount(75);
   expect(await rows(page).first().innerText()).toBe(first);
   await page.getByLabel('Type').selectOption('sale');
   await expect(page).toHaveURL(/\?type=sale$/);
