@@ -69,7 +69,16 @@ export function onProofRequired(ask: Prove) {
 
 export async function call<O extends Operation>(operation: O, ...[given]: Arguments<O>): Promise<Answer<O>> {
   const response = await request(operation, given);
-  return (response.status === 204 ? undefined : await json(response)) as Answer<O>;
+  return (response.status === 204 ? undefined : await whole(response)) as Answer<O>;
+}
+
+/** The connection may break in the middle of an answer. */
+async function whole(response: Response): Promise<unknown> {
+  try {
+    return await json(response);
+  } catch {
+    throw new ApiError(0, texts.unreachable);
+  }
 }
 
 /** As [`call`], for responses other than JSON: files and streams. */

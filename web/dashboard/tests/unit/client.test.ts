@@ -78,4 +78,7 @@ test('what needs a passkey says so to who asks for it, and is sent once more', a
 test('a service that is not there is told apart from one that refuses', async () => {
   vi.stubGlobal('fetch', vi.fn(async () => Promise.reject(new TypeError('network'))));
   await expect(call('GET /api/users/me')).rejects.toMatchObject({ status: 0 });
+  // It breaks in the middle of an answer.
+  vi.stubGlobal('fetch', vi.fn(async () => new Response('{"id":')));
+  await expect(call('GET /api/users/me')).rejects.toMatchObject({ status: 0 });
 });
