@@ -73,6 +73,8 @@ const VERIFYING: i64 = 0x7665_7269_6679;
 pub async fn step(pool: &PgPool) -> StorageResult<Step> {
     let mut transaction = pool.begin().await?;
     let Some((part, mark)) = due(&mut transaction).await? else {
+        // Dropped, it would keep its lock until the pool has ended it.
+        transaction.rollback().await?;
         return Ok(Step::Idle);
     };
     match verify(&mut transaction, part, mark).await {
