@@ -90,6 +90,7 @@ export async function request<O extends Operation>(operation: O, given?: Argumen
     body?: unknown;
   } & Extra;
   const to = address(template, path, query);
+  const { changes } = credential;
   const ahead = method === 'GET' ? take(to) : undefined;
   const response = await (ahead ?? fetch(to, {
     method,
@@ -106,7 +107,8 @@ export async function request<O extends Operation>(operation: O, given?: Argumen
     throw new ApiError(0, texts.unreachable);
   });
   if (response.ok) return response;
-  if (response.status === 401 && !OF_NO_SESSION.includes(operation) && (await ended())) return request(operation, given);
+  const isOfSession = changes === credential.changes && !OF_NO_SESSION.includes(operation);
+  if (response.status === 401 && isOfSession && (await ended())) return request(operation, given);
   const error = await refusal(response);
   const needed = error.code;
   if ((needed === 'PASSWORD_REQUIRED' || needed === 'PASSKEY_REQUIRED') && (await prove(needed))) return request(operation, given);

@@ -8,11 +8,16 @@ const NAME = 'session';
 const isPlainHttp = location.protocol === 'http:';
 
 export const credential = {
+  /** How often somebody has signed in or out here: what was asked before says nothing of the session after. */
+  changes: 0,
+
   keep(token: string) {
+    credential.changes += 1;
     if (isPlainHttp) sessionStorage.setItem(NAME, token);
   },
 
   forget() {
+    credential.changes += 1;
     if (isPlainHttp) sessionStorage.removeItem(NAME);
   },
 

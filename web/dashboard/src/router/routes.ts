@@ -115,9 +115,11 @@ export function filled(template: string, parameters: Record<string, string | num
   return template.replace(PLACE, (_, place: string) => encodeURIComponent(String(parameters[place])));
 }
 
-/** The path to open after signing in: only our own, never another site's. */
-export function safeNext(next: string | null): string | undefined {
-  return next && match(next.split(/[?#]/)[0] ?? '') && !next.startsWith('//') ? next : undefined;
+/** The path to open after signing in: only our own, never another site's, and none of the other side, where somebody else may have been before. */
+export function safeNext(next: string | null, isPartner: boolean): string | undefined {
+  const to = next?.split(/[?#]/)[0] ?? '';
+  const found = next && !next.startsWith('//') && match(to);
+  return found && (found.name === 'account' || isForPartners(to) === isPartner) ? next : undefined;
 }
 
 /** Which page a list is asked for: of its entries up to one, so that what is added meanwhile shifts nothing. */

@@ -35,6 +35,20 @@ test('who is no longer signed in is told so, once and in one place', async () =>
   await expect(call('POST /api/auth/local', { body: { identifier: 'a', password: 'b' } })).rejects.toMatchObject({ status: 401 });
 });
 
+test('a late refusal of the session before does not end the one after', async () => {
+  const { credential } = await import('../../src/api/credential');
+  const ended = vi.fn(async () => false);
+  onSessionEnd(ended);
+  let refuse = () => {};
+  vi.stubGlobal('fetch', vi.fn(() => new Promise((resolve) => (refuse = () => resolve(new Response('{}', { status: 401 }))))));
+  const late = call('GET /api/users/me');
+  credential.forget();
+  credential.keep('another');
+  refuse();
+  await expect(late).rejects.toMatchObject({ status: 401 });
+  expect(ended).not.toHaveBeenCalled();
+});
+
 test('what the first script asked for is asked for once, and again after another page', async () => {
   const { askFirst, forgetSent } = await import('../../src/api/ahead');
   const { match } = await import('../../src/router/routes');

@@ -49,8 +49,13 @@ test('an address names a choice of a filter, or an entry by its id; anything els
 });
 
 test('a sign-in leads nowhere else', () => {
-  expect(safeNext('/app/programs/3/events?type=click')).toBe('/app/programs/3/events?type=click');
+  expect(safeNext('/app/programs/3/events?type=click', false)).toBe('/app/programs/3/events?type=click');
   for (const elsewhere of [null, '', '//evil.example/app', 'https://evil.example/app', '/app/../x', 'javascript:alert(1)']) {
-    expect(safeNext(elsewhere)).toBeUndefined();
+    expect(safeNext(elsewhere, false)).toBeUndefined();
   }
+  // Of somebody else, who signed in here before.
+  expect(safeNext('/app/programs/3/events', true)).toBeUndefined();
+  expect(safeNext('/app/partner/links', false)).toBeUndefined();
+  expect(safeNext('/app/partner/links', true)).toBe('/app/partner/links');
+  expect(safeNext('/app/account', true)).toBe('/app/account');
 });
