@@ -18,7 +18,7 @@ const isOfEventTable = (module: string) => /\/src\/(pages\/ProgramEventTable\.sv
 const isCommonGerman = (module: string) => /\/src\/texts\/de\/(?!pages\/|server\.ts)/.test(module) && !OF_ONE_PAGE.test(module);
 
 /** What is needed to ask for the rest. */
-const isFirst = (module: string) => /\/src\/(begin|api\/(ahead|credential)|router\/routes|pages\/(index|questions))\.ts|vite\/preload-helper|rolldown\/runtime/.test(module);
+const isFirst = (module: string) => /\/src\/(begin|api\/(ahead|credential)|router\/routes|pages\/(index|requests))\.ts|vite\/preload-helper|rolldown\/runtime/.test(module);
 
 function isCommon(module: string): boolean {
   if (OF_ONE_PAGE.test(module) || /\/src\/texts\/(de|pages)\//.test(module)) return false;

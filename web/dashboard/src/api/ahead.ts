@@ -1,5 +1,5 @@
 /** Requests that are sent before the code that needs their answers is there. */
-import { QUESTIONS } from '../pages/questions';
+import { FIRST_REQUESTS } from '../pages/requests';
 import { filled, isForPartners, type Match } from '../router/routes';
 import { credential } from './credential';
 
@@ -13,12 +13,13 @@ const sent = new Map<string, Promise<Response>>();
 const bodies = new WeakMap<Response, unknown>();
 
 export function askFirst(page: Match | undefined) {
+  // With filters or another page of a table in its address, a page asks for something else.
   const isPlain = page && !location.search;
-  const questions = (isPlain && QUESTIONS[page.name]) || [];
+  const requests = (isPlain && FIRST_REQUESTS[page.name]) || [];
   for (const address of [
     USER,
     ...(isForPartners(location.pathname) ? [] : [PROGRAMS]),
-    ...questions.map((question) => `/api/${filled(question, page?.parameters)}`),
+    ...requests.map((request) => `/api/${filled(request, page?.parameters)}`),
   ]) {
     const response = ask(address);
     // Who takes it deals with its failure.

@@ -1,6 +1,6 @@
 /** How much a page loads, and what is drawn before its script. Bytes and requests, no timings. */
 import { expect, test } from '@playwright/test';
-import { QUESTIONS } from '../../src/pages/questions';
+import { FIRST_REQUESTS } from '../../src/pages/requests';
 import { filled, match } from '../../src/router/routes';
 import { OF_PARTNER, OF_PROGRAM, OWNER, PARTNER, program, settled, signIn } from './stage';
 import { listen, ofDashboard, total } from './wire';
@@ -90,8 +90,8 @@ for (const [who, paths] of [
       await settled(page);
       const { name, parameters } = match(path) ?? {};
       const gets = asked.map(({ url }) => url.split('/api/')[1] ?? '').filter((address) => address && !OF_EVERY_PAGE.test(address));
-      const first = (name && QUESTIONS[name]) ?? [];
-      expect(gets.toSorted(), path).toEqual(first.map((question) => filled(question, parameters)).toSorted());
+      const first = (name && FIRST_REQUESTS[name]) ?? [];
+      expect(gets.toSorted(), path).toEqual(first.map((request) => filled(request, parameters)).toSorted());
     }
   });
 }

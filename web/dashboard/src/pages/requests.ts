@@ -8,7 +8,7 @@ const PROGRAMS = 'advertiser/affiliate-programs';
 const PROGRAM = `${PROGRAMS}/:program`;
 
 /** Paths below `/api`, with the parameters of the page's own path. */
-export const QUESTIONS: Partial<Record<RouteName, readonly string[]>> = {
+export const FIRST_REQUESTS: Partial<Record<RouteName, readonly string[]>> = {
   programs: [`${PROGRAMS}?page=1&pageSize=25`, `${PROGRAMS}?archived=true&page=1&pageSize=25`, 'advertiser/dashboard/summary'],
   overview: [
     `${PROGRAM}/report?period=30d`,
