@@ -164,7 +164,7 @@ impl Filter {
             .filter(move |event_type| self.event_type.is_none_or(|wanted| wanted == *event_type))
     }
 
-    /// Events of all types, whoever's they are.
+    /// Events of all types, of all partners and customers.
     fn is_plain(&self) -> bool {
         self.event_type.is_none()
             && !self.is_test

@@ -115,7 +115,7 @@ export function filled(template: string, parameters: Record<string, string | num
   return template.replace(PLACE, (_, place: string) => encodeURIComponent(String(parameters[place])));
 }
 
-/** The path to open after signing in: only our own, never another site's, and none of the other side, where somebody else may have been before. */
+/** The path to open after signing in: only our own, never another site's, and no advertiser's page for a partner or a partner's for an advertiser. */
 export function safeNext(next: string | null, isPartner: boolean): string | undefined {
   const to = next?.split(/[?#]/)[0] ?? '';
   const found = next && !next.startsWith('//') && match(to);
