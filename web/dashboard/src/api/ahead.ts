@@ -11,21 +11,35 @@ const PROGRAMS = `/api/advertiser/affiliate-programs?pageSize=${MOST_PROGRAMS}`;
 
 const sent = new Map<string, Promise<Response>>();
 const bodies = new WeakMap<Response, unknown>();
+/** When all is sent. */
+let asked: Promise<unknown> = Promise.resolve();
 
 export function askFirst(page: Match | undefined) {
   // With filters or another page of a table in its address, a page asks for something else.
   const isPlain = page && !location.search;
   const requests = (isPlain && FIRST_REQUESTS[page.name]) || [];
-  for (const address of [
-    USER,
-    ...(isForPartners(location.pathname) ? [] : [PROGRAMS]),
-    ...requests.map((request) => `/api/${filled(request, page?.parameters)}`),
-  ]) {
-    const response = ask(address);
-    // Who takes it deals with its failure.
-    response.catch(() => {});
-    sent.set(address, response);
-  }
+  const isOfWorkspace = (request: string) => request.endsWith(':workspace');
+  const user = send(USER);
+  if (!isForPartners(location.pathname)) send(PROGRAMS);
+  for (const request of requests) if (!isOfWorkspace(request)) send(`/api/${filled(request, page?.parameters)}`);
+  asked = askOfWorkspace(user, requests.filter(isOfWorkspace)).catch(() => {});
+}
+
+/** Whose only workspace is their own is shown that one: which it is, the session says. */
+async function askOfWorkspace(user: Promise<Response>, requests: readonly string[]) {
+  if (requests.length === 0) return;
+  const { workspaces = [] } = (await json(await user)) as { workspaces?: { id: number; role: string }[] };
+  const [only, other] = workspaces;
+  if (only?.role !== 'owner' || other) return;
+  for (const request of requests) send(`/api/${filled(request, { workspace: only.id })}`);
+}
+
+function send(address: string): Promise<Response> {
+  const response = ask(address);
+  // Who takes it deals with its failure.
+  response.catch(() => {});
+  sent.set(address, response);
+  return response;
 }
 
 async function ask(address: string): Promise<Response> {
@@ -37,6 +51,7 @@ async function ask(address: string): Promise<Response> {
 
 /** When all that was sent is answered, well or badly. */
 export async function answered() {
+  await asked;
   await Promise.allSettled(sent.values());
 }
 

@@ -53,3 +53,14 @@ export const PAGE_ACTS: Partial<Record<RouteName, Act>> = {
   notifications: 'see',
   settings: 'see',
 };
+
+/** What a page is for, whatever its reader's rights in a program: to be owner or admin of the program's workspace or of any, or owner of one. */
+export type Standing = 'runsProgram' | 'runsWorkspace' | 'ownsWorkspace';
+
+export const PAGE_STANDINGS: Partial<Record<RouteName, Standing>> = {
+  customerData: 'runsProgram',
+  workspace: 'runsWorkspace',
+  keys: 'runsWorkspace',
+  members: 'runsWorkspace',
+  auditLog: 'ownsWorkspace',
+};

@@ -18,13 +18,13 @@ export interface Group {
 
 /** The pages that the user may open. */
 export function menu(): Group[] {
-  const groups = session.isPartner ? partnerMenu() : advertiserMenu(session.program?.id, session.run.length > 0, session.owned.length > 0);
+  const groups = session.isPartner ? partnerMenu() : advertiserMenu(session.program?.id);
   return groups
     .map(({ title, items }) => ({ title, items: items.filter(({ name }) => session.mayOpen(name)) }))
     .filter(({ items }) => items.length > 0);
 }
 
-function advertiserMenu(program: number | undefined, runsWorkspace: boolean, ownsWorkspace: boolean): Group[] {
+function advertiserMenu(program: number | undefined): Group[] {
   const item = (name: RouteName, icon: IconName, text: string): Item => ({
     name,
     icon,
@@ -58,19 +58,20 @@ function advertiserMenu(program: number | undefined, runsWorkspace: boolean, own
         item('processor', 'processor', texts.processor),
         item('webhooks', 'webhooks', texts.webhooks),
         item('settings', 'settings', texts.settings),
+        item('customerData', 'account', texts.customerData),
       ],
     },
   ];
-  if (runsWorkspace) ofProgram.at(-1)?.items.push(item('customerData', 'account', texts.customerData));
-  const workspace: Group = { title: texts.groupWorkspace, items: [item('programs', 'programs', words.programs)] };
-  if (runsWorkspace) {
-    workspace.items.push(
+  const workspace: Group = {
+    title: texts.groupWorkspace,
+    items: [
+      item('programs', 'programs', words.programs),
       item('members', 'members', texts.members),
       item('keys', 'keys', texts.keys),
       item('workspace', 'settings', words.workspace),
-    );
-  }
-  if (ownsWorkspace) workspace.items.push(item('auditLog', 'audit', texts.auditLog));
+      item('auditLog', 'audit', texts.auditLog),
+    ],
+  };
   return program ? [...ofProgram, workspace] : [workspace];
 }
 

@@ -1,13 +1,13 @@
 /**
  * What each page asks for first when its address has no filters, so that it is asked for before the page's code is there. As the pages ask for it,
- * to the letter: what differs is asked for twice. Requests that need to know the workspace are not among them, nor are streams.
+ * to the letter: what differs is asked for twice. Streams are not among them.
  */
 import type { RouteName } from '../router/routes';
 
 const PROGRAMS = 'advertiser/affiliate-programs';
 const PROGRAM = `${PROGRAMS}/:program`;
 
-/** Paths below `/api`, with the parameters of the page's own path. */
+/** Paths below `/api`, with the parameters of the page's own path; or ending with `:workspace`, the reader's own. */
 export const FIRST_REQUESTS: Partial<Record<RouteName, readonly string[]>> = {
   programs: [`${PROGRAMS}?page=1&pageSize=25`, `${PROGRAMS}?archived=true&page=1&pageSize=25`, 'advertiser/dashboard/summary'],
   overview: [
@@ -34,6 +34,13 @@ export const FIRST_REQUESTS: Partial<Record<RouteName, readonly string[]>> = {
   webhook: [`${PROGRAM}/webhook-endpoints/:endpoint`, `${PROGRAM}/webhook-endpoints/:endpoint/deliveries?limit=25`],
   notifications: [`${PROGRAM}/notifications?page=1&pageSize=20`],
   settings: [PROGRAM, `${PROGRAM}/tracking-tokens`, `${PROGRAM}/commission-policies?pageSize=100`],
+  keys: ['advertiser/api-keys?page=1&pageSize=25&workspace_id=:workspace'],
+  members: ['advertiser/members?page=1&pageSize=25&workspace_id=:workspace', 'advertiser/invitations?page=1&pageSize=25&workspace_id=:workspace'],
+  auditLog: [
+    'advertiser/audit-log?page=1&pageSize=50&workspace_id=:workspace',
+    'advertiser/members?pageSize=100&workspace_id=:workspace',
+    'advertiser/api-keys?pageSize=100&workspace_id=:workspace',
+  ],
   account: ['users/me/notification-settings', 'users/me/passkeys', 'users/me/sessions'],
   partnerHome: ['partner/report?period=30d', 'partner/balances?pageSize=100', 'partner/referral-links?pageSize=100', 'partner/payouts?pageSize=5'],
   partnerPrograms: ['partner/programs?pageSize=100', 'partner/balances?pageSize=100'],

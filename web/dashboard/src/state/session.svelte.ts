@@ -3,7 +3,7 @@ import { MOST_PROGRAMS } from '../api/ahead';
 import { ApiError, call, type Answer } from '../api/client';
 import { credential } from '../api/credential';
 import type { ProgramView } from '../api/operations';
-import { obstacle, PAGE_ACTS, type Act } from '../domain/acts';
+import { obstacle, PAGE_ACTS, PAGE_STANDINGS, type Act } from '../domain/acts';
 import { go, place } from '../router/location.svelte';
 import { isForPartners, path, type RouteName } from '../router/routes';
 import { keepId, keptId } from './kept';
@@ -55,6 +55,10 @@ class Session {
 
   /** The workspaces whose audit log the user may read. */
   readonly owned = $derived(this.run.filter(({ role }) => role === 'owner'));
+  readonly runsWorkspace = $derived(this.run.length > 0);
+  readonly ownsWorkspace = $derived(this.owned.length > 0);
+  /** The workspace of the program at hand is among those. */
+  readonly runsProgram = $derived(this.run.some(({ id }) => id === this.program?.workspace_id));
 
   /** The user's rights in the program at hand; `undefined` of those who have all. */
   readonly #rights = $derived.by(() => {
@@ -75,7 +79,8 @@ class Session {
 
   mayOpen(page: RouteName): boolean {
     const act = PAGE_ACTS[page];
-    return !act || this.may(act);
+    const standing = PAGE_STANDINGS[page];
+    return (!act || this.may(act)) && (!standing || this[standing]);
   }
 
   /** Loads the session. */

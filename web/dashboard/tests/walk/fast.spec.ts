@@ -75,7 +75,7 @@ test('a style sheet that did not come is asked for again', async ({ page }) => {
 });
 
 for (const [who, paths] of [
-  [OWNER, ['/app/programs', '/app/account', ...[...OF_PROGRAM, ...OF_ONE].map((path) => `/app/programs/${program()}${path}`)]],
+  [OWNER, ['/app/programs', '/app/keys', '/app/members', '/app/audit-log', '/app/account', ...[...OF_PROGRAM, ...OF_ONE].map((path) => `/app/programs/${program()}${path}`)]],
   [PARTNER, [...OF_PARTNER, '/payouts/1'].map((path) => `/app/partner${path}`)],
 ] as const) {
   test(`each page of ${who} asks for what the first script asks for, once`, async ({ page }) => {
@@ -91,7 +91,8 @@ for (const [who, paths] of [
       const { name, parameters } = match(path) ?? {};
       const gets = asked.map(({ url }) => url.split('/api/')[1] ?? '').filter((address) => address && !OF_EVERY_PAGE.test(address));
       const first = (name && FIRST_REQUESTS[name]) ?? [];
-      expect(gets.toSorted(), path).toEqual(first.map((request) => filled(request, parameters)).toSorted());
+      const workspace = /workspace_id=(\d+)/.exec(gets[0] ?? '')?.[1] ?? '';
+      expect(gets.toSorted(), path).toEqual(first.map((request) => filled(request, { ...parameters, workspace })).toSorted());
     }
   });
 }

@@ -200,3 +200,22 @@ test('of very many programs the session knows the newest, and its choice leads t
   await page.keyboard.press('Escape');
   await expect(choice).toHaveValue(before);
 });
+
+test('who does not run the workspace is told that its pages are not among their rights, and nothing is asked for', async ({ page }) => {
+  await signIn(page, OWNER);
+  await settled(page);
+  await page.route('**/api/users/me', async (route) => {
+    const answer = await (await route.fetch()).json();
+    const workspaces = answer.workspaces.map((one: object) => ({ ...one, role: 'member', permissions: { [program()]: ['program:list'] } }));
+    await route.fulfill({ json: { ...answer, workspaces } });
+  });
+  const asked: string[] = [];
+  page.on('request', (request) => /\/api\/advertiser\/(members|invitations|api-keys|audit-log|workspaces)/.test(request.url()) && asked.push(request.url()));
+  for (const path of ['/app/members', '/app/keys', '/app/workspace', '/app/audit-log', `/app/programs/${program()}/customer-data`]) {
+    await page.goto(path);
+    await settled(page);
+    await expect(page.getByRole('heading', { level: 1 }), path).toHaveText('Not among your rights');
+    await expect(page.getByRole('navigation').getByRole('link', { name: /Members|Keys|Audit log|Customer data/ }), path).toHaveCount(0);
+  }
+  expect(asked).toEqual([]);
+});

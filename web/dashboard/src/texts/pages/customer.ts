@@ -42,8 +42,6 @@ export const en = {
   customerData: 'Customer data',
   whatThisProgramStoresAboutOne: 'What this program stores about one customer: saved as a file for them, or erased when they ask for it.',
   lookUp: 'Look up',
-  forOwnersAndAdmins: 'For owners and admins',
-  askSomebodyWhoRunsThisWorkspace: 'Ask somebody who runs this workspace.',
   giveACustomerKeyAClick: 'Give a customer key, a click id or an e-mail address.',
   eraseThisCustomersData: 'Erase this customer’s data?',
   willBeErasedThisCannotBe: '{list} will be erased. This cannot be undone. Sales, commissions and balances stay, without the customer’s name.',

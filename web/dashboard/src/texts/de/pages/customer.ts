@@ -45,8 +45,6 @@ export const de: Translated<typeof en> = {
   whatThisProgramStoresAboutOne:
     'Was dieses Programm über einen Kunden speichert: für ihn als Datei gespeichert, oder gelöscht, wenn er darum bittet.',
   lookUp: 'Nachsehen',
-  forOwnersAndAdmins: 'Für Inhaber und Admins',
-  askSomebodyWhoRunsThisWorkspace: 'Fragen Sie jemanden, der diesen Arbeitsbereich verwaltet.',
   giveACustomerKeyAClick: 'Geben Sie einen Kundenschlüssel, eine Klick-ID oder eine E-Mail-Adresse an.',
   eraseThisCustomersData: 'Daten dieses Kunden löschen?',
   willBeErasedThisCannotBe:
