@@ -6,7 +6,7 @@ import { listPages, preloadApp } from './vite.pages.ts';
 const service = process.env.BASE_URL ?? 'http://127.0.0.1:8080';
 
 /** Of parts that only one page has, and that are large. */
-const OF_ONE_PAGE = /\/(Chart|Combobox|Copy|Filters|Paged|PagedTable|Palette|PasswordAgain|ProofFields|QrCode|Rich|SearchField|Secret|Share)\.svelte|\/api\/(live|newest)\.ts|\/state\/(asShown|lookup|shops)(\.svelte)?\.ts|\/domain\/(audit|cohorts|customerData|device|draft|earnings|review|rights|sale|search|snippets|webhooks|wholeList)\.ts|\/texts\/(serverFields|serverMessages)\.ts/;
+const OF_ONE_PAGE = /\/(AsTable|Chart|Combobox|Copy|Filters|Paged|PagedTable|Palette|PasswordAgain|ProofFields|QrCode|Rich|SearchField|Secret|Share)\.svelte|\/api\/(live|newest)\.ts|\/state\/(asShown|lookup|shops)(\.svelte)?\.ts|\/domain\/(audit|cohorts|customerData|device|draft|earnings|review|rights|sale|search|snippets|webhooks|wholeList)\.ts|\/texts\/(serverFields|serverMessages)\.ts/;
 
 /** What tables are searched and paged with: most pages have one. */
 const isOfTables = (module: string) => /\/src\/(parts\/(Combobox|Paged|PagedTable|SearchField)\.svelte|pages\/(PartnerChoice|SearchedChoice)\.svelte|state\/lookup\.svelte\.ts)/.test(module);

@@ -47,6 +47,7 @@ export const en = {
   filters: 'Filters',
   filtersActive: { one: 'Filters ({count} active)', other: 'Filters ({count} active)' },
   more: { one: '{count} more: type more of the name.', other: '{count} more: type more of the name.' },
+  showAsATable: 'Show as a table',
 } as const;
 
 export const texts = area(en, () => import('./de/parts'));

@@ -117,3 +117,14 @@ test('the session, the code of the page and its data are asked for before the co
   await settled(page);
   await expect(page.getByRole('table')).toBeVisible();
 });
+
+test('the figures behind a chart are drawn when somebody asks for them', async ({ page }) => {
+  await signIn(page, OWNER);
+  await settled(page);
+  const rows = page.getByRole('region', { name: 'Performance', exact: true }).locator('tbody tr');
+  await expect(rows).toHaveCount(0);
+  await page.getByText('Show as a table').click();
+  await expect(rows).toHaveCount(30);
+  await page.getByText('Show as a table').click();
+  await expect(rows).toHaveCount(0);
+});

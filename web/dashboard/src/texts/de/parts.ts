@@ -49,4 +49,5 @@ export const de: Translated<typeof en> = {
   filters: 'Filter',
   filtersActive: { one: 'Filter ({count} aktiv)', other: 'Filter ({count} aktiv)' },
   more: { one: '{count} weiterer: Tippen Sie mehr vom Namen.', other: '{count} weitere: Tippen Sie mehr vom Namen.' },
+  showAsATable: 'Als Tabelle anzeigen',
 };

@@ -3,7 +3,6 @@ import { area } from '../catalogue';
 export const en = {
   whatTheChartShows: 'What the chart shows',
   byDay: '{name} by day',
-  showAsATable: 'Show as a table',
   dayUtc: 'Day (UTC)',
   netCommission: 'Net commission',
   earnedIn: 'Earned in {currency}',

@@ -68,7 +68,6 @@ export const en = {
   performance: 'Performance',
   whatTheChartShows: 'What the chart shows',
   byDay: '{name} by day',
-  showAsATable: 'Show as a table',
   day: 'Day',
   theDaysInTheAddressCannotBeShown: 'The days in the address cannot be shown. These are the last 30 days.',
   before: '{name} before',

@@ -4,7 +4,6 @@ import type { en } from '../../pages/measures';
 export const de: Translated<typeof en> = {
   whatTheChartShows: 'Was das Diagramm zeigt',
   byDay: '{name} nach Tagen',
-  showAsATable: 'Als Tabelle anzeigen',
   dayUtc: 'Tag (UTC)',
   netCommission: 'Nettoprovision',
   earnedIn: 'Verdient in {currency}',

@@ -74,7 +74,6 @@ export const de: Translated<typeof en> = {
   performance: 'Leistung',
   whatTheChartShows: 'Was das Diagramm zeigt',
   byDay: '{name} nach Tagen',
-  showAsATable: 'Als Tabelle anzeigen',
   day: 'Tag',
   theDaysInTheAddressCannotBeShown: 'Die Tage in der Adresse lassen sich nicht zeigen. Dies sind die letzten 30 Tage.',
   before: '{name} davor',

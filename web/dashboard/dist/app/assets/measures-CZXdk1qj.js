@@ -1,1 +1,0 @@
-var e={whatTheChartShows:`Was das Diagramm zeigt`,byDay:`{name} nach Tagen`,showAsATable:`Als Tabelle anzeigen`,dayUtc:`Tag (UTC)`,netCommission:`Nettoprovision`,earnedIn:`Verdient in {currency}`};export{e as de};

@@ -1,0 +1,1 @@
+var e={whatTheChartShows:`Was das Diagramm zeigt`,byDay:`{name} nach Tagen`,dayUtc:`Tag (UTC)`,netCommission:`Nettoprovision`,earnedIn:`Verdient in {currency}`};export{e as de};
