@@ -72,6 +72,9 @@ text_enum! {
     pub enum CustomerColumn {
         SignupDate = "signup_date",
         FirstPurchaseDate = "first_purchase_date",
+        Sales = "sales",
+        /// In the program's currency.
+        NetRevenue = "net_revenue",
     }
 }
 

@@ -81,8 +81,9 @@ struct Resolved {
     ids: Option<Vec<i64>>,
 }
 
-/// Who signed up or paid last first, unless sorted, and how many there are. A page is up to a moment, in milliseconds: ids are those of first clicks. The count walks the program's part of the index, so it grows with the program; a
-/// sorting and a partner look at all of it.
+/// Who signed up or paid last first, unless sorted, and how many there are. A page is up to a moment, in milliseconds: ids are those of first
+/// clicks. The count walks the program's part of the index, so it grows with the program; a sorting and a partner look at all of it, a sorting by
+/// what was bought at the sales as well.
 pub async fn page(
     connection: &mut PgConnection,
     program_id: ProgramId,
@@ -113,6 +114,11 @@ pub async fn page(
             window,
             "CASE $8::text WHEN 'signup_date' THEN extract(epoch FROM k.signup_date)
                            WHEN 'first_purchase_date' THEN extract(epoch FROM k.first_purchase_date)
+                           WHEN 'sales' THEN (SELECT count(*) FROM sale_events s WHERE s.customer_id = k.id AND NOT s.is_test AND s.duplicate_of IS NULL)
+                           WHEN 'net_revenue' THEN (
+                               SELECT sum(s.amount_cents - greatest(s.api_refunded_cents, s.processor_refunded_cents)) FROM sale_events s
+                               WHERE s.customer_id = k.id AND NOT s.is_test AND s.duplicate_of IS NULL
+                                 AND s.currency = (SELECT currency FROM programs WHERE id = $1))
              END * $9::integer NULLS LAST,
              least(k.signup_date, k.first_purchase_date) DESC, k.id DESC";
             sorting.by.as_str(), sorting.sign()

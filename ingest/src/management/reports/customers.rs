@@ -14,7 +14,7 @@ use crate::management::advertiser::money::commissions::NamedPartner;
 use crate::management::prelude::*;
 
 const NO_STATUS: &str = "must be lead or conversion";
-const NO_COLUMN: &str = "must be one of signup_date, first_purchase_date";
+const NO_COLUMN: &str = "must be one of signup_date, first_purchase_date, sales, net_revenue";
 
 #[derive(Debug, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -28,8 +28,8 @@ pub struct CustomersQuery {
     /// A `customer_key`, `click_id`, e-mail address or `transaction_id`: the customer with it.
     #[param(max_length = 255, example = "user-42")]
     search: Option<String>,
-    /// `signup_date` or `first_purchase_date`.
-    #[param(example = "signup_date")]
+    /// `signup_date`, `first_purchase_date`, `sales`, or `net_revenue` in the program's currency.
+    #[param(example = "net_revenue")]
     sort: Option<String>,
 }
 

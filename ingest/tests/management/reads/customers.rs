@@ -76,7 +76,49 @@ async fn who_signed_up_or_paid_is_listed_with_what_was_bought() {
         .refused(400, "status must be lead or conversion");
     shop.get("customers?sort=id")
         .await
-        .refused(400, "sort must be one of signup_date, first_purchase_date");
+        .refused(400, "sort must be one of signup_date, first_purchase_date, sales, net_revenue");
+}
+
+/// Test sales count for nobody; who bought in other currencies alone comes after all who bought in the program's.
+#[tokio::test]
+async fn customers_are_sorted_by_what_they_bought() {
+    let shop = Shop::open().await;
+    for customer in ["user-2", "user-3", "user-4", "user-5"] {
+        shop.stack
+            .customer(&shop.program, &shop.program.ada.code, customer)
+            .await;
+    }
+    for (transaction_id, customer, amount_cents, currency) in [
+        ("t1", "user-1", 1_000, "USD"),
+        ("t2", "user-2", 5_000, "USD"),
+        ("t3", "user-3", 9_999, "JPY"),
+        ("t4", "user-4", 800, "USD"),
+        ("t5", "user-4", 800, "USD"),
+        ("t6", "user-4", 70_000, "JPY"),
+    ] {
+        let body = json!({ "customer_key": customer, "amount_cents": amount_cents, "currency": currency });
+        shop.sell(transaction_id, body).await;
+    }
+    shop.refund("t2", 4_500).await;
+    for (query, found) in [
+        (
+            "sort=net_revenue",
+            ["user-4", "user-1", "user-2", "user-5", "user-3"],
+        ),
+        (
+            "sort=net_revenue&order=asc",
+            ["user-2", "user-1", "user-4", "user-5", "user-3"],
+        ),
+        ("sort=sales", ["user-4", "user-3", "user-2", "user-1", "user-5"]),
+        (
+            "sort=sales&order=asc",
+            ["user-5", "user-3", "user-2", "user-1", "user-4"],
+        ),
+    ] {
+        assert_eq!(keys(&shop, query).await, json!(found), "{query}");
+    }
+    let second = shop.get("customers?sort=net_revenue&pageSize=2&page=2").await;
+    assert_eq!(second.body["data"][0]["customer_key"], "user-2", "{second:?}");
 }
 
 /// A customer who clicked another partner's link after the sale is listed for both partners.

@@ -16,3 +16,27 @@ export function ofStatus(status: string): { status?: string; paid?: boolean } {
   if (status === 'paid') return { paid: true };
   return status ? { status } : {};
 }
+
+/** Of a partner in one program and currency, or in all programs. */
+export interface Owed {
+  currency: string;
+  approved_cents: number;
+  pending_cents: number;
+  paid_cents: number;
+}
+
+/** What several programs owe together: a sum for each currency that more than one of them owes in. */
+export function together(balances: readonly Owed[]): Owed[] {
+  const sums = new Map<string, Owed & { of: number }>();
+  for (const { currency, approved_cents, pending_cents, paid_cents } of balances) {
+    const sum = sums.get(currency) ?? { currency, approved_cents: 0, pending_cents: 0, paid_cents: 0, of: 0 };
+    sums.set(currency, {
+      currency,
+      approved_cents: sum.approved_cents + approved_cents,
+      pending_cents: sum.pending_cents + pending_cents,
+      paid_cents: sum.paid_cents + paid_cents,
+      of: sum.of + 1,
+    });
+  }
+  return [...sums.values()].filter((sum) => sum.of > 1).map(({ of: _, ...sum }) => sum);
+}

@@ -20,15 +20,15 @@ interface Times {
   requests: number;
 }
 
-/** Said by the page when it has a heading and waits for nothing. It looks where something has changed: to ask again and again would slow it down. */
+/** Said by the page when it has a heading and nothing in sight waits. It looks where something has changed: to ask again and again would slow it down. */
 const CONTENT = 'content after';
 
 function watch(content: string) {
   let looks = false;
   const look = () => {
     looks = false;
-    const isThere = document.querySelector('h1')?.checkVisibility() && !document.querySelector('.skeleton, [aria-busy="true"]');
-    if (!isThere) return;
+    const waiting = [...document.querySelectorAll('.skeleton, [aria-busy="true"]')].some((box) => box.getBoundingClientRect().top < innerHeight);
+    if (waiting || !document.querySelector('h1')?.checkVisibility()) return;
     changes.disconnect();
     console.debug(content, performance.now());
   };

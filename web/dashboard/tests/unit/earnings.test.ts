@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isPending, ofStatus } from '../../src/domain/earnings';
+import { isPending, ofStatus, together } from '../../src/domain/earnings';
 import { newest } from '../../src/api/newest';
 
 test('what a refund has left is pending until it is approved or paid', () => {
@@ -20,6 +20,12 @@ test('the choice “Paid” leaves out nothing that was paid', () => {
   expect(ofStatus('paid')).toEqual({ paid: true });
   expect(ofStatus('refunded')).toEqual({ status: 'refunded' });
   expect(ofStatus('')).toEqual({});
+});
+
+test('what several programs owe is added up within each currency', () => {
+  const owed = (currency: string, approved_cents: number) => ({ currency, approved_cents, pending_cents: 2 * approved_cents, paid_cents: 1 });
+  expect(together([owed('USD', 10), owed('JPY', 7), owed('USD', 5)])).toEqual([{ currency: 'USD', approved_cents: 15, pending_cents: 30, paid_cents: 2 }]);
+  expect(together([owed('USD', 10)])).toEqual([]);
 });
 
 test('the newest entries are read in so many pages, each once', async () => {

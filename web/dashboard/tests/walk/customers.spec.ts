@@ -99,6 +99,18 @@ test('customers are narrowed down, sorted and found by what a shop knows', async
     `SELECT id FROM customers WHERE program_id = ${program()} AND status = 'conversion' ORDER BY first_purchase_date DESC NULLS LAST, id DESC LIMIT 1`,
   );
   await expect(rows(page).first().getByRole('link').first()).toHaveAttribute('href', `/app/programs/${program()}/customers/${id}`);
+  await page.getByRole('columnheader', { name: 'Net revenue' }).getByRole('button').click();
+  await expect(page).toHaveURL(/\?status=conversion&sort=net_revenue&order=desc$/);
+  await settled(page);
+  const best = await query(
+    `SELECT k.customer_key, sum(s.amount_cents - coalesce(r.back, 0)) AS net, least(k.signup_date, k.first_purchase_date) AS since
+     FROM customers k JOIN sale_events s ON s.customer_id = k.id
+     LEFT JOIN LATERAL (SELECT sum(effective_cents) AS back FROM refunds WHERE sale_id = s.id) r ON true
+     WHERE k.program_id = ${program()} AND NOT s.is_test AND s.duplicate_of IS NULL AND s.currency = (SELECT currency FROM programs WHERE id = ${program()})
+     GROUP BY k.id ORDER BY net DESC, since DESC, k.id DESC LIMIT 5`,
+  );
+  expect((await rows(page).getByRole('rowheader').allInnerTexts()).slice(0, 5)).toEqual(best.map(([key]) => key));
+  await page.goBack();
   await page.goBack();
   await page.goBack();
   await settled(page);

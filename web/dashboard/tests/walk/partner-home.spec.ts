@@ -119,11 +119,13 @@ for (const viewport of [{ width: 1280, height: 860 }, { width: 390, height: 844 
     const due = (days: number | null, amount_cents: number) => ({ day: days === null ? null : at(days).slice(0, 10), amount_cents });
     await stub(page, 'balances', [
       { ...balance, currency: 'USD', pending_cents: 1_950, approved_cents: 0, paid_cents: 2_000, debt_cents: 500, dues: [due(10, 1_250), due(null, 700)] },
+      { ...balance, partner_program_id: 2, program_id: 2, program_name: 'Other shop', currency: 'USD', pending_cents: 50, approved_cents: 300, paid_cents: 0, debt_cents: 0, dues: [] },
       { ...balance, currency: 'JPY', pending_cents: 987_654_321, approved_cents: 987_654_321, paid_cents: 0, debt_cents: 0, dues: [due(40, 987_654_321)] },
     ]);
     const heard = await open(page);
     const owed = page.getByRole('region', { name: 'What you are owed' });
     await expect(owed).toContainText('$19.50');
+    await expect(owed.getByRole('listitem').filter({ hasText: 'In all programs' })).toHaveText(/Ready to be paid\s*\$3\.00\s*Pending\s*\$20\.00\s*Paid to you\s*\$20\.00/);
     await expect(owed).toContainText('¥987,654,321');
     await expect(owed).toContainText('$5.00 will be held back from your next payouts');
     await expect(owed.getByRole('list', { name: 'Becomes payable' }).getByRole('listitem')).toHaveText([

@@ -81,6 +81,7 @@ export const en = {
   whenTheAdvertiserApprovesIt: 'When the advertiser approves it',
   nothingEarned: 'Nothing earned yet',
   whatYouAreOwed: 'What you are owed',
+  inAllPrograms: 'In all programs',
   allCommissions: 'All commissions',
   readyToBePaid: 'Ready to be paid',
   willBeHeldBackFromYour: '{amount} will be held back from your next payouts: sales you were paid for were refunded.',

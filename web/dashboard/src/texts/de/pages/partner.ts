@@ -87,6 +87,7 @@ export const de: Translated<typeof en> = {
   whenTheAdvertiserApprovesIt: 'Sobald der Anbieter sie freigibt',
   nothingEarned: 'Noch nichts verdient',
   whatYouAreOwed: 'Was Ihnen zusteht',
+  inAllPrograms: 'In allen Programmen',
   allCommissions: 'Alle Provisionen',
   readyToBePaid: 'Bereit zur Auszahlung',
   willBeHeldBackFromYour:

@@ -1,1 +1,0 @@
-function e({status:e,approved_at:t,paid_at:n,payable_cents:r}){return e===`pending`||e===`refunded`&&!t&&!n&&r>0}function t(e){return e===`paid`?{paid:!0}:e?{status:e}:{}}export{t as n,e as t};

@@ -1,1 +1,0 @@
-import{it as e,sn as t}from"./app-CQxq0kM-.js";var n=()=>new e(async()=>(await t(`GET /api/partner/programs`,{query:{pageSize:100}})).data);export{n as t};
