@@ -74,9 +74,10 @@ async fn who_signed_up_or_paid_is_listed_with_what_was_bought() {
     shop.get("customers?status=click")
         .await
         .refused(400, "status must be lead or conversion");
-    shop.get("customers?sort=id")
-        .await
-        .refused(400, "sort must be one of signup_date, first_purchase_date, sales, net_revenue");
+    shop.get("customers?sort=id").await.refused(
+        400,
+        "sort must be one of signup_date, first_purchase_date, sales, net_revenue",
+    );
 }
 
 /// Test sales count for nobody; who bought in other currencies alone comes after all who bought in the program's.

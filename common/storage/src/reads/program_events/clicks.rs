@@ -118,7 +118,8 @@ async fn of_customers(
                    UNION SELECT click_timestamp FROM click_events WHERE customer_id = ANY($10) AND NOT counted) n
              CROSS JOIN LATERAL (
                  SELECT * FROM click_events
-                 WHERE program_id = $1 AND NOT is_test AND click_timestamp = n.at AND customer_id = ANY($10)",
+                 WHERE program_id = $1 AND NOT is_test AND click_timestamp = n.at AND customer_id = ANY($10)
+                   AND ($9::bigint[] IS NULL OR counted)",
         ") k) k ORDER BY click_timestamp DESC, id DESC LIMIT $5",
         customers
     ))

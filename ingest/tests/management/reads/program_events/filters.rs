@@ -1,7 +1,8 @@
 //! Each filter of the list, the search, and the list as a file.
 
+use reqwest::Method;
 use serde_json::{Value, json};
-use test_harness::Shop;
+use test_harness::{Shop, rows};
 
 use super::{add_clicks, data, names, types, whole};
 
@@ -168,6 +169,31 @@ async fn a_search_finds_every_click_of_a_customer() {
     shop.stack.reaches("click_events", 5).await;
     let found = whole(&shop, &format!("search={first}"), 2).await;
     assert_eq!(types(&found), ["click"; 4]);
+}
+
+/// A bot's click is the customer's, and not the partner's.
+#[tokio::test]
+async fn a_search_among_a_partners_events_finds_clicks_that_count() {
+    let shop = Shop::open().await;
+    let (stack, ada) = (&shop.stack, &shop.program.ada);
+    let click_id = stack.click(&ada.code).await;
+    rows::set(stack, &shop.program, "exclude_bots = true").await;
+    let url = format!("https://shop.example/?aff={}", ada.code);
+    let bot = stack
+        .request(Method::POST, "/api/v1/track/click")
+        .header("User-Agent", "Googlebot/2.1 (+http://www.google.com/bot.html)")
+        .body(json!({ "affiliate_url": url, "existing_click_id": click_id }).to_string());
+    assert_eq!(stack.send(bot).await.body["click_id"], click_id.as_str());
+    stack.reaches("click_events", 3).await;
+    let found = whole(&shop, &format!("search={click_id}"), 50).await;
+    assert_eq!(types(&found), ["click"; 2]);
+    for partner in [
+        format!("partner={}", ada.membership),
+        format!("partner={}&type=click", ada.membership),
+    ] {
+        let found = whole(&shop, &format!("search={click_id}&{partner}"), 50).await;
+        assert_eq!(types(&found), ["click"], "{partner}");
+    }
 }
 
 #[tokio::test]
