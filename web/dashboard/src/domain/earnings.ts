@@ -25,18 +25,17 @@ export interface Owed {
   paid_cents: number;
 }
 
-/** What several programs owe together: a sum for each currency that more than one of them owes in. */
+/** What several programs owe together, by currency; nothing where each has a currency of its own, which would say the same twice. */
 export function together(balances: readonly Owed[]): Owed[] {
-  const sums = new Map<string, Owed & { of: number }>();
+  const sums = new Map<string, Owed>();
   for (const { currency, approved_cents, pending_cents, paid_cents } of balances) {
-    const sum = sums.get(currency) ?? { currency, approved_cents: 0, pending_cents: 0, paid_cents: 0, of: 0 };
+    const sum = sums.get(currency) ?? { currency, approved_cents: 0, pending_cents: 0, paid_cents: 0 };
     sums.set(currency, {
       currency,
       approved_cents: sum.approved_cents + approved_cents,
       pending_cents: sum.pending_cents + pending_cents,
       paid_cents: sum.paid_cents + paid_cents,
-      of: sum.of + 1,
     });
   }
-  return [...sums.values()].filter((sum) => sum.of > 1).map(({ of: _, ...sum }) => sum);
+  return sums.size < balances.length ? [...sums.values()] : [];
 }

@@ -7,6 +7,7 @@ import { obstacle, PAGE_ACTS, PAGE_STANDINGS, type Act } from '../domain/acts';
 import { go, place } from '../router/location.svelte';
 import { isForPartners, path, type RouteName } from '../router/routes';
 import { keepId, keptId } from './kept';
+import { tellOtherTabs } from './otherTabs';
 import { texts } from '../texts/state';
 
 export type User = Answer<'GET /api/users/me'>;
@@ -140,6 +141,7 @@ class Session {
   /** After a sign-in or an accepted invitation, whose answer holds the token. */
   async opened(token: string) {
     credential.keep(token);
+    tellOtherTabs();
     await this.begin();
     if (this.failure) throw this.failure;
     if (!this.user) throw new ApiError(0, texts.noSessionKept);
@@ -147,6 +149,7 @@ class Session {
 
   async signOut() {
     await call('POST /api/auth/logout').catch(() => {});
+    tellOtherTabs();
     this.forget();
     go(path('signIn'));
   }

@@ -51,6 +51,7 @@ export const en = {
   notForYou: 'Not among your rights',
   notAmongYourRights: 'You may not see this page',
   askForTheRight: 'An owner or admin of the workspace can give you the right to.',
+  forOwners: 'It is for owners of the workspace.',
 } as const;
 
 export const texts = area(en, () => import('./de/frame'));

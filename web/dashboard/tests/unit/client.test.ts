@@ -20,6 +20,13 @@ test('both envelopes of errors become one', async () => {
   await expect(call('GET /api/users/me')).rejects.toThrow(/our side/);
 });
 
+test('a 404 of a proxy says nothing of what was asked for: it can be tried again', async () => {
+  vi.stubGlobal('fetch', vi.fn(async () => new Response('<html>Not found</html>', { status: 404 })));
+  await expect(call('GET /api/users/me')).rejects.toMatchObject({ status: 0 });
+  answer(404, { data: null, error: { message: 'Program not found' } });
+  await expect(call('GET /api/users/me')).rejects.toMatchObject({ status: 404 });
+});
+
 test('who is no longer signed in is told so, once and in one place', async () => {
   const ended = vi.fn(async () => false);
   onSessionEnd(ended);

@@ -24,8 +24,11 @@ test('the choice “Paid” leaves out nothing that was paid', () => {
 
 test('what several programs owe is added up within each currency', () => {
   const owed = (currency: string, approved_cents: number) => ({ currency, approved_cents, pending_cents: 2 * approved_cents, paid_cents: 1 });
-  expect(together([owed('USD', 10), owed('JPY', 7), owed('USD', 5)])).toEqual([{ currency: 'USD', approved_cents: 15, pending_cents: 30, paid_cents: 2 }]);
-  expect(together([owed('USD', 10)])).toEqual([]);
+  expect(together([owed('USD', 10), owed('JPY', 7), owed('USD', 5)])).toEqual([
+    { currency: 'USD', approved_cents: 15, pending_cents: 30, paid_cents: 2 },
+    { currency: 'JPY', approved_cents: 7, pending_cents: 14, paid_cents: 1 },
+  ]);
+  expect(together([owed('USD', 10), owed('JPY', 7)])).toEqual([]);
 });
 
 test('the newest entries are read in so many pages, each once', async () => {

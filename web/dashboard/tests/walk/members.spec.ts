@@ -204,9 +204,10 @@ test('of very many programs the session knows the newest, and its choice leads t
 test('who does not run the workspace is told that its pages are not among their rights, and nothing is asked for', async ({ page }) => {
   await signIn(page, OWNER);
   await settled(page);
+  let role = 'member';
   await page.route('**/api/users/me', async (route) => {
     const answer = await (await route.fetch()).json();
-    const workspaces = answer.workspaces.map((one: object) => ({ ...one, role: 'member', permissions: { [program()]: ['program:list'] } }));
+    const workspaces = answer.workspaces.map((one: object) => ({ ...one, role, permissions: { [program()]: ['program:list'] } }));
     await route.fulfill({ json: { ...answer, workspaces } });
   });
   const asked: string[] = [];
@@ -218,4 +219,17 @@ test('who does not run the workspace is told that its pages are not among their 
     await expect(page.getByRole('navigation').getByRole('link', { name: /Members|Keys|Audit log|Customer data/ }), path).toHaveCount(0);
   }
   expect(asked).toEqual([]);
+
+  // Admins have all of them but the audit log, and leave owners alone.
+  role = 'admin';
+  await page.goto('/app/audit-log');
+  await settled(page);
+  await expect(page.getByText('It is for owners of the workspace')).toBeVisible();
+  await page.goto('/app/members');
+  await settled(page);
+  const owner = page.getByRole('table', { name: 'Members' }).or(page.getByRole('region', { name: 'Members' })).getByRole('row').filter({ hasText: 'you' });
+  await expect(owner).toHaveCount(1);
+  await expect(owner.getByRole('button')).toHaveCount(0);
+  await page.getByRole('button', { name: 'Invite a member' }).click();
+  await expect(page.getByLabel('Role').getByRole('option')).toHaveCount(2);
 });

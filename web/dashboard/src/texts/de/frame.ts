@@ -53,4 +53,5 @@ export const de: Translated<typeof en> = {
   notForYou: 'Nicht freigegeben',
   notAmongYourRights: 'Sie dürfen diese Seite nicht sehen',
   askForTheRight: 'Inhaber und Admins des Arbeitsbereichs können Ihnen das Recht dazu geben.',
+  forOwners: 'Sie ist für Inhaber des Arbeitsbereichs.',
 };
