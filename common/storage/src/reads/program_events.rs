@@ -29,14 +29,6 @@ const CLICKS_OF_A_WALK: i64 = 10_000;
 const OTHERS_OF_A_WALK: i64 = 2_000;
 /// How often, for one page.
 const WALKS: usize = 5;
-/// In which order the types are read. Clicks, which are most, say how far back the page goes; sales come after refunds, so that what is left of a
-/// sale is less by each refund on its page.
-const READ_ORDER: [ProgramEventType; 4] = [
-    ProgramEventType::Click,
-    ProgramEventType::Lead,
-    ProgramEventType::Refund,
-    ProgramEventType::Sale,
-];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramEvent {
@@ -164,10 +156,9 @@ pub struct ClickOrigin {
 }
 
 impl Filter {
-    /// In [`READ_ORDER`].
     fn types(&self) -> impl Iterator<Item = ProgramEventType> {
         let of_clicks = self.origin != ClickOrigin::default();
-        READ_ORDER
+        ProgramEventType::ALL
             .into_iter()
             .filter(move |event_type| !of_clicks || *event_type == ProgramEventType::Click)
             .filter(move |event_type| self.event_type.is_none_or(|wanted| wanted == *event_type))
@@ -247,8 +238,6 @@ struct Piece {
     unread_before: Option<DateTime<Utc>>,
 }
 
-/// Several statements without a transaction, which would be two more round trips: what was there before the first is seen by all of them. What comes
-/// meanwhile may be on the page or not, as with any that follows a place.
 pub async fn page(connection: &mut PgConnection, read: &PageRead<'_>) -> StorageResult<EventPage> {
     if read.filter.passes_nothing() {
         return Ok(EventPage::default());
@@ -267,7 +256,7 @@ pub async fn page(connection: &mut PgConnection, read: &PageRead<'_>) -> Storage
         events.extend(piece.events);
         events.sort_unstable_by_key(|event| Reverse(event.place()));
         events.truncate(limit.saturating_add(1));
-        // What the other types have earlier than that is on no account on this page.
+        // What the other types have earlier than that is on no account on this page. Clicks, which are most, come first.
         let beyond = events.get(limit).map(|event| event.at);
         from = from.max(beyond.max(unread_before).unwrap_or(from));
         if event_type == ProgramEventType::Click && beyond.is_some() && read.filter.is_plain() {

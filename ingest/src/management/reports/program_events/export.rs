@@ -4,6 +4,7 @@ use axum::response::Response;
 use domain::ids::ProgramId;
 use domain::program_events::EventPlace;
 use storage::program_events::{self, Filter, PageRead};
+use storage::snapshot;
 
 use super::question::{self, ProgramEventsQuery, refusals};
 use super::reader;
@@ -85,7 +86,8 @@ impl Lines for EventLines {
                 with_commissions: self.with_commissions,
             };
             let mut connection = self.app.reads.acquire().await?;
-            let page = program_events::page(&mut connection, &read).await?;
+            let mut snapshot = snapshot::begin(&mut connection).await?;
+            let page = program_events::page(&mut snapshot, &read).await?;
             self.after = page.next;
             self.is_whole = page.next.is_none();
             events = page.events;

@@ -5,6 +5,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::ProgramId;
 use domain::program_events::{EventPlace, ProgramEventType};
 use storage::program_events::{self, PageRead};
+use storage::snapshot;
 
 use super::question::{self, ProgramEventsQuery, refusals};
 use super::reader;
@@ -76,7 +77,8 @@ pub async fn list(
         limit: limit.unwrap_or(DEFAULT_LIMIT),
         with_commissions,
     };
-    let page = program_events::page(&mut connection, &read).await?;
+    let mut snapshot = snapshot::begin(&mut connection).await?;
+    let page = program_events::page(&mut snapshot, &read).await?;
     Ok(Json(ProgramEventPage {
         data: page.events.into_iter().map(ProgramEventView::from).collect(),
         meta: EventPageMeta {
