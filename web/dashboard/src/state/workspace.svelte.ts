@@ -19,6 +19,11 @@ class Chosen {
     keepId(NAME, id);
   }
 
+  /** Admins run one, too. */
+  get isOwned(): boolean {
+    return session.owned.some(({ id }) => id === this.id);
+  }
+
   /** For queries and bodies. */
   get named(): { workspace_id?: number } {
     return this.id === undefined ? {} : { workspace_id: this.id };
