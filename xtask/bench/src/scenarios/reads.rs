@@ -171,7 +171,8 @@ impl Dashboard {
             ("events", format!("/api/tracking/events/{id}")),
             (
                 "event list",
-                format!("/api/advertiser/affiliate-programs/{id}/events"),
+                // As the page asks for them.
+                format!("/api/advertiser/affiliate-programs/{id}/events?limit=25"),
             ),
             ("report", format!("{report}?period=30d")),
             ("by partner", format!("{report}/breakdown?by=partner&period=30d")),
