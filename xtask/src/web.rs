@@ -69,7 +69,7 @@ impl NodePackage {
 pub(crate) fn chromium(interrupt: &Interrupt) -> Result<PathBuf> {
     let find = || CHROMIUM.iter().flat_map(|name| find_all(name)).next();
     if find().is_none() {
-        debian::install(&["chromium", "fonts-liberation"], interrupt)?;
+        debian::install(&["chromium", "fonts-dejavu-core", "fonts-liberation"], interrupt)?;
     }
     find().context(
         "the tests of `web/` need Chromium, which is not on this machine and could not be installed here (Debian: \
