@@ -134,11 +134,11 @@ async function refusal(response: Response): Promise<ApiError> {
   const body = (await Promise.resolve(json(response)).catch(() => ({}))) as {
     error?: { message?: string; code?: string; retry_after_seconds?: number; details?: { code?: string; commissions?: Refused[] } };
   };
-  const { message, code, retry_after_seconds: seconds, details } = body.error ?? {};
+  // A proxy's says nothing of what was asked for.
+  if (!body.error) return new ApiError([403, 404].includes(response.status) ? 0 : response.status, texts.failed);
+  const { message, code, retry_after_seconds: seconds, details } = body.error;
   if (response.status >= 500 && response.status !== 503) return new ApiError(response.status, texts.failed);
-  // It is a proxy's, and says nothing of what was asked for.
-  if (!message) return new ApiError(response.status === 401 ? 401 : 0, texts.failed);
-  const text = await worded(await inLanguage(message));
+  const text = message ? await worded(await inLanguage(message)) : texts.failed;
   const reasons = details?.commissions?.map(async ({ commission_id, reason }) => ({ commission_id, reason: await inLanguage(reason) }));
   return new ApiError(response.status, text, code ?? details?.code, seconds, await Promise.all(reasons ?? []), fieldOf(message));
 }
