@@ -80,7 +80,7 @@ async fn who_signed_up_or_paid_is_listed_with_what_was_bought() {
     );
 }
 
-/// Test sales count for nobody; who bought in other currencies alone comes after all who bought in the program's.
+/// By net revenue, customers without a sale in the program's currency come last in both orders.
 #[tokio::test]
 async fn customers_are_sorted_by_what_they_bought() {
     let shop = Shop::open().await;
