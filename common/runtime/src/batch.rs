@@ -11,8 +11,8 @@
 //! A batcher may have a `pace`: the minimum interval between the starts of two batches, if the second is small. At a few hundred
 //! requests a second, batches end so soon that nearly every request would form its own batch, here and in every later stage,
 //! and the processors would be busy at a tenth of the possible load
-//! ([why](../../../docs/adr/0031-small-batches-of-requests-are-paced.md)). The first request after a pause never waits, nor does a large batch,
-//! nor one that holds the requests of all callers there are: nobody is left who could join it.
+//! ([measured](../../../docs/design.md#small-batches-of-claims-are-paced)). The first request after a pause never
+//! waits, nor does a large batch, nor a batch that holds the requests of all waiting callers: no further request can join it.
 //!
 //! Requests come in groups: a batch that ends is answered to all of its callers, who send their next request together. A small batch
 //! therefore lets other tasks run before it starts, for as long as more requests join: otherwise the first of a group would travel alone, and

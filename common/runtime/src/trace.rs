@@ -3,7 +3,8 @@
 //! The edge samples requests and ignores a caller's own sampling flag, so that callers cannot decide how much is traced. A
 //! sampled request has a [`Span`] while it is answered; its stages are child spans ([`child_span`]); its record carries the trace
 //! context ([`attach`]), and a worker's batch continues the traces of its records ([`Batch`]).
-//! [Why](../../../docs/adr/0027-a-trace-goes-with-its-record.md).
+//! A message header could name one trace only, and a message holds many requests: the record carries its trace
+//! ([design](../../../docs/design.md#the-trace-is-part-of-the-record)).
 //!
 //! Tracing is off without a collector ([`start`]). Then no span is created, and records are neither changed nor parsed for one.
 
