@@ -19,7 +19,7 @@ use crate::management::passkeys::Passkeys;
 use crate::management::passwords::Passwords;
 use crate::management::reads::Reads;
 use crate::management::stream_waits::StreamWaits;
-use crate::pages::tracker_script::ScriptAlias;
+use crate::pages::script_alias::ScriptAlias;
 use crate::tracking::customer_ids::CustomerIds;
 use crate::tracking::directory::Directory;
 use crate::tracking::existing_clicks::ExistingClicks;

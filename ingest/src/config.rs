@@ -10,7 +10,7 @@ use runtime::config::{
 use url::Url;
 
 use crate::http::limits::LimitsConfig;
-use crate::pages::tracker_script::ScriptAlias;
+use crate::pages::script_alias::ScriptAlias;
 use crate::tracking::visitor_context::OriginConfig;
 
 /// The HTTP edge of the referral tracking pipeline.

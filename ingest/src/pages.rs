@@ -3,5 +3,6 @@
 pub mod dashboard;
 pub mod docs;
 pub mod openapi;
+pub mod script_alias;
 pub mod security_txt;
 pub mod tracker_script;

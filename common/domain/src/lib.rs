@@ -19,7 +19,7 @@
 //! - [`click`], [`lead`], [`sale`]: what a caller reports, and how it is decided.
 //! - [`visitor`]: device and location of a click.
 //! - [`test_chain`]: whether a synthetic click, lead and sale reached the right partner.
-//! - [`program`]: a program's settings and their ranges.
+//! - [`program`]: a program's settings and their ranges; [`program_identity`]: how its e-mails present it.
 //! - [`processor`], [`sealed`]: the payment processor of a program, and its secrets at rest.
 //! - [`event_types`]: what a processor is to send.
 //! - [`payment`]: the names of a payment, and what its processor took back of it.
@@ -63,8 +63,8 @@ pub use self::people::{
 };
 pub use self::processors::{event_types, payer, payment, processor};
 pub use self::programs::{
-    event_stream, key_rotation, outbound_event, partner, program, readiness, tracking_token, webhook,
-    webhook_address, webhook_attempt, webhook_endpoint,
+    event_stream, key_rotation, outbound_event, partner, program, program_identity, readiness,
+    tracking_token, webhook, webhook_address, webhook_attempt, webhook_endpoint,
 };
 pub use self::reports::{breakdown, cohorts, days, figures, partner_figures, performance, program_events};
 pub use self::tracking::{

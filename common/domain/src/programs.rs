@@ -5,6 +5,7 @@ pub mod key_rotation;
 pub mod outbound_event;
 pub mod partner;
 pub mod program;
+pub mod program_identity;
 pub mod readiness;
 pub mod tracking_token;
 pub mod webhook;

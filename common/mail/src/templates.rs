@@ -7,7 +7,8 @@ mod summary;
 mod tests;
 
 use chrono::{DateTime, Utc};
-use domain::email_content::{EmailContent, ProgramIdentity};
+use domain::email_content::EmailContent;
+use domain::program_identity::ProgramIdentity;
 
 use self::page::{Page, unlinked};
 

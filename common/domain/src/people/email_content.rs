@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use super::weekly_summary::WeekLine;
 use crate::ids::WebhookEndpointId;
+use crate::program_identity::ProgramIdentity;
 
 crate::text_enum! {
     /// The kind of an e-mail.
@@ -96,15 +97,6 @@ pub enum EmailContent {
 }
 
 crate::redacted!(EmailContent);
-
-/// What a program's e-mails to partners have of its own, beside its name. Checked where it was set.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ProgramIdentity {
-    /// https.
-    pub logo_url: Option<String>,
-    /// Where answers go, if not to the installation's address.
-    pub reply_to: Option<String>,
-}
 
 /// A webhook endpoint that was disabled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

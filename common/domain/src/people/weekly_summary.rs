@@ -3,8 +3,8 @@
 use chrono::{DateTime, Datelike, Days, NaiveDate, NaiveTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::email_content::ProgramIdentity;
 use crate::money::{Cents, Currency};
+use crate::program_identity::ProgramIdentity;
 
 /// A week's summary is made so long after its end that late commits are in it. It arrives on Monday morning.
 const TOLD_AFTER: TimeDelta = TimeDelta::hours(6);

@@ -1,9 +1,10 @@
 mod snapshots;
 
 use chrono::TimeDelta;
-use domain::email_content::{EmailKind, EndpointNotice, ProgramIdentity};
+use domain::email_content::{EmailKind, EndpointNotice};
 use domain::ids::WebhookEndpointId;
 use domain::money::{Cents, Currency};
+use domain::program_identity::ProgramIdentity;
 use domain::weekly_summary::{Figure, WeekLine};
 
 use super::*;

@@ -10,10 +10,10 @@ use crate::error::{StorageError, StorageResult};
 use crate::program::policies::PolicyColumns;
 use domain::attribution::{AttributionModel, AttributionWindow};
 use domain::commission::{HoldPeriod, Policy, SelfReferrals};
-use domain::email_content::ProgramIdentity;
 use domain::ids::ProgramId;
 use domain::lead::LeadAuth;
 use domain::outbound_event::WantedEvents;
+use domain::program_identity::ProgramIdentity;
 use domain::sale::ProgramTerms;
 
 /// A program's settings as the worker's steps need them.

@@ -1,5 +1,6 @@
-//! A partner's links and commissions, of all programs or of one, a page at a time. What is selected, [`partner_view`](super::partner_view) says.
+//! A partner's links, commissions and clicks, of all programs or of one, a page at a time. What is selected, [`partner_view`](super::partner_view) says.
 
+use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use super::partner_view::{PartnerCommission, PartnerLink};
@@ -119,4 +120,75 @@ pub async fn commissions(
             sorting.by.as_str(), sorting.sign()
         ),
     })
+}
+
+/// A click as its partner may see it: nothing identifies the visitor.
+#[derive(Debug)]
+pub struct PartnerClick {
+    pub id: i64,
+    pub referral_link_id: i64,
+    pub short_code: String,
+    pub program_id: i64,
+    pub clicked_at: DateTime<Utc>,
+    pub country: Option<String>,
+    pub device_type: Option<String>,
+    pub converted: bool,
+}
+
+/// Real clicks that count, newest first, on the links that a filter passes. Each link gives its own newest from the index by link, as many as the
+/// page may need; deep pages cost what lies before them. How many there are, the links' counters know: those that came since the first page, too.
+pub async fn clicks(
+    connection: &mut PgConnection,
+    user_id: UserId,
+    filter: &LinkFilter,
+    window: Window,
+) -> StorageResult<(Vec<PartnerClick>, Whole)> {
+    let (program_id, text) = (
+        filter.program_id.map(ProgramId::get),
+        filter.text.as_ref().map(Name::as_str),
+    );
+    let total = sqlx::query_scalar!(
+        r#"SELECT coalesce(sum(l.clicks), 0)::bigint AS "count!"
+           FROM partners p JOIN referral_links l ON l.partner_id = p.id
+           WHERE p.user_id = $1 AND ($2::bigint IS NULL OR l.program_id = $2)
+             AND ($3::text IS NULL OR strpos(folded(l.short_code), folded($3)) > 0)"#,
+        user_id.get(),
+        program_id,
+        text,
+    )
+    .fetch_one(&mut *connection)
+    .await?;
+    if window.offset >= total {
+        return Ok((Vec::new(), total.into()));
+    }
+    let rows = sqlx::query_as!(
+        PartnerClick,
+        r#"SELECT e.id AS "id!", l.id AS referral_link_id, l.short_code, e.program_id AS "program_id!",
+                  e.click_timestamp AS "clicked_at!", e.geo_country AS "country?", e.device_type AS "device_type?",
+                  coalesce(c.status = 'conversion', false) AS "converted!"
+           FROM partners p JOIN referral_links l ON l.partner_id = p.id
+           CROSS JOIN LATERAL (
+             SELECT id, program_id, customer_id, click_timestamp, geo_country, device_type FROM click_events
+             WHERE referral_link_id = l.id AND counted AND NOT is_test AND id <= $6
+             ORDER BY click_timestamp DESC LIMIT $4::bigint + $5::bigint) e
+           LEFT JOIN customers c ON c.id = e.customer_id
+           WHERE p.user_id = $1 AND ($2::bigint IS NULL OR l.program_id = $2)
+             AND ($3::text IS NULL OR strpos(folded(l.short_code), folded($3)) > 0)
+           ORDER BY e.click_timestamp DESC, e.id DESC OFFSET $4 LIMIT $5"#,
+        user_id.get(),
+        program_id,
+        text,
+        window.offset,
+        window.limit,
+        window.up_to,
+    )
+    .fetch_all(connection)
+    .await?;
+    let up_to = match window.up_to {
+        // The newest by id is on the first page, unless clicks were recorded late.
+        i64::MAX if window.offset == 0 => rows.iter().map(|click| click.id).max(),
+        i64::MAX => None,
+        asked => Some(asked),
+    };
+    Ok((rows, Whole { count: total, up_to }))
 }

@@ -5,11 +5,9 @@
 use chrono::{DateTime, NaiveDate, Utc};
 use sqlx::PgConnection;
 
-use super::partner_lists::LinkFilter;
 use crate::error::{StorageError, StorageResult};
 use crate::page::{Whole, Window, page};
 use domain::ids::{ProgramId, ReferralLinkId, UserId, WorkspaceId};
-use domain::name::Name;
 use domain::program::ProgramStatus;
 
 /// A partner's place in a program.
@@ -153,77 +151,6 @@ pub async fn set_link_active(
     .fetch_one(connection)
     .await?;
     Ok(link)
-}
-
-/// A click as its partner may see it: nothing identifies the visitor.
-#[derive(Debug)]
-pub struct PartnerClick {
-    pub id: i64,
-    pub referral_link_id: i64,
-    pub short_code: String,
-    pub program_id: i64,
-    pub clicked_at: DateTime<Utc>,
-    pub country: Option<String>,
-    pub device_type: Option<String>,
-    pub converted: bool,
-}
-
-/// Real clicks that count, newest first, on the links that a filter passes. Each link gives its own newest from the index by link, as many as the
-/// page may need; deep pages cost what lies before them. How many there are, the links' counters know: those that came since the first page, too.
-pub async fn clicks(
-    connection: &mut PgConnection,
-    user_id: UserId,
-    filter: &LinkFilter,
-    window: Window,
-) -> StorageResult<(Vec<PartnerClick>, Whole)> {
-    let (program_id, text) = (
-        filter.program_id.map(ProgramId::get),
-        filter.text.as_ref().map(Name::as_str),
-    );
-    let total = sqlx::query_scalar!(
-        r#"SELECT coalesce(sum(l.clicks), 0)::bigint AS "count!"
-           FROM partners p JOIN referral_links l ON l.partner_id = p.id
-           WHERE p.user_id = $1 AND ($2::bigint IS NULL OR l.program_id = $2)
-             AND ($3::text IS NULL OR strpos(folded(l.short_code), folded($3)) > 0)"#,
-        user_id.get(),
-        program_id,
-        text,
-    )
-    .fetch_one(&mut *connection)
-    .await?;
-    if window.offset >= total {
-        return Ok((Vec::new(), total.into()));
-    }
-    let rows = sqlx::query_as!(
-        PartnerClick,
-        r#"SELECT e.id AS "id!", l.id AS referral_link_id, l.short_code, e.program_id AS "program_id!",
-                  e.click_timestamp AS "clicked_at!", e.geo_country AS "country?", e.device_type AS "device_type?",
-                  coalesce(c.status = 'conversion', false) AS "converted!"
-           FROM partners p JOIN referral_links l ON l.partner_id = p.id
-           CROSS JOIN LATERAL (
-             SELECT id, program_id, customer_id, click_timestamp, geo_country, device_type FROM click_events
-             WHERE referral_link_id = l.id AND counted AND NOT is_test AND id <= $6
-             ORDER BY click_timestamp DESC LIMIT $4::bigint + $5::bigint) e
-           LEFT JOIN customers c ON c.id = e.customer_id
-           WHERE p.user_id = $1 AND ($2::bigint IS NULL OR l.program_id = $2)
-             AND ($3::text IS NULL OR strpos(folded(l.short_code), folded($3)) > 0)
-           ORDER BY e.click_timestamp DESC, e.id DESC OFFSET $4 LIMIT $5"#,
-        user_id.get(),
-        program_id,
-        text,
-        window.offset,
-        window.limit,
-        window.up_to,
-    )
-    .fetch_all(connection)
-    .await?;
-    let up_to = match window.up_to {
-        // The newest by id is on the first page, unless clicks were recorded late.
-        i64::MAX if window.offset == 0 => rows.iter().map(|click| click.id).max(),
-        i64::MAX => None,
-        asked => Some(asked),
-    };
-    Ok((rows, Whole { count: total, up_to }))
 }
 
 #[derive(Debug)]

@@ -3,6 +3,7 @@
 pub mod endpoint_settings;
 pub mod example_event;
 pub mod replay;
+pub mod rotate_secret;
 pub mod signing_secret;
 pub mod webhook_deliveries;
 pub mod webhook_endpoints;
@@ -13,7 +14,7 @@ pub fn endpoints() -> Vec<Endpoint> {
     managed! { "webhook endpoints", SESSION_OR_KEY;
         webhook_endpoints::list, webhook_endpoints::create => webhook_endpoints::list_examples();
         webhook_endpoints::read, webhook_endpoints::update, webhook_endpoints::remove => webhook_endpoints::examples();
-        signing_secret::rotate => signing_secret::examples();
+        rotate_secret::rotate => rotate_secret::examples();
         example_event::send => example_event::examples();
         webhook_deliveries::list => webhook_deliveries::list_examples();
         webhook_deliveries::read => webhook_deliveries::examples();

@@ -3,7 +3,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::ProgramId;
 use storage::partner_lists::LinkFilter;
-use storage::partner_view::{self, PartnerClick};
+use storage::partner_lists::{self, PartnerClick};
 
 use crate::management::prelude::*;
 
@@ -53,7 +53,7 @@ pub async fn list(
     };
     let mut connection = app.management.acquire().await?;
     let user_id = partner.user.user_id;
-    let (rows, total) = partner_view::clicks(&mut connection, user_id, &filter, page.window()).await?;
+    let (rows, total) = partner_lists::clicks(&mut connection, user_id, &filter, page.window()).await?;
     Ok(page.listed(rows, total))
 }
 

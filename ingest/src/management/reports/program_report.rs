@@ -11,7 +11,7 @@ use storage::rollups::{self, ProgramDay};
 use storage::{partner_days, partners, snapshot};
 
 use super::performance::{Asked, PerformanceQuery, range_refusals};
-use crate::management::advertiser::program::partners::UNKNOWN as UNKNOWN_PARTNER;
+use crate::management::advertiser::program::program_partner::UNKNOWN_PARTNER;
 use crate::management::prelude::*;
 
 /// Amounts are in cents of `currency`, the program's; sales of every currency are counted. `currencies` have the others' amounts.

@@ -3,7 +3,7 @@
 use domain::account::EmailAddress;
 use domain::ids::{PartnerProgramId, ProgramId};
 
-use super::partners::{UNKNOWN, stored};
+use super::program_partner::{UNKNOWN_PARTNER, stored};
 use crate::management::advertiser::workspace::invitations::{GETS_NO_EMAIL, InvitationLink, invite_partner};
 use crate::management::prelude::*;
 
@@ -28,7 +28,7 @@ pub async fn renew(
     // The link opens the partner's account.
     write.just_proved()?;
     let partner = stored(&mut write.db, program_id, membership).await?;
-    let who = partner.partner.ok_or(UNKNOWN)?;
+    let who = partner.partner.ok_or(UNKNOWN_PARTNER)?;
     if who.user_id.is_some() {
         return Err(HAS_ACCOUNT);
     }

@@ -6,7 +6,7 @@ use domain::partner::PartnerNote;
 use storage::partner_notes::{self, StoredNote};
 use storage::partners;
 
-use super::partners::{UNKNOWN, stored};
+use super::program_partner::{UNKNOWN_PARTNER, stored};
 use crate::management::prelude::*;
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -67,7 +67,7 @@ pub async fn write(mut write: WriteProgram<Update, (ProgramId, PartnerProgramId)
     let request: NoteRequest = write.body().json()?;
     let note: Option<PartnerNote> = request.text.text("text")?;
     let partner = partners::lock(&mut write.db, program_id, membership).await?;
-    let who = partner.ok_or(UNKNOWN)?.partner.ok_or(UNKNOWN)?;
+    let who = partner.ok_or(UNKNOWN_PARTNER)?.partner.ok_or(UNKNOWN_PARTNER)?;
     let now = write.now();
     match &note {
         Some(note) => {

@@ -5,12 +5,12 @@ use domain::account::EmailAddress;
 use domain::ids::{EventId, PartnerProgramId, ProgramId};
 use domain::partner::{MembershipStatus, PartnerName, ShortCode};
 use domain::sorting::PartnerColumn;
-use sqlx::PgConnection;
 use storage::partners::list::{Filter, page};
 use storage::partners::{self, NewMembership, NewPartner, ProgramPartner};
 use storage::processor_events::{self, PARTNER_APPROVED};
 use storage::{outbound_events, outbound_partners};
 
+use super::program_partner::{UNKNOWN_PARTNER, stored};
 use super::referral_links::{self, CODE_TAKEN, LinkView};
 use crate::management::advertiser::workspace::invitations::{InvitationLink, address, invite_partner};
 use crate::management::balance::CurrencyBalanceView;
@@ -301,7 +301,7 @@ pub async fn update(mut write: WriteProgram<Update, (ProgramId, PartnerProgramId
         .transpose()?;
     let before = partners::lock(&mut write.db, program_id, membership)
         .await?
-        .ok_or(UNKNOWN)?;
+        .ok_or(UNKNOWN_PARTNER)?;
     if let Some(status) = status.filter(|status| *status != before.status) {
         partners::set_status(&mut write.db, membership, status, write.app.clock.now()).await?;
         if status == MembershipStatus::Approved {
@@ -316,7 +316,7 @@ pub async fn update(mut write: WriteProgram<Update, (ProgramId, PartnerProgramId
         write.audit(action, membership.get(), details).await?;
     }
     if let Some(name) = name {
-        let partner_id = before.partner.as_ref().ok_or(UNKNOWN)?.partner_id;
+        let partner_id = before.partner.as_ref().ok_or(UNKNOWN_PARTNER)?.partner_id;
         partners::rename(&mut write.db, partner_id, &name).await?;
         // Names of people stay out of a log that is never erased.
         write
@@ -342,16 +342,6 @@ async fn add_event<I>(write: &mut WriteProgram<Update, I>, partner: &ProgramPart
     Ok(outbound_events::add_without_customer(&mut write.db, now, new_event_id, event).await?)
 }
 
-pub async fn stored(
-    connection: &mut PgConnection,
-    program_id: ProgramId,
-    membership: PartnerProgramId,
-) -> Result<ProgramPartner, ApiError> {
-    partners::find(connection, program_id, membership)
-        .await?
-        .ok_or(UNKNOWN)
-}
-
 fn first_status(field: Field<String>) -> Result<MembershipStatus, ApiError> {
     let status = match field {
         Field::Absent => Some(MembershipStatus::Pending),
@@ -374,9 +364,6 @@ fn next_status(field: Field<String>) -> Result<MembershipStatus, ApiError> {
 fn no_next_status() -> ApiError {
     refused("status", "must be approved or suspended")
 }
-
-/// Who is not in this program.
-pub const UNKNOWN: ApiError = ApiError::NotFound("Partner not found");
 
 const IN_ALREADY: ApiError = ApiError::Conflict("This partner is in the program already");
 

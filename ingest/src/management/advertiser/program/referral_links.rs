@@ -9,7 +9,7 @@ use storage::links::list::{Filter, page};
 use storage::links::{self, StoredLink, Updated};
 use storage::partners;
 
-use super::partners::UNKNOWN as UNKNOWN_PARTNER;
+use super::program_partner::UNKNOWN_PARTNER;
 use crate::management::prelude::*;
 
 /// A code made up is taken once in a million million times; this often in a row it is not chance.

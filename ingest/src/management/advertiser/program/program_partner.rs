@@ -1,0 +1,20 @@
+//! A partner's membership in a program, looked up.
+
+use domain::ids::{PartnerProgramId, ProgramId};
+use sqlx::PgConnection;
+use storage::partners::{self, ProgramPartner};
+
+use crate::http::error::ApiError;
+
+/// The refusal of a membership that the program does not have.
+pub const UNKNOWN_PARTNER: ApiError = ApiError::NotFound("Partner not found");
+
+pub async fn stored(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    membership: PartnerProgramId,
+) -> Result<ProgramPartner, ApiError> {
+    partners::find(connection, program_id, membership)
+        .await?
+        .ok_or(UNKNOWN_PARTNER)
+}

@@ -1,0 +1,95 @@
+//! `…/{endpoint_id}/rotate-secret`: another secret, while deliveries go on.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::ids::{ProgramId, WebhookEndpointId};
+use domain::processor::Overlap;
+use domain::webhook::SigningSecret;
+use storage::webhook_endpoints;
+
+use super::signing_secret::NewSecret;
+use super::webhook_endpoints::locked;
+use crate::management::prelude::*;
+
+const TWO_SECRETS_COUNT: ApiError = ApiError::Conflict(
+    "The secret before the last replacement still signs deliveries. Wait until it ends, or send overlap_hours 0, which ends both at once",
+);
+
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct RotateRequest {
+    /// Hours for which deliveries are signed with the secret before, too; 24 unless said otherwise.
+    #[schema(value_type = Option<i64>, minimum = 0, maximum = 168)]
+    overlap_hours: Field<i64>,
+}
+
+/// The secret from now on. It is shown here and never again.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct RotatedSecret {
+    /// `whsec_` and its key in base64.
+    secret: String,
+    /// Until then deliveries have two signatures.
+    #[serde(serialize_with = "as_instant_if_any")]
+    #[schema(required = true)]
+    previous_secret_valid_until: Option<DateTime<Utc>>,
+}
+
+/// Replace an endpoint's secret
+///
+/// Deliveries are signed with the new one at once, and with the one before too for as long as is said: a receiver that accepts either of two
+/// signatures misses nothing. There are two at most: while the one before counts, only a replacement at once (`overlap_hours` 0) is possible.
+#[utoipa::path(
+    post,
+    path = "/api/advertiser/affiliate-programs/{program_id}/webhook-endpoints/{webhook_endpoint_id}/rotate-secret",
+    operation_id = "rotate_webhook_secret",
+    request_body = RotateRequest,
+    responses(
+        (status = 200, description = "Replaced. The secret is shown here only.", body = Data<RotatedSecret>),
+        (status = 409, description = "The program is archived, or the secret before still signs.", body = PlatformError),
+    )
+)]
+pub async fn rotate(
+    mut write: WriteProgram<Update, (ProgramId, WebhookEndpointId)>,
+) -> Answer<RotatedSecret> {
+    // Who has the secret can sign events.
+    write.just_proved()?;
+    let request: RotateRequest = write.body().json()?;
+    let overlap = request
+        .overlap_hours
+        .within("overlap_hours", 0..=168, Overlap::new)?;
+    let overlap = overlap.unwrap_or(Overlap::DEFAULT);
+    let (program_id, endpoint_id) = write.on.ids;
+    let endpoint = locked(&mut write.db, program_id, endpoint_id).await?;
+    let now = write.now();
+    if !overlap.is_none() && endpoint.previous_secret_until.is_some_and(|until| now < until) {
+        return Err(TWO_SECRETS_COUNT);
+    }
+    let new = NewSecret::generate(&write.app, endpoint.endpoint_id)?;
+    let until = (!overlap.is_none()).then(|| now + overlap.duration());
+    webhook_endpoints::rotate(&mut write.db, endpoint.endpoint_id, &new.sealed, until).await?;
+    let details = json!({ "overlap_hours": overlap.duration().num_hours() });
+    write
+        .audit(
+            "webhook_endpoint.secret_rotated",
+            endpoint.endpoint_id.get(),
+            details,
+        )
+        .await?;
+    write.commit().await?;
+    Ok(data(RotatedSecret {
+        secret: new.secret.text(),
+        previous_secret_valid_until: until,
+    }))
+}
+
+pub fn examples() -> Examples {
+    let rotated = RotatedSecret {
+        secret: SigningSecret::generate([8; 32]).text(),
+        previous_secret_valid_until: Some(DateTime::UNIX_EPOCH + TimeDelta::days(20_002)),
+    };
+    Examples::of_refusals([
+        archived(),
+        TWO_SECRETS_COUNT,
+        refused("overlap_hours", "must be an integer from 0 to 168"),
+    ])
+    .request("With two days for the one before", json!({ "overlap_hours": 48 }))
+    .data("Replaced", rotated)
+}
