@@ -78,7 +78,7 @@ pub enum Found {
     Customer(Match),
     Missing,
     /// Names a click_id of ours that is not stored yet: clicks are written asynchronously. Or a key that a late lead may bind.
-    NotYet,
+    Pending,
 }
 
 /// The customers of a batch.
@@ -119,7 +119,7 @@ pub async fn resolve(
                 |holder: &CustomerId| !(late && yields(reference.program_id, named.customers.get(holder)));
             match by_key.or(clicked).filter(settled) {
                 Some(customer_id) => Found::Customer(Match { customer_id, clicked }),
-                None if late => Found::NotYet,
+                None if late => Found::Pending,
                 None => Found::Missing,
             }
         })
@@ -131,7 +131,7 @@ pub async fn resolve(
     others.extend(alone);
     for (place, reference) in found.iter_mut().zip(references) {
         if *place == Found::Missing && reference.may_wait_for_lead && reference.customer_key.is_some() {
-            *place = Found::NotYet;
+            *place = Found::Pending;
         }
     }
     let ids: Vec<i64> = others.values().map(|customer_id| customer_id.get()).collect();

@@ -56,7 +56,7 @@ use self::intake::{Opened, Read};
 use self::metrics::ConsumeMetrics;
 use self::pending_ack::{PendingAck, PendingAcks};
 use self::queue::{Batch, Item, Origin, Queue};
-use self::run_batch::{Attempts, Fate};
+use self::run_batch::{Attempts, Disposition};
 use self::schedule::{Schedule, Waiting};
 pub use self::step::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
 use super::reply::{Reply, send_replies};
@@ -135,10 +135,10 @@ struct Work<S> {
     metrics: ConsumeMetrics,
 }
 
-/// A batch that has run, with the fates of its records.
+/// A batch that has run, with the dispositions of its records.
 struct FinishedBatch<R> {
     batch: Batch<R>,
-    fates: Vec<Fate>,
+    dispositions: Vec<Disposition>,
     /// It was an isolated record.
     isolated: bool,
 }
@@ -150,14 +150,19 @@ impl<S: Step> Work<S> {
         let mut traces = trace::Batch::begin(S::SUBJECT.noun(), records);
         let (answers, committed) = mpsc::channel(1);
         let attempts = self.attempts();
-        let (fates, ()) = tokio::join!(attempts.run_batch(&batch, answers), self.answer(committed));
+        let (dispositions, ()) = tokio::join!(attempts.run_batch(&batch, answers), self.answer(committed));
         traces.end_transactions();
-        traces.redelivered(fates.iter().filter(|fate| **fate == Fate::Redeliver).count());
-        self.metrics.settled(started, &fates);
+        traces.redelivered(
+            dispositions
+                .iter()
+                .filter(|disposition| **disposition == Disposition::Redeliver)
+                .count(),
+        );
+        self.metrics.settled(started, &dispositions);
         crash_point("worker.before_ack");
         FinishedBatch {
             batch,
-            fates,
+            dispositions,
             isolated,
         }
     }
@@ -346,28 +351,30 @@ impl<S: Step> Consumer<S> {
     ) -> Result<(), ConsumeError> {
         let FinishedBatch {
             batch,
-            fates,
+            dispositions,
             isolated,
         } = finished.map_err(|_| ended::<S>("settles"))?;
         self.isolated_running &= !isolated;
         // Redeliveries first: the other records of such a message must neither count nor wait any longer.
-        for (origin, fate) in batch.origins.iter().zip(&fates) {
-            if *fate == Fate::Redeliver {
+        for (origin, disposition) in batch.origins.iter().zip(&dispositions) {
+            if *disposition == Disposition::Redeliver {
                 self.give_back(origin.admission).await;
             }
         }
         let due = Instant::now() + self.bounds.later_delay;
-        for ((mut delivered, origin), fate) in batch.records.into_iter().zip(batch.origins).zip(fates) {
-            match fate {
-                Fate::Done => self.done(origin.admission).await,
-                Fate::Later if self.in_flight.holds(origin.admission) => {
+        for ((mut delivered, origin), disposition) in
+            batch.records.into_iter().zip(batch.origins).zip(dispositions)
+        {
+            match disposition {
+                Disposition::Done => self.done(origin.admission).await,
+                Disposition::Later if self.in_flight.holds(origin.admission) => {
                     delivered.postponed = true;
                     self.queue.push_later(due, Item { origin, delivered });
                 }
-                Fate::Isolated if self.in_flight.holds(origin.admission) => {
+                Disposition::Isolated if self.in_flight.holds(origin.admission) => {
                     self.queue.push_isolated(rest(), Item { origin, delivered });
                 }
-                Fate::Later | Fate::Isolated | Fate::Redeliver => {}
+                Disposition::Later | Disposition::Isolated | Disposition::Redeliver => {}
             }
         }
         Ok(())

@@ -103,7 +103,7 @@ pub struct Waiter {
 }
 
 impl Waiter {
-    /// The outcome, or `None` when it did not come within `deadline`: the record's fate is then unknown, not refused.
+    /// The outcome, or `None` when it did not come within `deadline`: the record's disposition is then unknown, not refused.
     pub async fn wait(mut self, deadline: Duration) -> Option<Box<RawValue>> {
         timeout(deadline, &mut self.outcome).await.ok()?.ok()
     }

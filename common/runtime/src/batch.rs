@@ -55,7 +55,7 @@ pub struct Bounds {
 }
 
 /// A batch below this part of `max_records` is small.
-const FEW: usize = 4;
+const SMALL_BATCH_DIVISOR: usize = 4;
 
 /// How often other tasks may run, and arrived bytes be read, without another request before a small batch starts: some microseconds
 /// on an idle machine.
@@ -373,7 +373,7 @@ impl<Req, Res> Collector<Req, Res> {
 
     /// The batch is small, and there are other callers.
     fn others_may_join(&self, batch: &Forming<Req, Res>) -> bool {
-        let few = self.bounds.max_records / FEW;
+        let few = self.bounds.max_records / SMALL_BATCH_DIVISOR;
         batch.requests.len() < few.min((self.callers)()) && self.has_room(batch)
     }
 

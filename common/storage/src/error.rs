@@ -39,25 +39,25 @@ impl StorageError {
 
     /// True when the same call may succeed later without anything about its input changing.
     pub fn is_transient(&self) -> bool {
-        self.prospect() != Prospect::Never
+        self.retryable() != Retryable::Never
     }
 
     /// When the same call may succeed.
-    pub fn prospect(&self) -> Prospect {
+    pub fn retryable(&self) -> Retryable {
         match self {
-            Self::Database(error) => database_prospect(error),
-            Self::CorruptRow { .. } | Self::RowsAffected { .. } | Self::CustomerIdTaken => Prospect::Never,
+            Self::Database(error) => retryable_error(error),
+            Self::CorruptRow { .. } | Self::RowsAffected { .. } | Self::CustomerIdTaken => Retryable::Never,
         }
     }
 }
 
 /// When what failed may succeed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Prospect {
+pub enum Retryable {
     /// Once the database is back: until then no call succeeds.
-    WhenBack,
+    AfterOutage,
     /// Once another transaction releases what this call needs. Other calls may succeed meanwhile.
-    WhenFree,
+    AfterConflict,
     Never,
 }
 
@@ -88,32 +88,32 @@ pub fn gave_up_waiting(error: &MigrateError) -> bool {
         .is_some_and(|refused| refused.code().as_deref() == Some(LOCK_TIMEOUT))
 }
 
-fn database_prospect(error: &sqlx::Error) -> Prospect {
+fn retryable_error(error: &sqlx::Error) -> Retryable {
     match error {
         sqlx::Error::Io(_)
         | sqlx::Error::Tls(_)
         | sqlx::Error::Protocol(_)
         | sqlx::Error::PoolTimedOut
         | sqlx::Error::PoolClosed
-        | sqlx::Error::WorkerCrashed => Prospect::WhenBack,
+        | sqlx::Error::WorkerCrashed => Retryable::AfterOutage,
         sqlx::Error::Database(database) => {
             let code = database.code().unwrap_or(Cow::Borrowed(""));
-            prospect_of_code(&code, database.constraint(), database.table())
+            retryable_code(&code, database.constraint(), database.table())
         }
-        _ => Prospect::Never,
+        _ => Retryable::Never,
     }
 }
 
 /// By SQLSTATE.
-fn prospect_of_code(code: &str, constraint: Option<&str>, table: Option<&str>) -> Prospect {
+fn retryable_code(code: &str, constraint: Option<&str>, table: Option<&str>) -> Retryable {
     match code {
         // Serialisation failure, deadlock, lock timeout, cancelled by a timeout; a transaction that paused for too long.
-        "40001" | "40P01" | LOCK_TIMEOUT | "57014" | "25P03" | "25P04" => Prospect::WhenFree,
+        "40001" | "40P01" | LOCK_TIMEOUT | "57014" | "25P03" | "25P04" => Retryable::AfterConflict,
         // Two batches bound the same customer_key; the second will find the customer by it next time.
-        "23505" if constraint == Some("customers_customer_key") => Prospect::WhenFree,
+        "23505" if constraint == Some("customers_customer_key") => Retryable::AfterConflict,
         // The partition was attached after the row had been routed to the default one; the next time it is found.
         "23514" if constraint.is_none() && table.is_some_and(|table| table.ends_with("_other")) => {
-            Prospect::WhenFree
+            Retryable::AfterConflict
         }
         // Connection trouble, resources exhausted, server going down or coming up, disk; a server that only reads: a standby, or a
         // primary that is being replaced.
@@ -121,9 +121,9 @@ fn prospect_of_code(code: &str, constraint: Option<&str>, table: Option<&str>) -
             .iter()
             .any(|class| code.starts_with(class)) =>
         {
-            Prospect::WhenBack
+            Retryable::AfterOutage
         }
-        _ => Prospect::Never,
+        _ => Retryable::Never,
     }
 }
 
@@ -134,18 +134,25 @@ mod tests {
     #[test]
     fn a_database_that_is_away_is_told_from_a_row_that_is_taken() {
         for away in ["08006", "25006", "53300", "57P01", "57P03", "58030"] {
-            assert_eq!(prospect_of_code(away, None, None), Prospect::WhenBack, "{away}");
+            assert_eq!(retryable_code(away, None, None), Retryable::AfterOutage, "{away}");
         }
         for taken in ["40001", "40P01", "55P03", "57014", "25P03"] {
-            assert_eq!(prospect_of_code(taken, None, None), Prospect::WhenFree, "{taken}");
+            assert_eq!(
+                retryable_code(taken, None, None),
+                Retryable::AfterConflict,
+                "{taken}"
+            );
         }
         for table in ["click_events_other", "webhook_deliveries_other"] {
-            assert_eq!(prospect_of_code("23514", None, Some(table)), Prospect::WhenFree);
+            assert_eq!(
+                retryable_code("23514", None, Some(table)),
+                Retryable::AfterConflict
+            );
         }
         let key = Some("customers_customer_key");
         assert_eq!(
-            prospect_of_code("23505", key, Some("customers")),
-            Prospect::WhenFree
+            retryable_code("23505", key, Some("customers")),
+            Retryable::AfterConflict
         );
     }
 
@@ -158,12 +165,12 @@ mod tests {
             ("22003", None, "sale_events"),
         ] {
             assert_eq!(
-                prospect_of_code(code, constraint, Some(table)),
-                Prospect::Never,
+                retryable_code(code, constraint, Some(table)),
+                Retryable::Never,
                 "{code}"
             );
         }
         let corrupt = StorageError::corrupt("customers", "status", 1);
-        assert_eq!(corrupt.prospect(), Prospect::Never);
+        assert_eq!(corrupt.retryable(), Retryable::Never);
     }
 }

@@ -52,7 +52,7 @@ pub use self::tracking::{
     subscription_periods, subscriptions, test_chains, test_events, visitor_retention,
 };
 
-pub use error::{Prospect, StorageError, StorageResult, gave_up_waiting};
+pub use error::{Retryable, StorageError, StorageResult, gave_up_waiting};
 
 /// The migrations compiled into every binary; `ctl migrate` applies them.
 pub static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("../../migrations");

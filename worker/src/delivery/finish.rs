@@ -14,7 +14,7 @@ use runtime::retry::{RetryPolicy, delays};
 use sqlx::{Connection, PgPool};
 use storage::webhook_health::{self, Health};
 use storage::webhook_queue::{self, FinishedDelivery};
-use storage::{Prospect, StorageError, StorageResult};
+use storage::{Retryable, StorageError, StorageResult};
 use tokio::sync::{Notify, mpsc};
 
 use super::disable;
@@ -77,7 +77,7 @@ impl Finisher {
                 Ok(()) => return Ok(()),
                 Err(error) => error,
             };
-            if error.prospect() == Prospect::Never {
+            if error.retryable() == Retryable::Never {
                 return Err(error);
             }
             tracing::warn!(%error, "finishing deliveries failed");

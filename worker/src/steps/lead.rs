@@ -186,7 +186,7 @@ impl<'a> LeadBatch<'a> {
     fn take(&mut self, record: &'a LeadRecord, found: Found) -> Option<LeadOutcome> {
         let key = record.lead.customer_key.as_ref();
         let named_customer = match found {
-            Found::NotYet => return None,
+            Found::Pending => return None,
             Found::Missing => None,
             Found::Customer(found) => {
                 self.keys

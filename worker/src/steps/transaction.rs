@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::to_raw_value;
 use sqlx::{PgConnection, PgTransaction};
-use storage::{Prospect, StorageError, StorageResult, claims, dead_letters, processor_events};
+use storage::{Retryable, StorageError, StorageResult, claims, dead_letters, processor_events};
 
 use super::{StepContext, encode_failed};
 use crate::outbound::OutboundEvents;
@@ -172,10 +172,10 @@ pub async fn commit(transaction: PgTransaction<'static>) -> Result<(), StepError
 /// Storage knows whether a retry helps; the consumer needs only the kind of the error.
 pub fn storage_failed(error: impl Into<StorageError>) -> StepError {
     let error: StorageError = error.into();
-    match error.prospect() {
-        Prospect::WhenBack => StepError::Transient(error.into()),
-        Prospect::WhenFree => StepError::Blocked(error.into()),
-        Prospect::Never => StepError::Permanent(error.into()),
+    match error.retryable() {
+        Retryable::AfterOutage => StepError::Transient(error.into()),
+        Retryable::AfterConflict => StepError::Blocked(error.into()),
+        Retryable::Never => StepError::Permanent(error.into()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use tokio::time::Instant;
 
-use super::run_batch::Fate;
+use super::run_batch::Disposition;
 use messages::subject::Subject;
 use runtime::metrics::{
     Counter, DEAD_LETTERS_STORED, Histogram, RECORDS_SETTLED, REDELIVERED, STEP_RECORDS, STEP_SECONDS, to_f64,
@@ -42,15 +42,15 @@ impl ConsumeMetrics {
     }
 
     /// A batch that is over, as soon as it is.
-    pub(super) fn settled(&self, started: Instant, fates: &[Fate]) {
+    pub(super) fn settled(&self, started: Instant, dispositions: &[Disposition]) {
         self.seconds.observe(started.elapsed().as_secs_f64());
-        self.records.observe(to_f64(fates.len()));
-        for fate in fates {
-            match fate {
-                Fate::Done => self.done.inc(),
-                Fate::Later => self.later.inc(),
-                Fate::Isolated => self.isolated.inc(),
-                Fate::Redeliver => self.redeliver.inc(),
+        self.records.observe(to_f64(dispositions.len()));
+        for disposition in dispositions {
+            match disposition {
+                Disposition::Done => self.done.inc(),
+                Disposition::Later => self.later.inc(),
+                Disposition::Isolated => self.isolated.inc(),
+                Disposition::Redeliver => self.redeliver.inc(),
             };
         }
     }

@@ -1,4 +1,4 @@
-//! From a batch to the fate of each record: run, retry, divide, dead-letter. No transport in it.
+//! From a batch to the disposition of each record: run, retry, divide, dead-letter. No transport in it.
 //!
 //! - A transient error repeats the same records, a bounded number of times. If it persists, the cause lies outside
 //!   the records (the store is down), so the rest of the batch is left for redelivery without being tried.
@@ -27,9 +27,9 @@ use runtime::crash_point::crash_point;
 use runtime::metrics::{DEAD_LETTERS_STORED, STEP_FAILURES};
 use runtime::retry::{RetryPolicy, retry};
 
-/// The fate of one record.
+/// What happens to one record of a batch that has run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum Disposition {
     Done,
     /// Offer it again in a following batch.
     Later,
@@ -56,13 +56,13 @@ pub(super) struct Attempts<'a, S> {
 }
 
 impl<S: Step> Attempts<'_, S> {
-    /// The fates are in the order of the batch. `answers` gets the replies of each part as it is committed.
+    /// The dispositions are in the order of the batch. `answers` gets the replies of each part as it is committed.
     pub(super) async fn run_batch(
         &self,
         batch: &Batch<S::Record>,
         answers: mpsc::Sender<Vec<Reply>>,
-    ) -> Vec<Fate> {
-        let mut fates = Fates::of(batch.records.len());
+    ) -> Vec<Disposition> {
+        let mut dispositions = Dispositions::of(batch.records.len());
         let mut open = VecDeque::new();
         open.push_back(0..batch.records.len());
         let mut blocked = Blocked::default();
@@ -71,7 +71,7 @@ impl<S: Step> Attempts<'_, S> {
             match self.run(records).await {
                 Ok(processed) => {
                     blocked.passed = true;
-                    let replies = fates.accept(range, processed);
+                    let replies = dispositions.accept(range, processed);
                     if answers.send(replies).await.is_err() {
                         tracing::warn!(subject = self.subject, "outcomes dropped: reply task ended");
                     }
@@ -81,7 +81,7 @@ impl<S: Step> Attempts<'_, S> {
                     break;
                 }
                 Err(StepError::Permanent(error)) if records.len() == 1 => {
-                    fates.set(
+                    dispositions.set(
                         range.start,
                         self.dead_letter_record(batch, range.start, &error).await,
                     );
@@ -96,7 +96,7 @@ impl<S: Step> Attempts<'_, S> {
                     }
                     if records.len() == 1 {
                         self.give_up(records, &error);
-                        fates.set(range.start, Fate::Isolated);
+                        dispositions.set(range.start, Disposition::Isolated);
                     } else {
                         // At the back: records that can pass do so before the next wait.
                         open.extend(parts(&range));
@@ -104,7 +104,7 @@ impl<S: Step> Attempts<'_, S> {
                 }
             }
         }
-        fates.0
+        dispositions.0
     }
 
     fn give_up(&self, records: &[Delivered<S::Record>], error: &anyhow::Error) {
@@ -150,9 +150,9 @@ impl<S: Step> Attempts<'_, S> {
         batch: &Batch<S::Record>,
         index: usize,
         error: &anyhow::Error,
-    ) -> Fate {
+    ) -> Disposition {
         let (Some(delivered), Some(origin)) = (batch.records.get(index), batch.origins.get(index)) else {
-            return Fate::Redeliver;
+            return Disposition::Redeliver;
         };
         let letter = DeadLetter::record(
             self.subject,
@@ -161,9 +161,9 @@ impl<S: Step> Attempts<'_, S> {
             delivered.deliveries,
         );
         if self.dead_letter(letter).await {
-            Fate::Done
+            Disposition::Done
         } else {
-            Fate::Redeliver
+            Disposition::Redeliver
         }
     }
 
@@ -235,36 +235,36 @@ impl Blocked {
 
 /// One per record of a batch; a record without a verdict is redelivered.
 #[derive(Debug)]
-struct Fates(Vec<Fate>);
+struct Dispositions(Vec<Disposition>);
 
-impl Fates {
+impl Dispositions {
     fn of(records: usize) -> Self {
-        Self(vec![Fate::Redeliver; records])
+        Self(vec![Disposition::Redeliver; records])
     }
 
     /// Returns the replies.
     fn accept(&mut self, range: Range<usize>, Processed { verdicts, replies }: Processed) -> Vec<Reply> {
-        let Some(fates) = self
+        let Some(dispositions) = self
             .0
             .get_mut(range)
-            .filter(|fates| fates.len() == verdicts.len())
+            .filter(|dispositions| dispositions.len() == verdicts.len())
         else {
             // It committed, but which verdict is whose? Redelivery is harmless, losing a record is not.
             tracing::error!(verdicts = verdicts.len(), "verdicts do not match the records");
             return Vec::new();
         };
-        for (fate, verdict) in fates.iter_mut().zip(verdicts) {
-            *fate = match verdict {
-                Verdict::Done => Fate::Done,
-                Verdict::Later => Fate::Later,
+        for (disposition, verdict) in dispositions.iter_mut().zip(verdicts) {
+            *disposition = match verdict {
+                Verdict::Done => Disposition::Done,
+                Verdict::Later => Disposition::Later,
             };
         }
         replies
     }
 
-    fn set(&mut self, index: usize, fate: Fate) {
+    fn set(&mut self, index: usize, disposition: Disposition) {
         if let Some(slot) = self.0.get_mut(index) {
-            *slot = fate;
+            *slot = disposition;
         }
     }
 }

@@ -8,11 +8,11 @@ use tokio::time::Instant;
 const AT_ONCE: usize = 2;
 
 /// A batch smaller than this part of the largest is paced ([`super::Step::PACE`]).
-const FEW: usize = 4;
+const SMALL_BATCH_DIVISOR: usize = 4;
 
 /// A smaller batch does not begin beside another one: its price is that of a batch, whatever its size, and more records gather until the
 /// other one ends.
-const BESIDE: usize = 16;
+const MIN_CONCURRENT: usize = 16;
 
 /// The waiting records.
 #[derive(Debug, Clone, Copy)]
@@ -37,7 +37,7 @@ pub(super) struct Schedule {
 impl Schedule {
     pub(super) fn new(now: Instant, pace: Duration, max_records: usize) -> Self {
         Self {
-            few: max_records / FEW,
+            few: max_records / SMALL_BATCH_DIVISOR,
             pace,
             paced_until: now,
             latest: 0,
@@ -48,7 +48,7 @@ impl Schedule {
         if waiting.running > 0 {
             // As many as the batch beside which they begin: callers who wait for outcomes fall into two equal groups, one with the
             // database and one on the way.
-            let many = self.latest.clamp(BESIDE.min(self.few), self.few.max(1));
+            let many = self.latest.clamp(MIN_CONCURRENT.min(self.few), self.few.max(1));
             return waiting.running < AT_ONCE && waiting.fresh >= many;
         }
         if waiting.fresh > 0 && waiting.fresh >= self.few {
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn beside_a_batch_as_many_records_begin_and_fewer_gather() {
         let now = Instant::now();
-        for (beside, many) in [(1, BESIDE), (40, 40), (500, 128)] {
+        for (beside, many) in [(1, MIN_CONCURRENT), (40, 40), (500, 128)] {
             let mut schedule = Schedule::new(now, PACE, 512);
             schedule.began(now, beside);
             assert!(!schedule.may_start(now, waiting(many - 1, 1)));

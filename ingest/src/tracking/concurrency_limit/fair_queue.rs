@@ -1,6 +1,6 @@
 //! Permits that programs get in turns: of those that wait, each gets the next one in its turn, however many requests it has queued.
 //!
-//! While several programs send, each holds one in [`CROWD`] of the permits at most, or [`LEAST_HELD`] if that is more. A request waits for the
+//! While several programs send, each holds one in [`PERMIT_SHARES`] of the permits at most, or [`MIN_HELD`] if that is more. A request waits for the
 //! records in flight before it, so a program that floods would slow down the others by as many as it has. Alone, it may hold all permits.
 //!
 //! Bounds: `permits` are out at once, and `places` requests queue. Once all places are taken, a request takes the place of the latest one of the
@@ -19,11 +19,11 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 /// Enough of the usual 2,048 permits for thousands of sales a second.
-const CROWD: usize = 16;
+const PERMIT_SHARES: usize = 16;
 /// Fewer permits slow nobody down.
-const LEAST_HELD: usize = 64;
+const MIN_HELD: usize = 64;
 /// After the last request of another program, one is alone again.
-const CROWDED_FOR: Duration = Duration::from_secs(1);
+const CONTENDED_FOR: Duration = Duration::from_secs(1);
 
 /// Requests that share their turns: a program's, or all that name none.
 pub type Share = Option<ProgramId>;
@@ -46,11 +46,11 @@ struct State {
     /// Permits of each share that are out.
     held: BTreeMap<Share, usize>,
     /// How many a program may hold while others send.
-    held_at_most: usize,
+    max_held: usize,
     /// The share that sent the latest request, and until when several count as sending.
     latest: Option<Share>,
-    crowded_until: Option<Instant>,
-    crowded: bool,
+    contended_until: Option<Instant>,
+    contended: bool,
     /// In order of arrival; no share is empty.
     waiting: BTreeMap<Share, BTreeMap<u64, oneshot::Sender<Permit>>>,
     arrivals: u64,
@@ -90,10 +90,10 @@ impl FairQueue {
                 free: permits,
                 queued: 0,
                 held: BTreeMap::new(),
-                held_at_most: (permits / CROWD).max(LEAST_HELD),
+                max_held: (permits / PERMIT_SHARES).max(MIN_HELD),
                 latest: None,
-                crowded_until: None,
-                crowded: false,
+                contended_until: None,
+                contended: false,
                 waiting: BTreeMap::new(),
                 arrivals: 0,
                 served: None,
@@ -123,7 +123,7 @@ impl FairQueue {
 
     pub fn enter(&self, share: Share, now: Instant) -> Entered {
         let mut state = self.0.lock();
-        if state.arrives(share, now) {
+        if state.note_arrival(share, now) {
             self.0.hand_out(&mut state);
         }
         if state.free > 0 && state.may_hold(share) && !state.waiting.contains_key(&share) {
@@ -194,19 +194,19 @@ impl Shared {
 
 impl State {
     /// Notes a request; returns whether a share is alone again since.
-    fn arrives(&mut self, share: Share, now: Instant) -> bool {
+    fn note_arrival(&mut self, share: Share, now: Instant) -> bool {
         if self.latest.replace(share).is_some_and(|latest| latest != share) {
-            self.crowded_until = Some(now + CROWDED_FOR);
+            self.contended_until = Some(now + CONTENDED_FOR);
         }
-        let was_crowded = self.crowded;
-        self.crowded = self.crowded_until.is_some_and(|until| now < until);
-        was_crowded && !self.crowded
+        let was_contended = self.contended;
+        self.contended = self.contended_until.is_some_and(|until| now < until);
+        was_contended && !self.contended
     }
 
     /// Requests that name no program are of many.
     fn may_hold(&self, share: Share) -> bool {
         let held = || self.held.get(&share).copied().unwrap_or_default();
-        !self.crowded || share.is_none() || held() < self.held_at_most
+        !self.contended || share.is_none() || held() < self.max_held
     }
 
     fn lend(&mut self, share: Share) {
@@ -376,17 +376,17 @@ mod tests {
 
     #[test]
     fn a_program_holds_all_permits_only_while_it_is_alone() {
-        let queue = FairQueue::new(CROWD * LEAST_HELD, 100);
+        let queue = FairQueue::new(PERMIT_SHARES * MIN_HELD, 100);
         let now = Instant::now();
         let enter = |share, now| match queue.enter(share, now) {
             Entered::AtOnce(permit) => Ok(permit),
             Entered::Queued(place) => Err(place),
             Entered::Refused => panic!("there is room"),
         };
-        let mut flood: Vec<_> = (0..2 * LEAST_HELD).map(|_| enter(FLOOD, now).unwrap()).collect();
+        let mut flood: Vec<_> = (0..2 * MIN_HELD).map(|_| enter(FLOOD, now).unwrap()).collect();
         let _other = enter(OTHER, now).unwrap();
         let place = enter(FLOOD, now).unwrap_err();
-        flood.truncate(LEAST_HELD);
+        flood.truncate(MIN_HELD);
         assert!(
             place.permit().now_or_never().is_none(),
             "a sixteenth is out already"
@@ -394,7 +394,7 @@ mod tests {
         let waiting = enter(FLOOD, now).unwrap_err();
         flood.pop();
         assert!(granted(waiting).is_some());
-        let _alone_again = enter(FLOOD, now + CROWDED_FOR).unwrap();
+        let _alone_again = enter(FLOOD, now + CONTENDED_FOR).unwrap();
     }
 
     proptest! {
@@ -405,7 +405,7 @@ mod tests {
             let mut now = Instant::now();
             let (mut permits, mut places) = (Vec::new(), Vec::new());
             for (step, which) in steps {
-                now += CROWDED_FOR / 3;
+                now += CONTENDED_FOR / 3;
                 match step {
                     3 if !permits.is_empty() => drop(permits.swap_remove(which.index(permits.len()))),
                     4 if !places.is_empty() => {

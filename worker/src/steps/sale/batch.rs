@@ -26,12 +26,6 @@ use crate::customer_lookup::{Found, KeyBindings, Match, NamedCustomer};
 use crate::reassessment::OutOfOrder;
 use crate::signals;
 
-pub enum Judged {
-    /// Its click may still be on its way.
-    NotYet,
-    Decided(SaleDecision),
-}
-
 pub struct SaleBatch {
     customers: HashMap<CustomerId, Customer>,
     programs: HashMap<ProgramId, Program>,
@@ -94,16 +88,17 @@ impl SaleBatch {
         })
     }
 
-    pub fn judge(&mut self, record: &SaleRecord, found: Found, rules: &SignalRules) -> Judged {
+    /// `None`: the click that the sale names may still be on its way.
+    pub fn judge(&mut self, record: &SaleRecord, found: Found, rules: &SignalRules) -> Option<SaleDecision> {
         let named_customer = match found {
-            Found::NotYet => return Judged::NotYet,
+            Found::Pending => return None,
             Found::Missing => None,
             Found::Customer(found) => self.named_customer(record, found),
         };
         let customer =
             named_customer.and_then(|named_customer| self.customers.get(&named_customer.customer_id));
         let Some(program) = self.programs.get(&record.program_id) else {
-            return Judged::Decided(SaleDecision::Refuse(SaleRefusal::NoAttribution));
+            return Some(SaleDecision::Refuse(SaleRefusal::NoAttribution));
         };
         let buyer = customer.map(|customer| sale_customer(customer, record.sold_at));
         let subscription = subscription_key(record).and_then(|key| self.subscriptions.get(&key));
@@ -144,7 +139,7 @@ impl SaleBatch {
         {
             self.bind(record, &named_customer);
         }
-        Judged::Decided(decision)
+        Some(decision)
     }
 
     /// A payment that is a sale already still tells whose key its customer's is.

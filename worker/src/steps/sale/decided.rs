@@ -11,7 +11,7 @@ use sqlx::PgConnection;
 use storage::rollups::Deltas;
 use storage::{StorageResult, claims, ledger};
 
-use super::batch::{Judged, SaleBatch};
+use super::batch::SaleBatch;
 use super::inbox::Inbox;
 use super::outbound;
 use super::payment_match::{PaymentMatch, Payments};
@@ -113,8 +113,8 @@ impl Candidate<'_> {
                 }
             }
             PaymentMatch::Unrecorded => match batch.judge(&self.record, self.found, rules) {
-                Judged::NotYet => Decision::Later,
-                Judged::Decided(decision) => self.decided(decision),
+                None => Decision::Later,
+                Some(decision) => self.decided(decision),
             },
         }
     }
@@ -138,9 +138,9 @@ impl Candidate<'_> {
     }
 }
 
-/// The records of a batch, sorted by their decisions.
+/// The records of a batch by their decisions.
 #[derive(Default)]
-struct Sorted<'a> {
+struct ByDecision<'a> {
     kept: Vec<(&'a SaleRecord, &'a Recording)>,
     duplicates: Vec<(&'a SaleRecord, SaleId)>,
     /// Claims of duplicates.
@@ -150,34 +150,34 @@ struct Sorted<'a> {
     later: HashSet<EventId>,
 }
 
-impl<'a> Sorted<'a> {
+impl<'a> ByDecision<'a> {
     fn of(
         decisions: &'a [(Cow<'_, SaleRecord>, Decision)],
         outcomes: &mut HashMap<EventId, SaleOutcome>,
     ) -> Self {
-        let mut sorted = Self::default();
+        let mut by_decision = Self::default();
         for (record, decision) in decisions {
             let record: &SaleRecord = record;
             let transaction_id = record.sale.transaction_id.as_str();
             match decision {
-                Decision::Record(recording) => sorted.kept.push((record, recording)),
+                Decision::Record(recording) => by_decision.kept.push((record, recording)),
                 Decision::Refuse(outcome) => {
-                    sorted.released.push(transaction_id);
+                    by_decision.released.push(transaction_id);
                     outcomes.insert(record.event_id, outcome.clone());
                 }
                 Decision::Duplicate { of, closes_claim } => {
-                    sorted.duplicates.push((record, *of));
+                    by_decision.duplicates.push((record, *of));
                     if *closes_claim {
-                        sorted.closed.push((transaction_id, *of));
+                        by_decision.closed.push((transaction_id, *of));
                     }
                     outcomes.insert(record.event_id, SaleOutcome::Duplicate);
                 }
                 Decision::Later => {
-                    sorted.later.insert(record.event_id);
+                    by_decision.later.insert(record.event_id);
                 }
             }
         }
-        sorted
+        by_decision
     }
 }
 
@@ -189,16 +189,16 @@ impl Decided<'_> {
             pending,
             repeated: mut outcomes,
         } = self;
-        let sorted = Sorted::of(&decisions, &mut outcomes);
+        let by_decision = ByDecision::of(&decisions, &mut outcomes);
         let mut events = OutboundEvents::new(&context.clock);
-        let recorded = write_rows(connection, context, batch, &sorted, &mut events).await?;
-        let new: Vec<(&SaleRecord, SaleId)> = sorted
+        let recorded = write_rows(connection, context, batch, &by_decision, &mut events).await?;
+        let new: Vec<(&SaleRecord, SaleId)> = by_decision
             .kept
             .iter()
             .filter_map(|(record, _)| Some((*record, recorded.get(&record.event_id)?.sale_id)))
             .collect();
         let parked_refunds = if pending.parked_refunds {
-            let known = sorted.closed.iter().copied();
+            let known = by_decision.closed.iter().copied();
             let sale_ids = new
                 .iter()
                 .map(|(record, sale_id)| (record.sale.transaction_id.as_str(), *sale_id))
@@ -207,7 +207,7 @@ impl Decided<'_> {
             refunds::apply_parked(
                 connection,
                 &sale_ids,
-                &sorted.released,
+                &by_decision.released,
                 &context.clock,
                 &mut events,
             )
@@ -227,7 +227,7 @@ impl Decided<'_> {
         events.write(connection).await?;
         Ok(Written {
             outcomes,
-            later: sorted.later,
+            later: by_decision.later,
             parked_refunds,
             reversals,
         })
@@ -239,19 +239,19 @@ async fn write_rows(
     connection: &mut PgConnection,
     context: &StepContext,
     batch: SaleBatch,
-    sorted: &Sorted<'_>,
+    by_decision: &ByDecision<'_>,
     events: &mut OutboundEvents<'_>,
 ) -> StorageResult<HashMap<EventId, RecordedSale>> {
     let mut deltas = Deltas::default();
     let rules = &context.signal_rules;
     let Rows { sales, mut entries } =
-        rows::write(connection, &sorted.kept, &batch, rules, &mut deltas).await?;
-    outbound::add_events(connection, &sorted.kept, &sales, &batch, events).await?;
-    claims::record(connection, &sorted.closed).await?;
-    let adopted = rows::begin_subscriptions(connection, &sorted.duplicates).await?;
+        rows::write(connection, &by_decision.kept, &batch, rules, &mut deltas).await?;
+    outbound::add_events(connection, &by_decision.kept, &sales, &batch, events).await?;
+    claims::record(connection, &by_decision.closed).await?;
+    let adopted = rows::begin_subscriptions(connection, &by_decision.duplicates).await?;
     let (customers, mut out_of_order) = batch.close(connection, deltas).await?;
     out_of_order.extend(adopted);
-    claims::release(connection, &sorted.released).await?;
+    claims::release(connection, &by_decision.released).await?;
     entries.extend(reassess(connection, context, &customers, &out_of_order, events).await?);
     ledger::post(connection, &entries).await?;
     Ok(sales)

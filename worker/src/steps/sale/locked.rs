@@ -79,7 +79,7 @@ impl<'a> Locked<'a> {
     }
 }
 
-/// The batch, sorted by the states of its claims.
+/// The records of a batch by the state of their claims.
 #[derive(Default)]
 struct Claimed<'a> {
     /// Processed now; each once, in order of their events.
@@ -106,18 +106,18 @@ impl<'a> Claimed<'a> {
             .into_iter()
             .map(|claim| (claim.transaction_id.clone(), claim))
             .collect();
-        let mut sorted = Self::default();
+        let mut records = Self::default();
         for record in unique {
             if let Some(claim) = holders.get(record.sale.transaction_id.as_str()) {
-                sorted.sort(record, claim);
+                records.classify(record, claim);
             }
         }
-        Ok(sorted)
+        Ok(records)
     }
 
     /// A record whose claim is gone or held by another event is a stale copy: no effect, no reply. A processor's is kept:
     /// it may name the customer of a recorded payment.
-    fn sort(&mut self, record: &'a SaleRecord, claim: &Claim) {
+    fn classify(&mut self, record: &'a SaleRecord, claim: &Claim) {
         match claim.state {
             ClaimState::Open if claim.event_id == record.event_id => {
                 self.claimed_at.insert(record.event_id, claim.claimed_at);

@@ -105,7 +105,7 @@ fn batch(records: impl IntoIterator<Item = u32>) -> Batch<u32> {
     Batch { records, origins }
 }
 
-async fn settle(step: &Scripted, records: impl IntoIterator<Item = u32>) -> Vec<Fate> {
+async fn settle(step: &Scripted, records: impl IntoIterator<Item = u32>) -> Vec<Disposition> {
     let shutdown = CancellationToken::new();
     let attempts = Attempts {
         step,
@@ -125,7 +125,7 @@ async fn a_clean_batch_takes_one_run() {
     };
     assert_eq!(
         settle(&step, [1, 2, 3]).await,
-        [Fate::Done, Fate::Later, Fate::Done]
+        [Disposition::Done, Disposition::Later, Disposition::Done]
     );
     assert_eq!(step.runs.into_inner(), 1);
 }
@@ -136,7 +136,7 @@ async fn a_bad_record_is_dead_lettered_with_its_own_text_and_its_neighbours_pass
         poison: [5].into(),
         ..Scripted::default()
     };
-    assert_eq!(settle(&step, 0..8).await, [Fate::Done; 8]);
+    assert_eq!(settle(&step, 0..8).await, [Disposition::Done; 8]);
     assert_eq!(*step.committed.lock().unwrap(), [0, 1, 2, 3, 4, 6, 7]);
     let dead_letters = step.dead_letters.lock().unwrap();
     assert_eq!(dead_letters.len(), 1);
@@ -150,7 +150,7 @@ async fn a_panic_costs_only_its_own_record() {
         panics: [1].into(),
         ..Scripted::default()
     };
-    assert_eq!(settle(&step, [0, 1, 2]).await, [Fate::Done; 3]);
+    assert_eq!(settle(&step, [0, 1, 2]).await, [Disposition::Done; 3]);
     assert_eq!(*step.committed.lock().unwrap(), [0, 2]);
     assert_eq!(step.dead_letters.lock().unwrap().len(), 1);
 }
@@ -162,7 +162,10 @@ async fn a_record_that_cannot_be_dead_lettered_is_redelivered() {
         dead_letter_fails: true,
         ..Scripted::default()
     };
-    assert_eq!(settle(&step, [0, 1]).await, [Fate::Done, Fate::Redeliver]);
+    assert_eq!(
+        settle(&step, [0, 1]).await,
+        [Disposition::Done, Disposition::Redeliver]
+    );
 }
 
 #[tokio::test]
@@ -171,7 +174,7 @@ async fn a_short_outage_is_ridden_out() {
         outage: 2.into(),
         ..Scripted::default()
     };
-    assert_eq!(settle(&step, [1, 2]).await, [Fate::Done; 2]);
+    assert_eq!(settle(&step, [1, 2]).await, [Disposition::Done; 2]);
 }
 
 #[tokio::test]
@@ -180,7 +183,7 @@ async fn a_long_outage_gives_the_whole_batch_back_without_trying_its_parts() {
         outage: 100.into(),
         ..Scripted::default()
     };
-    assert_eq!(settle(&step, [1, 2]).await, [Fate::Redeliver; 2]);
+    assert_eq!(settle(&step, [1, 2]).await, [Disposition::Redeliver; 2]);
     assert_eq!(step.runs.into_inner(), QUICK.max_attempts);
 }
 
@@ -190,9 +193,15 @@ async fn a_blocked_record_stands_apart_and_its_neighbours_pass() {
         locked: [300].into(),
         ..Scripted::default()
     };
-    let fates = settle(&step, 0..512).await;
-    assert_eq!(fates[300], Fate::Isolated);
-    assert_eq!(fates.iter().filter(|fate| **fate == Fate::Done).count(), 511);
+    let dispositions = settle(&step, 0..512).await;
+    assert_eq!(dispositions[300], Disposition::Isolated);
+    assert_eq!(
+        dispositions
+            .iter()
+            .filter(|disposition| **disposition == Disposition::Done)
+            .count(),
+        511
+    );
     assert!(step.dead_letters.lock().unwrap().is_empty());
     // Two for the whole, then one a level, twice where there are others beside it: each of them waits for the lock.
     let runs = step.runs.into_inner();
@@ -221,10 +230,10 @@ async fn records_that_pass_are_answered_while_others_are_blocked() {
         while committed.recv().await.is_some() {}
         runs
     };
-    let (fates, runs) = tokio::join!(settled, first_answer);
+    let (dispositions, runs) = tokio::join!(settled, first_answer);
     assert!(runs < step.runs.into_inner());
-    assert_eq!(fates[0], Fate::Isolated);
-    assert_eq!(fates[1..], [Fate::Done; 15]);
+    assert_eq!(dispositions[0], Disposition::Isolated);
+    assert_eq!(dispositions[1..], [Disposition::Done; 15]);
 }
 
 #[tokio::test]
@@ -233,7 +242,7 @@ async fn where_nothing_passes_the_batch_is_given_back_before_all_of_it_was_tried
         locked: (0..512).collect(),
         ..Scripted::default()
     };
-    assert_eq!(settle(&step, 0..512).await, [Fate::Redeliver; 512]);
+    assert_eq!(settle(&step, 0..512).await, [Disposition::Redeliver; 512]);
     let runs = step.runs.into_inner();
     assert!(runs < 32, "{runs}");
 }
@@ -253,7 +262,10 @@ async fn shutdown_ends_the_retries() {
         shutdown: &shutdown,
     };
     let (answers, _committed) = mpsc::channel(1);
-    assert_eq!(attempts.run_batch(&batch([1]), answers).await, [Fate::Redeliver]);
+    assert_eq!(
+        attempts.run_batch(&batch([1]), answers).await,
+        [Disposition::Redeliver]
+    );
     assert_eq!(step.runs.into_inner(), 1);
 }
 
@@ -263,7 +275,7 @@ async fn verdicts_that_do_not_match_lose_nothing() {
         miscounts: true,
         ..Scripted::default()
     };
-    assert_eq!(settle(&step, [1, 2]).await, [Fate::Redeliver; 2]);
+    assert_eq!(settle(&step, [1, 2]).await, [Disposition::Redeliver; 2]);
 }
 
 proptest! {
@@ -274,10 +286,10 @@ proptest! {
         let poison: HashSet<u32> = poison.into_iter().map(u32::from).filter(|record| !locked.contains(record)).collect();
         let step = Scripted { poison: poison.clone(), locked: locked.clone(), ..Scripted::default() };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        let fates = runtime.block_on(settle(&step, 0..size));
-        for (record, fate) in (0..size).zip(fates) {
-            let expected = if locked.contains(&record) { Fate::Isolated } else { Fate::Done };
-            prop_assert_eq!(fate, expected, "{}", record);
+        let dispositions = runtime.block_on(settle(&step, 0..size));
+        for (record, disposition) in (0..size).zip(dispositions) {
+            let expected = if locked.contains(&record) { Disposition::Isolated } else { Disposition::Done };
+            prop_assert_eq!(disposition, expected, "{}", record);
         }
         let committed: HashSet<u32> = step.committed.lock().unwrap().iter().copied().collect();
         let passes = |record: &u32| !poison.contains(record) && !locked.contains(record);
@@ -289,8 +301,8 @@ proptest! {
         let poison: HashSet<u32> = poison.into_iter().map(u32::from).collect();
         let step = Scripted { poison: poison.clone(), ..Scripted::default() };
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let fates = runtime.block_on(settle(&step, 0..size));
-        prop_assert!(fates.iter().all(|fate| *fate == Fate::Done));
+        let dispositions = runtime.block_on(settle(&step, 0..size));
+        prop_assert!(dispositions.iter().all(|disposition| *disposition == Disposition::Done));
         let (bad, good): (Vec<u32>, Vec<u32>) = (0..size).partition(|record| poison.contains(record));
         prop_assert_eq!(&*step.committed.lock().unwrap(), &good);
         let dead_letters: Vec<u32> = step.dead_letters.lock().unwrap().iter()

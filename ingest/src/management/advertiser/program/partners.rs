@@ -262,7 +262,7 @@ async fn join(
     };
     partners::join(&mut write.db, &membership)
         .await?
-        .ok_or(IN_ALREADY)
+        .ok_or(ALREADY_A_PARTNER)
 }
 
 /// Read a partner
@@ -365,7 +365,7 @@ fn no_next_status() -> ApiError {
     refused("status", "must be approved or suspended")
 }
 
-const IN_ALREADY: ApiError = ApiError::Conflict("This partner is in the program already");
+const ALREADY_A_PARTNER: ApiError = ApiError::Conflict("This partner is in the program already");
 
 pub fn list_examples() -> Examples {
     let made = |invitation| {
@@ -379,7 +379,7 @@ pub fn list_examples() -> Examples {
         refused("status", NO_STATUS),
         refused("search", NO_TEXT),
         refused("sort", NO_COLUMN),
-        IN_ALREADY,
+        ALREADY_A_PARTNER,
         CODE_TAKEN,
         archived(),
     ];
