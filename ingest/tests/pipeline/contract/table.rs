@@ -183,7 +183,7 @@ impl Table {
             if !rules.insert(&entry.rule) {
                 faults.push(format!("twice: {}", entry.rule));
             }
-            // The check of docs/contract.md reads the rules without a parser.
+            // `grep` lists the rules, as docs/contract.md says.
             if !text
                 .lines()
                 .any(|line| line.trim() == format!("- rule: {}", entry.rule))
