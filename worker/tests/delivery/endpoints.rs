@@ -135,7 +135,7 @@ async fn switch(stack: &Stack, id: WebhookEndpointId, is_on: bool) {
 
 /// Within two seconds what waits may be cancelled or not; longer, it is.
 #[tokio::test]
-async fn an_endpoint_that_is_enabled_again_gets_nothing_twice_and_lists_what_it_does_not_get() {
+async fn an_endpoint_enabled_again_gets_nothing_twice_and_lists_what_it_does_not_get() {
     for at_once in [true, false] {
         let (stack, program, receiver, id, _) = watched(Reply::Hang).await;
         let mut ids = webhooks::leads(&stack, &program, [1]).await;

@@ -240,7 +240,7 @@ async fn a_long_queue_is_read_by_its_indexes() {
 }
 
 #[tokio::test]
-async fn a_take_reads_little_more_than_it_takes_though_its_plan_was_made_for_an_empty_queue() {
+async fn a_take_reads_little_more_than_it_takes_with_a_plan_made_for_an_empty_queue() {
     let stack = Stack::without_services(Clock::manual(noon())).await;
     let program = stack.program().await;
     for _ in 0..3 {

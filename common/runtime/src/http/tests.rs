@@ -104,7 +104,7 @@ async fn a_head_beyond_the_limit_is_refused_and_not_kept() {
 }
 
 #[tokio::test]
-async fn connections_beyond_the_cap_are_told_to_come_again_and_are_served_when_there_is_room() {
+async fn connections_beyond_the_cap_get_503_and_are_served_when_there_is_room() {
     let config = HttpConfig {
         max_connections: 1,
         ..config()

@@ -322,7 +322,7 @@ async fn only_who_runs_the_workspace_has_to_do_with_its_keys_and_no_key_has() {
 }
 
 #[tokio::test]
-async fn a_key_is_refused_while_its_creator_lacks_the_second_factor_that_the_workspace_requires() {
+async fn a_key_is_refused_while_its_creator_lacks_a_required_second_factor() {
     let stack = Stack::start().await;
     let (acme, other) = (stack.workspace("acme").await, stack.workspace("other").await);
     let admin = stack

@@ -67,7 +67,7 @@ async fn pass(stack: &Stack, time: &'static str) {
 }
 
 #[tokio::test]
-async fn what_was_stored_is_verified_once_it_has_settled_and_a_difference_stays_until_it_is_repaired() {
+async fn settled_rows_are_verified_and_a_difference_stays_until_it_is_repaired() {
     let stack = with_a_refund().await;
     stack
         .execute("UPDATE sale_events SET commissionable_cents = amount_cents - 100 WHERE processor_event_id = 't1'")

@@ -129,7 +129,7 @@ async fn clicks_are_answered_while_postgres_is_down_and_are_all_there_afterwards
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sale_during_a_postgres_outage_is_unknown_and_its_retry_afterwards_records_it_once() {
+async fn a_sale_during_a_postgres_outage_is_unknown_and_its_retry_records_it_once() {
     let postgres = Arc::new(OwnPostgres::start());
     let mut stack = Stack::on(TestDatabase::create_on(postgres.url()).await, Clock::system());
     let address = stack.start_ingest();
@@ -247,7 +247,7 @@ async fn leads_recorded(stack: &Stack, leads: i64) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn leads_of_clicks_that_were_answered_during_a_postgres_outage_are_recorded_after_it() {
+async fn leads_of_clicks_answered_during_a_postgres_outage_are_recorded_after_it() {
     const VISITORS: i64 = 8;
     let postgres = Arc::new(OwnPostgres::start());
     let mut stack = Stack::on(TestDatabase::create_on(postgres.url()).await, Clock::system());

@@ -103,8 +103,7 @@ async fn five_thousand_slow_connections_stop_nobody_and_are_all_cut_off() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn slow_connections_to_the_webhook_consumer_are_cut_off_and_senders_beyond_its_cap_are_told_to_come_again()
- {
+async fn the_webhook_consumer_closes_slow_connections_and_answers_503_beyond_its_cap() {
     let mut stack = Stack::without_services(Clock::system()).await;
     stack.set("MAX_CONNECTIONS", "64");
     stack.start_services().await;

@@ -234,7 +234,7 @@ async fn a_chain_delivered_three_times_leaves_the_rows_of_one() {
 }
 
 #[tokio::test]
-async fn a_key_that_must_be_rotated_is_announced_beside_the_outcome_and_refused_past_its_deadline() {
+async fn a_key_to_be_rotated_is_announced_with_the_outcome_and_refused_after_its_deadline() {
     let clock = Clock::manual(noon());
     let stack = Stack::start_with(clock.clone()).await;
     let program = stack.program().await;

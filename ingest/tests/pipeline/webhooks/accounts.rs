@@ -159,7 +159,7 @@ async fn of_several_programs_of_an_account_the_one_that_is_named_gets_the_sale()
 }
 
 #[tokio::test]
-async fn of_several_programs_of_an_account_the_one_that_knows_the_processors_customer_gets_the_sale() {
+async fn the_program_that_knows_the_processors_customer_gets_the_sale_of_a_shared_account() {
     let mut stack = Stack::start().await;
     let hooks = Hooks::start(&mut stack).await;
     let (one, other) = (connected(&stack).await, stack.program().await);

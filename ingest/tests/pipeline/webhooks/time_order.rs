@@ -107,7 +107,7 @@ async fn a_click_that_comes_late_gets_the_payment_that_it_brought() {
 }
 
 #[tokio::test]
-async fn the_first_payment_after_a_trial_is_a_sale_at_once_and_pays_whom_the_trial_credited() {
+async fn the_first_payment_after_a_trial_is_a_sale_and_pays_the_trials_partner() {
     let shop = shop().await;
     let program = shop.program().await;
     let click_id = shop.stack.customer(&program, &program.ada.code, "user-1").await;
@@ -435,7 +435,7 @@ async fn a_payment_that_has_a_later_one_judged_again_locks_that_before_any_balan
 }
 
 #[tokio::test]
-async fn a_subscription_that_ended_earlier_and_a_refund_at_once_lock_sales_before_balances() {
+async fn an_earlier_end_of_a_subscription_and_a_refund_lock_sales_before_balances() {
     let mut shop = shop().await;
     let program = shop.program().await;
     shop.stack.customer(&program, &program.ada.code, "user-1").await;

@@ -164,7 +164,7 @@ async fn one_time_commissions_are_paid_on_a_customers_first_payment_only() {
 }
 
 #[tokio::test]
-async fn without_a_policy_in_force_the_sale_is_recorded_and_the_answer_says_why_nothing_is_due() {
+async fn without_a_policy_in_force_the_answer_says_why_the_sale_has_no_commission() {
     let (stack, program) = Stack::with_program().await;
     sqlx::query("DELETE FROM commission_policies")
         .execute(stack.pool())

@@ -73,7 +73,7 @@ async fn a_refund_counts_once_on_its_own_day_and_leaves_the_day_of_the_sale_as_i
 }
 
 #[tokio::test]
-async fn what_was_given_back_survives_a_fold_and_days_that_were_damaged_are_found_and_rebuilt() {
+async fn refund_days_survive_a_fold_and_damaged_days_are_found_and_rebuilt() {
     let (stack, program) = sold_on_the_third().await;
     refund(&stack, &program, "t1", 300).await;
     let before = given_back(&stack, &program).await;

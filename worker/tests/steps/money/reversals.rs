@@ -40,7 +40,7 @@ async fn a_sale_leaves_one_row_of_the_ledger_and_a_refund_one_more() {
 }
 
 #[tokio::test]
-async fn a_commission_that_was_paid_out_may_push_the_balance_below_zero_and_the_advertiser_is_warned() {
+async fn reversing_a_paid_commission_may_make_the_balance_negative_with_a_warning() {
     let (stack, program) = Stack::with_customer().await;
     sell(&stack, &program, "t1").await;
     pay_out(&stack, &program, "t1").await;
@@ -74,7 +74,7 @@ async fn a_commission_that_was_paid_out_may_push_the_balance_below_zero_and_the_
 }
 
 #[tokio::test]
-async fn an_unpaid_commission_takes_a_balance_to_zero_at_most_and_the_ledger_says_what_was_short() {
+async fn reversing_an_unpaid_commission_stops_at_zero_and_records_the_shortfall() {
     let (stack, program) = Stack::with_customer().await;
     sell(&stack, &program, "paid").await;
     pay_out(&stack, &program, "paid").await;

@@ -43,7 +43,7 @@ fn customer_since(first: DateTime<Utc>) -> PaymentHistory {
 }
 
 #[test]
-fn the_products_policy_goes_before_the_default_and_the_newest_in_force_before_older_ones() {
+fn a_products_policy_precedes_the_default_and_newer_policies_precede_older() {
     let policies = [
         policy(1, None, day(1, 1)),
         policy(2, None, day(3, 1)),

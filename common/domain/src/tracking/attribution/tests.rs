@@ -233,7 +233,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn a_long_journey_is_bounded_in_any_order_and_exact_since_the_oldest_of_the_latest_clicks(
+    fn a_long_journey_is_bounded_in_any_order_of_clicks_and_exact_for_the_latest(
         (clicks, shuffled, ms) in prop::collection::vec((0i64..150, 0i64..400).prop_map(|(link, ms)| click(link, ms)), 200..600)
             .prop_flat_map(|clicks| (Just(clicks.clone()), Just(clicks).prop_shuffle(), 0i64..400)),
     ) {

@@ -62,7 +62,7 @@ async fn clicks_are_told_once_however_often_they_are_delivered() {
 }
 
 #[tokio::test]
-async fn a_click_comes_before_the_lead_and_the_sale_that_it_led_to_and_tests_are_in_no_stream() {
+async fn a_click_precedes_its_lead_and_its_sale_and_tests_are_in_no_stream() {
     let reader = Reader::begun().await;
     let test = json!({ "additional_data": { "test_mode": true } });
     let answer = reader.stack.click_with(&reader.program.ada.code, test).await;

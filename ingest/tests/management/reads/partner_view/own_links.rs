@@ -179,7 +179,7 @@ async fn of_two_links_made_at_once_the_last_that_is_allowed_is_made() {
 }
 
 #[tokio::test]
-async fn a_link_is_made_with_a_free_code_by_an_approved_partner_of_a_program_that_takes_sales() {
+async fn an_approved_partner_of_an_active_program_makes_a_link_with_a_free_code() {
     let scene = Scene::set().await;
     let Scene {
         stack,
