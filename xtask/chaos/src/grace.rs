@@ -1,6 +1,5 @@
 //! Rounds without faults: services are shut down, as at every deployment.
 
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -37,20 +36,10 @@ impl RunningRound<'_, '_> {
         self.stack.wait_until_ready()
     }
 
-    /// Replaces one service after the other; one retry must succeed. With an earlier release, first by that one and then back, so that
-    /// both releases run side by side in either order.
+    /// Replaces one service after the other; one retry must succeed.
     pub(super) fn rolling(&mut self) -> Result<()> {
         self.watch_for(BEFORE)?;
-        if let Some(before) = self.stack.before.clone() {
-            let back = Service::ALL.into_iter().rev();
-            self.replace(before, back)?;
-        }
-        self.replace(self.stack.checkout.bin_dir.clone(), Service::ALL)
-    }
-
-    fn replace(&mut self, by: PathBuf, services: impl IntoIterator<Item = Service>) -> Result<()> {
-        self.stack.programs = by;
-        for service in services {
+        for service in Service::ALL {
             self.shut_down_and_wait(&[service])?;
             self.stack.start_service(service, &[])?;
             self.stack.wait_until_ready()?;

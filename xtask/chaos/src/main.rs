@@ -35,7 +35,6 @@ mod stack;
 mod usage;
 mod workers_away;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -74,12 +73,8 @@ struct Options {
     few: bool,
     /// Prometheus watches: each outage fires its alerts and no others, and the dashboard has data. `--only` is then a part of an outage's name:
     /// `ingests`, `webhookconsumer`, `workers`, `postgres`, `nats`, `redis`, `deliveries`, `receiver`.
-    #[arg(long, conflicts_with_all = ["rounds", "from", "round", "few", "before"])]
+    #[arg(long, conflicts_with_all = ["rounds", "from", "round", "few"])]
     observe: bool,
-    /// Directory of an earlier release's programs. `rolling` rounds then replace services by them first, one by one under load, and
-    /// then by the current ones.
-    #[arg(long)]
-    before: Option<PathBuf>,
 }
 
 const FEW: [&str; 5] = ["crash", "commitunheard", "natskill", "postgresstop", "rolling"];
@@ -129,7 +124,7 @@ fn chaos(checkout: &Checkout, options: &Options, interrupt: &Interrupt) -> Resul
         debian::install(&["libfaketime"], interrupt).unwrap_or_else(|error| note(format_args!("{error:#}")));
     }
     let journals = checkout.target_dir().join("chaos");
-    let mut stack = Stack::start(checkout, options.before.clone(), options.observe, interrupt)?;
+    let mut stack = Stack::start(checkout, options.observe, interrupt)?;
     let mut summary = Summary::default();
     for round in rounds {
         let outcome = round::run(&mut stack, &round, &journals)?;

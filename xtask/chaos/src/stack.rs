@@ -46,10 +46,6 @@ pub(super) struct Stack<'a> {
     pub(super) checkout: &'a Checkout,
     pub(super) area: Area,
     pub(super) services_area: Area,
-    /// Directory of the services' programs.
-    pub(super) programs: PathBuf,
-    /// Directory of an earlier release's programs.
-    pub(super) before: Option<PathBuf>,
     /// Declared before the servers, so that they are dropped first.
     services: Running,
     pub(super) running: Running,
@@ -81,12 +77,7 @@ pub(super) struct Stack<'a> {
 }
 
 impl<'a> Stack<'a> {
-    pub(super) fn start(
-        checkout: &'a Checkout,
-        before: Option<PathBuf>,
-        is_observed: bool,
-        interrupt: &'a Interrupt,
-    ) -> Result<Self> {
+    pub(super) fn start(checkout: &'a Checkout, is_observed: bool, interrupt: &'a Interrupt) -> Result<Self> {
         let area = checkout.chaos_area();
         let lock = area.lock()?;
         let services_area = Area::at(area.dir.join("services"));
@@ -114,8 +105,6 @@ impl<'a> Stack<'a> {
         }
         let mut stack = Self {
             checkout,
-            programs: checkout.bin_dir.clone(),
-            before,
             services: Running::none(&services_area)?,
             area,
             services_area,
@@ -207,7 +196,7 @@ impl<'a> Stack<'a> {
 
     /// `more`: settings of this process only.
     pub(super) fn start_service(&mut self, service: Service, more: &[(&str, String)]) -> Result<()> {
-        let mut command = in_own_session(self.programs.join(program(service.program())));
+        let mut command = in_own_session(self.checkout.bin_dir.join(program(service.program())));
         command
             .current_dir(&self.checkout.root)
             .envs(self.env.iter())

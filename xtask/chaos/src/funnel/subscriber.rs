@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -36,13 +36,20 @@ const ANNOUNCE_EVERY: Duration = Duration::from_millis(40);
 const CUSTOMERS: u64 = 40;
 const FIRST_CUSTOMER: u64 = 1 << 60;
 
-/// One request of a webhook.
+/// What the receiver saw and did.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Seen {
-    id: String,
-    acknowledged: bool,
-    is_signed: bool,
+enum Step {
+    Request {
+        is_signed: bool,
+    },
+    /// A 200 within the sender's time.
+    Acknowledged,
+    /// A 200 after the sender's time. A sender that was frozen meanwhile reads it as an answer, any other has gone.
+    AcknowledgedLate,
 }
+
+/// A step of one webhook, by its id.
+type Seen = (String, Step);
 
 #[derive(Debug)]
 pub(crate) struct Subscriber {
@@ -101,22 +108,28 @@ impl Subscriber {
 
     /// What was owed and did not come, came out of its order, or was not signed.
     pub(crate) async fn violations(&self, pool: &PgPool) -> Result<(usize, Vec<String>)> {
-        let owed: Vec<(Uuid, Option<i64>, Option<i64>)> = sqlx::query_as(
-            "SELECT event_id, customer_id, position FROM outbound_events WHERE program_id = $1 ORDER BY position",
+        let owed: Vec<(Uuid, Option<i64>, bool, bool)> = sqlx::query_as(
+            "SELECT event_id, customer_id, position IS NOT NULL,
+                    EXISTS (SELECT FROM webhook_deliveries d WHERE d.event_id = e.event_id AND d.state = 'delivered')
+             FROM outbound_events e WHERE program_id = $1 ORDER BY position",
         )
         .bind(self.program_id)
         .fetch_all(pool)
         .await?;
         let owed: Vec<Owed> = owed
             .into_iter()
-            .map(|(event_id, customer_id, position)| Owed {
+            .map(|(event_id, customer_id, is_placed, is_delivered)| Owed {
                 id: message_id(event_id),
                 customer_id,
-                is_placed: position.is_some(),
+                is_placed,
+                is_delivered,
             })
             .collect();
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok((seen.len(), violations(&owed, &seen)))
+        let requests = seen
+            .iter()
+            .filter(|(_, step)| matches!(step, Step::Request { .. }));
+        Ok((requests.count(), violations(&owed, &seen)))
     }
 }
 
@@ -126,42 +139,65 @@ struct Owed {
     id: String,
     customer_id: Option<i64>,
     is_placed: bool,
+    /// Whether a delivery of it is stored as delivered.
+    is_delivered: bool,
+}
+
+/// Places in what was seen.
+#[derive(Debug, Default)]
+struct Places {
+    first_request: Option<usize>,
+    acknowledged: Option<usize>,
+    acknowledged_late: Option<usize>,
+}
+
+impl Places {
+    /// A sender that did not read a late 200 sends again, and gets one in time: then the late one is none.
+    fn acknowledgement(&self) -> Option<usize> {
+        self.acknowledged.or(self.acknowledged_late)
+    }
 }
 
 fn violations(owed: &[Owed], seen: &[Seen]) -> Vec<String> {
     let mut found = Vec::new();
-    let mut first_seen: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut first_acknowledged: BTreeMap<&str, usize> = BTreeMap::new();
-    for (place, one) in seen.iter().enumerate() {
-        first_seen.entry(&one.id).or_insert(place);
-        if one.acknowledged {
-            first_acknowledged.entry(&one.id).or_insert(place);
-        }
-        if !one.is_signed {
-            found.push(format!("webhook {} has no valid signature", one.id));
+    let mut by_id: BTreeMap<&str, Places> = BTreeMap::new();
+    for (place, (id, step)) in seen.iter().enumerate() {
+        let places = by_id.entry(id).or_default();
+        let first = match step {
+            Step::Request { .. } => &mut places.first_request,
+            Step::Acknowledged => &mut places.acknowledged,
+            Step::AcknowledgedLate => &mut places.acknowledged_late,
+        };
+        first.get_or_insert(place);
+        if *step == (Step::Request { is_signed: false }) {
+            found.push(format!("webhook {id} has no valid signature"));
         }
     }
-    let mut last: BTreeMap<i64, &Owed> = BTreeMap::new();
     let ids: BTreeSet<&str> = owed.iter().map(|event| event.id.as_str()).collect();
     if ids.len() != owed.len() {
         found.push("two events have one id".to_owned());
     }
+    let acknowledgement = |event: &Owed| by_id.get(event.id.as_str())?.acknowledgement();
+    let first_request = |event: &Owed| by_id.get(event.id.as_str())?.first_request;
+    let mut last: BTreeMap<i64, &Owed> = BTreeMap::new();
     for event in owed {
         if !event.is_placed {
             found.push(format!("event {} has no position", event.id));
         }
-        if !first_acknowledged.contains_key(event.id.as_str()) {
+        if acknowledgement(event).is_none() {
             found.push(format!("event {} never reached its subscriber", event.id));
+        } else if !event.is_delivered {
+            found.push(format!(
+                "event {} was acknowledged, and is not stored as delivered",
+                event.id
+            ));
         }
         let Some(customer_id) = event.customer_id else {
             continue;
         };
         if let Some(before) = last.insert(customer_id, event)
-            && let (Some(acknowledged), Some(seen)) = (
-                first_acknowledged.get(before.id.as_str()),
-                first_seen.get(event.id.as_str()),
-            )
-            && seen < acknowledged
+            && let (Some(acknowledged), Some(requested)) = (acknowledgement(before), first_request(event))
+            && requested < acknowledged
         {
             found.push(format!(
                 "event {} of customer {customer_id} was sent before {} had arrived",
@@ -284,6 +320,7 @@ impl Receiver {
                 Treatment::Close => return,
                 Treatment::Late => {
                     tokio::time::sleep(LATE).await;
+                    self.lock().push((request.id, Step::AcknowledgedLate));
                     "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"
                 }
             };
@@ -293,9 +330,13 @@ impl Receiver {
         }
     }
 
+    fn lock(&self) -> MutexGuard<'_, Vec<Seen>> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn see(&self, request: &Request) -> Treatment {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_first = seen.iter().all(|other| other.id != request.id);
+        let mut seen = self.lock();
+        let is_first = seen.iter().all(|(id, _)| *id != request.id);
         let treatment = if self.is_dead.load(Ordering::Relaxed) {
             Treatment::Close
         } else if is_first {
@@ -305,11 +346,11 @@ impl Receiver {
         };
         let secrets = std::slice::from_ref(&self.secret);
         let signature = signatures(secrets, &request.id, request.timestamp, &request.body);
-        seen.push(Seen {
-            id: request.id.clone(),
-            acknowledged: treatment == Treatment::Well,
-            is_signed: signature == request.signature,
-        });
+        let is_signed = signature == request.signature;
+        seen.push((request.id.clone(), Step::Request { is_signed }));
+        if treatment == Treatment::Well {
+            seen.push((request.id.clone(), Step::Acknowledged));
+        }
         treatment
     }
 }
@@ -371,34 +412,55 @@ mod tests {
             id: (*id).to_owned(),
             customer_id: Some(*customer),
             is_placed: true,
+            is_delivered: true,
         };
         events.iter().map(event).collect()
     }
 
-    fn seen(requests: &[(&str, bool)]) -> Vec<Seen> {
-        let request = |(id, acknowledged): &(&str, bool)| Seen {
-            id: (*id).to_owned(),
-            acknowledged: *acknowledged,
-            is_signed: true,
-        };
-        requests.iter().map(request).collect()
+    /// Signed requests, each with its answer.
+    fn seen(answers: &[(&str, Option<Step>)]) -> Vec<Seen> {
+        let steps = answers.iter().flat_map(|(id, answer)| {
+            let request = Step::Request { is_signed: true };
+            [Some(request), answer.clone()]
+                .into_iter()
+                .flatten()
+                .map(|step| ((*id).to_owned(), step))
+        });
+        steps.collect()
     }
+
+    const OK: Option<Step> = Some(Step::Acknowledged);
+    const LATE_OK: Option<Step> = Some(Step::AcknowledgedLate);
 
     #[test]
     fn each_event_is_owed_once_acknowledged_and_in_its_order() {
         let events = owed(&[("a", 1), ("b", 1), ("c", 2)]);
-        let good = [("c", false), ("a", true), ("b", true), ("a", true), ("c", true)];
+        let good = [("c", None), ("a", OK), ("b", OK), ("a", OK), ("c", OK)];
         assert_eq!(violations(&events, &seen(&good)), Vec::<String>::new());
-        let missing = [("a", true), ("b", true), ("c", false)];
+        let missing = [("a", OK), ("b", OK), ("c", None)];
         assert_eq!(violations(&events, &seen(&missing)).len(), 1);
-        let overtaken = [("a", false), ("b", true), ("a", true), ("c", true)];
+        let overtaken = [("a", None), ("b", OK), ("a", OK), ("c", OK)];
         assert_eq!(violations(&events, &seen(&overtaken)).len(), 1);
         let mut forged = seen(&good);
-        forged[0].is_signed = false;
+        forged[0].1 = Step::Request { is_signed: false };
         assert_eq!(violations(&events, &forged).len(), 1);
         let mut unplaced = owed(&[("a", 1)]);
         unplaced[0].is_placed = false;
-        assert_eq!(violations(&unplaced, &seen(&[("a", true)])).len(), 1);
+        assert_eq!(violations(&unplaced, &seen(&[("a", OK)])).len(), 1);
+    }
+
+    #[test]
+    fn a_late_200_counts_only_where_the_sender_stored_it_and_did_not_repeat() {
+        let mut events = owed(&[("a", 1), ("b", 1)]);
+        let read_by_a_frozen_sender = seen(&[("a", LATE_OK), ("b", OK)]);
+        assert_eq!(
+            violations(&events, &read_by_a_frozen_sender),
+            Vec::<String>::new()
+        );
+        let overtaken_before_the_repeat = seen(&[("a", LATE_OK), ("b", OK), ("a", OK)]);
+        assert_eq!(violations(&events, &overtaken_before_the_repeat).len(), 1);
+        events[0].is_delivered = false;
+        assert_eq!(violations(&events, &read_by_a_frozen_sender).len(), 1);
     }
 
     #[test]
