@@ -43,9 +43,10 @@ impl Stack<'_> {
                 Ok(())
             }
             Fault::CommitUnheard { service, times } => {
-                let cut = match service {
-                    Service::Ingest1 | Service::Ingest2 => Cut::LoneInsert,
-                    _ => Cut::Commit,
+                let cut = if Service::INGESTS.contains(&service) {
+                    Cut::LoneInsert
+                } else {
+                    Cut::Commit
                 };
                 for proxy in self.proxies(Server::Postgres, Some(service)) {
                     proxy.cut_next(NetworkFault::CutAt(cut), times);
@@ -59,8 +60,8 @@ impl Stack<'_> {
             Fault::NatsKill | Fault::NatsWiped => self.running.kill(Server::Nats.name()),
             Fault::NatsStreamsFull => self.limit_streams(None),
             Fault::NatsDiskFull => self.nats_disk.as_ref().map_or(Ok(()), Disk::fill),
-            Fault::NatsConsumerDeleted(noun) => self.delete_consumer(noun),
-            Fault::NatsStreamDeleted(noun) => self.delete_stream(noun),
+            Fault::NatsConsumerDeleted(subject) => self.delete_consumer(subject),
+            Fault::NatsStreamDeleted(subject) => self.delete_stream(subject),
             Fault::RedisKill => self.running.kill(Server::Redis.name()),
             Fault::RedisFreeze => {
                 self.signal_server(Server::Redis, "STOP");
@@ -221,26 +222,19 @@ impl Stack<'_> {
         })
     }
 
-    fn delete_consumer(&self, noun: &str) -> Result<()> {
-        let subject = subject(noun)?;
+    fn delete_consumer(&self, subject: Subject) -> Result<()> {
         self.runtime.block_on(async {
-            let stream = self
-                .jetstream()
-                .await?
-                .get_stream(subject.stream_name(""))
-                .await?;
+            let jetstream = self.jetstream().await?;
+            let stream = jetstream.get_stream(subject.stream_name("")).await?;
             stream.delete_consumer(&subject.consumer_name()).await?;
             Ok(())
         })
     }
 
-    fn delete_stream(&self, noun: &str) -> Result<()> {
-        let subject = subject(noun)?;
+    fn delete_stream(&self, subject: Subject) -> Result<()> {
         self.runtime.block_on(async {
-            self.jetstream()
-                .await?
-                .delete_stream(subject.stream_name(""))
-                .await?;
+            let jetstream = self.jetstream().await?;
+            jetstream.delete_stream(subject.stream_name("")).await?;
             Ok(())
         })
     }
@@ -254,13 +248,6 @@ impl Stack<'_> {
         ensure!(&answer == b"+OK", "Redis refuses {command}");
         Ok(())
     }
-}
-
-fn subject(noun: &str) -> Result<Subject> {
-    Subject::ALL
-        .into_iter()
-        .find(|subject| subject.noun() == noun)
-        .with_context(|| format!("no stream of {noun}"))
 }
 
 /// The path of libfaketime.
@@ -281,6 +268,6 @@ pub(super) fn is_possible(fault: Fault, stack: &Stack<'_>) -> bool {
         Fault::Clock(..) if faketime().is_none() => "libfaketime is not here",
         _ => return true,
     };
-    note(format_args!("SKIPPED: {fault}: {reason}"));
+    note(format_args!("SKIPPED: {fault:?}: {reason}"));
     false
 }

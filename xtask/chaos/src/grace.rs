@@ -18,13 +18,14 @@ impl RunningRound<'_, '_> {
     /// Shuts every service down under load, and starts them again.
     pub(super) fn grace(&mut self, at_once: bool) -> Result<()> {
         self.watch_for(BEFORE)?;
-        let edges = [Service::Ingest1, Service::Ingest2, Service::WebhookConsumer];
+        let [one, other] = Service::INGESTS;
+        let edges = [one, other, Service::WEBHOOK_CONSUMER];
         if at_once {
             self.shut_down_and_wait(&Service::ALL)?;
         } else {
             self.shut_down_and_wait(&edges)?;
             // While workers run, every accepted request is answered.
-            let calls = self.simulation.journal.calls()?;
+            let calls = self.simulation.journal.calls();
             self.violations
                 .extend(visible_failures(&calls, Answer::is_unknown));
             self.shut_down_and_wait(&Service::WORKERS)?;

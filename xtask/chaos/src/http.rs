@@ -3,10 +3,10 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use reqwest::{Client, RequestBuilder};
 use serde_json::Value;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
-use tokio::time::timeout;
 
 use super::journal::Answer;
 
@@ -16,87 +16,119 @@ const PATIENCE: Duration = Duration::from_millis(6_500);
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) path: String,
-    /// Complete lines.
-    pub(super) headers: Vec<String>,
+    /// The credential or the signature.
+    pub(super) header: Option<(&'static str, String)>,
     pub(super) body: String,
-    /// Disconnects after sending this percentage of it.
-    pub(super) hangs_up_at: Option<u64>,
 }
 
-pub(super) async fn send(to: SocketAddr, request: &Request) -> Answer {
-    let Ok(Ok(stream)) = timeout(PATIENCE, TcpStream::connect(to)).await else {
+pub(super) fn client() -> reqwest::Result<Client> {
+    Client::builder()
+        .no_proxy()
+        .pool_max_idle_per_host(0)
+        .timeout(PATIENCE)
+        .build()
+}
+
+pub(super) async fn send(client: &Client, to: SocketAddr, request: Request) -> Answer {
+    let mut builder = client
+        .post(format!("http://{to}{}", request.path))
+        .header("Connection", "close")
+        .header("Content-Type", "application/json")
+        .body(request.body);
+    if let Some((name, value)) = request.header {
+        builder = builder.header(name, value);
+    }
+    match receive(builder).await {
+        Ok(answer) => answer,
+        Err(error) if error.is_connect() => Answer::Refused,
+        Err(error) if error.is_timeout() => Answer::Late,
+        Err(error) => Answer::Broken(format!("{:#}", anyhow::Error::from(error))),
+    }
+}
+
+async fn receive(builder: RequestBuilder) -> reqwest::Result<Answer> {
+    let response = builder.send().await?;
+    let status = response.status().as_u16();
+    let text = response.text().await?;
+    let body = serde_json::from_str(&text).unwrap_or(Value::String(text));
+    Ok(Answer::Received { status, body })
+}
+
+/// Disconnects after sending this percentage of the request.
+pub(super) async fn hang_up(to: SocketAddr, request: &Request, percent: u64) -> Answer {
+    let Request { path, header, body } = request;
+    let header = header
+        .as_ref()
+        .map_or(String::new(), |(name, value)| format!("{name}: {value}\r\n"));
+    let text = format!(
+        "POST {path} HTTP/1.1\r\nHost: edge\r\nContent-Type: application/json\r\n{header}Content-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let Ok(mut stream) = TcpStream::connect(to).await else {
         return Answer::Refused;
     };
-    timeout(PATIENCE, exchange(stream, request))
-        .await
-        .unwrap_or(Answer::Late)
-}
-
-async fn exchange(mut stream: TcpStream, request: &Request) -> Answer {
-    let text = text(request);
-    let bytes = text.as_bytes();
-    if let Some(percent) = request.hangs_up_at {
-        let sent = bytes.len() * usize::try_from(percent.min(100)).unwrap_or(100) / 100;
-        let _ = stream.write_all(bytes.get(..sent).unwrap_or(bytes)).await;
-        return Answer::HungUp;
-    }
-    if let Err(error) = stream.write_all(bytes).await {
-        return Answer::Broken(error.to_string());
-    }
-    let mut heard = Vec::new();
-    if let Err(error) = stream.read_to_end(&mut heard).await {
-        return Answer::Broken(error.to_string());
-    }
-    parse(&heard).unwrap_or_else(|| Answer::Broken(format!("{} bytes of an answer", heard.len())))
-}
-
-fn text(request: &Request) -> String {
-    let mut text = format!(
-        "POST {} HTTP/1.1\r\nHost: edge\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: {}\r\n",
-        request.path,
-        request.body.len()
-    );
-    for header in &request.headers {
-        text.push_str(header);
-        text.push_str("\r\n");
-    }
-    text.push_str("\r\n");
-    text.push_str(&request.body);
-    text
-}
-
-/// `None` for an incomplete response.
-fn parse(heard: &[u8]) -> Option<Answer> {
-    let text = std::str::from_utf8(heard).ok()?;
-    let (top, body) = text.split_once("\r\n\r\n")?;
-    let status = top.split(' ').nth(1)?.parse().ok()?;
-    let length = top.lines().find_map(|line| {
-        let (name, value) = line.split_once(':')?;
-        let is_length = name.eq_ignore_ascii_case("content-length");
-        is_length.then(|| value.trim().parse::<usize>().ok())?
-    });
-    if length.is_some_and(|length| body.len() < length) {
-        return None;
-    }
-    let body = serde_json::from_str(body).unwrap_or_else(|_| Value::String(body.to_owned()));
-    Some(Answer::Received { status, body })
+    let sent = text.len() * usize::try_from(percent.min(100)).unwrap_or(100) / 100;
+    let _ = stream
+        .write_all(text.as_bytes().get(..sent).unwrap_or_default())
+        .await;
+    Answer::HungUp
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
+    use tokio::io::AsyncReadExt;
+    use tokio::net::TcpListener;
 
-    #[test]
-    fn half_an_answer_is_none() {
-        let whole = "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{\"a\": 12}";
+    /// What a client makes of a server that sends this and closes.
+    async fn answer_of(text: &'static str) -> Answer {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let to = listener.local_addr().unwrap();
+        let serving = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut request = vec![0; 4_096];
+            let _ = stream.read(&mut request).await.unwrap();
+            stream.write_all(text.as_bytes()).await.unwrap();
+        });
+        let request = Request {
+            path: "/".to_owned(),
+            header: None,
+            body: "{}".to_owned(),
+        };
+        let answer = send(&client().unwrap(), to, request).await;
+        serving.await.unwrap();
+        answer
+    }
+
+    #[tokio::test]
+    async fn half_an_answer_leaves_the_outcome_unknown() {
         let expected = Answer::Received {
             status: 200,
             body: json!({ "a": 12 }),
         };
-        assert_eq!(parse(whole.as_bytes()), Some(expected));
-        for length in 0..whole.len() {
-            assert_eq!(parse(&whole.as_bytes()[..length]), None, "{length}");
+        let whole = "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{\"a\": 12}";
+        assert_eq!(answer_of(whole).await, expected);
+        for half in [
+            "",
+            "HTTP/1.1 200 O",
+            "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{\"a\"",
+        ] {
+            let answer = answer_of(half).await;
+            assert!(matches!(answer, Answer::Broken(_)), "{half}: {answer:?}");
         }
+    }
+
+    #[tokio::test]
+    async fn where_no_server_listens_a_request_is_refused() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let to = listener.local_addr().unwrap();
+        drop(listener);
+        let request = Request {
+            path: "/".to_owned(),
+            header: None,
+            body: String::new(),
+        };
+        assert_eq!(send(&client().unwrap(), to, request).await, Answer::Refused);
     }
 }

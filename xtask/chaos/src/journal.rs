@@ -1,19 +1,18 @@
-//! The journal of requests and answers: each request is written before it is sent, each answer after it arrives.
+//! The journal of requests and answers: each request is noted before it is sent, each answer after it arrives.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
-use std::io::Write;
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::collections::BTreeSet;
+use std::fs;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 
 /// The relevant fields of a request.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(super) enum Asked {
     Click {
@@ -38,7 +37,7 @@ pub(super) enum Asked {
 }
 
 /// An event of the payment processor.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Event {
     pub(super) id: String,
     pub(super) transaction_id: String,
@@ -47,7 +46,7 @@ pub(super) struct Event {
     pub(super) what: What,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum What {
     Paid(Names),
@@ -62,7 +61,7 @@ pub(super) enum What {
 }
 
 /// How a payment names the customer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Names {
     Key,
@@ -81,7 +80,7 @@ impl Event {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Answer {
     Received {
@@ -115,6 +114,11 @@ impl Answer {
             Self::Refused => false,
             Self::Broken(_) | Self::Late | Self::HungUp => true,
         }
+    }
+
+    /// Whether a client tries again.
+    pub(super) fn is_retryable(&self) -> bool {
+        self.is_unknown() || *self == Self::Refused
     }
 
     /// A field of the answer's body.
@@ -155,85 +159,78 @@ impl Answer {
     }
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Call {
     pub(super) asked: Asked,
     /// `None` if the client ended first: unknown.
     pub(super) answer: Option<Answer>,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
-struct Line {
-    call: u64,
-    at_ms: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    to: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    asked: Option<Asked>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    answer: Option<Answer>,
+#[derive(Debug, Serialize)]
+struct Entry {
+    to: SocketAddr,
+    asked_at_ms: u64,
+    answered_at_ms: Option<u64>,
+    #[serde(flatten)]
+    call: Call,
 }
 
 #[derive(Debug)]
 pub(super) struct Journal {
-    path: PathBuf,
-    file: Mutex<File>,
-    next: AtomicU64,
     started: Instant,
+    entries: Mutex<Vec<Entry>>,
 }
 
 impl Journal {
-    pub(super) fn create(path: PathBuf) -> Result<Self> {
+    pub(super) fn start() -> Self {
+        Self {
+            started: Instant::now(),
+            entries: Mutex::default(),
+        }
+    }
+
+    /// Notes a request before it is sent. Returns its number.
+    pub(super) fn ask(&self, to: SocketAddr, asked: &Asked) -> usize {
+        let mut entries = self.lock();
+        entries.push(Entry {
+            to,
+            asked_at_ms: self.now_ms(),
+            answered_at_ms: None,
+            call: Call {
+                asked: asked.clone(),
+                answer: None,
+            },
+        });
+        entries.len() - 1
+    }
+
+    pub(super) fn answer(&self, number: usize, answer: &Answer) {
+        if let Some(entry) = self.lock().get_mut(number) {
+            entry.answered_at_ms = Some(self.now_ms());
+            entry.call.answer = Some(answer.clone());
+        }
+    }
+
+    /// All calls so far, in order.
+    pub(super) fn calls(&self) -> Vec<Call> {
+        self.lock().iter().map(|entry| entry.call.clone()).collect()
+    }
+
+    /// Writes a line of JSON for each call.
+    pub(super) fn write(&self, path: &Path) -> Result<()> {
+        let lines: Result<Vec<String>, _> = self.lock().iter().map(serde_json::to_string).collect();
         if let Some(dir) = path.parent() {
             fs::create_dir_all(dir)?;
         }
-        let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(Self {
-            path,
-            file: Mutex::new(file),
-            next: AtomicU64::new(0),
-            started: Instant::now(),
-        })
-    }
-
-    /// Records a request before it is sent. Returns its number.
-    pub(super) fn ask(&self, to: &str, asked: &Asked) -> Result<u64> {
-        let call = self.next.fetch_add(1, Ordering::SeqCst);
-        self.write(&Line {
-            call,
-            at_ms: self.now_ms(),
-            to: Some(to.to_owned()),
-            asked: Some(asked.clone()),
-            answer: None,
-        })?;
-        Ok(call)
-    }
-
-    pub(super) fn answer(&self, call: u64, answer: &Answer) -> Result<()> {
-        self.write(&Line {
-            call,
-            at_ms: self.now_ms(),
-            to: None,
-            asked: None,
-            answer: Some(answer.clone()),
-        })
+        fs::write(path, lines?.join("\n")).with_context(|| format!("cannot write {}", path.display()))
     }
 
     fn now_ms(&self) -> u64 {
         u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    fn write(&self, line: &Line) -> Result<()> {
-        let mut text = serde_json::to_string(line)?;
-        text.push('\n');
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        file.write_all(text.as_bytes())
-            .context("cannot write the journal")
-    }
-
-    /// All calls so far, in order.
-    pub(super) fn calls(&self) -> Result<Vec<Call>> {
-        read(&fs::read_to_string(&self.path)?)
+    fn lock(&self) -> MutexGuard<'_, Vec<Entry>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -248,51 +245,25 @@ pub(super) fn accepted_events(calls: &[Call]) -> Vec<Asked> {
         .collect()
 }
 
-fn read(text: &str) -> Result<Vec<Call>> {
-    let mut calls: BTreeMap<u64, Call> = BTreeMap::new();
-    for line in text.lines() {
-        let line: Line = serde_json::from_str(line).context("the journal cannot be read")?;
-        if let Some(asked) = line.asked {
-            let call = Call { asked, answer: None };
-            calls.insert(line.call, call);
-        } else if let Some(call) = calls.get_mut(&line.call) {
-            call.answer = line.answer;
-        }
-    }
-    Ok(calls.into_values().collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
 
     #[test]
-    fn what_was_written_is_read_and_a_request_without_answer_stays() {
-        let path = std::env::temp_dir().join(format!("journal-{}.jsonl", std::process::id()));
-        let journal = Journal::create(path.clone()).unwrap();
+    fn a_request_without_answer_stays() {
+        let journal = Journal::start();
+        let to = SocketAddr::from(([127, 0, 0, 1], 1));
         let click = Asked::Click { code: "ada".into() };
-        let sale = Asked::Sale {
-            transaction_id: "t1".into(),
-            customer_key: "u1".into(),
-            amount_cents: 100,
-        };
-        let first = journal.ask("ingest-1", &click).unwrap();
-        journal.ask("ingest-2", &sale).unwrap();
+        let first = journal.ask(to, &click);
+        journal.ask(to, &click);
         let received = Answer::Received {
             status: 200,
             body: json!({ "click_id": "cust_1_1" }),
         };
-        journal.answer(first, &received).unwrap();
-        let calls = journal.calls().unwrap();
-        fs::remove_file(path).unwrap();
-        assert_eq!(calls.len(), 2);
-        assert_eq!(
-            (&calls[0].asked, calls[0].answer.as_ref()),
-            (&click, Some(&received))
-        );
-        assert_eq!((&calls[1].asked, calls[1].answer.as_ref()), (&sale, None));
-        assert_eq!(received.text("click_id"), Some("cust_1_1"));
+        journal.answer(first, &received);
+        let answers: Vec<Option<Answer>> = journal.calls().into_iter().map(|call| call.answer).collect();
+        assert_eq!(answers, [Some(received), None]);
     }
 
     #[test]

@@ -1,14 +1,11 @@
 //! A round's program: a demo program with a connection to a payment processor.
 
-use std::str::FromStr;
-
 use anyhow::{Context, Result};
 use domain::ids::ProgramId;
 use domain::processor::{ConnectionStatus, ProcessorId, WebhookSecret};
 use domain::sealed::SealingKeys;
 use harness::env_file::EnvFile;
 use runtime::clock::Clock;
-use runtime::config::SecretKey;
 use sqlx::PgPool;
 use storage::processor_connections::{self, Connection, SealedSecret};
 
@@ -28,65 +25,60 @@ pub(super) struct Market {
 }
 
 impl Market {
-    /// `demo`: what `ctl seed-demo` printed. `sealing_key`: as the services have it.
-    pub(super) async fn found(
+    /// `demo`: what `ctl seed-demo` printed. `keys`: as the services have them.
+    pub(super) async fn create(
         pool: &PgPool,
         demo: &EnvFile,
-        sealing_key: &str,
+        keys: &SealingKeys,
         rng: &mut Rng,
     ) -> Result<Self> {
         let value_of = |name| {
             let value = demo.get(name).with_context(|| format!("no {name}"))?;
             anyhow::Ok(value.to_owned())
         };
-        let program_id = ProgramId::new(value_of("DEMO_PROGRAM_ID")?.parse()?);
+        let program_id: i64 = value_of("DEMO_PROGRAM_ID")?.parse()?;
         let mut transaction = pool.begin().await?;
         // Before the times of a clock that is ten minutes slow.
         sqlx::query(
             "UPDATE commission_policies SET effective_from = effective_from - interval '1 day' WHERE program_id = $1",
         )
-        .bind(program_id.get())
+        .bind(program_id)
         .execute(&mut *transaction)
         .await?;
         sqlx::query(
             "INSERT INTO commission_policies (program_id, product_id, commission_type, rate_bps, effective_from)
              VALUES ($1, $2, 'cps_one_time', $3, now() - interval '1 day')",
         )
-        .bind(program_id.get())
+        .bind(program_id)
         .bind(ONCE)
         .bind(RATE_BPS)
         .execute(&mut *transaction)
         .await?;
         let secret = format!("whsec_of_program_{program_id}_chaos");
-        let connection = connection(program_id, &secret, sealing_key, rng)?;
-        processor_connections::save(&mut transaction, program_id, &connection, Clock::system().now()).await?;
+        let (id, now) = (ProgramId::new(program_id), Clock::system().now());
+        let connection = Connection {
+            account_id: ProcessorId::parse(&format!("acct_{program_id}")).context("not an account")?,
+            webhook_endpoint_id: None,
+            status: ConnectionStatus::Connected,
+            charges_enabled: true,
+            payouts_enabled: true,
+            connected_at: Some(now),
+            confirmed_at: Some(now),
+            secret: Some(SealedSecret::seal(
+                keys,
+                id,
+                &WebhookSecret::parse(&secret)?,
+                rng.bytes(),
+            )?),
+            previous: None,
+        };
+        processor_connections::save(&mut transaction, id, &connection, now).await?;
         transaction.commit().await?;
         Ok(Self {
-            program_id: program_id.get(),
+            program_id,
             token: value_of("DEMO_API_KEY")?,
             codes: [value_of("DEMO_AFF_A")?, value_of("DEMO_AFF_B")?],
             secret,
         })
     }
-}
-
-fn connection(program_id: ProgramId, secret: &str, sealing_key: &str, rng: &mut Rng) -> Result<Connection> {
-    let key = SecretKey::from_str(sealing_key)?;
-    let keys = SealingKeys::new(key.expose(), &[]);
-    let secret = WebhookSecret::parse(secret)?;
-    Ok(Connection {
-        account_id: ProcessorId::parse(&format!("acct_{program_id}")).context("not an account")?,
-        webhook_endpoint_id: None,
-        status: ConnectionStatus::Connected,
-        charges_enabled: true,
-        payouts_enabled: true,
-        connected_at: Some(Clock::system().now()),
-        confirmed_at: Some(Clock::system().now()),
-        secret: Some(SealedSecret::seal(&keys, program_id, &secret, random(rng))?),
-        previous: None,
-    })
-}
-
-fn random<const N: usize>(rng: &mut Rng) -> [u8; N] {
-    std::array::from_fn(|_| u8::try_from(rng.below(256)).unwrap_or(0))
 }

@@ -1,7 +1,5 @@
 //! Events as a payment processor sends and signs them.
 
-use std::fmt::Write;
-
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
 use sha2::Sha256;
@@ -60,13 +58,10 @@ fn wrapped(id: &str, kind: &str, created: i64, object: &Value) -> Value {
     })
 }
 
-/// The signature header. `timestamp` in Unix seconds.
+/// The value of the signature header. `timestamp` in Unix seconds.
 pub(super) fn signature(secret: &str, timestamp: i64, body: &str) -> Option<String> {
     let mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).ok()?;
     let mac = mac.chain_update(format!("{timestamp}.")).chain_update(body);
-    let mut header = format!("Stripe-Signature: t={timestamp},v1=");
-    for byte in mac.finalize().into_bytes() {
-        write!(header, "{byte:02x}").ok()?;
-    }
-    Some(header)
+    let signature = hex::encode(mac.finalize().into_bytes());
+    Some(format!("t={timestamp},v1={signature}"))
 }

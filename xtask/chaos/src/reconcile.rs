@@ -33,7 +33,7 @@ pub(super) struct Rows {
     pub(super) events: Vec<(String, String)>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
 pub(super) struct SaleRow {
     pub(super) sale_id: i64,
     pub(super) transaction_id: String,
@@ -41,10 +41,11 @@ pub(super) struct SaleRow {
     pub(super) customer_key: String,
     pub(super) api_refunded_cents: i64,
     pub(super) processor_refunded_cents: i64,
+    #[sqlx(json)]
     pub(super) commissions: Vec<CommissionRow>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
 pub(super) struct CommissionRow {
     pub(super) commission_id: i64,
     pub(super) amount_cents: i64,
@@ -52,7 +53,7 @@ pub(super) struct CommissionRow {
 }
 
 /// A refund of the API.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
 pub(super) struct RefundRow {
     pub(super) transaction_id: String,
     pub(super) refund_id: String,

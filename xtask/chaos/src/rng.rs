@@ -38,6 +38,12 @@ impl Rng {
         self.below(100) < percent
     }
 
+    pub(super) fn bytes<const N: usize>(&mut self) -> [u8; N] {
+        let mut bytes = [0; N];
+        self.0.fill_bytes(&mut bytes);
+        bytes
+    }
+
     /// One of several.
     #[expect(clippy::indexing_slicing, reason = "the number is below N")]
     pub(super) fn pick<T: Copy, const N: usize>(&mut self, of: &[T; N]) -> T {

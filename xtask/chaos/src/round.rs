@@ -1,7 +1,6 @@
 //! One round: load, faults, recovery, draining, reconciliation.
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,16 +12,18 @@ use tokio::task::JoinHandle;
 use super::drain;
 use super::faults::is_possible;
 use super::funnel::subscriber::Subscriber;
-use super::funnel::{Load, Phase, RetryBehaviour, Simulation, buy_regularly, probe, visit, warm_up};
+use super::funnel::{Phase, Simulation, buy_regularly, probe, visit, warm_up};
+use super::http;
 use super::journal::{Answer, Call, Journal};
 use super::market::Market;
+use super::outcome::{Outcome, kinds};
 use super::proxy::{NetworkFault, Proxy};
 use super::reconcile::{Allowed, violations};
 use super::rng::Rng;
 use super::rows;
 use super::schedule::{AFTERWARDS, Fault, HEALED, Plan, Round, Scheduled, Service};
 use super::stack::Stack;
-use super::usage::Usage;
+use super::usage;
 
 const TICK: Duration = Duration::from_millis(20);
 /// Between two looks at servers.
@@ -38,27 +39,6 @@ const REGULARS: u64 = 8;
 /// Counters are updated after the answer.
 const VERIFY_LIMIT: Duration = Duration::from_secs(10);
 const VISITORS_LIMIT: Duration = Duration::from_mins(1);
-/// For a debug build, after a round.
-const USAGE_LIMIT: Usage = Usage {
-    resident_kib: 400 * 1024,
-    files: 200,
-};
-
-#[derive(Debug)]
-pub(super) struct Outcome {
-    pub(super) round: Round,
-    pub(super) requests: usize,
-    /// Number by kind.
-    pub(super) answers: BTreeMap<String, usize>,
-    /// From the end of the faults to the first sale that was answered 200.
-    pub(super) recovered: Option<Duration>,
-    pub(super) drained: Duration,
-    pub(super) took: Duration,
-    /// The maximum of all services.
-    pub(super) usage: Usage,
-    pub(super) notes: Vec<String>,
-    pub(super) violations: Vec<String>,
-}
 
 /// A running round.
 pub(super) struct RunningRound<'a, 'b> {
@@ -68,8 +48,6 @@ pub(super) struct RunningRound<'a, 'b> {
     pub(super) subscriber: Subscriber,
     /// Of other programs, with their own journals.
     pub(super) others: Vec<Arc<Simulation>>,
-    /// A directory.
-    pub(super) journals: &'a Path,
     /// A customer with a recorded lead.
     pub(super) customer_key: String,
     pub(super) notes: Vec<String>,
@@ -78,26 +56,31 @@ pub(super) struct RunningRound<'a, 'b> {
 
 /// `journals`: a directory.
 pub(super) fn run(stack: &mut Stack<'_>, round: &Round, journals: &Path) -> Result<Outcome> {
+    let journal = journal_of(journals, round);
     if round.plan != Plan::Cluster {
-        return run_here(stack, round, journals);
+        return run_here(stack, round, &journal);
     }
     stack.enter_cluster()?;
-    let outcome = run_here(stack, round, journals)?;
+    let outcome = run_here(stack, round, &journal)?;
     if outcome.violations.is_empty() {
         stack.leave_cluster()?;
     }
     Ok(outcome)
 }
 
-fn run_here(stack: &mut Stack<'_>, round: &Round, journals: &Path) -> Result<Outcome> {
+/// Where the journal of a violated round is written.
+pub(super) fn journal_of(journals: &Path, round: &Round) -> PathBuf {
+    journals.join(format!("round-{}.jsonl", round.number))
+}
+
+fn run_here(stack: &mut Stack<'_>, round: &Round, journal: &Path) -> Result<Outcome> {
     let started = Instant::now();
     let (phase, seen) = watch::channel(Phase::Load);
-    let journal = journals.join(format!("round-{}.jsonl", round.number));
-    let simulation = Arc::new(stack.simulation(round, &journal, seen)?);
+    let simulation = Arc::new(stack.simulation(round, seen)?);
     let subscriber = stack.subscriber(round, &simulation, phase.subscribe())?;
-    let known = stack.runtime.block_on(warm_up(Arc::clone(&simulation)))?;
+    let known = stack.runtime.block_on(warm_up(&simulation));
     let customer_key = known.context("no customer could be created before the first fault")?;
-    let mut visitors: Vec<_> = (0..simulation.load.visitors())
+    let mut visitors: Vec<_> = (0..simulation.visitors())
         .map(|number| stack.runtime.spawn(visit(Arc::clone(&simulation), number)))
         .collect();
     if matches!(round.plan, Plan::Observed(_)) {
@@ -108,10 +91,9 @@ fn run_here(stack: &mut Stack<'_>, round: &Round, journals: &Path) -> Result<Out
     let mut running = RunningRound {
         stack,
         round,
-        simulation,
+        simulation: Arc::clone(&simulation),
         subscriber,
         others: Vec::new(),
-        journals,
         customer_key,
         notes: Vec::new(),
         violations: Vec::new(),
@@ -120,44 +102,36 @@ fn run_here(stack: &mut Stack<'_>, round: &Round, journals: &Path) -> Result<Out
     phase.send_replace(Phase::Closing);
     running.wait_for_visitors(visitors)?;
     let drained = running.drain()?;
-    running.finish(started, recovered, drained)
+    let others = running.others.clone();
+    let outcome = running.finish(started, recovered, drained)?;
+    if !outcome.violations.is_empty() {
+        simulation.journal.write(journal)?;
+        for other in others {
+            other.journal.write(&journal.with_extension("other.jsonl"))?;
+        }
+    }
+    Ok(outcome)
 }
 
 impl Stack<'_> {
     /// A new program, and what its visitors share.
-    pub(super) fn simulation(
-        &self,
-        round: &Round,
-        journal: &Path,
-        phase: watch::Receiver<Phase>,
-    ) -> Result<Simulation> {
-        let sealing_key = self.env.get("SECRETS_KEYS").context("no sealing key")?;
+    pub(super) fn simulation(&self, round: &Round, phase: watch::Receiver<Phase>) -> Result<Simulation> {
         let mut rng = Rng::of(round.seed, u64::MAX);
-        let demo = self.seed_demo()?;
-        let market = Market::found(&self.pool, &demo, sealing_key, &mut rng);
+        let (demo, keys) = (self.seed_demo()?, self.sealing_keys()?);
+        let market = Market::create(&self.pool, &demo, &keys, &mut rng);
         Ok(Simulation {
-            journal: Journal::create(journal.to_owned())?,
+            journal: Journal::start(),
+            http: http::client()?,
             ingests: Service::INGESTS.map(|service| self.address(service)),
-            webhook_consumer: self.address(Service::WebhookConsumer),
+            webhook_consumer: self.address(Service::WEBHOOK_CONSUMER),
             market: self.runtime.block_on(market)?,
             seed: round.seed,
-            hang_ups: round.plan.hang_ups(),
-            retries: match round.plan {
-                Plan::Rolling => RetryBehaviour::OnceMore,
-                _ => RetryBehaviour::Patient,
-            },
-            load: if round.plan.is_full_load() {
-                Load::Full
-            } else {
-                Load::Leisurely
-            },
+            plan: round.plan.clone(),
             phase,
             complaints: Mutex::default(),
         })
     }
-}
 
-impl Stack<'_> {
     /// Of the round's program.
     fn subscriber(
         &self,
@@ -165,10 +139,9 @@ impl Stack<'_> {
         simulation: &Simulation,
         phase: watch::Receiver<Phase>,
     ) -> Result<Subscriber> {
-        let sealing_key = self.env.get("SECRETS_KEYS").context("no sealing key")?;
         let mut rng = Rng::of(round.seed, u64::MAX - 2);
-        let program_id = simulation.market.program_id;
-        let starting = Subscriber::start(&self.pool, program_id, sealing_key, &mut rng, phase);
+        let (program_id, keys) = (simulation.market.program_id, self.sealing_keys()?);
+        let starting = Subscriber::start(&self.pool, program_id, &keys, &mut rng, phase);
         self.runtime.block_on(starting)
     }
 }
@@ -209,28 +182,16 @@ impl RunningRound<'_, '_> {
                 self.stack.end(fault)
             };
             let what = if begins { "begin" } else { "end" };
-            done.with_context(|| format!("cannot {what}: {fault}"))?;
+            done.with_context(|| format!("cannot {what}: {fault:?}"))?;
         }
         self.watch_for(HEALED.saturating_sub(started.elapsed()))?;
-        self.note_injected(faults);
+        let cuts: u32 = self.stack.all_proxies().map(Proxy::take_cuts).sum();
+        let crashes = std::mem::take(&mut self.stack.crashes);
+        self.notes.push(format!("{cuts} cut, {crashes} crashed"));
         for proxy in self.stack.all_proxies() {
             proxy.set(NetworkFault::None);
         }
         Ok(())
-    }
-
-    fn note_injected(&mut self, faults: &[Scheduled]) {
-        let cuts: u32 = self.stack.all_proxies().map(Proxy::take_cuts).sum();
-        if cuts > 0 {
-            self.notes.push(format!("{cuts} cut"));
-        }
-        for scheduled in faults {
-            if let Fault::Crash { service, .. } = scheduled.fault
-                && self.stack.has_crashed.remove(&service)
-            {
-                self.notes.push("crashed".to_owned());
-            }
-        }
     }
 
     /// Waits, and restarts services that end meanwhile.
@@ -247,7 +208,11 @@ impl RunningRound<'_, '_> {
     }
 
     /// Waits until it holds, as [`Self::watch_for`] does; `false` if it does not within the limit.
-    pub(super) fn watch_until(&mut self, limit: Duration, holds: impl Fn(&Self) -> bool) -> Result<bool> {
+    pub(super) fn watch_until(
+        &mut self,
+        limit: Duration,
+        mut holds: impl FnMut(&Self) -> bool,
+    ) -> Result<bool> {
         let until = Instant::now() + limit;
         while !holds(self) {
             if Instant::now() > until {
@@ -258,11 +223,11 @@ impl RunningRound<'_, '_> {
         Ok(true)
     }
 
-    pub(super) fn watch_until_finished<T>(&mut self, task: JoinHandle<Result<T>>) -> Result<T> {
+    pub(super) fn watch_until_finished<T>(&mut self, task: JoinHandle<T>) -> Result<T> {
         while !task.is_finished() {
             self.watch_for(TICK)?;
         }
-        self.stack.runtime.block_on(task)?
+        Ok(self.stack.runtime.block_on(task)?)
     }
 
     pub(super) fn probe(&mut self) -> Result<Option<Duration>> {
@@ -279,17 +244,16 @@ impl RunningRound<'_, '_> {
         Ok(recovered)
     }
 
-    fn wait_for_visitors(&mut self, visitors: Vec<JoinHandle<Result<()>>>) -> Result<()> {
-        let until = Instant::now() + VISITORS_LIMIT;
-        while !visitors.iter().all(JoinHandle::is_finished) && Instant::now() < until {
-            self.watch_for(TICK)?;
+    fn wait_for_visitors(&mut self, visitors: Vec<JoinHandle<()>>) -> Result<()> {
+        let have_finished = || visitors.iter().all(JoinHandle::is_finished);
+        if !self.watch_until(VISITORS_LIMIT, |_| have_finished())? {
+            self.violations.push("a visitor does not end".to_owned());
         }
         for visitor in visitors {
             if visitor.is_finished() {
-                self.stack.runtime.block_on(visitor)??;
+                self.stack.runtime.block_on(visitor)?;
             } else {
                 visitor.abort();
-                self.violations.push("a visitor does not end".to_owned());
             }
         }
         Ok(())
@@ -302,32 +266,29 @@ impl RunningRound<'_, '_> {
             _ => DRAIN_LIMIT,
         };
         let started = Instant::now();
-        loop {
-            let left = self.stack.runtime.block_on(async {
-                let jetstream = self.stack.jetstream().await?;
-                drain::pending(&self.stack.pool, &jetstream).await
+        let mut left = Vec::new();
+        let is_empty = self.watch_until(limit, |round| {
+            let found = round.stack.runtime.block_on(async {
+                let jetstream = round.stack.jetstream().await?;
+                drain::pending(&round.stack.pool, &jetstream).await
             });
-            let left = left.unwrap_or_else(|error| vec![format!("{error:#}")]);
-            if left.is_empty() {
-                return Ok(started.elapsed());
-            }
-            if started.elapsed() > limit {
-                let seconds = limit.as_secs();
-                let left = left.join(", ");
-                self.violations
-                    .push(format!("after {seconds} s there are still {left}"));
-                return Ok(started.elapsed());
-            }
-            self.watch_for(LOOK_EVERY)?;
+            left = found.unwrap_or_else(|error| vec![format!("{error:#}")]);
+            left.is_empty()
+        })?;
+        if !is_empty {
+            let (seconds, left) = (limit.as_secs(), left.join(", "));
+            self.violations
+                .push(format!("after {seconds} s there are still {left}"));
         }
+        Ok(started.elapsed())
     }
 
     fn finish(mut self, started: Instant, recovered: Option<Duration>, drained: Duration) -> Result<Outcome> {
-        let calls = self.simulation.journal.calls()?;
+        let calls = self.simulation.journal.calls();
         let plan = &self.round.plan;
         let allowed = Allowed {
             lost_clicks: plan.may_lose_clicks(),
-            refused_events: plan.shifts_clock_of(Service::WebhookConsumer),
+            refused_events: plan.shifts_clock_of(Service::WEBHOOK_CONSUMER),
             restored: *plan == Plan::Restored,
         };
         let (rows, dead_letters) = self.stack.runtime.block_on(async {
@@ -339,7 +300,7 @@ impl RunningRound<'_, '_> {
             let rows = rows::read(&self.stack.pool, other.market.program_id);
             let rows = self.stack.runtime.block_on(rows)?;
             self.violations
-                .extend(violations(&other.journal.calls()?, &rows, allowed));
+                .extend(violations(&other.journal.calls(), &rows, allowed));
         }
         self.violations.extend(dead_letters);
         let subscribed = self.subscriber.violations(&self.stack.pool);
@@ -356,11 +317,10 @@ impl RunningRound<'_, '_> {
         drop(complaints);
         self.verify()?;
         if plan.is_invisible() {
-            self.violations.extend(visible_failures(&calls, |answer| {
-                answer.is_unknown() || *answer == Answer::Refused
-            }));
+            self.violations
+                .extend(visible_failures(&calls, Answer::is_retryable));
         }
-        let usage = self.usage();
+        self.violations.extend(usage::violations(self.stack));
         Ok(Outcome {
             round: self.round.clone(),
             requests: calls.len(),
@@ -368,40 +328,21 @@ impl RunningRound<'_, '_> {
             recovered,
             drained,
             took: started.elapsed(),
-            usage,
             notes: self.notes,
             violations: self.violations,
         })
     }
 
     fn verify(&mut self) -> Result<()> {
-        let started = Instant::now();
-        loop {
-            let broken = self
-                .stack
-                .runtime
-                .block_on(drain::broken_invariants(&self.stack.pool))?;
-            if broken.is_empty() || started.elapsed() > VERIFY_LIMIT {
-                self.violations.extend(broken);
-                return Ok(());
-            }
-            self.watch_for(Duration::from_millis(200))?;
-        }
-    }
-
-    fn usage(&mut self) -> Usage {
-        let mut most = Usage::default();
-        for service in Service::ALL {
-            let Some(usage) = self.stack.pid(service).and_then(Usage::of) else {
-                self.violations.push(format!("{} does not run", service.name()));
-                continue;
-            };
-            if usage.resident_kib > USAGE_LIMIT.resident_kib || usage.files > USAGE_LIMIT.files {
-                self.violations.push(format!("{} holds {usage}", service.name()));
-            }
-            most = most.max(usage);
-        }
-        most
+        let mut broken = Vec::new();
+        self.watch_until(VERIFY_LIMIT, |round| {
+            let found = drain::broken_invariants(&round.stack.pool);
+            let found = round.stack.runtime.block_on(found);
+            broken = found.unwrap_or_else(|error| vec![format!("{error:#}")]);
+            broken.is_empty()
+        })?;
+        self.violations.extend(broken);
+        Ok(())
     }
 }
 
@@ -414,13 +355,4 @@ pub(super) fn visible_failures(calls: &[Call], is_failure: impl Fn(&Answer) -> b
         .filter(|(_, answer)| is_failure(answer))
         .map(|(asked, answer)| format!("visible to a caller: {asked:?}: {answer:?}"))
         .collect()
-}
-
-fn kinds(calls: &[Call]) -> BTreeMap<String, usize> {
-    let mut kinds = BTreeMap::new();
-    for call in calls {
-        let kind = call.answer.as_ref().map_or("none".to_owned(), Answer::kind);
-        *kinds.entry(kind).or_default() += 1;
-    }
-    kinds
 }

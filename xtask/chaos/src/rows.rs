@@ -2,98 +2,57 @@
 
 use anyhow::Result;
 use sqlx::PgPool;
+use sqlx::postgres::PgRow;
 
-use super::reconcile::{CommissionRow, RefundRow, Rows, SaleRow};
+use super::reconcile::Rows;
 
 pub(super) async fn read(pool: &PgPool, program_id: i64) -> Result<Rows> {
-    let clicks = sqlx::query_scalar("SELECT click_id FROM click_events WHERE program_id = $1")
-        .bind(program_id)
-        .fetch_all(pool)
-        .await?;
-    let customers = sqlx::query_as(
-        "SELECT customer_key, click_id FROM customers WHERE program_id = $1 AND customer_key IS NOT NULL",
-    )
-    .bind(program_id)
-    .fetch_all(pool)
-    .await?;
-    let leads =
-        sqlx::query_scalar("SELECT customer_key FROM lead_events WHERE program_id = $1 AND NOT provisional")
-            .bind(program_id)
-            .fetch_all(pool)
-            .await?;
-    let events = sqlx::query_as(
-        "SELECT processor_event_id, state || coalesce(' (' || reason || ')', '')
-         FROM processor_events WHERE program_id = $1",
-    )
-    .bind(program_id)
-    .fetch_all(pool)
-    .await?;
+    let program = Program { pool, program_id };
+    let clicks = "SELECT click_id FROM click_events WHERE program_id = $1";
+    let customers =
+        "SELECT customer_key, click_id FROM customers WHERE program_id = $1 AND customer_key IS NOT NULL";
+    let leads = "SELECT customer_key FROM lead_events WHERE program_id = $1 AND NOT provisional";
+    let sales = "SELECT s.id AS sale_id, s.processor_event_id AS transaction_id, s.amount_cents,
+                        coalesce(c.customer_key, '') AS customer_key, s.api_refunded_cents, s.processor_refunded_cents,
+                        (SELECT coalesce(jsonb_agg(jsonb_build_object(
+                                    'commission_id', o.id, 'amount_cents', o.amount_cents, 'deducted_cents', o.deducted_cents)
+                                    ORDER BY o.id), '[]')
+                         FROM commissions o WHERE o.sale_id = s.id AND o.superseded_at IS NULL) AS commissions
+                 FROM sale_events s JOIN customers c ON c.id = s.customer_id
+                 WHERE s.program_id = $1 AND NOT s.is_test ORDER BY s.id";
+    let refunds = "SELECT s.processor_event_id AS transaction_id, regexp_replace(r.refund_key, '^id:', '') AS refund_id,
+                          r.requested_cents, r.effective_cents
+                   FROM refunds r JOIN sale_events s ON s.id = r.sale_id
+                   WHERE r.program_id = $1 AND r.channel = 'api'";
+    let events = "SELECT processor_event_id, state || coalesce(' (' || reason || ')', '')
+                  FROM processor_events WHERE program_id = $1";
     Ok(Rows {
-        clicks,
-        customers,
-        leads,
-        sales: sales(pool, program_id).await?,
-        refunds: refunds(pool, program_id).await?,
-        events,
+        clicks: program.texts(clicks).await?,
+        customers: program.rows(customers).await?,
+        leads: program.texts(leads).await?,
+        sales: program.rows(sales).await?,
+        refunds: program.rows(refunds).await?,
+        events: program.rows(events).await?,
     })
 }
 
-type Sale = (i64, String, i64, String, i64, i64);
-
-async fn sales(pool: &PgPool, program_id: i64) -> Result<Vec<SaleRow>> {
-    let sales: Vec<Sale> = sqlx::query_as(
-        "SELECT s.id, s.processor_event_id, s.amount_cents, coalesce(c.customer_key, ''),
-                s.api_refunded_cents, s.processor_refunded_cents
-         FROM sale_events s JOIN customers c ON c.id = s.customer_id
-         WHERE s.program_id = $1 AND NOT s.is_test ORDER BY s.id",
-    )
-    .bind(program_id)
-    .fetch_all(pool)
-    .await?;
-    let commissions: Vec<(i64, i64, i64, i64)> = sqlx::query_as(
-        "SELECT sale_id, id, amount_cents, deducted_cents FROM commissions
-         WHERE program_id = $1 AND superseded_at IS NULL ORDER BY id",
-    )
-    .bind(program_id)
-    .fetch_all(pool)
-    .await?;
-    let row = |(sale_id, transaction_id, amount_cents, customer_key, api, processor): Sale| SaleRow {
-        sale_id,
-        transaction_id,
-        amount_cents,
-        customer_key,
-        api_refunded_cents: api,
-        processor_refunded_cents: processor,
-        commissions: commissions
-            .iter()
-            .filter(|(of_sale, ..)| *of_sale == sale_id)
-            .map(|(_, commission_id, amount_cents, deducted_cents)| CommissionRow {
-                commission_id: *commission_id,
-                amount_cents: *amount_cents,
-                deducted_cents: *deducted_cents,
-            })
-            .collect(),
-    };
-    Ok(sales.into_iter().map(row).collect())
+struct Program<'a> {
+    pool: &'a PgPool,
+    program_id: i64,
 }
 
-async fn refunds(pool: &PgPool, program_id: i64) -> Result<Vec<RefundRow>> {
-    let refunds: Vec<(String, String, Option<i64>, i64)> = sqlx::query_as(
-        "SELECT s.processor_event_id, r.refund_key, r.requested_cents, r.effective_cents
-         FROM refunds r JOIN sale_events s ON s.id = r.sale_id
-         WHERE r.program_id = $1 AND r.channel = 'api'",
-    )
-    .bind(program_id)
-    .fetch_all(pool)
-    .await?;
-    let row =
-        |(transaction_id, key, requested_cents, effective_cents): (String, String, Option<i64>, i64)| {
-            RefundRow {
-                transaction_id,
-                refund_id: key.trim_start_matches("id:").to_owned(),
-                requested_cents,
-                effective_cents,
-            }
-        };
-    Ok(refunds.into_iter().map(row).collect())
+impl Program<'_> {
+    async fn rows<T>(&self, query: &'static str) -> Result<Vec<T>>
+    where
+        T: for<'r> sqlx::FromRow<'r, PgRow> + Send + Unpin,
+    {
+        let query = sqlx::query_as(query).bind(self.program_id);
+        Ok(query.fetch_all(self.pool).await?)
+    }
+
+    /// Of one column.
+    async fn texts(&self, query: &'static str) -> Result<Vec<String>> {
+        let rows: Vec<(String,)> = self.rows(query).await?;
+        Ok(rows.into_iter().map(|(text,)| text).collect())
+    }
 }

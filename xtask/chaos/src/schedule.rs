@@ -7,10 +7,9 @@
 mod fault;
 mod kind;
 
-use std::fmt;
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result};
 
 pub(super) use self::fault::{Fault, Server, Service, Trouble};
 use self::kind::Kind;
@@ -25,7 +24,7 @@ pub(super) const HEALED: Duration = Duration::from_millis(4_500);
 pub(super) const AFTERWARDS: Duration = Duration::from_secs(1);
 
 /// The distance between consecutive turns, which separates similar kinds. Coprime to their number, so that every turn occurs.
-const STRIDE: usize = 23;
+const STRIDE: u64 = 23;
 
 /// A fault, and when it begins and ends after the load has begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,14 +56,22 @@ pub(super) enum Plan {
 }
 
 impl Plan {
+    fn faults(&self) -> impl Iterator<Item = Fault> {
+        let scheduled = match self {
+            Self::Faults(faults) => faults.as_slice(),
+            _ => &[],
+        };
+        scheduled.iter().map(|scheduled| scheduled.fault)
+    }
+
     pub(super) fn may_lose_clicks(&self) -> bool {
-        matches!(self, Self::Faults(faults) if faults.iter().any(|scheduled| scheduled.fault.may_lose_clicks()))
+        self.faults().any(Fault::may_lose_clicks)
     }
 
     /// Whether callers must not notice the faults.
     pub(super) fn is_invisible(&self) -> bool {
         match self {
-            Self::Faults(faults) => faults.iter().all(|scheduled| scheduled.fault.is_invisible()),
+            Self::Faults(_) => self.faults().all(Fault::is_invisible),
             Self::Observed(outage) => *outage == Outage::RedisAway,
             _ => false,
         }
@@ -76,21 +83,13 @@ impl Plan {
     }
 
     pub(super) fn shifts_clock_of(&self, service: Service) -> bool {
-        let shifts = |scheduled: &Scheduled| matches!(scheduled.fault, Fault::Clock(of, _) if of == service);
-        matches!(self, Self::Faults(faults) if faults.iter().any(shifts))
+        self.faults()
+            .any(|fault| matches!(fault, Fault::Clock(of, _) if of == service))
     }
 
-    /// Names of the kinds, for a table.
-    pub(super) fn kinds(&self) -> Vec<String> {
-        match self {
-            Self::Faults(faults) => faults.iter().map(|scheduled| scheduled.fault.kind()).collect(),
-            other => vec![other.to_string()],
-        }
-    }
-
+    /// The percentage of requests in which clients disconnect.
     pub(super) fn hang_ups(&self) -> u64 {
-        let Self::Faults(faults) = self else { return 0 };
-        let percents = faults.iter().filter_map(|scheduled| match scheduled.fault {
+        let percents = self.faults().filter_map(|fault| match fault {
             Fault::HangUps(percent) => Some(percent),
             _ => None,
         });
@@ -120,7 +119,7 @@ impl Round {
         let round_seed = rng.next();
         let plan = match only {
             Some(only) => Turn::named(only, seed.wrapping_add(number))?.alone(&mut rng),
-            None => Turn::of(number).led(&mut rng),
+            None => Turn::of(number)?.led(&mut rng),
         };
         Ok(Self {
             number,
@@ -131,15 +130,9 @@ impl Round {
 }
 
 /// The main fault of a round.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Turn {
     Fault(Kind),
-    Grace { at_once: bool },
-    Rolling,
-    Cluster,
-    Restored,
-    WorkersAway,
-    Flood,
+    Other(Plan),
 }
 
 /// The number of rounds in which every turn occurs once.
@@ -151,69 +144,57 @@ impl Turn {
     fn all() -> Vec<Self> {
         let faults = Kind::all().into_iter().map(Self::Fault);
         let others = [
-            Self::Grace { at_once: false },
-            Self::Grace { at_once: true },
-            Self::Rolling,
-            Self::Cluster,
-            Self::Restored,
-            Self::WorkersAway,
-            Self::Flood,
+            Plan::Grace { at_once: false },
+            Plan::Grace { at_once: true },
+            Plan::Rolling,
+            Plan::Cluster,
+            Plan::Restored,
+            Plan::WorkersAway,
+            Plan::Flood,
         ];
-        faults.chain(others).collect()
+        faults.chain(others.map(Self::Other)).collect()
     }
 
-    fn of(number: u64) -> Self {
-        let place = (number % cycle()).wrapping_mul(STRIDE as u64);
-        pick(&Self::all(), place).unwrap_or(Self::Rolling)
+    fn of(number: u64) -> Result<Self> {
+        let place = (number % cycle()).wrapping_mul(STRIDE);
+        pick(Self::all(), place).context("no kind of round")
     }
 
     /// Turns whose name contains `only`, in rotation.
     fn named(only: &str, number: u64) -> Result<Self> {
-        let only = only.to_lowercase();
-        let mut named = Self::all();
-        named.retain(|turn| turn.name().contains(&only));
-        let turn = pick(&named, number);
-        ensure!(turn.is_some(), "no kind of round has `{only}` in its name");
-        Ok(turn.unwrap_or(Self::Rolling))
+        let lower = only.to_lowercase();
+        let named = Self::all()
+            .into_iter()
+            .filter(|turn| turn.name().contains(&lower));
+        pick(named.collect(), number).with_context(|| format!("no kind of round has `{only}` in its name"))
     }
 
-    fn name(self) -> String {
+    fn name(&self) -> String {
         match self {
-            Self::Fault(kind) => kind.name(),
-            Self::Grace { .. } => "grace".to_owned(),
-            Self::Rolling => "rolling".to_owned(),
-            Self::Cluster => "cluster".to_owned(),
-            Self::Restored => "restored".to_owned(),
-            Self::WorkersAway => "workersaway".to_owned(),
-            Self::Flood => "flood".to_owned(),
+            Self::Fault(kind) => kind.name.clone(),
+            Self::Other(plan) => format!("{plan:?}").to_lowercase(),
         }
     }
 
-    fn alone(self, rng: &mut Rng) -> Plan {
+    fn alone(&self, rng: &mut Rng) -> Plan {
         match self {
             Self::Fault(kind) => {
                 let faults = kind.faults(rng).into_iter();
                 Plan::Faults(faults.map(|fault| scheduled(fault, rng)).collect())
             }
-            Self::Grace { at_once } => Plan::Grace { at_once },
-            Self::Rolling => Plan::Rolling,
-            Self::Cluster => Plan::Cluster,
-            Self::Restored => Plan::Restored,
-            Self::WorkersAway => Plan::WorkersAway,
-            Self::Flood => Plan::Flood,
+            Self::Other(plan) => plan.clone(),
         }
     }
 
     /// With up to two more faults. A fault that callers must not notice has no others.
-    fn led(self, rng: &mut Rng) -> Plan {
+    fn led(&self, rng: &mut Rng) -> Plan {
         let mut plan = self.alone(rng);
         let is_invisible = plan.is_invisible();
         if let Plan::Faults(faults) = &mut plan
             && !is_invisible
         {
             for _ in 0..rng.below(3) {
-                let kinds = Kind::all();
-                let Some(kind) = pick(&kinds, rng.next()) else {
+                let Some(kind) = pick(Kind::all(), rng.next()) else {
                     continue;
                 };
                 let fault = kind.draw(rng);
@@ -226,10 +207,10 @@ impl Turn {
     }
 }
 
-/// `None` for an empty slice.
-fn pick<T: Copy>(of: &[T], number: u64) -> Option<T> {
+/// `None` if there are none.
+fn pick<T>(mut of: Vec<T>, number: u64) -> Option<T> {
     let place = number.checked_rem(of.len() as u64)?;
-    of.get(usize::try_from(place).ok()?).copied()
+    Some(of.swap_remove(usize::try_from(place).ok()?))
 }
 
 fn scheduled(fault: Fault, rng: &mut Rng) -> Scheduled {
@@ -253,32 +234,6 @@ fn scheduled(fault: Fault, rng: &mut Rng) -> Scheduled {
         fault,
         begins,
         ends: (begins + lasts).min(HEALED),
-    }
-}
-
-impl fmt::Display for Plan {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let faults = match self {
-            Self::Faults(faults) => faults,
-            Self::Grace { at_once: false } => {
-                return f.write_str("everything is shut down under full load, the edges first");
-            }
-            Self::Grace { at_once: true } => {
-                return f.write_str("everything is shut down under full load, at once");
-            }
-            Self::Rolling => return f.write_str("everything is replaced under full load, one by one"),
-            Self::Cluster => return f.write_str("a cluster of three loses its leader"),
-            Self::Restored => return f.write_str("PostgreSQL is restored from an older backup"),
-            Self::WorkersAway => return f.write_str("no worker runs while thousands click"),
-            Self::Flood => return f.write_str("another program floods"),
-            Self::Observed(outage) => return write!(f, "{outage}"),
-        };
-        for (index, scheduled) in faults.iter().enumerate() {
-            let comma = if index > 0 { ", " } else { "" };
-            let (begins, ends) = (scheduled.begins.as_secs_f32(), scheduled.ends.as_secs_f32());
-            write!(f, "{comma}{} ({begins:.1}–{ends:.1} s)", scheduled.fault)?;
-        }
-        Ok(())
     }
 }
 
@@ -319,49 +274,56 @@ mod tests {
 
     #[test]
     fn every_kind_leads_a_round_of_every_cycle() {
-        let mut kinds: Vec<String> = Turn::all()
-            .into_iter()
-            .map(|turn| turn.alone(&mut Rng::of(1, 1)).kinds().remove(0))
-            .collect();
-        kinds.sort();
-        for (seed, first) in [(3, 0), (4, 17), (5, 3 * cycle())] {
-            let rounds = (first..first + cycle()).map(|number| draw(seed, number, None).plan);
-            let mut led: Vec<String> = rounds.map(|plan| plan.kinds().remove(0)).collect();
-            led.sort();
-            assert_eq!(led, kinds);
+        let all: BTreeSet<String> = Turn::all().iter().map(Turn::name).collect();
+        for first in [0, 17, 3 * cycle()] {
+            let led: BTreeSet<String> = (first..first + cycle())
+                .map(|number| Turn::of(number).unwrap().name())
+                .collect();
+            assert_eq!(led, all);
         }
-    }
-
-    /// Its variant in lower case.
-    fn name_of(fault: Fault) -> String {
-        let name = format!("{fault:?}").to_lowercase();
-        name.split([' ', '(']).next().unwrap_or_default().to_owned()
     }
 
     #[test]
     fn a_kind_can_be_asked_for_by_its_name() {
-        for number in 0..2 * cycle() {
-            if let Plan::Faults(faults) = draw(9, number, None).plan {
-                let name = name_of(faults[0].fault);
-                let Plan::Faults(asked) = draw(1, number, Some(&name)).plan else {
-                    panic!("no faults")
-                };
-                // A part of a name is enough, so `freeze` finds `redisfreeze` too.
-                assert!(name_of(asked[0].fault).contains(&name));
-            }
+        for turn in Turn::all() {
+            assert!(Round::draw(1, 0, Some(&turn.name())).is_ok(), "{}", turn.name());
         }
+        let only = |name| match draw(1, 0, Some(name)).plan {
+            Plan::Faults(faults) => faults[0].fault,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(only("natswiped"), Fault::NatsWiped);
+        assert!(matches!(
+            only("killwebhook"),
+            Fault::Kill(Service::WEBHOOK_CONSUMER)
+        ));
+        let cut = only("networkrediscut");
+        assert!(
+            matches!(
+                cut,
+                Fault::Network {
+                    server: Server::Redis,
+                    ..
+                }
+            ),
+            "{cut:?}"
+        );
         assert_eq!(draw(1, 0, Some("cluster")).plan, Plan::Cluster);
-        assert_eq!(draw(1, 0, Some("restored")).plan, Plan::Restored);
         assert_eq!(draw(1, 0, Some("away")).plan, Plan::WorkersAway);
-        assert_eq!(draw(1, 0, Some("flood")).plan, Plan::Flood);
         assert!(Round::draw(1, 0, Some("earthquake")).is_err());
     }
 
     #[test]
     fn rounds_of_one_name_go_through_all_its_kinds() {
-        let points: BTreeSet<Vec<String>> = (0..9)
-            .map(|number| draw(5, number, Some("crash")).plan.kinds())
+        let points: BTreeSet<String> = (0..15)
+            .map(|number| match draw(5, number, Some("crash")).plan {
+                Plan::Faults(faults) => match faults[0].fault {
+                    Fault::Crash { point, .. } => point.to_owned(),
+                    other => panic!("{other:?}"),
+                },
+                other => panic!("{other:?}"),
+            })
             .collect();
-        assert_eq!(points.len(), 9);
+        assert_eq!(points.len(), 15);
     }
 }

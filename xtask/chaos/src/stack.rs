@@ -9,8 +9,9 @@ use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use async_nats::jetstream;
+use domain::sealed::SealingKeys;
 use harness::area::{Area, Checkout};
 use harness::env_file::EnvFile;
 use harness::interrupt::Interrupt;
@@ -23,12 +24,13 @@ use harness::servers::{self, Servers, nats, postgres, provide};
 use harness::services::{DELIVERY, ctl, program, readiness};
 use harness::stop::start_empty;
 use harness::stop::stop_area;
+use runtime::config::SecretKey;
 use sqlx::PgPool;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use tokio::runtime::Runtime;
 
 use super::disk::Disk;
-use super::funnel::subscriber::TIMEOUT_MS;
+use super::funnel::TIMEOUT_MS;
 use super::observed::Observer;
 use super::proxy::{Proxy, address_of};
 use super::schedule::{Server, Service};
@@ -63,10 +65,10 @@ pub(super) struct Stack<'a> {
     pub(super) down: BTreeSet<Service>,
     /// Number of starts of each service, which is part of the log's name.
     starts: BTreeMap<Service, u32>,
-    /// Services with a crash point, and the start that has it.
-    armed: BTreeMap<Service, u32>,
-    /// Services that crashed at their crash point.
-    pub(super) has_crashed: BTreeSet<Service>,
+    /// Services that run with a crash point.
+    armed: BTreeSet<Service>,
+    /// Crashes at crash points.
+    pub(super) crashes: u32,
     /// Unexpected exits.
     pub(super) surprises: Vec<String>,
     /// The single server's, while the services use the cluster.
@@ -120,8 +122,8 @@ impl<'a> Stack<'a> {
             observer: None,
             down: BTreeSet::new(),
             starts: BTreeMap::new(),
-            armed: BTreeMap::new(),
-            has_crashed: BTreeSet::new(),
+            armed: BTreeSet::new(),
+            crashes: 0,
             surprises: Vec::new(),
             single_nats_url: None,
             postgres_disk,
@@ -173,6 +175,12 @@ impl<'a> Stack<'a> {
     pub(super) fn seed_demo(&self) -> Result<EnvFile> {
         let printed = process::output(ctl(self.checkout, &self.env).arg("seed-demo"))?;
         Ok(EnvFile::parse(&printed))
+    }
+
+    /// As the services have them.
+    pub(super) fn sealing_keys(&self) -> Result<SealingKeys> {
+        let key: SecretKey = self.env.get("SECRETS_KEYS").context("no sealing key")?.parse()?;
+        Ok(SealingKeys::new(key.expose(), &[]))
     }
 
     /// The proxies between a server and one service, or all services.
@@ -233,26 +241,16 @@ impl<'a> Stack<'a> {
 
     /// Starts it with a crash point.
     pub(super) fn arm_service(&mut self, service: Service, crash_at: String) -> Result<()> {
-        self.start_service(service, &[("CRASH_AT", crash_at)])?;
-        let number = self.starts.get(&service).copied().unwrap_or(0);
-        self.armed.insert(service, number);
-        Ok(())
+        self.armed.insert(service);
+        self.start_service(service, &[("CRASH_AT", crash_at)])
     }
 
     /// Restarts it without the crash point, unless it crashed and was restarted.
     pub(super) fn disarm_service(&mut self, service: Service) -> Result<()> {
-        let armed = self.armed.remove(&service);
-        if armed == self.starts.get(&service).copied() {
-            let has_died = self.ended(service)?.is_some();
-            if has_died {
-                self.has_crashed.insert(service);
-            } else {
-                self.kill_service(service)?;
-            }
-            return self.start_service(service, &[]);
+        if self.armed.remove(&service) {
+            self.kill_service(service)?;
+            self.start_service(service, &[])?;
         }
-        // It was restarted after the crash.
-        self.has_crashed.insert(service);
         Ok(())
     }
 
@@ -290,8 +288,9 @@ impl<'a> Stack<'a> {
             if !self.down.contains(&service)
                 && let Some(status) = self.ended(service)?
             {
-                let was_armed = self.armed.get(&service) == self.starts.get(&service);
-                if !was_armed {
+                if self.armed.remove(&service) {
+                    self.crashes += 1;
+                } else {
                     let tail = self.tail(service);
                     self.surprises
                         .push(format!("{} ended by itself ({status})\n{tail}", service.name()));

@@ -1,34 +1,31 @@
-//! Memory and open files of a process.
+//! Memory and open files of the services, which a round must not let grow.
 
-use std::fmt;
-
+use anyhow::Result;
 use procfs::process::Process;
 
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Usage {
-    pub(super) resident_kib: u64,
-    pub(super) files: u64,
-}
+use super::schedule::Service;
+use super::stack::Stack;
 
-impl Usage {
-    pub(super) fn max(self, other: Self) -> Self {
-        Self {
-            resident_kib: self.resident_kib.max(other.resident_kib),
-            files: self.files.max(other.files),
-        }
-    }
+/// For a debug build, after a round.
+const MOST_RESIDENT_KIB: u64 = 400 * 1024;
+const MOST_FILES: usize = 200;
 
-    pub(super) fn of(pid: u32) -> Option<Self> {
-        let process = Process::new(i32::try_from(pid).ok()?).ok()?;
-        Some(Self {
-            resident_kib: process.status().ok()?.vmrss?,
-            files: process.fd_count().ok()? as u64,
+pub(super) fn violations(stack: &Stack<'_>) -> Vec<String> {
+    let services = Service::ALL.into_iter();
+    services
+        .filter_map(|service| {
+            let name = service.name();
+            match stack.pid(service).map(usage) {
+                Some(Ok((kib, files))) if kib <= MOST_RESIDENT_KIB && files <= MOST_FILES => None,
+                Some(Ok((kib, files))) => Some(format!("{name} holds {} MiB and {files} files", kib / 1024)),
+                Some(Err(_)) | None => Some(format!("{name} does not run")),
+            }
         })
-    }
+        .collect()
 }
 
-impl fmt::Display for Usage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} MiB and {} files", self.resident_kib / 1024, self.files)
-    }
+/// KiB in memory, and open files.
+fn usage(pid: u32) -> Result<(u64, usize)> {
+    let process = Process::new(i32::try_from(pid)?)?;
+    Ok((process.status()?.vmrss.unwrap_or(0), process.fd_count()?))
 }

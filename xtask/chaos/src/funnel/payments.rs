@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Result;
 use runtime::clock::Clock;
 use tokio::time::{Instant, sleep};
 
@@ -17,22 +16,21 @@ const RESEND_PAUSE: Duration = Duration::from_millis(200);
 const AFTER_THE_CLICK: i64 = 1_200;
 
 /// What a processor does on request: it sends every event again that it was answered 200 for.
-pub(crate) async fn resend(simulation: Arc<Simulation>) -> Result<()> {
-    for event in accepted_events(&simulation.journal.calls()?) {
+pub(crate) async fn resend(simulation: Arc<Simulation>) {
+    for event in accepted_events(&simulation.journal.calls()) {
         let started = Instant::now();
         let to = simulation.webhook_consumer;
-        while !simulation.ask(&event, to, None).await?.is_ok() && started.elapsed() < REDELIVERED_FOR {
+        while !simulation.ask(&event, to, None).await.is_ok() && started.elapsed() < REDELIVERED_FOR {
             sleep(RESEND_PAUSE).await;
         }
     }
-    Ok(())
 }
 
 impl Visitor {
     /// One payment; some of them are refunded.
-    pub(super) async fn pay(&mut self, customer_key: &str) -> Result<()> {
+    pub(super) async fn pay(&mut self, customer_key: &str) {
         let paid = self.payment(customer_key, Names::Key);
-        self.deliver(&paid).await?;
+        self.deliver(&paid).await;
         if self.rng.chance(40) {
             let whole = u64::try_from(paid.amount_cents).unwrap_or(1);
             let cents = i64::try_from(self.rng.between(1, whole)).unwrap_or(1);
@@ -41,21 +39,20 @@ impl Visitor {
                 what: What::Refunded { cents },
                 ..paid
             };
-            self.deliver(&refunded).await?;
+            self.deliver(&refunded).await;
         }
-        Ok(())
     }
 
     /// Two payments, one of which names only the processor's customer; if it arrives first, it waits.
-    pub(super) async fn pay_as_processor_customer(&mut self, customer_key: &str) -> Result<()> {
+    pub(super) async fn pay_as_processor_customer(&mut self, customer_key: &str) {
         let customer = format!("cus_{}", self.name());
         let named = self.payment(customer_key, Names::KeyAndCustomer(customer.clone()));
         let nameless = self.payment(customer_key, Names::Customer(customer));
-        self.deliver_in_any_order(vec![named, nameless]).await
+        self.deliver_in_any_order(vec![named, nameless]).await;
     }
 
     /// The only payments of a customer: the earliest by its own time earns a commission.
-    pub(super) async fn pay_invoices(&mut self, customer_key: &str) -> Result<()> {
+    pub(super) async fn pay_invoices(&mut self, customer_key: &str) {
         let now = Clock::system().now().timestamp();
         let invoices = (1..=3).map(|number| {
             let payment = self.payment(customer_key, Names::Key);
@@ -67,7 +64,7 @@ impl Visitor {
             }
         });
         let invoices = invoices.collect();
-        self.deliver_in_any_order(invoices).await
+        self.deliver_in_any_order(invoices).await;
     }
 
     fn payment(&mut self, customer_key: &str, names: Names) -> Event {
@@ -81,29 +78,27 @@ impl Visitor {
         }
     }
 
-    async fn deliver_in_any_order(&mut self, mut events: Vec<Event>) -> Result<()> {
+    async fn deliver_in_any_order(&mut self, mut events: Vec<Event>) {
         while !events.is_empty() {
             let next = self.rng.below(events.len() as u64);
             let event = events.swap_remove(usize::try_from(next).unwrap_or(0));
-            self.deliver(&event).await?;
+            self.deliver(&event).await;
             self.pause(0, 40).await;
         }
-        Ok(())
     }
 
-    async fn deliver(&mut self, event: &Event) -> Result<()> {
+    async fn deliver(&mut self, event: &Event) {
         let event = Asked::Event(event.clone());
         let started = Instant::now();
         while started.elapsed() < REDELIVERED_FOR {
-            if self.ask(&event, None).await?.is_ok() {
+            if self.ask(&event, None).await.is_ok() {
                 // Processors deliver at least once.
                 if self.rng.chance(10) {
-                    self.ask(&event, None).await?;
+                    self.ask(&event, None).await;
                 }
                 break;
             }
             self.rest(100, 400).await;
         }
-        Ok(())
     }
 }

@@ -1,100 +1,57 @@
 //! A round's subscriber: a webhook endpoint, its receiver, and what it was owed.
 //!
-//! The receiver treats some events badly when it sees them first: it answers 500, redirects, closes, or answers after the sender's time. Seen
-//! again, they are answered 200. Events are those that the services write, and announcements of the driver's own, which keep deliveries in
-//! flight all the time.
+//! Events are those that the services write, and announcements of the driver's own, which keep deliveries in flight all the time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use domain::ids::{CustomerId, ProgramId, WebhookEndpointId};
 use domain::outbound_event::{OutboundEventType, WantedEvents};
 use domain::sealed::SealingKeys;
-use domain::webhook::{SigningSecret, message_id, signatures};
+use domain::webhook::{SigningSecret, message_id};
 use runtime::clock::Clock;
-use runtime::config::SecretKey;
 use serde_json::json;
 use sqlx::PgPool;
 use storage::outbound_events::{self, NewOutboundEvent};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use uuid::Uuid;
 
 use super::Phase;
+use super::receiver::{Receiver, Step, Steps};
 use crate::rng::Rng;
 
-/// For an attempt: the services' setting, so that what hangs is repeated within a round.
-pub(crate) const TIMEOUT_MS: u64 = 1_000;
-const LATE: Duration = Duration::from_millis(TIMEOUT_MS * 3 / 2);
 const ANNOUNCE_EVERY: Duration = Duration::from_millis(40);
-/// Of announcements. Their ids are nobody's: real ones grow from 1.
+/// Of announcements. No real customer has their ids: those grow from 1.
 const CUSTOMERS: u64 = 40;
 const FIRST_CUSTOMER: u64 = 1 << 60;
-
-/// What the receiver saw and did.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Step {
-    Request {
-        is_signed: bool,
-    },
-    /// A 200 within the sender's time.
-    Acknowledged,
-    /// A 200 after the sender's time. A sender that was frozen meanwhile reads it as an answer, any other has gone.
-    AcknowledgedLate,
-}
-
-/// A step of one webhook, by its id.
-type Seen = (String, Step);
 
 #[derive(Debug)]
 pub(crate) struct Subscriber {
     program_id: i64,
-    seen: Arc<Mutex<Vec<Seen>>>,
-    is_dead: Arc<AtomicBool>,
+    receiver: Receiver,
 }
 
 impl Subscriber {
-    /// Starts a receiver, and subscribes it to every type of event. `sealing_key`: as the services have it.
+    /// Starts a receiver, and subscribes it to every type of event. `keys`: as the services have them.
     pub(crate) async fn start(
         pool: &PgPool,
         program_id: i64,
-        sealing_key: &str,
+        keys: &SealingKeys,
         rng: &mut Rng,
         phase: watch::Receiver<Phase>,
     ) -> Result<Self> {
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let secret = SigningSecret::generate(random(rng));
-        let key: SecretKey = sealing_key.parse()?;
-        let keys = SealingKeys::new(key.expose(), &[]);
-        subscribe(pool, program_id, listener.local_addr()?, &keys, &secret, rng).await?;
-        let (seen, is_dead) = (Arc::default(), Arc::default());
-        let receiver = Receiver {
-            secret,
-            salt: rng.next(),
-            seen: Arc::clone(&seen),
-            is_dead: Arc::clone(&is_dead),
-        };
-        tokio::spawn(receiver.accept(listener));
+        let secret = SigningSecret::generate(rng.bytes());
+        let (receiver, address) = Receiver::start(secret.clone(), rng.next()).await?;
+        subscribe(pool, program_id, address, keys, &secret, rng).await?;
         tokio::spawn(announce(pool.clone(), program_id, rng.next(), phase));
-        Ok(Self {
-            program_id,
-            seen,
-            is_dead,
-        })
+        Ok(Self { program_id, receiver })
     }
 
-    /// Closes each connection without an answer from now on.
-    pub(crate) fn die(&self) {
-        self.is_dead.store(true, Ordering::Relaxed);
-    }
-
-    pub(crate) fn revive(&self) {
-        self.is_dead.store(false, Ordering::Relaxed);
+    /// Whether the receiver closes each connection without an answer from now on.
+    pub(crate) fn set_dead(&self, is_dead: bool) {
+        self.receiver.set_dead(is_dead);
     }
 
     /// The second retry would come only after five minutes.
@@ -116,20 +73,19 @@ impl Subscriber {
         .bind(self.program_id)
         .fetch_all(pool)
         .await?;
-        let owed: Vec<Owed> = owed
+        let owed = owed
             .into_iter()
             .map(|(event_id, customer_id, is_placed, is_delivered)| Owed {
                 id: message_id(event_id),
                 customer_id,
                 is_placed,
                 is_delivered,
-            })
-            .collect();
-        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let requests = seen
+            });
+        let steps = self.receiver.steps();
+        let requests = steps
             .iter()
             .filter(|(_, step)| matches!(step, Step::Request { .. }));
-        Ok((requests.count(), violations(&owed, &seen)))
+        Ok((requests.count(), violations(&owed.collect::<Vec<_>>(), &steps)))
     }
 }
 
@@ -143,7 +99,7 @@ struct Owed {
     is_delivered: bool,
 }
 
-/// Places in what was seen.
+/// Places of a webhook's first steps.
 #[derive(Debug, Default)]
 struct Places {
     first_request: Option<usize>,
@@ -158,10 +114,10 @@ impl Places {
     }
 }
 
-fn violations(owed: &[Owed], seen: &[Seen]) -> Vec<String> {
+fn violations(owed: &[Owed], steps: &Steps) -> Vec<String> {
     let mut found = Vec::new();
     let mut by_id: BTreeMap<&str, Places> = BTreeMap::new();
-    for (place, (id, step)) in seen.iter().enumerate() {
+    for (place, (id, step)) in steps.iter().enumerate() {
         let places = by_id.entry(id).or_default();
         let first = match step {
             Step::Request { .. } => &mut places.first_request,
@@ -229,7 +185,7 @@ async fn subscribe(
     .fetch_one(&mut *transaction)
     .await?;
     let purpose = SigningSecret::purpose(WebhookEndpointId::new(id));
-    let sealed = keys.seal(secret.expose(), &purpose, random(rng))?;
+    let sealed = keys.seal(secret.expose(), &purpose, rng.bytes())?;
     sqlx::query("UPDATE webhook_endpoints SET secret_sealed = $2 WHERE id = $1")
         .bind(id)
         .bind(sealed)
@@ -241,10 +197,6 @@ async fn subscribe(
         .execute(&mut *transaction)
         .await?;
     transaction.commit().await.context("cannot subscribe")
-}
-
-fn random<const N: usize>(rng: &mut Rng) -> [u8; N] {
-    std::array::from_fn(|_| u8::try_from(rng.below(256)).unwrap_or(0))
 }
 
 /// Writes events while the load lasts. What is not known to be committed is read back at the end.
@@ -283,126 +235,6 @@ fn announcement(clock: &Clock, program_id: i64, customer: i64) -> NewOutboundEve
     }
 }
 
-#[derive(Clone)]
-struct Receiver {
-    secret: SigningSecret,
-    /// Which events are treated badly.
-    salt: u64,
-    seen: Arc<Mutex<Vec<Seen>>>,
-    is_dead: Arc<AtomicBool>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Treatment {
-    Well,
-    Error,
-    Redirect,
-    Close,
-    Late,
-}
-
-impl Receiver {
-    async fn accept(self, listener: TcpListener) {
-        while let Ok((stream, _)) = listener.accept().await {
-            tokio::spawn(self.clone().serve(stream));
-        }
-    }
-
-    async fn serve(self, mut stream: TcpStream) {
-        while let Some(request) = read(&mut stream).await {
-            let treatment = self.see(&request);
-            let answer = match treatment {
-                Treatment::Well => "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok",
-                Treatment::Error => "HTTP/1.1 500 Error\r\ncontent-length: 0\r\n\r\n",
-                Treatment::Redirect => {
-                    "HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\n\r\n"
-                }
-                Treatment::Close => return,
-                Treatment::Late => {
-                    tokio::time::sleep(LATE).await;
-                    self.lock().push((request.id, Step::AcknowledgedLate));
-                    "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"
-                }
-            };
-            if stream.write_all(answer.as_bytes()).await.is_err() {
-                return;
-            }
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<Seen>> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn see(&self, request: &Request) -> Treatment {
-        let mut seen = self.lock();
-        let is_first = seen.iter().all(|(id, _)| *id != request.id);
-        let treatment = if self.is_dead.load(Ordering::Relaxed) {
-            Treatment::Close
-        } else if is_first {
-            treatment(self.salt, &request.id)
-        } else {
-            Treatment::Well
-        };
-        let secrets = std::slice::from_ref(&self.secret);
-        let signature = signatures(secrets, &request.id, request.timestamp, &request.body);
-        let is_signed = signature == request.signature;
-        seen.push((request.id.clone(), Step::Request { is_signed }));
-        if treatment == Treatment::Well {
-            seen.push((request.id.clone(), Step::Acknowledged));
-        }
-        treatment
-    }
-}
-
-/// One of sixteen is treated badly.
-fn treatment(salt: u64, id: &str) -> Treatment {
-    let hash = id.bytes().fold(salt, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
-    // The last characters reach the highest bits only by another multiplication.
-    match hash.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58 {
-        0 => Treatment::Error,
-        1 => Treatment::Redirect,
-        2 => Treatment::Close,
-        3 => Treatment::Late,
-        _ => Treatment::Well,
-    }
-}
-
-struct Request {
-    id: String,
-    timestamp: i64,
-    signature: String,
-    body: String,
-}
-
-async fn read(stream: &mut TcpStream) -> Option<Request> {
-    let mut bytes = Vec::new();
-    loop {
-        if let Some(request) = parse(&String::from_utf8_lossy(&bytes)) {
-            return Some(request);
-        }
-        if stream.read_buf(&mut bytes).await.ok()? == 0 {
-            return None;
-        }
-    }
-}
-
-/// Once all of it is there.
-fn parse(text: &str) -> Option<Request> {
-    let (head, body) = text.split_once("\r\n\r\n")?;
-    let header = |name: &str| head.lines().find_map(|line| line.strip_prefix(name));
-    let length: usize = header("content-length: ")?.parse().ok()?;
-    (body.len() >= length).then_some(())?;
-    Some(Request {
-        id: header("webhook-id: ")?.to_owned(),
-        timestamp: header("webhook-timestamp: ")?.parse().ok()?,
-        signature: header("webhook-signature: ")?.to_owned(),
-        body: body.to_owned(),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -418,7 +250,7 @@ mod tests {
     }
 
     /// Signed requests, each with its answer.
-    fn seen(answers: &[(&str, Option<Step>)]) -> Vec<Seen> {
+    fn seen(answers: &[(&str, Option<Step>)]) -> Steps {
         let steps = answers.iter().flat_map(|(id, answer)| {
             let request = Step::Request { is_signed: true };
             [Some(request), answer.clone()]
@@ -461,19 +293,5 @@ mod tests {
         assert_eq!(violations(&events, &overtaken_before_the_repeat).len(), 1);
         events[0].is_delivered = false;
         assert_eq!(violations(&events, &read_by_a_frozen_sender).len(), 1);
-    }
-
-    #[test]
-    fn some_events_of_every_kind_are_treated_badly() {
-        let treatments: Vec<Treatment> = (0..2_000).map(|n| treatment(7, &format!("evt_{n}"))).collect();
-        for kind in [
-            Treatment::Error,
-            Treatment::Redirect,
-            Treatment::Close,
-            Treatment::Late,
-        ] {
-            let share = treatments.iter().filter(|one| **one == kind).count();
-            assert!((10..80).contains(&share), "{kind:?}: {share}");
-        }
     }
 }

@@ -1,9 +1,8 @@
 //! Outages that Prometheus watches, and which alerts each of them explains: the one table of both.
 
-use std::fmt;
-
 use anyhow::{Result, ensure};
 
+use super::observer::Alert;
 use crate::schedule::{Fault, Service};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +23,13 @@ pub(crate) enum Outage {
 pub(super) struct Expected {
     pub(super) name: &'static str,
     pub(super) labels: &'static [(&'static str, &'static str)],
+}
+
+impl Expected {
+    pub(super) fn is(&self, alert: &Alert) -> bool {
+        let has = |(label, value): &(&str, &str)| alert.get(*label).is_some_and(|found| found == value);
+        has(&("alertname", self.name)) && self.labels.iter().all(has)
+    }
 }
 
 const fn alert(name: &'static str, labels: &'static [(&'static str, &'static str)]) -> Expected {
@@ -58,16 +64,16 @@ impl Outage {
         Ok(named)
     }
 
-    pub(super) const fn faults(self) -> &'static [Fault] {
+    pub(super) fn faults(self) -> Vec<Fault> {
         match self {
-            Self::IngestsAway => &[Fault::Kill(Service::Ingest1), Fault::Kill(Service::Ingest2)],
-            Self::WebhookConsumerAway => &[Fault::Kill(Service::WebhookConsumer)],
-            Self::WorkersAway => &[Fault::Kill(Service::Worker1), Fault::Kill(Service::Worker2)],
-            Self::PostgresAway => &[Fault::PostgresStop],
-            Self::NatsAway => &[Fault::NatsKill],
-            Self::RedisAway => &[Fault::RedisKill],
-            Self::DeliveriesAway => &[Fault::Kill(Service::Delivery1), Fault::Kill(Service::Delivery2)],
-            Self::ReceiverDead => &[],
+            Self::IngestsAway => Service::INGESTS.map(Fault::Kill).into(),
+            Self::WebhookConsumerAway => vec![Fault::Kill(Service::WEBHOOK_CONSUMER)],
+            Self::WorkersAway => Service::WORKERS.map(Fault::Kill).into(),
+            Self::PostgresAway => vec![Fault::PostgresStop],
+            Self::NatsAway => vec![Fault::NatsKill],
+            Self::RedisAway => vec![Fault::RedisKill],
+            Self::DeliveriesAway => Service::DELIVERIES.map(Fault::Kill).into(),
+            Self::ReceiverDead => Vec::new(),
         }
     }
 
@@ -144,20 +150,5 @@ impl Outage {
             | Self::DeliveriesAway
             | Self::ReceiverDead => Vec::new(),
         }
-    }
-}
-
-impl fmt::Display for Outage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::IngestsAway => "no ingest runs, observed",
-            Self::WebhookConsumerAway => "no webhook consumer runs, observed",
-            Self::WorkersAway => "no worker runs, observed",
-            Self::PostgresAway => "PostgreSQL is away, observed",
-            Self::NatsAway => "NATS is away, observed",
-            Self::RedisAway => "Redis is away, observed",
-            Self::DeliveriesAway => "no delivery role runs, observed",
-            Self::ReceiverDead => "the receiver of webhooks is dead, observed",
-        })
     }
 }

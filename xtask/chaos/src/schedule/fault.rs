@@ -1,55 +1,37 @@
 //! Faults of services, servers, the network and clients.
 
-use std::fmt;
 use std::time::Duration;
 
-use harness::services::DELIVERY;
+use messages::subject::Subject;
 
+/// A process, by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Service {
-    Ingest1,
-    Ingest2,
-    Worker1,
-    Worker2,
-    Delivery1,
-    Delivery2,
-    WebhookConsumer,
-}
+pub(crate) struct Service(&'static str);
 
 impl Service {
-    pub(crate) const ALL: [Self; 7] = [
-        Self::Worker1,
-        Self::Worker2,
-        Self::Delivery1,
-        Self::Delivery2,
-        Self::WebhookConsumer,
-        Self::Ingest1,
-        Self::Ingest2,
-    ];
-    pub(crate) const INGESTS: [Self; 2] = [Self::Ingest1, Self::Ingest2];
-    pub(crate) const WORKERS: [Self; 2] = [Self::Worker1, Self::Worker2];
+    pub(crate) const INGESTS: [Self; 2] = [Self("ingest-1"), Self("ingest-2")];
+    pub(crate) const WORKERS: [Self; 2] = [Self("worker-1"), Self("worker-2")];
     /// Workers in the delivery role.
-    pub(crate) const DELIVERIES: [Self; 2] = [Self::Delivery1, Self::Delivery2];
+    pub(crate) const DELIVERIES: [Self; 2] = [Self("delivery-1"), Self("delivery-2")];
+    pub(crate) const WEBHOOK_CONSUMER: Self = Self("webhook-consumer");
+    /// In the order of their start.
+    pub(crate) const ALL: [Self; 7] = [
+        Self::WORKERS[0],
+        Self::WORKERS[1],
+        Self::DELIVERIES[0],
+        Self::DELIVERIES[1],
+        Self::WEBHOOK_CONSUMER,
+        Self::INGESTS[0],
+        Self::INGESTS[1],
+    ];
 
     pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Ingest1 => "ingest-1",
-            Self::Ingest2 => "ingest-2",
-            Self::Worker1 => "worker-1",
-            Self::Worker2 => "worker-2",
-            Self::Delivery1 => "delivery-1",
-            Self::Delivery2 => "delivery-2",
-            Self::WebhookConsumer => "webhook-consumer",
-        }
+        self.0
     }
 
-    pub(crate) const fn program(self) -> &'static str {
-        match self {
-            Self::Ingest1 | Self::Ingest2 => "ingest",
-            Self::Worker1 | Self::Worker2 => "worker",
-            Self::Delivery1 | Self::Delivery2 => DELIVERY,
-            Self::WebhookConsumer => "webhook-consumer",
-        }
+    /// Its name without its number.
+    pub(crate) fn program(self) -> &'static str {
+        self.0.trim_end_matches(['-', '1', '2'])
     }
 }
 
@@ -118,8 +100,8 @@ pub(crate) enum Fault {
     NatsKill,
     NatsStreamsFull,
     NatsDiskFull,
-    NatsConsumerDeleted(&'static str),
-    NatsStreamDeleted(&'static str),
+    NatsConsumerDeleted(Subject),
+    NatsStreamDeleted(Subject),
     /// Restarted with an empty store.
     NatsWiped,
     RedisKill,
@@ -164,78 +146,13 @@ impl Fault {
         }
     }
 
-    /// The kind, without drawn parameters.
-    pub(super) fn kind(self) -> String {
-        match self {
-            Self::Kill(service) => format!("kill {}", service.program()),
-            Self::Freeze(service) => format!("freeze {}", service.program()),
-            Self::Crash { point, .. } => format!("crash at {point}"),
-            Self::Clock(service, _) => format!("clock of {}", service.program()),
-            Self::Network { server, trouble, .. } => {
-                let trouble = match trouble {
-                    Trouble::Slow(_) => "slow",
-                    Trouble::Silent { breaks: false } => "silent",
-                    Trouble::Silent { breaks: true } => "silent, then broken",
-                    Trouble::Reset => "reset",
-                    Trouble::CutAfter(_) => "cut",
-                };
-                format!("network to {} {trouble}", server.name())
-            }
-            Self::CommitUnheard { service, .. } => format!("commits of {} unconfirmed", service.program()),
-            Self::NatsConsumerDeleted(_) => "nats consumer deleted".to_owned(),
-            Self::NatsStreamDeleted(_) => "nats stream deleted".to_owned(),
-            Self::HangUps(_) => "clients hang up".to_owned(),
-            other => other.to_string(),
-        }
-    }
-
     /// Whether acknowledged clicks that are not stored yet may be lost: only their stream has them.
     pub(super) fn may_lose_clicks(self) -> bool {
-        matches!(self, Self::NatsWiped | Self::NatsStreamDeleted("clicks"))
+        matches!(self, Self::NatsWiped | Self::NatsStreamDeleted(Subject::Clicks))
     }
 
     /// Whether callers must not notice it: a failed limiter refuses nobody.
     pub(super) fn is_invisible(self) -> bool {
         self.target() == Target::Server(Server::Redis)
-    }
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Kill(service) => write!(f, "kill {}", service.name()),
-            Self::Freeze(service) => write!(f, "freeze {}", service.name()),
-            Self::Crash { service, point, time } => write!(f, "{} crashes at {point}@{time}", service.name()),
-            Self::Clock(service, seconds) => write!(f, "clock of {} {seconds:+} s", service.name()),
-            Self::Network { server, of, trouble } => {
-                let of = of.map_or("all", Service::name);
-                write!(f, "{of}-{} ", server.name())?;
-                match trouble {
-                    Trouble::Slow(by) => write!(f, "slow by {} ms", by.as_millis()),
-                    Trouble::Silent { breaks: true } => f.write_str("silent, then broken"),
-                    Trouble::Silent { breaks: false } => f.write_str("silent"),
-                    Trouble::Reset => f.write_str("reset"),
-                    Trouble::CutAfter(bytes) => write!(f, "cut after {bytes} bytes"),
-                }
-            }
-            Self::CommitUnheard { service, times } => {
-                write!(f, "{times} commits of {} unconfirmed", service.name())
-            }
-            Self::PostgresStop => f.write_str("postgres stopped"),
-            Self::PostgresTerminate => f.write_str("postgres backends terminated"),
-            Self::PostgresDiskFull => f.write_str("postgres disk full"),
-            Self::PostgresPromoted => f.write_str("postgres standby promoted"),
-            Self::NatsKill => f.write_str("kill nats"),
-            Self::NatsStreamsFull => f.write_str("nats streams full"),
-            Self::NatsDiskFull => f.write_str("nats disk full"),
-            Self::NatsConsumerDeleted(noun) => write!(f, "nats consumer of {noun} deleted"),
-            Self::NatsStreamDeleted(noun) => write!(f, "nats stream of {noun} deleted"),
-            Self::NatsWiped => f.write_str("nats wiped"),
-            Self::RedisKill => f.write_str("kill redis"),
-            Self::RedisFreeze => f.write_str("freeze redis"),
-            Self::RedisFlush => f.write_str("redis flushed"),
-            Self::RedisFull => f.write_str("redis full"),
-            Self::HangUps(percent) => write!(f, "{percent} % hang up"),
-        }
     }
 }

@@ -1,167 +1,169 @@
 //! Every kind of fault that can lead a round.
 
+use messages::subject::Subject;
+
 use super::fault::{Fault, Server, Service, Trouble};
 use crate::rng::Rng;
 
-/// A program; its services are interchangeable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Program {
-    Ingest,
-    Worker,
-    Delivery,
-    WebhookConsumer,
-}
+/// A program: one of its interchangeable services, and its crash points.
+type Program = (&'static str, fn(&mut Rng) -> Service, &'static [&'static str]);
 
-impl Program {
-    const ALL: [Self; 4] = [Self::Ingest, Self::Worker, Self::Delivery, Self::WebhookConsumer];
-
-    fn service(self, rng: &mut Rng) -> Service {
-        match self {
-            Self::Ingest => rng.pick(&Service::INGESTS),
-            Self::Worker => rng.pick(&Service::WORKERS),
-            Self::Delivery => rng.pick(&Service::DELIVERIES),
-            Self::WebhookConsumer => Service::WebhookConsumer,
-        }
-    }
-
-    /// Its crash points.
-    const fn crash_points(self) -> &'static [&'static str] {
-        match self {
-            Self::Ingest => &[
-                "ingest.after_claim",
-                "ingest.after_publish",
-                "ingest.before_answer",
-            ],
-            Self::Worker => &[
-                "worker.after_commit",
-                "worker.before_ack",
-                "worker.after_outbox_publish",
-                AFTER_RELAY,
-            ],
-            Self::Delivery => &[
-                "delivery.after_place",
-                "delivery.after_take",
-                "delivery.after_send",
-                "delivery.before_finish",
-                "delivery.after_finish",
-            ],
-            Self::WebhookConsumer => &[
-                "webhook-consumer.after_commit",
-                "webhook-consumer.before_answer",
-                "webhook-consumer.after_publish",
-            ],
-        }
-    }
-}
+const PROGRAMS: [Program; 4] = [
+    (
+        "ingest",
+        |rng| rng.pick(&Service::INGESTS),
+        &[
+            "ingest.after_claim",
+            "ingest.after_publish",
+            "ingest.before_answer",
+        ],
+    ),
+    (
+        "worker",
+        |rng| rng.pick(&Service::WORKERS),
+        &[
+            "worker.after_commit",
+            "worker.before_ack",
+            "worker.after_outbox_publish",
+            AFTER_RELAY,
+        ],
+    ),
+    (
+        "delivery",
+        |rng| rng.pick(&Service::DELIVERIES),
+        &[
+            "delivery.after_place",
+            "delivery.after_take",
+            "delivery.after_send",
+            "delivery.before_finish",
+            "delivery.after_finish",
+        ],
+    ),
+    (
+        "webhookconsumer",
+        |_| Service::WEBHOOK_CONSUMER,
+        &[
+            "webhook-consumer.after_commit",
+            "webhook-consumer.before_answer",
+            "webhook-consumer.after_publish",
+        ],
+    ),
+];
 
 /// The relay has work only if an ingest could not publish its claims.
 const AFTER_RELAY: &str = "worker.after_relay";
 
-/// A [`Trouble`] before its parameters are drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Disturbance {
-    Slow,
-    Silent,
-    SilentThenBroken,
-    Reset,
-    Cut,
-}
+type DrawTrouble = fn(&mut Rng) -> Trouble;
 
-impl Disturbance {
-    const ALL: [Self; 5] = [
-        Self::Slow,
-        Self::Silent,
-        Self::SilentThenBroken,
-        Self::Reset,
-        Self::Cut,
-    ];
-
-    fn draw(self, rng: &mut Rng) -> Trouble {
-        match self {
-            Self::Slow => Trouble::Slow(rng.millis(20, 200)),
-            Self::Silent => Trouble::Silent { breaks: false },
-            Self::SilentThenBroken => Trouble::Silent { breaks: true },
-            Self::Reset => Trouble::Reset,
-            Self::Cut => Trouble::CutAfter(rng.below(4_000)),
-        }
-    }
-}
-
-/// A [`Fault`] before its target and parameters are drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    Kill(Program),
-    Freeze(Program),
-    Crash(Program, &'static str),
-    Clock(Program),
-    Network(Server, Disturbance),
-    CommitUnheard(Program),
-    PostgresStop,
-    PostgresTerminate,
-    PostgresDiskFull,
-    PostgresPromoted,
-    NatsKill,
-    NatsStreamsFull,
-    NatsDiskFull,
-    NatsConsumerDeleted,
-    NatsStreamDeleted,
-    NatsWiped,
-    RedisKill,
-    RedisFreeze,
-    RedisFlush,
-    RedisFull,
-    HangUps,
-}
-
-const OF_SERVERS_AND_CLIENTS: [Kind; 15] = [
-    Kind::PostgresStop,
-    Kind::PostgresTerminate,
-    Kind::PostgresDiskFull,
-    Kind::PostgresPromoted,
-    Kind::NatsKill,
-    Kind::NatsStreamsFull,
-    Kind::NatsDiskFull,
-    Kind::NatsConsumerDeleted,
-    Kind::NatsStreamDeleted,
-    Kind::NatsWiped,
-    Kind::RedisKill,
-    Kind::RedisFreeze,
-    Kind::RedisFlush,
-    Kind::RedisFull,
-    Kind::HangUps,
+const TROUBLES: [(&str, DrawTrouble); 5] = [
+    ("slow", |rng| Trouble::Slow(rng.millis(20, 200))),
+    ("silent", |_| Trouble::Silent { breaks: false }),
+    ("silentthenbroken", |_| Trouble::Silent { breaks: true }),
+    ("reset", |_| Trouble::Reset),
+    ("cut", |rng| Trouble::CutAfter(rng.below(4_000))),
 ];
 
 /// Streams whose loss has visible effects.
-const NOUNS: [&str; 6] = ["clicks", "leads", "sales", "refunds", "payments", "notifications"];
+const STREAMS: [Subject; 6] = [
+    Subject::Clicks,
+    Subject::Leads,
+    Subject::Sales,
+    Subject::Refunds,
+    Subject::Payments,
+    Subject::Notifications,
+];
+
+/// A [`Fault`] before its target and parameters are drawn.
+pub(super) struct Kind {
+    /// `natswiped`, `killworker`, `networkredissilent`: `--only` matches a part of it.
+    pub(super) name: String,
+    draw: Box<dyn Fn(&mut Rng) -> Fault>,
+}
 
 impl Kind {
+    fn new(name: impl Into<String>, draw: impl Fn(&mut Rng) -> Fault + 'static) -> Self {
+        Self {
+            name: name.into(),
+            draw: Box::new(draw),
+        }
+    }
+
+    /// Without a parameter.
+    fn plain(fault: Fault) -> Self {
+        Self::new(format!("{fault:?}").to_lowercase(), move |_| fault)
+    }
+
     pub(super) fn all() -> Vec<Self> {
-        let mut kinds = OF_SERVERS_AND_CLIENTS.to_vec();
-        for program in Program::ALL {
-            kinds.extend([
-                Self::Kill(program),
-                Self::Freeze(program),
-                Self::Clock(program),
-                Self::CommitUnheard(program),
-            ]);
-            let points = program.crash_points().iter();
-            kinds.extend(points.map(|point| Self::Crash(program, point)));
-        }
-        for server in Server::ALL {
-            kinds.extend(Disturbance::ALL.map(|disturbance| Self::Network(server, disturbance)));
-        }
+        let mut kinds = vec![
+            Self::plain(Fault::PostgresStop),
+            Self::plain(Fault::PostgresTerminate),
+            Self::plain(Fault::PostgresDiskFull),
+            Self::plain(Fault::PostgresPromoted),
+            Self::plain(Fault::NatsKill),
+            Self::plain(Fault::NatsStreamsFull),
+            Self::plain(Fault::NatsDiskFull),
+            Self::new("natsconsumerdeleted", |rng| {
+                Fault::NatsConsumerDeleted(rng.pick(&STREAMS))
+            }),
+            Self::new("natsstreamdeleted", |rng| {
+                Fault::NatsStreamDeleted(rng.pick(&STREAMS))
+            }),
+            Self::plain(Fault::NatsWiped),
+            Self::plain(Fault::RedisKill),
+            Self::plain(Fault::RedisFreeze),
+            Self::plain(Fault::RedisFlush),
+            Self::plain(Fault::RedisFull),
+            Self::new("hangups", |rng| Fault::HangUps(rng.between(10, 40))),
+        ];
+        kinds.extend(PROGRAMS.into_iter().flat_map(Self::of_program));
+        kinds.extend(Server::ALL.into_iter().flat_map(Self::of_network));
         kinds
     }
 
-    /// `natswiped`, `killworker`, `networkredissilent`: `--only` matches a part of it.
-    pub(super) fn name(self) -> String {
-        let name = format!("{self:?}").to_lowercase();
-        name.chars().filter(|sign| !"(), \"".contains(*sign)).collect()
+    fn of_program((program, service, crash_points): Program) -> Vec<Self> {
+        let mut kinds = vec![
+            Self::new(format!("kill{program}"), move |rng| Fault::Kill(service(rng))),
+            Self::new(format!("freeze{program}"), move |rng| Fault::Freeze(service(rng))),
+            Self::new(format!("clock{program}"), move |rng| {
+                Fault::Clock(service(rng), rng.pick(&[600, -600]))
+            }),
+            Self::new(format!("commitunheard{program}"), move |rng| {
+                Fault::CommitUnheard {
+                    service: service(rng),
+                    times: u32::try_from(rng.between(1, 5)).unwrap_or(1),
+                }
+            }),
+        ];
+        kinds.extend(crash_points.iter().map(|point| {
+            Self::new(format!("crash{point}"), move |rng| Fault::Crash {
+                service: service(rng),
+                point,
+                time: rng.between(1, 12),
+            })
+        }));
+        kinds
+    }
+
+    fn of_network(server: Server) -> Vec<Self> {
+        let kind = |(name, trouble): (&str, DrawTrouble)| {
+            Self::new(format!("network{}{name}", server.name()), move |rng| {
+                Fault::Network {
+                    server,
+                    of: rng.chance(50).then(|| rng.pick(&Service::ALL)),
+                    trouble: trouble(rng),
+                }
+            })
+        };
+        TROUBLES.map(kind).into()
+    }
+
+    pub(super) fn draw(&self, rng: &mut Rng) -> Fault {
+        (self.draw)(rng)
     }
 
     /// Usually one fault; more if one alone would have no effect.
-    pub(super) fn faults(self, rng: &mut Rng) -> Vec<Fault> {
-        if !matches!(self, Self::Crash(_, AFTER_RELAY)) {
+    pub(super) fn faults(&self, rng: &mut Rng) -> Vec<Fault> {
+        if !self.name.ends_with(AFTER_RELAY) {
             return vec![self.draw(rng)];
         }
         // Either worker may be the one that relays.
@@ -176,42 +178,5 @@ impl Kind {
             trouble: Trouble::Silent { breaks: true },
         });
         faults
-    }
-
-    pub(super) fn draw(self, rng: &mut Rng) -> Fault {
-        match self {
-            Self::Kill(program) => Fault::Kill(program.service(rng)),
-            Self::Freeze(program) => Fault::Freeze(program.service(rng)),
-            Self::Crash(program, point) => Fault::Crash {
-                service: program.service(rng),
-                point,
-                time: rng.between(1, 12),
-            },
-            Self::Clock(program) => Fault::Clock(program.service(rng), rng.pick(&[600, -600])),
-            Self::Network(server, disturbance) => Fault::Network {
-                server,
-                of: rng.chance(50).then(|| rng.pick(&Service::ALL)),
-                trouble: disturbance.draw(rng),
-            },
-            Self::CommitUnheard(program) => Fault::CommitUnheard {
-                service: program.service(rng),
-                times: u32::try_from(rng.between(1, 5)).unwrap_or(1),
-            },
-            Self::PostgresStop => Fault::PostgresStop,
-            Self::PostgresTerminate => Fault::PostgresTerminate,
-            Self::PostgresDiskFull => Fault::PostgresDiskFull,
-            Self::PostgresPromoted => Fault::PostgresPromoted,
-            Self::NatsKill => Fault::NatsKill,
-            Self::NatsStreamsFull => Fault::NatsStreamsFull,
-            Self::NatsDiskFull => Fault::NatsDiskFull,
-            Self::NatsConsumerDeleted => Fault::NatsConsumerDeleted(rng.pick(&NOUNS)),
-            Self::NatsStreamDeleted => Fault::NatsStreamDeleted(rng.pick(&NOUNS)),
-            Self::NatsWiped => Fault::NatsWiped,
-            Self::RedisKill => Fault::RedisKill,
-            Self::RedisFreeze => Fault::RedisFreeze,
-            Self::RedisFlush => Fault::RedisFlush,
-            Self::RedisFull => Fault::RedisFull,
-            Self::HangUps => Fault::HangUps(rng.between(10, 40)),
-        }
     }
 }

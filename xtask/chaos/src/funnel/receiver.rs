@@ -1,0 +1,175 @@
+//! A receiver of webhooks that treats some of them badly when it sees them first: it answers 500, redirects, closes, or answers after the
+//! sender's time. Seen again, they are answered 200.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use domain::webhook::{SigningSecret, signatures};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use hyper::header::{HeaderValue, LOCATION};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpListener;
+
+/// For an attempt: the services' setting, so that what hangs is repeated within a round.
+pub(crate) const TIMEOUT_MS: u64 = 1_000;
+const LATE: Duration = Duration::from_millis(TIMEOUT_MS * 3 / 2);
+
+/// What the receiver saw of a webhook, and did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Step {
+    Request {
+        is_signed: bool,
+    },
+    /// A 200 within the sender's time.
+    Acknowledged,
+    /// A 200 after the sender's time. A sender that was frozen meanwhile reads it as an answer; any other has gone.
+    AcknowledgedLate,
+}
+
+/// In the order of time, each with the webhook's id.
+pub(super) type Steps = Vec<(String, Step)>;
+
+#[derive(Debug, Clone)]
+pub(super) struct Receiver {
+    secret: SigningSecret,
+    /// Which events are treated badly.
+    salt: u64,
+    steps: Arc<Mutex<Steps>>,
+    is_dead: Arc<AtomicBool>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Treatment {
+    Well,
+    Error,
+    Redirect,
+    Close,
+    Late,
+}
+
+impl Receiver {
+    /// Ends with the runtime. Returns its address, too.
+    pub(super) async fn start(secret: SigningSecret, salt: u64) -> io::Result<(Self, SocketAddr)> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let address = listener.local_addr()?;
+        let receiver = Self {
+            secret,
+            salt,
+            steps: Arc::default(),
+            is_dead: Arc::default(),
+        };
+        tokio::spawn(receiver.clone().accept(listener));
+        Ok((receiver, address))
+    }
+
+    /// Whether each connection is closed without an answer from now on.
+    pub(super) fn set_dead(&self, is_dead: bool) {
+        self.is_dead.store(is_dead, Ordering::Relaxed);
+    }
+
+    pub(super) fn steps(&self) -> MutexGuard<'_, Steps> {
+        self.steps.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn accept(self, listener: TcpListener) {
+        while let Ok((stream, _)) = listener.accept().await {
+            let receiver = self.clone();
+            let service = service_fn(move |request| {
+                let receiver = receiver.clone();
+                async move {
+                    // After an error, the connection is closed.
+                    let answer = receiver.answer(request).await;
+                    answer.ok_or_else(|| io::Error::from(io::ErrorKind::ConnectionAborted))
+                }
+            });
+            tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
+        }
+    }
+
+    async fn answer(self, request: Request<Incoming>) -> Option<Response<String>> {
+        let (head, body) = request.into_parts();
+        let header = |name| head.headers.get(name)?.to_str().ok();
+        let id = header("webhook-id")?;
+        let body = body.collect().await.ok()?.to_bytes();
+        let expected = signatures(
+            std::slice::from_ref(&self.secret),
+            id,
+            header("webhook-timestamp")?.parse().ok()?,
+            std::str::from_utf8(&body).ok()?,
+        );
+        let mut answer = Response::new(String::new());
+        match self.see(id, header("webhook-signature") == Some(&expected)) {
+            Treatment::Well => {}
+            Treatment::Error => *answer.status_mut() = StatusCode::INTERNAL_SERVER_ERROR,
+            Treatment::Redirect => {
+                *answer.status_mut() = StatusCode::FOUND;
+                let elsewhere = HeaderValue::from_static("http://127.0.0.1:1/");
+                answer.headers_mut().insert(LOCATION, elsewhere);
+            }
+            Treatment::Close => return None,
+            Treatment::Late => {
+                // Once the sender has closed the connection, this goes no further.
+                tokio::time::sleep(LATE).await;
+                self.steps().push((id.to_owned(), Step::AcknowledgedLate));
+            }
+        }
+        Some(answer)
+    }
+
+    fn see(&self, id: &str, is_signed: bool) -> Treatment {
+        let mut steps = self.steps();
+        let treatment = if self.is_dead.load(Ordering::Relaxed) {
+            Treatment::Close
+        } else if steps.iter().all(|(other, _)| other != id) {
+            treatment(self.salt, id)
+        } else {
+            Treatment::Well
+        };
+        steps.push((id.to_owned(), Step::Request { is_signed }));
+        if treatment == Treatment::Well {
+            steps.push((id.to_owned(), Step::Acknowledged));
+        }
+        treatment
+    }
+}
+
+/// One of sixteen is treated badly.
+fn treatment(salt: u64, id: &str) -> Treatment {
+    let hash = id.bytes().fold(salt, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    // The last characters reach the highest bits only by another multiplication.
+    match hash.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58 {
+        0 => Treatment::Error,
+        1 => Treatment::Redirect,
+        2 => Treatment::Close,
+        3 => Treatment::Late,
+        _ => Treatment::Well,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn some_events_of_every_kind_are_treated_badly() {
+        let treatments: Vec<Treatment> = (0..2_000).map(|n| treatment(7, &format!("evt_{n}"))).collect();
+        for kind in [
+            Treatment::Error,
+            Treatment::Redirect,
+            Treatment::Close,
+            Treatment::Late,
+        ] {
+            let share = treatments.iter().filter(|one| **one == kind).count();
+            assert!((10..80).contains(&share), "{kind:?}: {share}");
+        }
+    }
+}
