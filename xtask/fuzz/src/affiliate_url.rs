@@ -1,6 +1,7 @@
 //! `affiliate_url`: the parsed code is the one that a simple parser of the query finds, and it parses back from its own URL.
 
 use domain::affiliate_url::{AffiliateUrlError, aff_code};
+use percent_encoding::percent_decode_str;
 use url::Url;
 
 pub fn run(bytes: &[u8]) {
@@ -49,26 +50,6 @@ fn plain_reading(text: &str) -> Option<String> {
 }
 
 fn decoded(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let mut decoded = Vec::new();
-    let mut at = 0;
-    while at < bytes.len() {
-        let escape = bytes.get(at + 1..at + 3).and_then(|digits| {
-            let digits = std::str::from_utf8(digits).ok()?;
-            digits
-                .bytes()
-                .all(|digit| digit.is_ascii_hexdigit())
-                .then(|| u8::from_str_radix(digits, 16).unwrap())
-        });
-        match (bytes[at], escape) {
-            (b'%', Some(byte)) => {
-                decoded.push(byte);
-                at += 2;
-            }
-            (b'+', _) => decoded.push(b' '),
-            (byte, _) => decoded.push(byte),
-        }
-        at += 1;
-    }
-    String::from_utf8_lossy(&decoded).into_owned()
+    let text = text.replace('+', " ");
+    percent_decode_str(&text).decode_utf8_lossy().into_owned()
 }

@@ -25,34 +25,26 @@ pub fn run(bytes: &[u8]) {
     let Ok(value) = HeaderValue::from_bytes(&bytes) else {
         return;
     };
-    let mut headers = HeaderMap::new();
-    headers.insert(header::AUTHORIZATION, value);
+    let headers = HeaderMap::from_iter([(header::AUTHORIZATION, value.clone())]);
+    let mut two_headers = headers.clone();
+    two_headers.append(header::AUTHORIZATION, value);
+    assert_eq!(Credential::of(&two_headers), Credential::MissingOrMalformed);
     let token = token(&bytes);
-    let hashed = |token: Option<String>| -> [u8; 32] { Sha256::digest(token.unwrap_or_default()).into() };
-    match Credential::of(&headers) {
-        Credential::MissingOrMalformed => assert_eq!(token, None),
-        Credential::EmptyToken => assert_eq!(token.as_deref(), Some("")),
+    let (prefix, hash) = match Credential::of(&headers) {
+        Credential::MissingOrMalformed => return assert_eq!(token, None),
+        Credential::EmptyToken => return assert_eq!(token.as_deref(), Some("")),
         Credential::Unusable => {
             let token = token.expect("a token is there");
-            assert!(!token.is_empty() && tokens.iter().all(|(_, good)| *good != token));
+            return assert!(!token.is_empty() && tokens.iter().all(|(_, good)| *good != token));
         }
-        Credential::Program(hash) => {
-            assert!(token.clone().is_some_and(|token| token.starts_with("aff_")));
-            assert_eq!(*hash.as_bytes(), hashed(token));
-        }
-        Credential::Management(hash) => {
-            assert!(token.clone().is_some_and(|token| token.starts_with("affk_")));
-            assert_eq!(*hash.as_bytes(), hashed(token));
-        }
-        Credential::Session(hash) => {
-            assert!(token.clone().is_some_and(|token| token.starts_with("affs_")));
-            assert_eq!(*hash.as_bytes(), hashed(token));
-        }
-    }
-    // Two headers are never a credential.
-    let again = headers[header::AUTHORIZATION].clone();
-    headers.append(header::AUTHORIZATION, again);
-    assert_eq!(Credential::of(&headers), Credential::MissingOrMalformed);
+        Credential::Program(hash) => ("aff_", hash),
+        Credential::Management(hash) => ("affk_", hash),
+        Credential::Session(hash) => ("affs_", hash),
+    };
+    let token = token.expect("a token is there");
+    assert!(token.starts_with(prefix));
+    let expected: [u8; 32] = Sha256::digest(token).into();
+    assert_eq!(*hash.as_bytes(), expected);
 }
 
 /// The text after `Bearer`; `None` for another scheme.

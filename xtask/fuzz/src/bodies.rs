@@ -11,6 +11,7 @@ use ingest::reading::{self, ApiError};
 use serde_json::{Value, json};
 
 use crate::json::unambiguous;
+use crate::round_trip::survives;
 
 const MOST_CENTS: i64 = 100_000_000_000_000;
 
@@ -200,14 +201,6 @@ fn assert_click_id(field: &Value, click_id: Option<String>) {
     if let Some(click_id) = click_id {
         assert_eq!(field.as_str(), Some(click_id.as_str()));
     }
-}
-
-/// A message parses back. Compared as text, because long numbers lose digits as values.
-fn survives<T: serde::Serialize + serde::de::DeserializeOwned>(taken: &T) {
-    let text = |taken: &T| serde_json::to_string(taken).expect("what was taken in can be written");
-    let written = text(taken);
-    let read: T = serde_json::from_str(&written).expect("our own JSON can be read");
-    assert_eq!(text(&read), written);
 }
 
 fn holds_nul(value: &Value) -> bool {

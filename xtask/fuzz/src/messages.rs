@@ -12,6 +12,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
+use crate::round_trip::survives;
+
 pub fn run(bytes: &[u8]) {
     match envelope::decode(bytes) {
         Ok(work) => {
@@ -74,12 +76,10 @@ fn outcomes(text: &str) {
     settles::<RefundOutcome>(text);
 }
 
-/// Serialising and parsing again gives the same value.
+/// If it parses as this type, what is written of it parses again.
 fn settles<T: Serialize + DeserializeOwned>(text: &str) {
     if let Ok(read) = serde_json::from_str::<T>(text) {
-        let written = serde_json::to_string(&read).expect("our own types can be written");
-        let again: T = serde_json::from_str(&written).expect("our own JSON can be read");
-        assert_eq!(serde_json::to_string(&again).unwrap(), written);
+        survives(&read);
     }
 }
 

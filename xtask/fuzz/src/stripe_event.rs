@@ -12,6 +12,7 @@ use webhook_consumer::stripe::metadata::MetadataKeys;
 use webhook_consumer::stripe::translate::{Untranslated, translate};
 
 use crate::json::unambiguous;
+use crate::round_trip::survives;
 
 pub fn run(bytes: &[u8]) {
     let meaning = meaning(bytes);
@@ -58,19 +59,17 @@ fn meaning(bytes: &[u8]) -> Option<Value> {
                 );
             }
             json!({
-                "sale": translated.sale.as_ref().map(survives::<Sale>),
+                "sale": translated.sale.as_ref().map(record::<Sale>),
                 "program": translated.program.map(ProgramId::get),
                 "account": translated.account.as_ref().map(Text::as_str),
                 "references": references,
-                "fact": translated.fact.as_ref().map(survives::<PaymentFact>),
+                "fact": translated.fact.as_ref().map(record::<PaymentFact>),
             })
         }
     })
 }
 
-fn survives<T: Serialize + DeserializeOwned>(value: &T) -> Value {
-    let written = json!(value);
-    let read: T = serde_json::from_str(&written.to_string()).expect("our own JSON can be read");
-    assert_eq!(json!(read), written);
-    written
+fn record<T: Serialize + DeserializeOwned>(value: &T) -> Value {
+    survives(value);
+    json!(value)
 }
