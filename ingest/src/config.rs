@@ -51,9 +51,9 @@ pub struct CallersConfig {
     /// Milliseconds a caller waits for the outcome of a lead, sale or refund before it is answered 500 (unknown).
     #[arg(long, env = "ANSWER_WITHIN_MS", default_value_t = 5000, value_parser = value_parser!(u64).range(1..))]
     pub answer_within_ms: u64,
-    /// Concurrency limit: callers that may wait for the pipeline at once, for each of clicks, leads, sales, refunds and test events;
-    /// further ones queue for a second at most, eight times as many, and are answered 503 then. At most as many as are answered in half of
-    /// ANSWER_WITHIN_MS.
+    /// Maximum number of callers that wait for the pipeline, for each of clicks, leads, sales, refunds and
+    /// test events. Eight times as many queue for a second at most; the others are answered 503. Set it to
+    /// the number that is answered in half of ANSWER_WITHIN_MS, at most.
     #[arg(
         long,
         env = "MAX_WAITING",
@@ -93,8 +93,8 @@ pub struct DashboardConfig {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Browser script")]
 pub struct ScriptConfig {
-    /// Other names of the script, comma-separated: `NAME` is also served as `/js/NAME-tracker.js`, with a global `NAME` that has the methods
-    /// published loaders call, for pages that used another service before.
+    /// Other names of the script, comma-separated, for pages that used another service before: `/js/NAME-
+    /// tracker.js`, with a global `NAME` that has the methods of published loaders.
     #[arg(long, env = "SCRIPT_ALIASES", value_delimiter = ',')]
     pub script_aliases: Vec<ScriptAlias>,
 }

@@ -28,8 +28,9 @@ pub struct Config {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Payment processors")]
 pub struct StripeConfig {
-    /// Secrets of the platform's endpoint for connected accounts, comma-separated: several while they are replaced. Without
-    /// one, that endpoint accepts nothing. (Programs keep the secrets of their own endpoints with their connection.)
+    /// Secrets of the platform's endpoint for connected accounts, comma-separated: several while one is
+    /// replaced. Without one, that endpoint accepts nothing. The secret of a program's own endpoint is in its
+    /// connection.
     #[arg(
         long,
         env = "STRIPE_DISTRIBUTOR_SECRETS",

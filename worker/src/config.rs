@@ -57,8 +57,8 @@ pub struct Config {
     /// A sale that follows its customer's first click sooner than this many seconds is flagged (`fast_sale`).
     #[arg(long, env = "FAST_SALE_SECONDS", default_value_t = 10, help_heading = "Sales")]
     pub fast_sale_seconds: u32,
-    /// Leads that browsers send for one link within an hour, beyond which they are flagged (`many_leads`). Each worker
-    /// counts those it has seen.
+    /// Leads of browsers for one link within an hour; those beyond are flagged (`many_leads`). Each worker
+    /// counts its own.
     #[arg(
         long,
         env = "MANY_LEADS_PER_LINK",
@@ -66,13 +66,13 @@ pub struct Config {
         help_heading = "Leads"
     )]
     pub many_leads_per_link: u32,
-    /// Whole months for which single clicks and leads are kept, besides the current one; for ever if not set. What they
-    /// add up to stays, and so do sales, commissions, and customers but those who only clicked: they are dropped with their events,
-    /// once the program's windows have passed.
+    /// Whole months for which single clicks and leads are kept, besides the current one; for ever if not set.
+    /// Their sums stay, and so do sales, commissions and customers. Customers who only clicked are dropped
+    /// with their events, once the program's windows have passed.
     #[arg(long, env = "EVENT_RETENTION_MONTHS", help_heading = "Retention", value_parser = clap::value_parser!(u32).range(1..=1_200))]
     pub event_retention_months: Option<u32>,
-    /// Instead of months, for many events: whole days for which single clicks and leads are kept, besides the current one: 8, for what streams
-    /// deliver again, to 92. Each day is a partition, which beyond three months are too many.
+    /// The same in whole days, for many events: 8, because streams deliver again for a week, to 92, because
+    /// each day is a partition.
     #[arg(long, env = "EVENT_RETENTION_DAYS", help_heading = "Retention", conflicts_with = "event_retention_months",
         value_parser = clap::value_parser!(u32).range(8..=92))]
     pub event_retention_days: Option<u32>,

@@ -233,9 +233,9 @@ impl SecretsConfig {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "E-mail")]
 pub struct EmailConfig {
-    /// Sender of e-mails, an address or `Name <address>`. Turns e-mail on: invitations are sent, forgotten passwords can be replaced, and people
-    /// are told of changes of their accounts. Where it is not set, links of invitations are shown to the inviter; where it is, to nobody but
-    /// the invitee.
+    /// Sender of e-mails, an address or `Name <address>`. It turns e-mail on: invitations, links for
+    /// forgotten passwords, notices of account changes. Without it, links of invitations are shown to the
+    /// inviter; with it, only the invitee gets them.
     #[arg(long, env = "EMAIL_FROM", value_parser = email_sender)]
     pub email_from: Option<String>,
 }

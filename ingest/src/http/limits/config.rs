@@ -12,8 +12,8 @@ pub struct LimitsConfig {
     /// Leads, for each client address.
     #[arg(long, env = "LEAD_LIMIT", default_value_t = 30)]
     pub lead_limit: u32,
-    /// Leads without a key an hour, for each client address; those beyond a quarter are flagged (`many_leads`). Unless set, as many
-    /// as `LEAD_LIMIT` allows in an hour.
+    /// Leads without a key an hour, for each client address; those beyond a quarter are flagged
+    /// (`many_leads`). Unless set, `LEAD_LIMIT` for sixty minutes.
     #[arg(long, env = "BROWSER_LEAD_LIMIT")]
     pub browser_lead_limit: Option<u32>,
     /// Sales and refunds together, for each program key.
@@ -25,7 +25,8 @@ pub struct LimitsConfig {
     /// The CLI's routes together, for each program key.
     #[arg(long, env = "CLI_LIMIT", default_value_t = 60)]
     pub cli_limit: u32,
-    /// Attempts to sign in, and beside them requests to replace a password, for each client address. For each account it is a quarter of them.
+    /// Attempts to sign in, for each client address; a quarter of them for each account. Requests to replace
+    /// a password have the same limit, counted apart.
     #[arg(long, env = "SIGN_IN_LIMIT", default_value_t = 20)]
     pub sign_in_limit: u32,
     /// Codes of a second factor an hour, for each account.
