@@ -9,11 +9,13 @@ use super::load::is_secret;
 const OPENING: &str = "\
 # Configuration
 
-Generated from the settings' own descriptions, which `--help` prints too: `UPDATE_DOCS=1 cargo xtask test up_to_date` regenerates it.
+Generated from the settings' own descriptions, which `--help` prints too.
+`UPDATE_DOCS=1 cargo xtask test up_to_date` regenerates it.
 
-Each setting is an environment variable and a flag; a flag overrides the variable. A secret can also come from a file: `NAME_FILE`
-names the file, and its content, without the final line break, is the value of `NAME`. If `NAME` takes several values, the file may
-have one on each line. A service checks all settings before it does anything else, and reports all errors at once.
+Each setting is an environment variable and a flag; a flag overrides the variable. A secret can also come from
+a file: `NAME_FILE` names the file, and its content, without the final line break, is the value of `NAME`. If
+`NAME` takes several values, the file may have one on each line. A service checks all settings before it does
+anything else, and reports all errors at once.
 
 ";
 

@@ -7,12 +7,13 @@ use super::ALL;
 const OPENING: &str = "\
 # Metrics
 
-Generated from `common/runtime/src/metrics.rs`: `UPDATE_DOCS=1 cargo xtask test up_to_date` regenerates it. Every service serves its
-metrics at `/metrics` on `METRICS_LISTEN`, separate from its own address, in the OpenMetrics text format; without that setting it serves
-none.
+Generated from `common/runtime/src/metrics.rs`: `UPDATE_DOCS=1 cargo xtask test up_to_date` regenerates it.
+Every service serves its metrics at `/metrics` on `METRICS_LISTEN`, separate from its own address, in the
+OpenMetrics text format; without that setting it serves none.
 
-Each worker queries PostgreSQL and JetStream when it is scraped, and all workers report the same values: take the maximum over the workers,
-not the sum. `subject` and `noun` are clicks, leads, sales and so on. Histograms end with `_bucket`, `_sum` and `_count`.
+Each worker queries PostgreSQL and JetStream when it is scraped, and all workers report the same values: take
+the maximum over the workers, not the sum. `subject` and `noun` are clicks, leads, sales and so on. Histograms
+end with `_bucket`, `_sum` and `_count`.
 
 ";
 
