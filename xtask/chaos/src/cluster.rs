@@ -3,7 +3,7 @@
 //! The services use the cluster directly, without proxies: a client learns the servers' own addresses anyway.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -34,32 +34,25 @@ impl Stack<'_> {
     pub(super) fn enter_cluster(&mut self) -> Result<()> {
         self.stop_services()?;
         let mut ports = Ports::of(&self.area)?;
-        let mut choose = |kind: &str| -> Result<Vec<u16>> {
-            NODES
-                .iter()
-                .map(|node| ports.choose(&format!("{node}-{kind}"), None))
-                .collect()
-        };
-        let (clients, routes) = (choose("clients")?, choose("routes")?);
-        for (index, node) in NODES.into_iter().enumerate() {
-            let dir = self.node_dir(node);
+        let mut nodes = Vec::new();
+        for name in NODES {
+            nodes.push(Node {
+                name,
+                clients: ports.choose(&format!("{name}-clients"), None)?,
+                routes: ports.choose(&format!("{name}-routes"), None)?,
+            });
+        }
+        for node in &nodes {
+            let dir = self.node_dir(node.name);
             remove(&dir)?;
             fs::create_dir_all(&dir)?;
-            let port = |ports: &[u16]| ports.get(index).copied().unwrap_or(0);
-            let settings = settings(
-                node,
-                port(&clients),
-                port(&routes),
-                &routes,
-                &dir.display().to_string(),
-            );
-            fs::write(dir.join("nats.conf"), settings)?;
-            self.start_node(node)?;
+            fs::write(dir.join("nats.conf"), node.settings(&dir, &nodes))?;
+            self.start_node(node.name)?;
         }
-        let urls: Vec<String> = clients.iter().map(|port| nats::url(*port)).collect();
+        let urls: Vec<String> = nodes.iter().map(|node| nats::url(node.clients)).collect();
         let single = std::mem::replace(&mut self.servers.nats_url, urls.join(","));
         self.single_nats_url = Some(single);
-        self.wait_for_nodes(&clients)?;
+        self.wait_for_nodes(&nodes)?;
         self.env.set("STREAM_REPLICAS", "3");
         self.start_services()
     }
@@ -103,12 +96,11 @@ impl Stack<'_> {
             .start(node, command, self.area.log(node), StopSignal::Term)
     }
 
-    fn wait_for_nodes(&self, ports: &[u16]) -> Result<()> {
-        let up = self.interrupt.wait_until(START_LIMIT, || {
-            Ok(ports
-                .iter()
-                .all(|port| nats::has_jetstream(*port).unwrap_or(false)))
-        })?;
+    fn wait_for_nodes(&self, nodes: &[Node]) -> Result<()> {
+        let is_up = |node: &Node| nats::has_jetstream(node.clients).unwrap_or(false);
+        let up = self
+            .interrupt
+            .wait_until(START_LIMIT, || Ok(nodes.iter().all(is_up)))?;
         ensure!(up, "the cluster does not start");
         Ok(())
     }
@@ -168,16 +160,28 @@ impl RunningRound<'_, '_> {
     }
 }
 
-fn settings(node: &str, port: u16, route: u16, routes: &[u16], dir: &str) -> String {
-    let routes: Vec<String> = routes
-        .iter()
-        .map(|port| format!("\"nats://127.0.0.1:{port}\""))
-        .collect();
-    format!(
-        "server_name: \"{node}\"\n\
-         listen: \"127.0.0.1:{port}\"\n\
-         jetstream {{\n\x20 store_dir: \"{dir}\"\n\x20 sync_interval: always\n}}\n\
-         cluster {{\n\x20 name: \"chaos\"\n\x20 listen: \"127.0.0.1:{route}\"\n\x20 routes: [{}]\n}}\n",
-        routes.join(", ")
-    )
+/// A server, and its ports.
+struct Node {
+    name: &'static str,
+    clients: u16,
+    routes: u16,
+}
+
+impl Node {
+    fn settings(&self, dir: &Path, nodes: &[Self]) -> String {
+        let routes = nodes
+            .iter()
+            .map(|node| format!("\"nats://127.0.0.1:{}\"", node.routes));
+        format!(
+            "server_name: \"{}\"\n\
+             listen: \"127.0.0.1:{}\"\n\
+             jetstream {{\n\x20 store_dir: \"{}\"\n\x20 sync_interval: always\n}}\n\
+             cluster {{\n\x20 name: \"chaos\"\n\x20 listen: \"127.0.0.1:{}\"\n\x20 routes: [{}]\n}}\n",
+            self.name,
+            self.clients,
+            dir.display(),
+            self.routes,
+            routes.collect::<Vec<_>>().join(", ")
+        )
+    }
 }

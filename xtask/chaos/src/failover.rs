@@ -16,16 +16,11 @@ const SYNCHRONIZED_LIMIT: Duration = Duration::from_secs(10);
 impl Stack<'_> {
     /// Every service can reach the standby before it takes writes.
     pub(super) fn promote_standby(&mut self) -> Result<()> {
-        let area = self.standby_area();
-        let postgres = self.servers.postgres.as_ref().context("no PostgreSQL here")?;
-        let primary = (&self.area, self.servers.database_url.as_str());
-        let url = postgres.start_standby(primary, &area, &mut self.running, self.interrupt)?;
+        let url = self.start_standby()?;
         self.wait_for_standby()?;
         self.stop_postgres()?;
         self.lead_postgres_to(address_of(&url)?);
-        let postgres = self.servers.postgres.as_ref().context("no PostgreSQL here")?;
-        postgres.query(&url, "SELECT pg_promote()")?;
-        Ok(())
+        self.promote(&url)
     }
 
     /// The promoted server continues at the first one's address, so that every round begins alike.
@@ -39,10 +34,7 @@ impl Stack<'_> {
 
     /// A standby that is stopped is a backup up to this moment.
     pub(super) fn back_up(&mut self) -> Result<()> {
-        let area = self.standby_area();
-        let postgres = self.servers.postgres.as_ref().context("no PostgreSQL here")?;
-        let primary = (&self.area, self.servers.database_url.as_str());
-        postgres.start_standby(primary, &area, &mut self.running, self.interrupt)?;
+        self.start_standby()?;
         self.running.stop(STANDBY)
     }
 
@@ -50,8 +42,20 @@ impl Stack<'_> {
     pub(super) fn restore_backup(&mut self) -> Result<()> {
         postgres::replace(&self.area, &self.standby_area())?;
         self.start_server(Server::Postgres)?;
+        self.promote(self.url(Server::Postgres))
+    }
+
+    /// Returns its URL.
+    fn start_standby(&mut self) -> Result<String> {
+        let area = self.standby_area();
         let postgres = self.servers.postgres.as_ref().context("no PostgreSQL here")?;
-        postgres.query(self.url(Server::Postgres), "SELECT pg_promote()")?;
+        let primary = (&self.area, self.servers.database_url.as_str());
+        postgres.start_standby(primary, &area, &mut self.running, self.interrupt)
+    }
+
+    fn promote(&self, url: &str) -> Result<()> {
+        let postgres = self.servers.postgres.as_ref().context("no PostgreSQL here")?;
+        postgres.query(url, "SELECT pg_promote()")?;
         Ok(())
     }
 

@@ -28,65 +28,50 @@ const LIBRARY: &str = "libfaketimeMT.so.1";
 impl Stack<'_> {
     pub(super) fn begin(&mut self, fault: Fault) -> Result<()> {
         match fault {
-            Fault::Kill(service) => self.kill_service(service),
-            Fault::Freeze(service) => {
-                self.signal_service(service, "STOP");
-                Ok(())
-            }
+            Fault::Kill(service) => self.kill_service(service)?,
+            Fault::Freeze(service) => self.signal_service(service, "STOP"),
             Fault::Crash { service, point, time } => {
                 self.kill_service(service)?;
-                self.arm_service(service, format!("{point}@{time}"))
+                self.arm_service(service, format!("{point}@{time}"))?;
             }
-            Fault::Clock(service, seconds) => self.set_clock(service, seconds),
-            Fault::Network { server, of, trouble } => {
-                self.trouble(server, of, trouble);
-                Ok(())
-            }
+            Fault::Clock(service, seconds) => self.set_clock(service, seconds)?,
+            Fault::Network { server, of, trouble } => self.trouble(server, of, trouble),
             Fault::CommitUnheard { service, times } => {
-                let cut = if Service::INGESTS.contains(&service) {
-                    Cut::LoneInsert
-                } else {
-                    Cut::Commit
-                };
+                let is_ingest = Service::INGESTS.contains(&service);
+                let cut = if is_ingest { Cut::LoneInsert } else { Cut::Commit };
                 for proxy in self.proxies(Server::Postgres, Some(service)) {
                     proxy.cut_next(NetworkFault::CutAt(cut), times);
                 }
-                Ok(())
             }
-            Fault::PostgresStop => self.stop_postgres(),
-            Fault::PostgresTerminate => self.terminate_backends(),
-            Fault::PostgresDiskFull => self.postgres_disk.as_ref().map_or(Ok(()), Disk::fill),
-            Fault::PostgresPromoted => self.promote_standby(),
-            Fault::NatsKill | Fault::NatsWiped => self.running.kill(Server::Nats.name()),
-            Fault::NatsStreamsFull => self.limit_streams(None),
-            Fault::NatsDiskFull => self.nats_disk.as_ref().map_or(Ok(()), Disk::fill),
-            Fault::NatsConsumerDeleted(subject) => self.delete_consumer(subject),
-            Fault::NatsStreamDeleted(subject) => self.delete_stream(subject),
-            Fault::RedisKill => self.running.kill(Server::Redis.name()),
-            Fault::RedisFreeze => {
-                self.signal_server(Server::Redis, "STOP");
-                Ok(())
-            }
-            Fault::RedisFlush => self.redis_command("FLUSHALL"),
+            Fault::PostgresStop => self.stop_postgres()?,
+            Fault::PostgresTerminate => self.terminate_backends()?,
+            Fault::PostgresDiskFull => self.postgres_disk.as_ref().map_or(Ok(()), Disk::fill)?,
+            Fault::PostgresPromoted => self.promote_standby()?,
+            Fault::NatsKill | Fault::NatsWiped => self.running.kill(Server::Nats.name())?,
+            Fault::NatsStreamsFull => self.limit_streams(None)?,
+            Fault::NatsDiskFull => self.nats_disk.as_ref().map_or(Ok(()), Disk::fill)?,
+            Fault::NatsConsumerDeleted(subject) => self.delete_consumer(subject)?,
+            Fault::NatsStreamDeleted(subject) => self.delete_stream(subject)?,
+            Fault::RedisKill => self.running.kill(Server::Redis.name())?,
+            Fault::RedisFreeze => self.signal_server(Server::Redis, "STOP"),
+            Fault::RedisFlush => self.redis_command("FLUSHALL")?,
             Fault::RedisFull => {
                 self.redis_command("CONFIG SET maxmemory-policy noeviction")?;
-                self.redis_command("CONFIG SET maxmemory 1")
+                self.redis_command("CONFIG SET maxmemory 1")?;
             }
-            Fault::HangUps(_) => Ok(()),
+            Fault::HangUps(_) => {}
         }
+        Ok(())
     }
 
     pub(super) fn end(&mut self, fault: Fault) -> Result<()> {
         match fault {
-            Fault::Kill(service) => self.start_service(service, &[]),
-            Fault::Freeze(service) => {
-                self.signal_service(service, "CONT");
-                Ok(())
-            }
-            Fault::Crash { service, .. } => self.disarm_service(service),
+            Fault::Kill(service) => self.start_service(service, &[])?,
+            Fault::Freeze(service) => self.signal_service(service, "CONT"),
+            Fault::Crash { service, .. } => self.disarm_service(service)?,
             Fault::Clock(service, _) => {
                 self.kill_service(service)?;
-                self.start_service(service, &[])
+                self.start_service(service, &[])?;
             }
             Fault::Network { server, of, trouble } => {
                 for proxy in self.proxies(server, of) {
@@ -95,36 +80,32 @@ impl Stack<'_> {
                         proxy.reset();
                     }
                 }
-                Ok(())
             }
             Fault::CommitUnheard { service, .. } => {
                 for proxy in self.proxies(Server::Postgres, Some(service)) {
                     proxy.set(NetworkFault::None);
                 }
-                Ok(())
             }
-            Fault::PostgresStop => self.start_server(Server::Postgres),
-            Fault::PostgresTerminate => self.terminate_backends(),
-            Fault::PostgresDiskFull => self.clear_postgres_disk(),
-            Fault::PostgresPromoted => self.move_back(),
-            Fault::NatsKill => self.start_server(Server::Nats),
+            Fault::PostgresStop => self.start_server(Server::Postgres)?,
+            Fault::PostgresTerminate => self.terminate_backends()?,
+            Fault::PostgresDiskFull => self.clear_postgres_disk()?,
+            Fault::PostgresPromoted => self.move_back()?,
+            Fault::NatsKill => self.start_server(Server::Nats)?,
             Fault::NatsWiped => {
                 remove(&self.area.dir.join(Server::Nats.name()).join("jetstream"))?;
-                self.start_server(Server::Nats)
+                self.start_server(Server::Nats)?;
             }
-            Fault::NatsStreamsFull => self.limit_streams(Some(STREAM_MAX_BYTES)),
-            Fault::NatsDiskFull => self.clear_nats_disk(),
-            Fault::RedisKill => self.start_server(Server::Redis),
-            Fault::RedisFreeze => {
-                self.signal_server(Server::Redis, "CONT");
-                Ok(())
-            }
-            Fault::RedisFull => self.redis_command("CONFIG SET maxmemory 0"),
+            Fault::NatsStreamsFull => self.limit_streams(Some(STREAM_MAX_BYTES))?,
+            Fault::NatsDiskFull => self.clear_nats_disk()?,
+            Fault::RedisKill => self.start_server(Server::Redis)?,
+            Fault::RedisFreeze => self.signal_server(Server::Redis, "CONT"),
+            Fault::RedisFull => self.redis_command("CONFIG SET maxmemory 0")?,
             Fault::NatsConsumerDeleted(_)
             | Fault::NatsStreamDeleted(_)
             | Fault::RedisFlush
-            | Fault::HangUps(_) => Ok(()),
+            | Fault::HangUps(_) => {}
         }
+        Ok(())
     }
 
     fn set_clock(&mut self, service: Service, seconds: i64) -> Result<()> {

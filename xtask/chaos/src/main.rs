@@ -58,21 +58,18 @@ struct Options {
     seed: Option<u64>,
     #[arg(long, default_value_t = schedule::cycle())]
     rounds: u64,
-    /// The first round.
-    #[arg(long, default_value_t = 0)]
-    from: u64,
     /// Only this one.
-    #[arg(long, conflicts_with_all = ["rounds", "from"])]
+    #[arg(long, conflicts_with = "rounds")]
     round: Option<u64>,
     /// Only rounds of one kind, by a part of its name: `kill`, `killworker`, `natswiped`, `networkredis`, `grace`, `rolling`, `restored`, …
     #[arg(long)]
     only: Option<String>,
     /// Five rounds of fixed kinds: what `cargo xtask test` runs.
-    #[arg(long, conflicts_with_all = ["rounds", "from", "round", "only"])]
+    #[arg(long, conflicts_with_all = ["rounds", "round", "only"])]
     few: bool,
     /// Prometheus watches: each outage fires its alerts and no others, and the dashboard has data. `--only` is then a part of an outage's name:
     /// `ingests`, `webhookconsumer`, `workers`, `postgres`, `nats`, `redis`, `deliveries`, `receiver`.
-    #[arg(long, conflicts_with_all = ["rounds", "from", "round", "few"])]
+    #[arg(long, conflicts_with_all = ["rounds", "round", "few"])]
     observe: bool,
 }
 
@@ -95,7 +92,7 @@ impl Options {
         }
         let numbers = match self.round {
             Some(round) => round..round + 1,
-            None => self.from..self.from + self.rounds,
+            None => 0..self.rounds,
         };
         numbers
             .map(|number| Round::draw(seed, number, self.only.as_deref()))
@@ -120,7 +117,10 @@ fn chaos(checkout: &Checkout, options: &Options, interrupt: &Interrupt) -> Resul
         debian::install(&["libfaketime"], interrupt).unwrap_or_else(|error| note(format_args!("{error:#}")));
     }
     let journals = checkout.target_dir().join("chaos");
-    let mut stack = Stack::start(checkout, options.observe, interrupt)?;
+    let mut stack = Stack::start(checkout, interrupt)?;
+    if options.observe {
+        stack.start_observer()?;
+    }
     let mut requests = 0;
     for round in &rounds {
         let outcome = round::run(&mut stack, round, &journals)?;

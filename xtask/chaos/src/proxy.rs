@@ -5,8 +5,6 @@
 mod wire;
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -42,6 +40,9 @@ struct State {
     /// Where new connections go.
     server: SocketAddr,
     network: NetworkFault,
+    /// How many connections are still to be cut, and how many were.
+    cuts_left: u32,
+    cuts: u32,
     /// Connections of an earlier age are reset.
     age: u64,
 }
@@ -51,46 +52,25 @@ struct State {
 pub(super) struct Proxy {
     pub(super) address: SocketAddr,
     state: watch::Sender<State>,
-    cuts: Arc<Cuts>,
-}
-
-#[derive(Debug, Default)]
-struct Cuts {
-    left: AtomicU32,
-    made: AtomicU32,
-}
-
-impl Cuts {
-    fn are_left(&self) -> bool {
-        self.left.load(Ordering::SeqCst) > 0
-    }
-
-    /// Two connections may race for the last cut; then one more is cut.
-    fn take(&self) {
-        let _ = self
-            .left
-            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
-        self.made.fetch_add(1, Ordering::SeqCst);
-    }
 }
 
 impl Proxy {
     pub(super) fn start(runtime: &Handle, server: SocketAddr, is_postgres: bool) -> Result<Self> {
         let listener = runtime.block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))?;
         let address = listener.local_addr()?;
-        let (state, seen) = watch::channel(State {
+        let state = watch::Sender::new(State {
             server,
             network: NetworkFault::None,
+            cuts_left: 0,
+            cuts: 0,
             age: 0,
         });
-        let cuts = Arc::new(Cuts::default());
         let link = Link {
             is_postgres,
-            state: seen,
-            cuts: Arc::clone(&cuts),
+            state: state.clone(),
         };
         runtime.spawn(link.serve(listener));
-        Ok(Self { address, state, cuts })
+        Ok(Self { address, state })
     }
 
     pub(super) fn set(&self, network: NetworkFault) {
@@ -102,15 +82,20 @@ impl Proxy {
         self.state.send_modify(|state| state.server = server);
     }
 
-    /// Cuts the next connections that reach the position, at most `times`.
+    /// Cuts the next connections that reach the position, about as many as `times`.
     pub(super) fn cut_next(&self, network: NetworkFault, times: u32) {
-        self.cuts.left.store(times, Ordering::SeqCst);
-        self.set(network);
+        self.state.send_modify(|state| {
+            state.network = network;
+            state.cuts_left = times;
+        });
     }
 
     /// Cuts since the last call.
     pub(super) fn take_cuts(&self) -> u32 {
-        self.cuts.made.swap(0, Ordering::SeqCst)
+        let mut cuts = 0;
+        self.state
+            .send_modify(|state| cuts = std::mem::take(&mut state.cuts));
+        cuts
     }
 
     /// Resets every connection.
@@ -122,8 +107,7 @@ impl Proxy {
 #[derive(Clone)]
 struct Link {
     is_postgres: bool,
-    state: watch::Receiver<State>,
-    cuts: Arc<Cuts>,
+    state: watch::Sender<State>,
 }
 
 /// A connection was reset.
@@ -139,11 +123,11 @@ impl Link {
         }
     }
 
-    async fn carry(mut self, mut client: TcpStream) {
-        let age = self.state.borrow().age;
-        let mut ends = self.state.clone();
+    async fn carry(self, mut client: TcpStream) {
+        let mut ends = self.state.subscribe();
+        let age = ends.borrow().age;
         let carried = async {
-            let mut watching = self.state.clone();
+            let mut watching = self.state.subscribe();
             wait_to_pass(&mut watching).await?;
             let server = watching.borrow().server;
             let mut server = TcpStream::connect(server).await.map_err(|_| Broken)?;
@@ -169,48 +153,50 @@ impl Link {
         }
     }
 
-    async fn forward_responses(
-        &mut self,
-        mut from: ReadHalf<'_>,
-        mut to: WriteHalf<'_>,
-    ) -> Result<(), Broken> {
+    async fn forward_responses(&self, mut from: ReadHalf<'_>, mut to: WriteHalf<'_>) -> Result<(), Broken> {
         let (mut piece, mut out) = (vec![0; PIECE], Vec::new());
+        let mut state = self.state.subscribe();
         let mut backend = Backend::default();
         // Bytes passed since a cut by bytes was set.
-        let mut passed = None;
+        let mut passed = 0;
         loop {
             let read = from.read(&mut piece).await.map_err(|_| Broken)?;
             let Some(bytes) = piece.get(..read).filter(|bytes| !bytes.is_empty()) else {
                 return Ok(());
             };
-            let network = wait_to_pass(&mut self.state).await?;
-            let cut = match network {
-                NetworkFault::CutAt(cut) if self.cuts.are_left() => Some(cut),
-                _ => None,
-            };
+            let network = wait_to_pass(&mut state).await?;
+            let may_cut = state.borrow().cuts_left > 0;
             out.clear();
-            if !self.is_postgres {
+            let mut is_cut = false;
+            if self.is_postgres {
+                let cut = match network {
+                    NetworkFault::CutAt(cut) if may_cut => Some(cut),
+                    _ => None,
+                };
+                is_cut = backend.pass(bytes, cut, &mut out);
+            } else {
                 out.extend_from_slice(bytes);
-            } else if backend.pass(bytes, cut, &mut out) {
-                self.cuts.take();
-                to.write_all(&out).await.map_err(|_| Broken)?;
+            }
+            if let NetworkFault::CutAfter(limit) = network {
+                let left = usize::try_from(limit)
+                    .unwrap_or(usize::MAX)
+                    .saturating_sub(passed);
+                passed += out.len();
+                if out.len() > left && may_cut {
+                    out.truncate(left);
+                    is_cut = true;
+                }
+            } else {
+                passed = 0;
+            }
+            to.write_all(&out).await.map_err(|_| Broken)?;
+            if is_cut {
+                self.state.send_modify(|state| {
+                    state.cuts_left = state.cuts_left.saturating_sub(1);
+                    state.cuts += 1;
+                });
                 return Err(Broken);
             }
-            passed = match (network, passed) {
-                (NetworkFault::CutAfter(limit), passed) => {
-                    let sum = passed.unwrap_or(0) + out.len() as u64;
-                    if sum > limit && self.cuts.are_left() {
-                        self.cuts.take();
-                        let over = usize::try_from(sum - limit).unwrap_or(out.len());
-                        out.truncate(out.len().saturating_sub(over));
-                        to.write_all(&out).await.map_err(|_| Broken)?;
-                        return Err(Broken);
-                    }
-                    Some(sum)
-                }
-                _ => None,
-            };
-            to.write_all(&out).await.map_err(|_| Broken)?;
         }
     }
 }

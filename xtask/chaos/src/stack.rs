@@ -58,8 +58,7 @@ pub(super) struct Stack<'a> {
     pub(super) env: EnvFile,
     proxies: BTreeMap<(Service, Server), Proxy>,
     ports: BTreeMap<Service, u16>,
-    /// Of their metrics, while they are observed.
-    pub(super) metrics_ports: BTreeMap<Service, u16>,
+    metrics_ports: BTreeMap<Service, u16>,
     pub(super) observer: Option<Observer>,
     /// Services that are not restarted for now.
     pub(super) down: BTreeSet<Service>,
@@ -79,7 +78,7 @@ pub(super) struct Stack<'a> {
 }
 
 impl<'a> Stack<'a> {
-    pub(super) fn start(checkout: &'a Checkout, is_observed: bool, interrupt: &'a Interrupt) -> Result<Self> {
+    pub(super) fn start(checkout: &'a Checkout, interrupt: &'a Interrupt) -> Result<Self> {
         let area = checkout.chaos_area();
         let lock = area.lock()?;
         let services_area = Area::at(area.dir.join("services"));
@@ -131,28 +130,20 @@ impl<'a> Stack<'a> {
             _lock: lock,
         };
         stack.start_proxies()?;
-        stack.start_all(is_observed)?;
+        let step = Step::start("Starting the services");
+        stack.start_services()?;
+        step.done("ready");
         Ok(stack)
     }
 
-    fn start_all(&mut self, is_observed: bool) -> Result<()> {
-        if is_observed {
-            self.choose_metrics_ports()?;
-        }
-        let step = Step::start("Starting the services");
-        self.start_services()?;
-        step.done("ready");
-        if is_observed {
-            self.observer = Some(self.start_observer()?);
-        }
-        Ok(())
-    }
-
-    /// Starts a proxy for each pair of service and server, and chooses a port for each service.
+    /// Starts a proxy for each pair of service and server, and chooses the ports of each service.
     fn start_proxies(&mut self) -> Result<()> {
         let mut ports = Ports::of(&self.services_area)?;
         for service in Service::ALL {
-            self.ports.insert(service, ports.choose(service.name(), None)?);
+            let name = service.name();
+            self.ports.insert(service, ports.choose(name, None)?);
+            let metrics_port = ports.choose(&format!("{name}-metrics"), None)?;
+            self.metrics_ports.insert(service, metrics_port);
             for server in Server::ALL {
                 let address = address_of(self.url(server))?;
                 let handle = self.runtime.handle();
@@ -196,10 +187,11 @@ impl<'a> Stack<'a> {
     }
 
     pub(super) fn address(&self, service: Service) -> SocketAddr {
-        SocketAddr::from((
-            Ipv4Addr::LOCALHOST,
-            self.ports.get(&service).copied().unwrap_or(0),
-        ))
+        address_in(&self.ports, service)
+    }
+
+    pub(super) fn metrics_address(&self, service: Service) -> SocketAddr {
+        address_in(&self.metrics_ports, service)
     }
 
     /// `more`: settings of this process only.
@@ -208,12 +200,10 @@ impl<'a> Stack<'a> {
         command
             .current_dir(&self.checkout.root)
             .envs(self.env.iter())
-            .env("LISTEN", self.address(service).to_string());
+            .env("LISTEN", self.address(service).to_string())
+            .env("METRICS_LISTEN", self.metrics_address(service).to_string());
         if service.program() == DELIVERY {
             command.env("WORKER_ROLE", DELIVERY);
-        }
-        if let Some(address) = self.metrics_address(service) {
-            command.env("METRICS_LISTEN", address.to_string());
         }
         for server in Server::ALL {
             let name = match server {
@@ -402,6 +392,10 @@ impl<'a> Stack<'a> {
         // Does not wait for connections to stopped servers.
         runtime.shutdown_background();
     }
+}
+
+fn address_in(ports: &BTreeMap<Service, u16>, service: Service) -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::LOCALHOST, ports.get(&service).copied().unwrap_or(0)))
 }
 
 fn settings() -> Vec<(&'static str, String)> {

@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::net::{Ipv4Addr, SocketAddr};
 
 use anyhow::{Context, Result, ensure};
-use harness::ports::Ports;
 use harness::servers::prometheus::{NAME, Prometheus};
 use serde::Deserialize;
 use serde_json::Value;
@@ -27,23 +25,8 @@ pub(crate) struct Observer {
 pub(super) type Alert = BTreeMap<String, String>;
 
 impl Stack<'_> {
-    pub(crate) fn choose_metrics_ports(&mut self) -> Result<()> {
-        let mut ports = Ports::of(&self.services_area)?;
-        for service in Service::ALL {
-            let name = format!("{}-metrics", service.name());
-            self.metrics_ports.insert(service, ports.choose(&name, None)?);
-        }
-        Ok(())
-    }
-
-    /// Where it serves its metrics; `None` unless it is observed.
-    pub(crate) fn metrics_address(&self, service: Service) -> Option<SocketAddr> {
-        let port = self.metrics_ports.get(&service)?;
-        Some(SocketAddr::from((Ipv4Addr::LOCALHOST, *port)))
-    }
-
     /// Starts Prometheus with the deployment's rules.
-    pub(crate) fn start_observer(&mut self) -> Result<Observer> {
+    pub(crate) fn start_observer(&mut self) -> Result<()> {
         let deploy = self.checkout.root.join("deploy");
         let read = |path: &str| {
             let path = deploy.join(path);
@@ -51,10 +34,8 @@ impl Stack<'_> {
         };
         let dir = self.area.dir.join(NAME);
         fs::create_dir_all(&dir)?;
-        let targets: Vec<(&str, String)> = Service::ALL
-            .into_iter()
-            .filter_map(|service| Some((service.program(), self.metrics_address(service)?.to_string())))
-            .collect();
+        let targets =
+            Service::ALL.map(|service| (service.program(), self.metrics_address(service).to_string()));
         let config = dir.join("prometheus.yaml");
         fs::write(
             &config,
@@ -64,7 +45,7 @@ impl Stack<'_> {
             dir.join("alerts.yaml"),
             faster::rules(&read("prometheus/alerts.yaml")?)?,
         )?;
-        Ok(Observer {
+        self.observer = Some(Observer {
             prometheus: Prometheus::start(
                 self.checkout,
                 &self.area,
@@ -76,7 +57,8 @@ impl Stack<'_> {
                 &read("grafana/dashboards/referral-tracker.json")?,
                 &read("grafana/provisioning/datasources/prometheus.yaml")?,
             )?,
-        })
+        });
+        Ok(())
     }
 }
 
