@@ -157,7 +157,7 @@ impl<'a> BenchEnvironment<'a> {
     }
 
     /// Creates another database on the same server, migrated, with a market of the same size.
-    pub(super) fn other_database(&self, name: &str) -> Result<(String, PgPool, Market)> {
+    pub(super) fn other_database(&self, name: &str) -> Result<(String, PgPool)> {
         let (server, _) = self
             .servers
             .database_url
@@ -169,12 +169,12 @@ impl<'a> BenchEnvironment<'a> {
         let mut env = self.env.clone();
         env.set("DATABASE_URL", &url);
         process::output(ctl(&self.checkout, &env).arg("migrate"))?;
-        let (pool, market) = self.runtime.block_on(async {
+        let pool = self.runtime.block_on(async {
             let pool = connect(&url).await?;
-            let market = Market::create(&pool, &self.market.size).await?;
-            anyhow::Ok((pool, market))
+            Market::create(&pool, &self.market.size).await?;
+            anyhow::Ok(pool)
         })?;
-        Ok((url, pool, market))
+        Ok((url, pool))
     }
 
     pub(super) fn stop(&mut self, name: &str) -> Result<()> {
@@ -223,30 +223,22 @@ impl<'a> BenchEnvironment<'a> {
     }
 
     /// Runs all loads concurrently, each on its own thread.
-    pub(super) fn together<const N: usize>(&mut self, groups: [Group<'_>; N]) -> Result<[Vec<Outcome>; N]> {
+    pub(super) fn together(&mut self, group: Group<'_>) -> Result<Vec<Outcome>> {
         self.running.check()?;
         let interrupt = self.interrupt;
-        let outcomes = std::thread::scope(|scope| {
-            let started = groups.map(|group| {
-                let threads = group
-                    .into_iter()
-                    .map(|(load, mut requests)| scope.spawn(move || load.run(&mut *requests, interrupt)));
-                threads.collect::<Vec<_>>()
+        let outcomes: Result<Vec<_>> = std::thread::scope(|scope| {
+            let threads: Vec<_> = group
+                .into_iter()
+                .map(|(load, mut requests)| scope.spawn(move || load.run(&mut *requests, interrupt)))
+                .collect();
+            let outcomes = threads.into_iter().map(|thread| match thread.join() {
+                Ok(outcome) => outcome,
+                Err(panic) => std::panic::resume_unwind(panic),
             });
-            started.map(|threads| {
-                let outcomes = threads.into_iter().map(|thread| match thread.join() {
-                    Ok(outcome) => outcome,
-                    Err(panic) => std::panic::resume_unwind(panic),
-                });
-                outcomes.collect::<Result<Vec<_>>>()
-            })
+            outcomes.collect()
         });
         self.running.check()?;
-        let mut all = [const { Vec::new() }; N];
-        for (slot, group) in all.iter_mut().zip(outcomes) {
-            *slot = group?;
-        }
-        Ok(all)
+        outcomes
     }
 
     /// Clicks of new clients.

@@ -10,7 +10,7 @@ use harness::progress::Step;
 use sqlx::{AssertSqlSafe, PgPool};
 
 use super::environment::BenchEnvironment;
-use super::market::{CUSTOMERS_FROM, LINKS, PROGRAMS, code};
+use super::market::{LINKS, PROGRAMS, code};
 
 /// Ids beyond those of the market's customers.
 const FROM: i64 = 1 << 42;
@@ -44,17 +44,21 @@ pub(super) fn grow(bench: &mut BenchEnvironment<'_>, had: u64, wanted: u64) -> R
         bench.runtime.block_on(async {
             tokio::try_join!(chunk.run(&bench.pool, CUSTOMERS), chunk.run(&bench.pool, CLICKS),)
         })?;
-        let sales = SALES.replace(":sales", FIRST_SALES);
         bench.runtime.block_on(async {
-            tokio::try_join!(chunk.run(&bench.pool, LEADS), chunk.run(&bench.pool, &sales))
+            tokio::try_join!(chunk.run(&bench.pool, LEADS), chunk.run(&bench.pool, SALES))
         })?;
         from = to;
     }
     bench.runtime.block_on(count(&bench.pool, wanted - had))?;
-    finish(
-        bench,
-        &["rollups", "rebuild", "--program-id", &program_id.to_string()],
-    )?;
+    bench
+        .runtime
+        .block_on(sqlx::raw_sql(BALANCES).execute(&bench.pool))?;
+    bench.ctl(&["rollups", "rebuild", "--program-id", &program_id.to_string()])?;
+    // As after months of operation.
+    bench
+        .runtime
+        .block_on(sqlx::raw_sql("VACUUM (ANALYZE)").execute(&bench.pool))?;
+    bench.checkpoint()?;
     step.done("loaded, vacuumed and analysed");
     if had == 0 {
         // The first part is small, so that an error appears early.
@@ -65,56 +69,7 @@ pub(super) fn grow(bench: &mut BenchEnvironment<'_>, had: u64, wanted: u64) -> R
     Ok(started.elapsed())
 }
 
-/// Extends the market's history to this number of sales.
-pub(super) fn grow_sales(bench: &mut BenchEnvironment<'_>, had: u64, wanted: u64) -> Result<()> {
-    bench.settle()?;
-    let step = Step::start(format_args!("Loading a past of {wanted} sales"));
-    let sales = SALES
-        .replace(":sales", MORE_SALES)
-        .replace(":market", &CUSTOMERS_FROM.to_string())
-        .replace(":customers", &bench.market.size.customers.to_string());
-    let mut from = had;
-    while from < wanted {
-        bench.interrupt.check()?;
-        let (middle, to) = (wanted.min(from + CHUNK / 4), wanted.min(from + CHUNK / 2));
-        let chunk = |from, to| Chunk {
-            had,
-            wanted,
-            from,
-            to,
-        };
-        let (one, other) = (chunk(from, middle), chunk(middle, to));
-        bench.runtime.block_on(async {
-            tokio::try_join!(one.run(&bench.pool, &sales), other.run(&bench.pool, &sales))
-        })?;
-        from = to;
-    }
-    bench
-        .runtime
-        .block_on(sqlx::raw_sql(FIRST_PURCHASES).execute(&bench.pool))?;
-    finish(bench, &["rollups", "rebuild"])?;
-    step.done("loaded, vacuumed and analysed");
-    if had == 0 {
-        bench
-            .ctl(&["verify"])
-            .context("the past does not agree with itself")?;
-    }
-    Ok(())
-}
-
-/// Updates derived data, and vacuums the tables as after months of operation.
-fn finish(bench: &mut BenchEnvironment<'_>, rebuild: &[&str]) -> Result<()> {
-    bench
-        .runtime
-        .block_on(sqlx::raw_sql(BALANCES).execute(&bench.pool))?;
-    bench.ctl(rebuild)?;
-    bench
-        .runtime
-        .block_on(sqlx::raw_sql("VACUUM (ANALYZE)").execute(&bench.pool))?;
-    bench.checkpoint()
-}
-
-/// Customers and clicks, or sales: `from..to` of `had..wanted`, which are spread evenly over the history.
+/// Customers and clicks `from..to` of `had..wanted`, which are spread evenly over the history.
 struct Chunk {
     had: u64,
     wanted: u64,
@@ -176,22 +131,13 @@ SELECT gen_random_uuid(), program_id, id, signup_date, click_id, customer_key, s
 FROM customers WHERE id >= :base + :from AND id < :base + :to AND signup_date IS NOT NULL";
 
 /// One sale of each customer who has paid.
-const FIRST_SALES: &str = "
-SELECT program_id, id, 'past-' || id, first_purchase_date, first_purchase_link_id
-FROM customers WHERE id >= :base + :from AND id < :base + :to AND first_purchase_date IS NOT NULL";
-
-/// Sales of the market's customers in turn; a customer's first sale is a conversion.
-const MORE_SALES: &str = "
-SELECT c.program_id, c.id, 'stored-' || n, now() - interval '1 day' + n * interval '1 day' / :wanted, c.first_referral_link_id
-FROM generate_series(:from::bigint, :to - 1) AS n JOIN customers c ON c.id = :market + n % :customers";
-
-/// `:sales`: program, customer, transaction_id, time and link of each.
 const SALES: &str = "
 WITH sales AS (
     INSERT INTO sale_events (event_id, program_id, customer_id, processor_event_id, amount_cents, currency, sale_type,
         is_recurring, sale_date, created_at, referral_link_id)
-    SELECT gen_random_uuid(), program_id, customer_id, transaction_id, 4900, 'USD', 'payment', false, at, at, link_id
-    FROM (:sales) AS s (program_id, customer_id, transaction_id, at, link_id)
+    SELECT gen_random_uuid(), program_id, id, 'past-' || id, 4900, 'USD', 'payment', false, first_purchase_date,
+        first_purchase_date, first_purchase_link_id
+    FROM customers WHERE id >= :base + :from AND id < :base + :to AND first_purchase_date IS NOT NULL
     RETURNING *
 ), claims AS (
     INSERT INTO transaction_claims (transaction_id, program_id, event_id, state, sale_id, claimed_at)
@@ -218,11 +164,6 @@ ON CONFLICT (partner_program_id, currency) DO UPDATE SET balance_cents = exclude
 INSERT INTO partner_balances
 SELECT partner_id, currency, sum(amount_cents) FROM commissions GROUP BY 1, 2
 ON CONFLICT (partner_id, currency) DO UPDATE SET balance_cents = excluded.balance_cents";
-
-const FIRST_PURCHASES: &str = "
-UPDATE customers c SET status = 'conversion', first_purchase_date = s.at, first_purchase_link_id = c.first_referral_link_id
-FROM (SELECT customer_id, min(sale_date) AS at FROM sale_events GROUP BY 1) AS s
-WHERE c.id = s.customer_id AND c.first_purchase_date IS NULL";
 
 /// The counters of the one link, and of its membership.
 async fn count(pool: &PgPool, clicks: u64) -> Result<()> {

@@ -36,9 +36,6 @@ const ANSWER_BYTES: usize = 256 * 1024;
 /// Generates requests by number.
 pub(super) trait Requests {
     fn bytes(&mut self, number: u64) -> &[u8];
-
-    /// Called with every response and the time of its last byte.
-    fn answered(&mut self, _number: u64, _answer: &Answer<'_>, _at: Instant) {}
 }
 
 #[derive(Debug, Clone)]
@@ -93,10 +90,8 @@ impl Load {
             broken: run.broken,
             late: run.waiting,
             first_refusal: run.first_refusal,
-            started: run.started,
             lasted: lasted.max(self.length.min(run.started.elapsed())),
             driver_cpu: thread_cpu().saturating_sub(cpu_before),
-            ok_by_millisecond: run.ok_by_millisecond,
         })
     }
 
@@ -139,22 +134,15 @@ struct Run<'a> {
     broken: u64,
     first_refusal: String,
     answers: Answers,
-    ok_by_millisecond: Vec<u32>,
     answer: Vec<u8>,
 }
 
 struct Connection {
     stream: TcpStream,
-    /// The request in flight.
-    sent: Option<Sent>,
+    /// When the request in flight was due.
+    sent_due: Option<Duration>,
     /// The start of an incomplete response.
     received: Vec<u8>,
-}
-
-#[derive(Clone, Copy)]
-struct Sent {
-    number: u64,
-    due: Duration,
 }
 
 impl<'a> Run<'a> {
@@ -166,11 +154,10 @@ impl<'a> Run<'a> {
             watch(&epoll, &stream, index)?;
             connections.push(Connection {
                 stream,
-                sent: None,
+                sent_due: None,
                 received: Vec::new(),
             });
         }
-        let milliseconds = usize::try_from((load.length + GRACE).as_millis())?;
         let now = Instant::now();
         Ok(Self {
             load,
@@ -187,7 +174,6 @@ impl<'a> Run<'a> {
             broken: 0,
             first_refusal: String::new(),
             answers: Answers::new(),
-            ok_by_millisecond: vec![0; milliseconds],
             answer: vec![0; ANSWER_BYTES],
         })
     }
@@ -225,7 +211,7 @@ impl<'a> Run<'a> {
             self.broken += 1;
             return self.reopen(index);
         }
-        connection.sent = Some(Sent { number, due });
+        connection.sent_due = Some(due);
         self.waiting += 1;
         Ok(())
     }
@@ -273,24 +259,16 @@ impl<'a> Run<'a> {
             }
             return Ok(());
         };
-        let Some(sent) = connection.sent.take() else {
+        let Some(due) = connection.sent_due.take() else {
             return self.lose(index);
         };
         let at = now.saturating_duration_since(self.started);
-        self.answers.answered(answer.status, at.saturating_sub(sent.due));
+        self.answers.answered(answer.status, at.saturating_sub(due));
         self.answers.shed += u64::from(answer.status == 503 && answer.retry_after);
-        if is_ok(answer.status)
-            && let Some(count) = usize::try_from(at.as_millis())
-                .ok()
-                .and_then(|millisecond| self.ok_by_millisecond.get_mut(millisecond))
-        {
-            *count += 1;
-        }
         if !is_ok(answer.status) && self.first_refusal.is_empty() {
             let said = answer.body.get(..200).unwrap_or(answer.body);
             self.first_refusal = String::from_utf8_lossy(said).into_owned();
         }
-        self.requests.answered(sent.number, &answer, now);
         let closes = answer.closes;
         self.waiting -= 1;
         self.last_answer = now;
@@ -305,7 +283,7 @@ impl<'a> Run<'a> {
     /// Replaces a connection that the service closed; an error only if a request was in flight.
     fn lose(&mut self, index: usize) -> Result<()> {
         let connection = self.connections.get_mut(index).context("no such connection")?;
-        if connection.sent.take().is_some() {
+        if connection.sent_due.take().is_some() {
             self.waiting -= 1;
             self.broken += 1;
         } else {

@@ -1,9 +1,9 @@
 //! `cargo xtask bench`: a release build under load, on its own servers that start empty.
 //!
 //! Parts: the load generator ([`load`], with requests prepared by [`template`], [`requests`] and [`payments`]), measurements ([`outcome`],
-//! [`usage`]), the environment ([`environment`], with programs and customers from [`market`]), comparisons ([`ceilings`], [`baseline`]),
-//! results ([`report`], [`page`]), and one module a scenario. Load generator, service and servers share the machine, so compare figures with
-//! each other, not with those of another machine.
+//! [`usage`]), the environment ([`environment`], with programs and customers from [`market`]), what figures are compared with ([`serve`],
+//! [`baseline`]), results ([`report`], [`page`]), and one module a scenario. Load generator, service and servers share the machine, so
+//! compare figures with each other, not with those of another machine.
 
 #![expect(
     clippy::print_stdout,
@@ -12,11 +12,9 @@
 
 mod answer;
 mod baseline;
-mod ceilings;
 mod effort;
 mod environment;
 mod facts;
-mod freshness;
 mod history;
 mod load;
 mod market;
@@ -24,7 +22,6 @@ mod outcome;
 mod page;
 mod payments;
 mod plot;
-mod receivers;
 mod report;
 mod requests;
 mod scenarios;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
@@ -83,13 +83,10 @@ pub(super) struct Outcome {
     pub(super) late: u64,
     /// The first answer other than 200 and 201.
     pub(super) first_refusal: String,
-    pub(super) started: Instant,
     /// From the first request to the last answer.
     pub(super) lasted: Duration,
     /// CPU time of the load generator.
     pub(super) driver_cpu: Duration,
-    /// Answers 200 in each millisecond since the start.
-    pub(super) ok_by_millisecond: Vec<u32>,
 }
 
 impl Outcome {

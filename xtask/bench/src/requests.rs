@@ -1,8 +1,5 @@
 //! Requests of the funnel and of the dashboard.
 
-use std::time::Instant;
-
-use super::answer::Answer;
 use super::load::Requests;
 use super::market::{LINKS, Market, PROGRAMS, code};
 use super::template::{CLIENT, CLIENTS, Slot, Template, scattered, set_client};
@@ -166,28 +163,20 @@ impl Requests for Leads<'_> {
 }
 
 /// Repeated reads of one page of the dashboard.
-pub(super) struct Reads<F> {
-    template: Template,
-    heard: F,
-}
+pub(super) struct Reads(Template);
 
-impl<F: FnMut(&Answer<'_>, Instant)> Reads<F> {
-    /// `heard` is called with every answer and its time.
-    pub(super) fn new(path: &str, session: &str, heard: F) -> Self {
-        Self {
-            template: Template::get(path, &format!("Authorization: Bearer {session}\r\n")),
-            heard,
-        }
+impl Reads {
+    pub(super) fn new(path: &str, session: &str) -> Self {
+        Self(Template::get(
+            path,
+            &format!("Authorization: Bearer {session}\r\n"),
+        ))
     }
 }
 
-impl<F: FnMut(&Answer<'_>, Instant)> Requests for Reads<F> {
+impl Requests for Reads {
     fn bytes(&mut self, _number: u64) -> &[u8] {
-        self.template.bytes()
-    }
-
-    fn answered(&mut self, _number: u64, answer: &Answer<'_>, at: Instant) {
-        (self.heard)(answer, at);
+        self.0.bytes()
     }
 }
 

@@ -2,14 +2,10 @@
 
 mod clicks;
 mod comparison;
-mod deliveries;
-mod event_stream;
 mod instructions;
 mod leads;
 mod reads;
 mod sales;
-mod scale_out;
-mod stored;
 mod webhooks;
 
 use anyhow::Result;
@@ -39,22 +35,14 @@ pub(crate) struct Options {
 
 #[derive(clap::Subcommand)]
 enum Scenario {
-    /// The dashboard with 10^5, 10^6 and 10^7 clicks, and the delay until it shows a new one.
+    /// The dashboard with 10^5, 10^6 and 10^7 clicks.
     Reads(reads::Options),
-    /// Clicks, sales, leads, webhooks: compared with the limits of the machine and with the baseline.
+    /// Clicks, sales, leads, webhooks: compared with a constant handler and with the baseline.
     Goals {
         /// Only these.
         #[arg(value_enum)]
         only: Vec<Noun>,
     },
-    /// The cost of a sale with 10^4, 10^6 and 10^7 stored sales.
-    Stored(stored::Options),
-    /// How fast 10^7 events are read by the event stream, beside traffic.
-    EventStream(event_stream::Options),
-    /// How fast webhooks are delivered, how long one takes beside a dead endpoint, and what they cost the pipeline.
-    Deliveries(deliveries::Options),
-    /// One, two and four workers: how throughput rises, and that each click is counted once while workers are replaced.
-    ScaleOut(scale_out::Options),
     /// The instructions that one request costs, by route, compared with the kept ones: needs no quiet machine.
     Instructions(instructions::Options),
     /// Serve one of the baselines.
@@ -83,28 +71,9 @@ pub(crate) fn bench(checkout: &Checkout, options: &Options, interrupt: &Interrup
     let facts = match &options.scenario {
         Some(Scenario::Serve { what }) => return serve(*what, interrupt),
         Some(Scenario::Instructions(options)) => return instructions::compare(checkout, options, interrupt),
-        Some(Scenario::ScaleOut(options)) => {
-            let mut bench = BenchEnvironment::open(checkout, &scale_out::EMPTY, interrupt)?;
-            return scale_out::measure(&mut bench, options);
-        }
         Some(Scenario::Reads(reads)) => {
             let mut bench = open()?;
             reads::measure(&mut bench, reads, effort, &mut report)?;
-            facts::of(&bench)?
-        }
-        Some(Scenario::Stored(stored)) => {
-            let mut bench = open()?;
-            stored::measure(&mut bench, stored, effort, &mut report)?;
-            facts::of(&bench)?
-        }
-        Some(Scenario::EventStream(stream)) => {
-            let mut bench = open()?;
-            event_stream::measure(&mut bench, stream, effort, &mut report)?;
-            facts::of(&bench)?
-        }
-        Some(Scenario::Deliveries(deliveries)) => {
-            let mut bench = open()?;
-            deliveries::measure(&mut bench, deliveries, effort, &mut report)?;
             facts::of(&bench)?
         }
         Some(Scenario::Goals { only }) => {
@@ -115,9 +84,6 @@ pub(crate) fn bench(checkout: &Checkout, options: &Options, interrupt: &Interrup
         None => {
             goals(&mut open()?, &[], effort, &mut report)?;
             // Empty tables, for a history of known size.
-            if !effort.quick {
-                stored::measure(&mut open()?, &stored::Options::default(), effort, &mut report)?;
-            }
             let mut bench = open()?;
             reads::measure(&mut bench, &reads::Options::default(), effort, &mut report)?;
             facts::of(&bench)?
@@ -141,7 +107,6 @@ fn goals(bench: &mut BenchEnvironment<'_>, only: &[Noun], effort: Effort, report
     let wanted = |noun| only.is_empty() || only.contains(&noun);
     let mut comparison = Comparison::open(bench, effort)?;
     if wanted(Noun::Clicks) {
-        comparison.stages(bench, report)?;
         let settled = clicks::measure(bench, &mut comparison, report)?;
         clicks::memory(bench, &comparison, report, settled)?;
     }

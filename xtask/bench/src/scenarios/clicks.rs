@@ -51,12 +51,7 @@ pub(super) fn measure(
             Some(&mut *report),
         )?);
         bench.start("worker", "worker")?;
-        settled_rates.push(settled(
-            bench,
-            comparison.ingest,
-            Target::Spread,
-            comparison.length(),
-        )?);
+        settled_rates.push(settled(bench, comparison)?);
         step.done("measured");
     }
     report.add(
@@ -173,22 +168,16 @@ fn latency(
 /// Searches for the highest rate at which clicks are stored as fast as they are accepted.
 ///
 /// Starts at the storing rate under unbounded load, and goes up while the backlog stays bounded, otherwise down.
-pub(super) fn settled(
-    bench: &mut BenchEnvironment<'_>,
-    ingest: SocketAddr,
-    target: Target,
-    length: Duration,
-) -> Result<f64> {
+fn settled(bench: &mut BenchEnvironment<'_>, comparison: &Comparison) -> Result<f64> {
     bench.settle()?;
     let before = bench.stored_clicks()?;
-    let mut clicks = bench.clicks(target);
-    let outcome = bench
-        .run(&Load::closed(ingest, AT_ONCE, length), &mut clicks)?
-        .outcome;
+    let mut clicks = bench.clicks(Target::Spread);
+    let load = Load::closed(comparison.ingest, AT_ONCE, comparison.length());
+    let outcome = bench.run(&load, &mut clicks)?.outcome;
     let mut rate = per_second(bench.stored_clicks()? - before, outcome.lasted).min(outcome.rate());
     let mut best = 0.0;
     for _ in 0..TRIES {
-        match holds(bench, ingest, target, length, rate)? {
+        match holds(bench, comparison, rate)? {
             Some(held) => {
                 best = held;
                 rate *= STEP;
@@ -201,17 +190,12 @@ pub(super) fn settled(
 }
 
 /// Whether clicks are settled at this rate.
-fn holds(
-    bench: &mut BenchEnvironment<'_>,
-    ingest: SocketAddr,
-    target: Target,
-    length: Duration,
-    rate: f64,
-) -> Result<Option<f64>> {
+fn holds(bench: &mut BenchEnvironment<'_>, comparison: &Comparison, rate: f64) -> Result<Option<f64>> {
     bench.settle()?;
     let before = bench.stored_clicks()?;
-    let mut clicks = bench.clicks(target);
-    let load = Load::open(ingest, AT_ONCE, rate, length);
+    let length = comparison.length();
+    let mut clicks = bench.clicks(Target::Spread);
+    let load = Load::open(comparison.ingest, AT_ONCE, rate, length);
     let outcome = bench.run(&load, &mut clicks)?.outcome;
     let stored = bench.stored_clicks()?;
     // Includes clicks that were accepted late.

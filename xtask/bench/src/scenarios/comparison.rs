@@ -8,13 +8,11 @@ use harness::progress::{Step, note};
 use harness::services::INGEST;
 use sqlx::PgPool;
 
-use crate::ceilings;
 use crate::effort::Effort;
 use crate::environment::{BenchEnvironment, Measured};
 use crate::load::{Load, Requests};
-use crate::market::Market;
-use crate::outcome::{Outcome, float, median};
-use crate::report::{Report, Row};
+use crate::outcome::{Outcome, float};
+use crate::report::Report;
 use crate::requests::{Sales, Target};
 use crate::serve::What;
 use crate::usage::{resident, shown};
@@ -34,7 +32,6 @@ pub(super) struct Comparison {
     pub(super) constant: SocketAddr,
     pub(super) baseline: SocketAddr,
     pub(super) baseline_hot: SocketAddr,
-    ceiling: (PgPool, Market),
     baselines: PgPool,
     pub(super) effort: Effort,
     /// Unique for each load.
@@ -43,8 +40,7 @@ pub(super) struct Comparison {
 
 impl Comparison {
     pub(super) fn open(bench: &mut BenchEnvironment<'_>, effort: Effort) -> Result<Self> {
-        let (url, baselines, _) = bench.other_database("baseline")?;
-        let (_, pool, market) = bench.other_database("ceiling")?;
+        let (url, baselines) = bench.other_database("baseline")?;
         let of_pool = |size| [("DATABASE_URL", url.as_str()), ("POOL", size)];
         bench.start("worker", "worker")?;
         let mut comparison = Self {
@@ -52,7 +48,6 @@ impl Comparison {
             baseline: bench.start_other("baseline", What::Baseline, &of_pool(POOL_SPREAD))?,
             baseline_hot: bench.start_other("baseline-hot", What::Baseline, &of_pool(POOL_HOT))?,
             ingest: bench.start(INGEST, INGEST)?,
-            ceiling: (pool, market),
             baselines,
             effort,
             runs: 0,
@@ -138,41 +133,6 @@ impl Comparison {
             &measured,
         );
         Ok(measured.outcome)
-    }
-
-    /// Adds (J), (C) and (F) to the report: goals name only some of them.
-    pub(super) fn stages(&self, bench: &mut BenchEnvironment<'_>, report: &mut Report) -> Result<()> {
-        let (pool, market) = &self.ceiling;
-        let context = bench.jetstream()?;
-        let (mut jetstream, mut clicks, mut disk) = (Vec::new(), Vec::new(), Vec::new());
-        for _ in 0..self.effort.rounds() {
-            jetstream.push(
-                bench
-                    .runtime
-                    .block_on(ceilings::jetstream(&context, self.length()))?,
-            );
-            clicks.push(
-                bench
-                    .runtime
-                    .block_on(ceilings::clicks(pool, market, self.length()))?,
-            );
-            disk.push(ceilings::fdatasync(&bench.area.dir, self.length() / 4)?);
-        }
-        report.add(Row::of("(J) JetStream, clicks packed", median(&jetstream), "/s"));
-        report.add(Row::of("(C) Postgres, clicks in batches", median(&clicks), "/s"));
-        report.add(Row::of("(F) one fdatasync", median(&disk), "ms"));
-        Ok(())
-    }
-
-    /// (S)
-    pub(super) fn sale_batches(&self, bench: &BenchEnvironment<'_>) -> Result<f64> {
-        let (pool, market) = &self.ceiling;
-        bench.checkpoint()?;
-        let rate = bench
-            .runtime
-            .block_on(ceilings::sales(pool, market, self.length()))?;
-        note(format_args!("(S) sales in batches: {rate:.0}/s"));
-        Ok(rate)
     }
 
     /// Peak memory of ingest and worker, in MiB.

@@ -1,21 +1,19 @@
 //! The dashboard's reads, for different numbers of events.
 //!
-//! One program has the [`history`] and all of the running traffic. Phases: for each size, the history is extended, and after a warm-up all
-//! reads are measured under traffic at a fixed rate, round by round → the highest settled rate of clicks → at half of it, the delay until a click
-//! is shown.
+//! One program has the [`history`] and all of the running traffic. For each size, the history is extended, and after a warm-up all reads
+//! are measured under traffic at a fixed rate, round by round.
 //!
 //! [`history`]: crate::history
 
 use std::net::SocketAddr;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use harness::progress::{Step, note};
 use harness::services::INGEST;
 
 use crate::effort::Effort;
 use crate::environment::{BenchEnvironment, Group};
-use crate::freshness::{Look, delays};
 use crate::history;
 use crate::load::{Load, Requests};
 use crate::outcome::{Outcome, float, median, milliseconds};
@@ -31,10 +29,6 @@ const READS: f64 = 20.0;
 const CLICKS: f64 = 300.0;
 const SALES: f64 = 30.0;
 const WARM_UP: Duration = Duration::from_secs(5);
-/// Polls a second.
-const LOOKS: f64 = 50.0;
-/// Wait for late events.
-const LAST_LOOKS: Duration = Duration::from_secs(5);
 const OWNER: &str = "owner@market.example";
 
 #[derive(clap::Args)]
@@ -119,8 +113,6 @@ pub(super) fn measure(
         sizes.push(dashboard.at_size(bench, options, effort, size, number)?);
     }
     add_rows(report, &sizes);
-    let delays = dashboard.freshness(bench, effort)?;
-    report.add(delays);
     Ok(())
 }
 
@@ -159,7 +151,6 @@ struct Dashboard {
 }
 
 impl Dashboard {
-    /// The first one shows clicks.
     fn reads(&self) -> [(&'static str, String); READ] {
         let id = self.program_id;
         let report = format!("/api/advertiser/affiliate-programs/{id}/report");
@@ -242,11 +233,10 @@ impl Dashboard {
         let load = |rate: f64, connections| Load::open(self.ingest, connections, rate, length);
         let (market, clicks) = (bench.market.clone(), bench.clicks(Target::Hot));
         // People do not ask for all of them in the same instant.
-        let asked: Group<'_> = (0..)
+        let mut group: Group<'_> = (0..)
             .zip(&reads)
             .map(|(number, (_, path))| {
-                let reads: Box<dyn Requests + Send + '_> =
-                    Box::new(Reads::new(path, &self.session, |_, _| ()));
+                let reads: Box<dyn Requests + Send> = Box::new(Reads::new(path, &self.session));
                 let load = Load {
                     scattered: Some(number),
                     ..load(options.reads, 4)
@@ -254,92 +244,19 @@ impl Dashboard {
                 (load, reads)
             })
             .collect();
-        let [outcomes, traffic] = bench.together([
-            asked,
-            vec![
-                (load(options.clicks, 32), Box::new(clicks)),
-                (
-                    load(options.sales, 32),
-                    Box::new(Sales::new(&market, Target::Hot, run)),
-                ),
-            ],
-        ])?;
+        group.push((load(options.clicks, 32), Box::new(clicks)));
+        let sales = Sales::new(&market, Target::Hot, run);
+        group.push((load(options.sales, 32), Box::new(sales)));
+        let mut outcomes = bench.together(group)?;
         let names = reads.iter().map(|(name, _)| *name).chain(["clicks", "sales"]);
-        for (what, outcome) in names.zip(outcomes.iter().chain(&traffic)) {
+        for (what, outcome) in names.zip(&outcomes) {
             if outcome.lost() > 0 {
                 note(format_args!("{what}: {}", outcome.losses()));
             }
         }
+        outcomes.truncate(reads.len());
         Ok(outcomes)
     }
-
-    /// The delay until `performance` shows a click, at half of the settled rate.
-    fn freshness(&self, bench: &mut BenchEnvironment<'_>, effort: Effort) -> Result<Row> {
-        let length = Duration::from_secs(if effort.quick { 6 } else { 10 });
-        let highest = super::clicks::settled(bench, self.ingest, Target::Hot, length)?;
-        note(format_args!("settled as they come: {highest:.0} clicks a second"));
-        let mut p99s = Vec::new();
-        for _ in 0..effort.rounds() {
-            p99s.push(self.delays_at(bench, highest / 2.0, length)?);
-        }
-        Ok(Row::of(
-            "a click shows in performance: p99 at half load",
-            median(&p99s),
-            "ms",
-        )
-        .goal(Goal::AtMost(1_000.0)))
-    }
-
-    fn delays_at(&self, bench: &mut BenchEnvironment<'_>, rate: f64, length: Duration) -> Result<f64> {
-        bench.settle()?;
-        let [(_, path), ..] = self.reads();
-        let mut looks: Vec<(Instant, u64)> = Vec::new();
-        let base = {
-            let mut before = None;
-            let mut heard =
-                |answer: &crate::answer::Answer<'_>, _: Instant| before = total_clicks(answer.body);
-            let load = Load::open(self.ingest, 1, 1.0, Duration::from_millis(500));
-            load.run(&mut Reads::new(&path, &self.session, &mut heard), bench.interrupt)?;
-            before.context("performance did not answer with its clicks")?
-        };
-        let heard = |answer: &crate::answer::Answer<'_>, at: Instant| {
-            if let Some(total) = total_clicks(answer.body) {
-                looks.push((at, total.saturating_sub(base)));
-            }
-        };
-        let clicks = bench.clicks(Target::Hot);
-        let [clicks, _] = bench.together([
-            vec![(Load::open(self.ingest, 256, rate, length), Box::new(clicks))],
-            vec![(
-                Load::open(self.ingest, 2, LOOKS, length + LAST_LOOKS),
-                Box::new(Reads::new(&path, &self.session, heard)),
-            )],
-        ])?;
-        let clicks = clicks.first().context("a load was asked for")?;
-        let looks: Vec<Look> = looks
-            .iter()
-            .map(|(at, shown)| Look {
-                at: u64::try_from(at.saturating_duration_since(clicks.started).as_millis())
-                    .unwrap_or_default(),
-                shown: *shown,
-            })
-            .collect();
-        let (delays, missing) = delays(&clicks.ok_by_millisecond, &looks);
-        let [p50, p99] = [0.5, 0.99].map(|quantile| delays.value_at_quantile(quantile));
-        note(format_args!(
-            "at {rate:.0} clicks a second: shown after p50 {p50} ms, p99 {p99} ms, longest {} ms; never shown: {missing}; {}",
-            delays.max(),
-            clicks.losses()
-        ));
-        // A click that was never shown counts as the longest delay.
-        Ok(float(if missing > 0 { delays.high() } else { p99 }))
-    }
-}
-
-/// Parses `"totalClicks":12` of an answer of `performance`.
-fn total_clicks(body: &[u8]) -> Option<u64> {
-    let body: serde_json::Value = serde_json::from_slice(body).ok()?;
-    body.pointer("/metrics/totalClicks")?.as_u64()
 }
 
 #[cfg(test)]
@@ -360,14 +277,5 @@ mod tests {
             .filter_map(|row| Some((row.ratio?, row.met?)))
             .collect();
         assert_eq!(judged, [(1.0, true), (1.25, false)]);
-    }
-
-    #[test]
-    fn the_total_is_found_where_it_stands() {
-        assert_eq!(
-            total_clicks(br#"{"data":[{"clicks":1}],"metrics":{"totalClicks":7}}"#),
-            Some(7)
-        );
-        assert_eq!(total_clicks(b"{}"), None);
     }
 }
