@@ -51,7 +51,7 @@ pub async fn claim(
     claim_conflicts::report(
         conflicts
             .iter()
-            .map(|lost| (lost.program_id.get(), lost.held_by.get(), lost.claims)),
+            .map(|lost| (lost.program_id.get(), lost.held_by.get(), lost.claims.unsigned_abs())),
     );
     let recorded = end_lost(connection, &lost, is_late, for_review).await?;
     let records = encoded.into_iter().zip(&wanted).zip(won);

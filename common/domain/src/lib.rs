@@ -52,6 +52,7 @@ mod redacted;
 mod reports;
 pub mod sealed;
 pub mod sorting;
+mod stored;
 pub mod text;
 mod text_enum;
 pub mod token;

@@ -44,6 +44,8 @@ impl AmountCents {
     }
 }
 
+crate::stored!(AmountCents: i64, |cents| Self::new(*cents));
+
 impl TryFrom<i64> for AmountCents {
     type Error = OutOfRange;
 
@@ -84,6 +86,8 @@ impl CommissionableCents {
     }
 }
 
+crate::stored!(CommissionableCents: i64, |cents| Self::of(AmountCents::MAX, *cents));
+
 impl TryFrom<i64> for CommissionableCents {
     type Error = OutOfRange;
 
@@ -105,6 +109,7 @@ impl From<CommissionableCents> for i64 {
 /// A signed amount in cents: commissions, deductions, balances.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
+#[cfg_attr(feature = "sqlx", derive(sqlx::Type), sqlx(transparent))]
 pub struct Cents(i64);
 
 impl Cents {
@@ -242,6 +247,8 @@ impl Currency {
         std::str::from_utf8(&self.0).expect("three ASCII letters")
     }
 }
+
+crate::stored!(Currency: &str, |code| Self::parse(code));
 
 impl Default for Currency {
     fn default() -> Self {

@@ -42,6 +42,8 @@ impl Name {
     }
 }
 
+crate::stored!(redacted Name: &str, |text| Self::stored(text).ok());
+
 impl Serialize for Name {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.as_str())

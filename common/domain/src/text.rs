@@ -60,6 +60,30 @@ impl<const MAX: usize> From<Text<MAX>> for String {
     }
 }
 
+#[cfg(feature = "sqlx")]
+mod stored {
+    use sqlx::postgres::{PgTypeInfo, PgValueRef};
+    use sqlx::{Decode, Postgres, Type, error::BoxDynError};
+
+    use super::Text;
+
+    impl<const MAX: usize> Type<Postgres> for Text<MAX> {
+        fn type_info() -> PgTypeInfo {
+            <str as Type<Postgres>>::type_info()
+        }
+
+        fn compatible(stored: &PgTypeInfo) -> bool {
+            <str as Type<Postgres>>::compatible(stored)
+        }
+    }
+
+    impl<const MAX: usize> Decode<'_, Postgres> for Text<MAX> {
+        fn decode(value: PgValueRef<'_>) -> Result<Self, BoxDynError> {
+            Ok(Self::parse(<&str as Decode<Postgres>>::decode(value)?)?)
+        }
+    }
+}
+
 impl<const MAX: usize> AsRef<str> for Text<MAX> {
     fn as_ref(&self) -> &str {
         &self.0

@@ -25,5 +25,7 @@ macro_rules! text_enum {
                 }
             }
         }
+
+        $crate::stored!($name: &str, |text| Self::parse(text));
     };
 }

@@ -178,6 +178,7 @@ impl<K: TokenKind> fmt::Debug for Token<K> {
 /// SHA-256 over the whole token text. With 256 random bits behind it, it needs neither salt nor stretching.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
+#[cfg_attr(feature = "sqlx", derive(sqlx::Type), sqlx(transparent))]
 pub struct TokenHash([u8; 32]);
 
 impl TokenHash {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Display;
+use std::panic::Location;
 
 use sqlx::migrate::MigrateError;
 
@@ -10,7 +11,13 @@ pub type StorageResult<T> = Result<T, StorageError>;
 #[derive(Debug, thiserror::Error)]
 pub enum StorageError {
     #[error(transparent)]
-    Database(#[from] sqlx::Error),
+    Database(sqlx::Error),
+    /// A stored value that its column's type cannot be read from. The columns of a query are counted from zero.
+    #[error("query at {query}: {cause}")]
+    Unreadable {
+        query: &'static Location<'static>,
+        cause: sqlx::Error,
+    },
     /// A stored value no code of ours can have written.
     #[error("{table}.{column} of row {row} holds a value that cannot be read")]
     CorruptRow {
@@ -31,6 +38,19 @@ pub enum StorageError {
     CustomerIdTaken,
 }
 
+impl From<sqlx::Error> for StorageError {
+    #[track_caller]
+    fn from(error: sqlx::Error) -> Self {
+        match error {
+            cause @ sqlx::Error::ColumnDecode { .. } => Self::Unreadable {
+                query: Location::caller(),
+                cause,
+            },
+            error => Self::Database(error),
+        }
+    }
+}
+
 impl StorageError {
     pub fn corrupt(table: &'static str, column: &'static str, row: impl Display) -> Self {
         let row = row.to_string();
@@ -46,7 +66,10 @@ impl StorageError {
     pub fn retryable(&self) -> Retryable {
         match self {
             Self::Database(error) => retryable_error(error),
-            Self::CorruptRow { .. } | Self::RowsAffected { .. } | Self::CustomerIdTaken => Retryable::Never,
+            Self::Unreadable { .. }
+            | Self::CorruptRow { .. }
+            | Self::RowsAffected { .. }
+            | Self::CustomerIdTaken => Retryable::Never,
         }
     }
 }

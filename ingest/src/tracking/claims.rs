@@ -173,7 +173,7 @@ async fn report_conflicts(pool: &PgPool, lost: &[NewClaim]) {
         Ok(conflicts) => claim_conflicts::report(
             conflicts
                 .iter()
-                .map(|lost| (lost.program_id.get(), lost.held_by.get(), lost.claims)),
+                .map(|lost| (lost.program_id.get(), lost.held_by.get(), lost.claims.unsigned_abs())),
         ),
         Err(error) => tracing::warn!(%error, "claim holder lookup failed"),
     }

@@ -218,6 +218,8 @@ pub struct HoldPeriod {
     days: u8,
 }
 
+crate::stored!(HoldPeriod: i16, |days| u8::try_from(*days).ok().and_then(Self::new));
+
 impl HoldPeriod {
     pub const DEFAULT: Self = Self { days: 15 };
 

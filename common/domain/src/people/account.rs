@@ -21,6 +21,8 @@ pub struct EmailAddress(Text<254>);
 #[error("must be an e-mail address")]
 pub struct EmailError;
 
+crate::stored!(redacted EmailAddress: &str, |text| Self::parse(text).ok());
+
 impl EmailAddress {
     pub fn parse(text: &str) -> Result<Self, EmailError> {
         let text = text.trim();
@@ -130,6 +132,7 @@ crate::redacted!(Password);
 ///
 /// Making and checking one takes tens of milliseconds of a core and the memory: never on a thread that others wait for.
 #[derive(Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "sqlx", derive(sqlx::Type), sqlx(transparent))]
 pub struct PasswordHash(String);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -53,6 +53,8 @@ impl Permission {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProgramPermissions(BTreeSet<Permission>);
 
+crate::stored!(ProgramPermissions: Vec<String>, |names| Self::parse(names.iter().map(String::as_str)).ok());
+
 impl ProgramPermissions {
     /// From names; `program:*` means everything about the program. The error is the first unknown name.
     pub fn parse<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Self, &'a str> {
@@ -114,6 +116,8 @@ enum ScopeSet {
     All,
     Some(BTreeSet<Permission>),
 }
+
+crate::stored!(Scopes: Vec<String>, |names| Self::parse(names.iter().map(String::as_str)).ok());
 
 impl Scopes {
     /// Everything a key can do.

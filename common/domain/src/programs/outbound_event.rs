@@ -33,6 +33,7 @@ impl OutboundEventType {
 
 /// The types of outbound events that one program wants: steps write these and no others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "sqlx", derive(sqlx::Type), sqlx(transparent))]
 pub struct WantedEvents(i32);
 
 impl WantedEvents {

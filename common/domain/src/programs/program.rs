@@ -87,6 +87,8 @@ pub struct Slug(String);
 #[error("must be lower-case letters and digits joined by single hyphens, at most 80 characters")]
 pub struct SlugError;
 
+crate::stored!(Slug: &str, |text| Self::parse(text).ok());
+
 impl Slug {
     const MAX: usize = 80;
 
@@ -129,6 +131,7 @@ impl fmt::Display for Slug {
 
 /// A host name, lower-case: the part between `https://` and the path of the advertiser's site.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "sqlx", derive(sqlx::Type), sqlx(transparent))]
 pub struct Domain(String);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -155,11 +158,6 @@ impl Domain {
         }
     }
 
-    /// As it was stored.
-    pub const fn stored(name: String) -> Self {
-        Self(name)
-    }
-
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -172,6 +170,8 @@ pub struct LogoUrl(String);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be an https: address of a picture, without user and password, of at most 500 characters")]
 pub struct LogoUrlError;
+
+crate::stored!(LogoUrl: &str, |text| Self::parse(text).ok());
 
 impl LogoUrl {
     const MAX: usize = 500;
@@ -202,6 +202,8 @@ pub struct Color(u32);
 #[error("must be a colour such as #0f6259")]
 pub struct ColorError;
 
+crate::stored!(Color: &str, |text| Self::parse(text).ok());
+
 impl Color {
     pub fn parse(text: &str) -> Result<Self, ColorError> {
         let digits = text.strip_prefix('#').ok_or(ColorError)?;
@@ -225,6 +227,8 @@ pub struct CookieWindow {
     days: u16,
 }
 
+crate::stored!(CookieWindow: i16, |days| u16::try_from(*days).ok().and_then(Self::new));
+
 impl CookieWindow {
     pub const DEFAULT: Self = Self { days: 90 };
 
@@ -246,6 +250,8 @@ impl CookieWindow {
 pub struct PartnerLinkLimit {
     links: u8,
 }
+
+crate::stored!(PartnerLinkLimit: i16, |links| u8::try_from(*links).ok().and_then(Self::new));
 
 impl PartnerLinkLimit {
     pub const DEFAULT: Self = Self { links: 10 };

@@ -36,6 +36,8 @@ pub enum TokenScopesError {
     Unknown(String),
 }
 
+crate::stored!(TokenScopes: Vec<String>, |names| Self::parse(names.iter().map(String::as_str)).ok());
+
 impl TokenScopes {
     pub const ALL: Self = Self(
         TokenScope::Sale.bit()

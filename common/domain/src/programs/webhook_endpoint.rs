@@ -47,6 +47,8 @@ pub enum EventTypesError {
     Unknown(String),
 }
 
+crate::stored!(EventTypes: Vec<String>, |names| Self::parse(names.iter().map(String::as_str)).ok());
+
 impl EventTypes {
     pub fn parse<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Self, EventTypesError> {
         let mut types = names

@@ -188,6 +188,8 @@ pub enum WindowVerdict {
     },
 }
 
+crate::stored!(AttributionWindow: i16, |days| u16::try_from(*days).ok().and_then(Self::new));
+
 impl AttributionWindow {
     pub const DEFAULT: Self = Self { days: 60 };
 

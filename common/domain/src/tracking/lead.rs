@@ -63,6 +63,8 @@ pub enum LeadAuth {
     ServerRequired,
 }
 
+crate::stored!(LeadAuth: &str, |text| Self::parse(Some(text)));
+
 impl LeadAuth {
     /// The stored value of a program's setting `lead_auth`.
     pub const fn as_str(self) -> Option<&'static str> {

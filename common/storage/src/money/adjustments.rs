@@ -94,7 +94,8 @@ pub async fn add(
         r#"INSERT INTO commissions (program_id, partner_program_id, partner_id, amount_cents, adjusted_cents, currency, note,
              status, hold_until, approved_at, created_at, idempotency_key, request_hash, for_sale_id)
            VALUES ($1, $2, $3, $4, $4, $5, $6, 'approved', $7, $7, $7, $8, $9, $10)
-           RETURNING id, (SELECT p.wanted_events FROM programs p WHERE p.id = $1) AS "wanted_events!""#,
+           RETURNING id AS "id: CommissionId",
+                     (SELECT p.wanted_events FROM programs p WHERE p.id = $1) AS "wanted_events!: WantedEvents""#,
         new.program_id.get(),
         new.partner_program_id.get(),
         new.partner_id.get(),
@@ -108,19 +109,18 @@ pub async fn add(
     )
     .fetch_one(&mut *connection)
     .await?;
-    let commission_id = CommissionId::new(added.id);
     let entry = NewEntry {
         entry_group: new.event_id,
         entry: raised(Cents::from(new.amount)),
         program_id: new.program_id,
         partner_program_id: new.partner_program_id,
         partner_id: new.partner_id,
-        commission_id,
+        commission_id: added.id,
         sale_id: None,
         currency: new.currency,
     };
     post(connection, &[entry]).await?;
-    Ok((commission_id, WantedEvents::from_bits(added.wanted_events)))
+    Ok((added.id, added.wanted_events))
 }
 
 /// The commission a program's advertiser added under a key.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use sqlx::PgConnection;
 
-use crate::error::{StorageError, StorageResult};
+use crate::error::StorageResult;
 use domain::ids::{PartnerProgramId, ProgramId};
 use domain::money::{Cents, Currency};
 
@@ -24,8 +24,8 @@ pub async fn of(
     memberships: &[i64],
 ) -> StorageResult<HashMap<PartnerProgramId, Vec<Balance>>> {
     let rows = sqlx::query!(
-        r#"SELECT partner_program_id AS "partner_program_id!", currency AS "currency!", balance_cents AS "balance_cents!",
-                  owed_cents AS "owed_cents!"
+        r#"SELECT partner_program_id AS "partner_program_id!: PartnerProgramId", currency AS "currency!: Currency",
+                  balance_cents AS "balance!: Cents", owed_cents AS "owed!: Cents"
            FROM partner_program_owed WHERE partner_program_id = ANY($1) ORDER BY currency"#,
         memberships,
     )
@@ -33,17 +33,11 @@ pub async fn of(
     .await?;
     let mut balances: HashMap<PartnerProgramId, Vec<Balance>> = HashMap::new();
     for row in rows {
-        let id = row.partner_program_id;
-        let balance = Balance {
-            currency: Currency::parse(&row.currency)
-                .ok_or_else(|| StorageError::corrupt("partner_program_balances", "currency", id))?,
-            balance: Cents::new(row.balance_cents),
-            owed: Cents::new(row.owed_cents),
-        };
-        balances
-            .entry(PartnerProgramId::new(id))
-            .or_default()
-            .push(balance);
+        balances.entry(row.partner_program_id).or_default().push(Balance {
+            currency: row.currency,
+            balance: row.balance,
+            owed: row.owed,
+        });
     }
     Ok(balances)
 }
@@ -62,9 +56,9 @@ pub async fn unpaid(
     programs: &[i64],
 ) -> StorageResult<HashMap<ProgramId, Vec<UnpaidOfProgram>>> {
     let rows = sqlx::query!(
-        r#"SELECT m.program_id, b.currency AS "currency!",
-                  coalesce(sum(b.owed_cents) FILTER (WHERE b.owed_cents > 0), 0)::bigint AS "to_partners!",
-                  coalesce(-sum(b.owed_cents) FILTER (WHERE b.owed_cents < 0), 0)::bigint AS "by_partners!"
+        r#"SELECT m.program_id AS "program_id: ProgramId", b.currency AS "currency!: Currency",
+                  coalesce(sum(b.owed_cents) FILTER (WHERE b.owed_cents > 0), 0)::bigint AS "to_partners!: Cents",
+                  coalesce(-sum(b.owed_cents) FILTER (WHERE b.owed_cents < 0), 0)::bigint AS "by_partners!: Cents"
            FROM partner_programs m JOIN partner_program_owed b ON b.partner_program_id = m.id
            WHERE m.program_id = ANY($1) AND b.owed_cents <> 0
            GROUP BY m.program_id, b.currency ORDER BY b.currency"#,
@@ -74,17 +68,11 @@ pub async fn unpaid(
     .await?;
     let mut unpaid: HashMap<ProgramId, Vec<UnpaidOfProgram>> = HashMap::new();
     for row in rows {
-        let of_currency = UnpaidOfProgram {
-            currency: Currency::parse(&row.currency).ok_or_else(|| {
-                StorageError::corrupt("partner_program_balances", "currency", row.program_id)
-            })?,
-            to_partners: Cents::new(row.to_partners),
-            by_partners: Cents::new(row.by_partners),
-        };
-        unpaid
-            .entry(ProgramId::new(row.program_id))
-            .or_default()
-            .push(of_currency);
+        unpaid.entry(row.program_id).or_default().push(UnpaidOfProgram {
+            currency: row.currency,
+            to_partners: row.to_partners,
+            by_partners: row.by_partners,
+        });
     }
     Ok(unpaid)
 }

@@ -150,36 +150,17 @@ pub async fn lock_of_sales(
     connection: &mut PgConnection,
     sales: &[i64],
 ) -> StorageResult<Vec<LockedCommission>> {
-    let rows = sqlx::query!(
-        r#"SELECT id, sale_id AS "sale_id!", program_id, customer_id AS "customer_id!", partner_program_id, partner_id,
-                  referral_link_id AS "referral_link_id!", created_at, currency,
-                  amount_cents, adjusted_cents, deducted_cents, status, paid_at IS NOT NULL AS "paid_out!"
+    Ok(sqlx::query_as!(
+        LockedCommission,
+        r#"SELECT id AS commission_id, sale_id AS "sale_id!", program_id, customer_id AS "customer_id!", partner_program_id,
+                  partner_id, referral_link_id AS "referral_link_id!", created_at, currency AS "currency: _",
+                  amount_cents AS "amount: _", adjusted_cents AS "adjusted: _", deducted_cents AS "deducted: _",
+                  status AS "status: _", paid_at IS NOT NULL AS "paid_out!"
            FROM commissions WHERE sale_id = ANY($1) AND superseded_at IS NULL ORDER BY id FOR UPDATE"#,
         sales,
     )
     .fetch_all(connection)
-    .await?;
-    rows.into_iter()
-        .map(|row| {
-            let corrupt = |column| StorageError::corrupt("commissions", column, row.id);
-            Ok(LockedCommission {
-                commission_id: CommissionId::new(row.id),
-                sale_id: SaleId::new(row.sale_id),
-                program_id: ProgramId::new(row.program_id),
-                customer_id: CustomerId::new(row.customer_id),
-                partner_program_id: PartnerProgramId::new(row.partner_program_id),
-                partner_id: PartnerId::new(row.partner_id),
-                referral_link_id: ReferralLinkId::new(row.referral_link_id),
-                created_at: row.created_at,
-                currency: Currency::parse(&row.currency).ok_or_else(|| corrupt("currency"))?,
-                amount: Cents::new(row.amount_cents),
-                adjusted: Cents::new(row.adjusted_cents),
-                deducted: Cents::new(row.deducted_cents),
-                status: CommissionStatus::parse(&row.status).ok_or_else(|| corrupt("status"))?,
-                paid_out: row.paid_out,
-            })
-        })
-        .collect()
+    .await?)
 }
 
 impl LockedCommission {

@@ -4,7 +4,7 @@ use chrono::{DateTime, NaiveDate, Utc};
 use sqlx::PgConnection;
 
 use crate::batch::columns;
-use crate::error::{StorageError, StorageResult};
+use crate::error::StorageResult;
 use crate::tracking::customers::Milestone;
 use domain::ids::{CustomerId, ProgramId, ReferralLinkId, SaleId};
 use domain::money::{AmountCents, Currency};
@@ -30,29 +30,16 @@ pub struct Recorded {
 }
 
 pub async fn find(connection: &mut PgConnection, sales: &[i64]) -> StorageResult<Vec<Recorded>> {
-    let rows = sqlx::query!(
-        r#"SELECT id, program_id, customer_id AS "customer_id!", processor_event_id, amount_cents, currency,
-                  referral_link_id, sale_date
+    Ok(sqlx::query_as!(
+        Recorded,
+        r#"SELECT id AS sale_id, program_id, customer_id AS "customer_id!", processor_event_id AS transaction_id,
+                  amount_cents AS "amount: _", currency AS "currency: _", referral_link_id AS "referral_link_id: _",
+                  sale_date AS sold_at
            FROM sale_events WHERE id = ANY($1) ORDER BY id"#,
         sales,
     )
     .fetch_all(connection)
-    .await?;
-    rows.into_iter()
-        .map(|row| {
-            let corrupt = |column| StorageError::corrupt("sale_events", column, row.id);
-            Ok(Recorded {
-                sale_id: SaleId::new(row.id),
-                program_id: ProgramId::new(row.program_id),
-                customer_id: CustomerId::new(row.customer_id),
-                transaction_id: row.processor_event_id,
-                amount: AmountCents::new(row.amount_cents).ok_or_else(|| corrupt("amount_cents"))?,
-                currency: Currency::parse(&row.currency).ok_or_else(|| corrupt("currency"))?,
-                referral_link_id: row.referral_link_id.map(ReferralLinkId::new),
-                sold_at: row.sale_date,
-            })
-        })
-        .collect()
+    .await?)
 }
 
 /// A commission of such a sale, as the rollups counted it.
@@ -71,26 +58,15 @@ pub async fn commissions(
     connection: &mut PgConnection,
     sales: &[i64],
 ) -> StorageResult<Vec<CountedCommission>> {
-    let rows = sqlx::query!(
-        r#"SELECT id, program_id, customer_id AS "customer_id!", referral_link_id AS "referral_link_id!", created_at, amount_cents, currency
+    Ok(sqlx::query_as!(
+        CountedCommission,
+        r#"SELECT program_id, customer_id AS "customer_id!", referral_link_id AS "referral_link_id!", amount_cents,
+                  (created_at AT TIME ZONE 'UTC')::date AS "day!", currency AS "currency: _"
            FROM commissions WHERE sale_id = ANY($1) AND superseded_at IS NULL"#,
         sales,
     )
     .fetch_all(connection)
-    .await?;
-    rows.into_iter()
-        .map(|row| {
-            Ok(CountedCommission {
-                program_id: ProgramId::new(row.program_id),
-                customer_id: CustomerId::new(row.customer_id),
-                referral_link_id: ReferralLinkId::new(row.referral_link_id),
-                day: row.created_at.date_naive(),
-                amount_cents: row.amount_cents,
-                currency: Currency::parse(&row.currency)
-                    .ok_or_else(|| StorageError::corrupt("commissions", "currency", row.id))?,
-            })
-        })
-        .collect()
+    .await?)
 }
 
 /// A refund reported through the API.
@@ -172,18 +148,15 @@ pub async fn first_remaining(
     customer_id: CustomerId,
     from: DateTime<Utc>,
 ) -> StorageResult<Option<Milestone>> {
-    let first = sqlx::query!(
-        "SELECT sale_date, referral_link_id FROM sale_events
-         WHERE program_id = $1 AND sale_date >= $3 AND customer_id = $2 AND NOT is_test AND duplicate_of IS NULL
-         ORDER BY sale_date, id LIMIT 1",
+    Ok(sqlx::query_as!(
+        Milestone,
+        r#"SELECT sale_date AS at, referral_link_id AS "referral_link_id: _" FROM sale_events
+           WHERE program_id = $1 AND sale_date >= $3 AND customer_id = $2 AND NOT is_test AND duplicate_of IS NULL
+           ORDER BY sale_date, id LIMIT 1"#,
         program_id.get(),
         customer_id.get(),
         from,
     )
     .fetch_optional(connection)
-    .await?;
-    Ok(first.map(|row| Milestone {
-        at: row.sale_date,
-        referral_link_id: row.referral_link_id.map(ReferralLinkId::new),
-    }))
+    .await?)
 }

@@ -148,20 +148,16 @@ pub async fn lock_balances(
     memberships: &[i64],
 ) -> StorageResult<BTreeMap<(PartnerProgramId, String), Cents>> {
     let rows = sqlx::query!(
-        "SELECT partner_program_id, currency, balance_cents FROM partner_program_balances
-         WHERE partner_program_id = ANY($1) ORDER BY partner_program_id, currency FOR UPDATE",
+        r#"SELECT partner_program_id AS "partner_program_id: PartnerProgramId", currency, balance_cents AS "balance: Cents"
+           FROM partner_program_balances
+           WHERE partner_program_id = ANY($1) ORDER BY partner_program_id, currency FOR UPDATE"#,
         memberships,
     )
     .fetch_all(connection)
     .await?;
     Ok(rows
         .into_iter()
-        .map(|row| {
-            (
-                (PartnerProgramId::new(row.partner_program_id), row.currency),
-                Cents::new(row.balance_cents),
-            )
-        })
+        .map(|row| ((row.partner_program_id, row.currency), row.balance))
         .collect())
 }
 

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::error::{StorageError, StorageResult, expect_rows};
+use crate::error::{StorageResult, expect_rows};
 use domain::commission::{CommissionStatus, NeedsApproval};
 use domain::ids::{CommissionId, EventId, PartnerId, PartnerProgramId, PayoutId, ProgramId, SaleId};
 use domain::money::{Cents, Currency};
@@ -30,48 +30,41 @@ pub struct LockedCommission {
     pub wanted_events: WantedEvents,
 }
 
-struct CommissionRow {
-    id: i64,
-    sale_id: Option<i64>,
-    partner_program_id: i64,
-    partner_id: i64,
-    currency: String,
-    amount_cents: i64,
-    deducted_cents: i64,
-    status: String,
-    hold_until: DateTime<Utc>,
-    approved: bool,
-    paid_out: bool,
-    flagged: bool,
-    needs_approval: String,
-    wanted_events: i32,
-}
-
-impl TryFrom<CommissionRow> for LockedCommission {
-    type Error = StorageError;
-
-    fn try_from(row: CommissionRow) -> StorageResult<Self> {
-        let corrupt = |column| StorageError::corrupt("commissions", column, row.id);
-        Ok(Self {
-            commission_id: CommissionId::new(row.id),
-            sale_id: row.sale_id.map(SaleId::new),
-            partner_program_id: PartnerProgramId::new(row.partner_program_id),
-            partner_id: PartnerId::new(row.partner_id),
-            currency: Currency::parse(&row.currency).ok_or_else(|| corrupt("currency"))?,
+/// The program's commissions that meet the condition, locked in ascending order.
+macro_rules! lock_commissions {
+    ($connection:expr, $condition:literal, $($argument:expr),+) => {{
+        let rows = sqlx::query!(
+            r#"SELECT c.id AS "id: CommissionId", c.sale_id AS "sale_id: SaleId",
+                      c.partner_program_id AS "partner_program_id: PartnerProgramId", c.partner_id AS "partner_id: PartnerId",
+                      c.currency AS "currency: Currency", c.amount_cents AS "amount: Cents", c.deducted_cents AS "deducted: Cents",
+                      c.status AS "status: CommissionStatus", c.hold_until, c.approved_at IS NOT NULL AS "approved!",
+                      c.paid_at IS NOT NULL AS "paid_out!", cardinality(c.signals) > 0 AS "flagged!",
+                      p.needs_approval AS "needs_approval: NeedsApproval", p.wanted_events AS "wanted_events: WantedEvents"
+               FROM commissions c JOIN programs p ON p.id = c.program_id
+               WHERE c.program_id = $1 AND "# + $condition + " FOR UPDATE OF c",
+            $($argument),+
+        )
+        .fetch_all($connection)
+        .await?;
+        let locked = rows.into_iter().map(|row| LockedCommission {
+            commission_id: row.id,
+            sale_id: row.sale_id,
+            partner_program_id: row.partner_program_id,
+            partner_id: row.partner_id,
+            currency: row.currency,
             state: CommissionState {
-                amount: Cents::new(row.amount_cents),
-                deducted: Cents::new(row.deducted_cents),
-                status: CommissionStatus::parse(&row.status).ok_or_else(|| corrupt("status"))?,
+                amount: row.amount,
+                deducted: row.deducted,
+                status: row.status,
                 hold_until: row.hold_until,
-                needs_approval: NeedsApproval::parse(&row.needs_approval)
-                    .ok_or_else(|| StorageError::corrupt("programs", "needs_approval", row.id))?
-                    .applies(row.flagged),
+                needs_approval: row.needs_approval.applies(row.flagged),
                 approved: row.approved,
                 paid_out: row.paid_out,
             },
-            wanted_events: WantedEvents::from_bits(row.wanted_events),
-        })
-    }
+            wanted_events: row.wanted_events,
+        });
+        Ok(locked.collect())
+    }};
 }
 
 /// Two requests with one key are one after the other, and the second finds what the first made.
@@ -115,19 +108,7 @@ pub async fn lock_listed(
     program_id: ProgramId,
     ids: &[i64],
 ) -> StorageResult<Vec<LockedCommission>> {
-    let rows = sqlx::query_as!(
-        CommissionRow,
-        r#"SELECT c.id, c.sale_id, c.partner_program_id, c.partner_id, c.currency, c.amount_cents, c.deducted_cents, c.status,
-                  c.hold_until, c.approved_at IS NOT NULL AS "approved!", c.paid_at IS NOT NULL AS "paid_out!",
-                  cardinality(c.signals) > 0 AS "flagged!", p.needs_approval, p.wanted_events
-           FROM commissions c JOIN programs p ON p.id = c.program_id
-           WHERE c.id = ANY($2) AND c.program_id = $1 ORDER BY c.id FOR UPDATE OF c"#,
-        program_id.get(),
-        ids,
-    )
-    .fetch_all(connection)
-    .await?;
-    rows.into_iter().map(TryInto::try_into).collect()
+    lock_commissions!(connection, "c.id = ANY($2) ORDER BY c.id", program_id.get(), ids)
 }
 
 /// The ids that are not in the program, each with its reason.
@@ -172,24 +153,17 @@ pub async fn lock_payable(
     now: DateTime<Utc>,
     limit: i64,
 ) -> StorageResult<Vec<LockedCommission>> {
-    let rows = sqlx::query_as!(
-        CommissionRow,
-        r#"SELECT c.id, c.sale_id, c.partner_program_id, c.partner_id, c.currency, c.amount_cents, c.deducted_cents, c.status,
-                  c.hold_until, c.approved_at IS NOT NULL AS "approved!", c.paid_at IS NOT NULL AS "paid_out!",
-                  cardinality(c.signals) > 0 AS "flagged!", p.needs_approval, p.wanted_events
-           FROM commissions c JOIN programs p ON p.id = c.program_id
-           WHERE c.program_id = $1 AND c.currency = $2 AND c.paid_at IS NULL AND c.status IN ('approved', 'refunded')
-             AND can_be_paid(c, p.needs_approval, $3)
-             AND c.partner_program_id NOT IN (SELECT id FROM partner_programs WHERE program_id = $1 AND status = 'suspended')
-           ORDER BY c.id LIMIT $4 FOR UPDATE OF c"#,
+    lock_commissions!(
+        connection,
+        "c.currency = $2 AND c.paid_at IS NULL AND c.status IN ('approved', 'refunded')
+         AND can_be_paid(c, p.needs_approval, $3)
+         AND c.partner_program_id NOT IN (SELECT id FROM partner_programs WHERE program_id = $1 AND status = 'suspended')
+         ORDER BY c.id LIMIT $4",
         program_id.get(),
         currency.as_str(),
         now,
-        limit,
+        limit
     )
-    .fetch_all(connection)
-    .await?;
-    rows.into_iter().map(TryInto::try_into).collect()
 }
 
 /// The rest of all unpaid commissions of these memberships. Read while their balances are locked: a transaction that adds to or
@@ -200,7 +174,8 @@ pub async fn unpaid(
     currency: Currency,
 ) -> StorageResult<BTreeMap<PartnerProgramId, Cents>> {
     let rows = sqlx::query!(
-        r#"SELECT partner_program_id, sum(amount_cents - deducted_cents)::bigint AS "cents!"
+        r#"SELECT partner_program_id AS "partner_program_id: PartnerProgramId",
+                  sum(amount_cents - deducted_cents)::bigint AS "unpaid!: Cents"
            FROM commissions
            WHERE partner_program_id = ANY($1) AND currency = $2 AND paid_at IS NULL AND status <> 'reversed'
            GROUP BY partner_program_id"#,
@@ -211,12 +186,7 @@ pub async fn unpaid(
     .await?;
     Ok(rows
         .into_iter()
-        .map(|row| {
-            (
-                PartnerProgramId::new(row.partner_program_id),
-                Cents::new(row.cents),
-            )
-        })
+        .map(|row| (row.partner_program_id, row.unpaid))
         .collect())
 }
 
@@ -227,7 +197,8 @@ pub async fn debts(
     currency: Currency,
 ) -> StorageResult<BTreeMap<PartnerProgramId, Cents>> {
     let rows = sqlx::query!(
-        r#"SELECT partner_program_id AS "partner_program_id!", debt_cents AS "debt_cents!" FROM partner_program_debts
+        r#"SELECT partner_program_id AS "partner_program_id!: PartnerProgramId", debt_cents AS "debt!: Cents"
+           FROM partner_program_debts
            WHERE partner_program_id = ANY($1) AND currency = $2"#,
         memberships,
         currency.as_str(),
@@ -236,12 +207,7 @@ pub async fn debts(
     .await?;
     Ok(rows
         .into_iter()
-        .map(|row| {
-            (
-                PartnerProgramId::new(row.partner_program_id),
-                Cents::new(row.debt_cents),
-            )
-        })
+        .map(|row| (row.partner_program_id, row.debt))
         .collect())
 }
 

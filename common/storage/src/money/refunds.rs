@@ -126,23 +126,14 @@ pub async fn take_parked(
     connection: &mut PgConnection,
     transaction_ids: &[&str],
 ) -> StorageResult<Vec<ParkedRefund>> {
-    let rows = sqlx::query!(
+    let mut parked = sqlx::query_as!(
+        ParkedRefund,
         "DELETE FROM parked_refunds WHERE transaction_id = ANY($1)
          RETURNING event_id, program_id, transaction_id, reply_to, payload",
         transaction_ids as &[&str],
     )
     .fetch_all(connection)
     .await?;
-    let mut parked: Vec<ParkedRefund> = rows
-        .into_iter()
-        .map(|row| ParkedRefund {
-            event_id: EventId::new(row.event_id),
-            program_id: ProgramId::new(row.program_id),
-            transaction_id: row.transaction_id,
-            reply_to: row.reply_to,
-            payload: row.payload,
-        })
-        .collect();
     parked.sort_by_key(|refund| refund.event_id);
     Ok(parked)
 }

@@ -107,7 +107,7 @@ async fn take_endpoints(
     let rows = sqlx::query!(
         r#"UPDATE webhook_endpoints SET noticed_at = greatest($2, disabled_at)
            WHERE program_id = ANY($1) AND disabled_reason IN ('gone', 'failing') AND (noticed_at IS NULL OR noticed_at < disabled_at)
-           RETURNING id, program_id, url, disabled_reason AS "disabled_reason!""#,
+           RETURNING id AS "id: WebhookEndpointId", program_id, url, disabled_reason AS "reason!: DisabledReason""#,
         programs,
         now,
     )
@@ -115,14 +115,14 @@ async fn take_endpoints(
     .await?;
     let mut endpoints: BTreeMap<i64, Vec<NoticedEndpoint>> = BTreeMap::new();
     for row in rows {
-        let reason = DisabledReason::parse(&row.disabled_reason)
-            .ok_or_else(|| StorageError::corrupt("webhook_endpoints", "disabled_reason", row.id))?;
-        let of_program = endpoints.entry(row.program_id).or_default();
-        of_program.push(NoticedEndpoint {
-            endpoint_id: WebhookEndpointId::new(row.id),
-            url: row.url,
-            reason,
-        });
+        endpoints
+            .entry(row.program_id)
+            .or_default()
+            .push(NoticedEndpoint {
+                endpoint_id: row.id,
+                url: row.url,
+                reason: row.reason,
+            });
     }
     for of_program in endpoints.values_mut() {
         of_program.sort_by_key(|endpoint| endpoint.endpoint_id);

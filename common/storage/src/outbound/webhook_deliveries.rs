@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::error::{StorageError, StorageResult};
+use crate::error::StorageResult;
 use domain::ids::{ProgramId, WebhookDeliveryId, WebhookEndpointId};
 use domain::outbound_event::OutboundEventType;
 use domain::webhook_endpoint::{DeliveryState, EventTypes};
@@ -45,50 +45,6 @@ pub struct DeliveryFilter {
     pub event_type: Option<OutboundEventType>,
 }
 
-struct Row {
-    id: i64,
-    event_id: Uuid,
-    event_type: String,
-    position: i64,
-    is_replay: bool,
-    state: String,
-    created_at: DateTime<Utc>,
-    attempts: i16,
-    attempted_at: Option<DateTime<Utc>>,
-    status: Option<i16>,
-    failure: Option<String>,
-    answer: Option<String>,
-    duration_ms: Option<i32>,
-    due_at: Option<DateTime<Utc>>,
-    finished_at: Option<DateTime<Utc>>,
-}
-
-impl TryFrom<Row> for StoredDelivery {
-    type Error = StorageError;
-
-    fn try_from(row: Row) -> StorageResult<Self> {
-        let is_test = row.position < 0;
-        Ok(Self {
-            delivery_id: WebhookDeliveryId::new(row.id),
-            event_id: row.event_id,
-            event_type: row.event_type,
-            is_replay: row.is_replay && !is_test,
-            is_test,
-            state: DeliveryState::parse(&row.state)
-                .ok_or_else(|| StorageError::corrupt("webhook_deliveries", "state", row.id))?,
-            created_at: row.created_at,
-            attempts: row.attempts,
-            attempted_at: row.attempted_at,
-            status: row.status,
-            failure: row.failure,
-            answer: row.answer,
-            duration_ms: row.duration_ms,
-            due_at: row.due_at,
-            finished_at: row.finished_at,
-        })
-    }
-}
-
 /// An endpoint's deliveries, newest first.
 pub async fn list(
     connection: &mut PgConnection,
@@ -96,10 +52,10 @@ pub async fn list(
     filter: DeliveryFilter,
     limit: i64,
 ) -> StorageResult<Vec<StoredDelivery>> {
-    let rows = sqlx::query_as!(
-        Row,
-        r#"SELECT id AS "id!", event_id AS "event_id!", event_type AS "event_type!", position AS "position!",
-                  is_replay AS "is_replay!", state AS "state!", created_at AS "created_at!", attempts AS "attempts!",
+    Ok(sqlx::query_as!(
+        StoredDelivery,
+        r#"SELECT id AS "delivery_id!", event_id AS "event_id!", event_type AS "event_type!",
+                  is_replay AND position >= 0 AS "is_replay!", position < 0 AS "is_test!", state AS "state!: _", created_at AS "created_at!", attempts AS "attempts!",
                   attempted_at, status, failure, answer, duration_ms, due_at, finished_at
            FROM (
                (SELECT id, event_id, event_type, position, is_replay, 'waiting' AS state, created_at, attempts, attempted_at,
@@ -124,8 +80,7 @@ pub async fn list(
         limit,
     )
     .fetch_all(connection)
-    .await?;
-    rows.into_iter().map(TryInto::try_into).collect()
+    .await?)
 }
 
 /// The delivery, if it is this endpoint's.

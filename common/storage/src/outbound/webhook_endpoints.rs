@@ -6,9 +6,9 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::error::{StorageError, StorageResult, expect_rows};
+use crate::error::{StorageResult, expect_rows};
 use domain::ids::{ProgramId, WebhookEndpointId};
-use domain::outbound_event::{OutboundEventType, WantedEvents};
+use domain::outbound_event::WantedEvents;
 use domain::text::Text;
 use domain::webhook::WebhookUrl;
 use domain::webhook_endpoint::{DisabledReason, EndpointDescription, EventTypes};
@@ -58,43 +58,36 @@ pub struct NewEndpoint<'a> {
 }
 
 struct Row {
-    id: i64,
-    program_id: i64,
+    id: WebhookEndpointId,
+    program_id: ProgramId,
     url: String,
     description: String,
-    event_types: Vec<String>,
+    event_types: EventTypes,
     created_at: DateTime<Utc>,
     previous_secret_until: Option<DateTime<Utc>>,
     failing_since: Option<DateTime<Utc>>,
     last_failure_at: Option<DateTime<Utc>>,
     last_success_at: Option<DateTime<Utc>>,
     disabled_at: Option<DateTime<Utc>>,
-    disabled_reason: Option<String>,
+    disabled_reason: Option<DisabledReason>,
 }
 
-impl TryFrom<Row> for StoredEndpoint {
-    type Error = StorageError;
-
-    fn try_from(row: Row) -> StorageResult<Self> {
-        let corrupt = |column| StorageError::corrupt("webhook_endpoints", column, row.id);
-        let reason = row
-            .disabled_reason
-            .map(|reason| DisabledReason::parse(&reason).ok_or_else(|| corrupt("disabled_reason")));
-        let disabled = row.disabled_at.zip(reason.transpose()?);
-        Ok(Self {
-            endpoint_id: WebhookEndpointId::new(row.id),
-            program_id: ProgramId::new(row.program_id),
+impl From<Row> for StoredEndpoint {
+    fn from(row: Row) -> Self {
+        let disabled = row.disabled_at.zip(row.disabled_reason);
+        Self {
+            endpoint_id: row.id,
+            program_id: row.program_id,
             url: row.url,
             description: row.description,
-            event_types: EventTypes::parse(row.event_types.iter().map(String::as_str))
-                .map_err(|_| corrupt("event_types"))?,
+            event_types: row.event_types,
             created_at: row.created_at,
             previous_secret_until: row.previous_secret_until,
             failing_since: row.failing_since,
             last_failure_at: row.last_failure_at,
             last_success_at: row.last_success_at,
             disabled: disabled.map(|(at, reason)| Disabled { at, reason }),
-        })
+        }
     }
 }
 
@@ -176,12 +169,12 @@ pub async fn overview(
 ) -> StorageResult<Vec<StoredEndpoint>> {
     let rows = sqlx::query_as!(
         Row,
-        "SELECT id, program_id, url, description, event_types, created_at, previous_secret_until, failing_since,
-                last_failure_at, last_success_at, disabled_at, disabled_reason
+        r#"SELECT id, program_id, url, description, event_types AS "event_types: _", created_at, previous_secret_until, failing_since,
+                last_failure_at, last_success_at, disabled_at, disabled_reason AS "disabled_reason: _"
          FROM webhook_endpoints
          WHERE ($1::bigint IS NULL OR program_id = $1) AND ($2::bigint IS NULL OR id = $2)
            AND (NOT $3 OR failing_since IS NOT NULL OR disabled_at IS NOT NULL)
-         ORDER BY id LIMIT $4",
+         ORDER BY id LIMIT $4"#,
         filter.program_id.map(ProgramId::get),
         filter.endpoint_id.map(WebhookEndpointId::get),
         filter.is_troubled,
@@ -189,7 +182,7 @@ pub async fn overview(
     )
     .fetch_all(connection)
     .await?;
-    rows.into_iter().map(TryInto::try_into).collect()
+    Ok(rows.into_iter().map(Into::into).collect())
 }
 
 /// Stores the settings. How the endpoint fares stays as it is, under another url too. The program is locked.
@@ -278,20 +271,16 @@ pub async fn rotate(
 /// changes its endpoints.
 async fn refresh_wanted_events(connection: &mut PgConnection, program_id: ProgramId) -> StorageResult<()> {
     let found = sqlx::query!(
-        r#"SELECT wanted_events,
-                  ARRAY(SELECT DISTINCT unnest(event_types) FROM webhook_endpoints
-                        WHERE program_id = $1) AS "event_types!"
+        r#"SELECT wanted_events AS "wanted_events: WantedEvents",
+                  (SELECT array_agg(type) FROM webhook_endpoints, unnest(event_types) AS type
+                   WHERE program_id = $1) AS "event_types: EventTypes"
            FROM programs WHERE id = $1"#,
         program_id.get(),
     )
     .fetch_one(&mut *connection)
     .await?;
-    let types = found.event_types.iter().map(|name| {
-        OutboundEventType::parse(name)
-            .ok_or_else(|| StorageError::corrupt("webhook_endpoints", "event_types", program_id))
-    });
-    let wanted = types.collect::<StorageResult<WantedEvents>>()?;
-    let before = WantedEvents::from_bits(found.wanted_events);
+    let wanted: WantedEvents = found.event_types.iter().flat_map(EventTypes::iter).collect();
+    let before = found.wanted_events;
     let wanted = if before.has_stream() {
         wanted.with_stream()
     } else {

@@ -154,16 +154,16 @@ pub async fn disable_failing(
 }
 
 struct Row {
-    id: i64,
-    program_id: i64,
+    id: WebhookEndpointId,
+    program_id: ProgramId,
     url: String,
     failing_since: Option<DateTime<Utc>>,
 }
 
 fn disabled(rows: Vec<Row>, reason: DisabledReason, disabled_at: DateTime<Utc>) -> Vec<DisabledEndpoint> {
     let endpoints = rows.into_iter().map(|row| DisabledEndpoint {
-        endpoint_id: WebhookEndpointId::new(row.id),
-        program_id: ProgramId::new(row.program_id),
+        endpoint_id: row.id,
+        program_id: row.program_id,
         url: row.url,
         reason,
         failing_since: row.failing_since,
@@ -175,18 +175,12 @@ fn disabled(rows: Vec<Row>, reason: DisabledReason, disabled_at: DateTime<Utc>) 
 /// How many endpoints are disabled, by reason.
 pub async fn count_disabled(connection: &mut PgConnection) -> StorageResult<Vec<(DisabledReason, i64)>> {
     let rows = sqlx::query!(
-        r#"SELECT disabled_reason AS "reason!", count(*) AS "count!" FROM webhook_endpoints
+        r#"SELECT disabled_reason AS "reason!: DisabledReason", count(*) AS "count!" FROM webhook_endpoints
            WHERE disabled_reason IS NOT NULL GROUP BY disabled_reason"#
     )
     .fetch_all(connection)
     .await?;
-    let counts = rows.into_iter().map(|row| {
-        let reason = DisabledReason::parse(&row.reason);
-        reason
-            .map(|reason| (reason, row.count))
-            .ok_or_else(|| StorageError::corrupt("webhook_endpoints", "disabled_reason", &row.reason))
-    });
-    counts.collect()
+    Ok(rows.into_iter().map(|row| (row.reason, row.count)).collect())
 }
 
 fn interval(length: TimeDelta) -> sqlx::postgres::types::PgInterval {

@@ -63,35 +63,6 @@ pub struct DueDelivery {
     pub body: Option<String>,
 }
 
-struct Taken {
-    id: i64,
-    endpoint_id: i64,
-    program_id: i64,
-    event_id: Uuid,
-    position: i64,
-    customer_id: Option<i64>,
-    is_replay: bool,
-    attempts: i16,
-    body: Option<String>,
-}
-
-impl Taken {
-    fn leased(self, leased_until: DateTime<Utc>) -> DueDelivery {
-        DueDelivery {
-            id: self.id,
-            leased_until,
-            endpoint_id: WebhookEndpointId::new(self.endpoint_id),
-            program_id: ProgramId::new(self.program_id),
-            event_id: self.event_id,
-            position: self.position,
-            customer_id: self.customer_id.map(CustomerId::new),
-            is_replay: self.is_replay,
-            attempts: self.attempts,
-            body: self.body,
-        }
-    }
-}
-
 /// For the rest of the transaction, statements go by indexes, row by row. The queue is empty at one moment and long at the next: a plan that was
 /// made, and kept, for an empty one reads all of a long one for every row, or all that an endpoint waits for to find the first.
 pub(super) async fn go_by_indexes(connection: &mut PgConnection) -> StorageResult<()> {
@@ -107,9 +78,9 @@ pub(super) async fn go_by_indexes(connection: &mut PgConnection) -> StorageResul
 /// others, and so do further deliveries for first ones. In a transaction.
 pub async fn take_due(connection: &mut PgConnection, room: &Room<'_>) -> StorageResult<Vec<DueDelivery>> {
     go_by_indexes(connection).await?;
-    let rows = unnest!(
+    Ok(unnest!(
         query_as,
-        Taken,
+        DueDelivery,
         r#"WITH RECURSIVE waiting AS (
                (SELECT endpoint_id FROM webhook_queue ORDER BY endpoint_id LIMIT 1)
                UNION ALL
@@ -157,10 +128,10 @@ pub async fn take_due(connection: &mut PgConnection, room: &Room<'_>) -> Storage
            ), taken AS (
                UPDATE webhook_queue q SET due_at = $6 FROM locked WHERE q.id = locked.id
                RETURNING q.id, q.endpoint_id, q.program_id, q.event_id, q.event_created_at, q.position, q.customer_id, q.is_replay,
-                         q.attempts
+                         q.attempts, q.due_at
            )
-           SELECT t.id, t.endpoint_id, t.program_id, t.event_id, t.position, t.customer_id, t.is_replay, t.attempts,
-                  e.body AS "body?"
+           SELECT t.id, t.due_at AS leased_until, t.endpoint_id, t.program_id, t.event_id, t.position,
+                  t.customer_id AS "customer_id: _", t.is_replay, t.attempts, e.body AS "body?"
            FROM taken t LEFT JOIN outbound_events e
                 ON e.program_id = t.program_id AND e.position = t.position AND e.created_at = t.event_created_at"#,
         endpoint in room.endpoints =>
@@ -171,9 +142,7 @@ pub async fn take_due(connection: &mut PgConnection, room: &Room<'_>) -> Storage
         room.now, room.leased_until, room.deliveries, room.struggling, room.additional
     )
     .fetch_all(connection)
-    .await?;
-    let leased = |row: Taken| row.leased(room.leased_until);
-    Ok(rows.into_iter().map(leased).collect())
+    .await?)
 }
 
 /// What becomes of a delivery after an attempt.

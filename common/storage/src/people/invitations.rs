@@ -153,9 +153,10 @@ pub async fn find_open(
     now: DateTime<Utc>,
 ) -> StorageResult<Option<OpenInvitation>> {
     let row = sqlx::query!(
-        r#"SELECT i.id, i.workspace_id, coalesce(p.name, w.name) AS "name!", i.email, i.emailed, i.role,
-                  i.permissions AS "permissions: Json<BTreeMap<i64, Vec<String>>>", i.partner_id, i.program_id,
-                  i.expires_at
+        r#"SELECT i.id AS "id: InvitationId", i.workspace_id AS "workspace_id: WorkspaceId", coalesce(p.name, w.name) AS "name!",
+                  i.email AS "email: EmailAddress", i.emailed, i.role AS "role: Role",
+                  i.permissions AS "permissions: Json<BTreeMap<i64, Vec<String>>>", i.partner_id AS "partner_id: PartnerId",
+                  i.program_id AS "program_id: ProgramId", i.expires_at
            FROM invitations i
            JOIN workspaces w ON w.id = i.workspace_id
            LEFT JOIN programs p ON p.id = i.program_id
@@ -169,19 +170,19 @@ pub async fn find_open(
     row.map(|row| {
         let corrupt = |column| StorageError::corrupt("invitations", column, row.id);
         Ok(OpenInvitation {
-            invitation_id: InvitationId::new(row.id),
-            workspace_id: WorkspaceId::new(row.workspace_id),
+            invitation_id: row.id,
+            workspace_id: row.workspace_id,
             name: row.name,
-            email: EmailAddress::parse(&row.email).map_err(|_| corrupt("email"))?,
+            email: row.email,
             emailed: row.emailed,
             purpose: match (row.role, row.partner_id, row.program_id) {
                 (Some(role), None, None) => Purpose::Member {
-                    role: Role::parse(&role).ok_or_else(|| corrupt("role"))?,
+                    role,
                     permissions: given(&row.permissions.0).ok_or_else(|| corrupt("permissions"))?,
                 },
                 (None, Some(partner_id), Some(program_id)) => Purpose::Partner {
-                    partner_id: PartnerId::new(partner_id),
-                    program_id: ProgramId::new(program_id),
+                    partner_id,
+                    program_id,
                 },
                 _ => return Err(corrupt("role")),
             },
@@ -266,7 +267,7 @@ macro_rules! invitations {
             $connection,
             $window,
             MemberInvitationRow,
-            select r#"SELECT id, workspace_id, email, role AS "role!", permissions AS "permissions: Json<BTreeMap<i64, Vec<String>>>",
+            select r#"SELECT id, workspace_id, email, role AS "role!: _", permissions AS "permissions: Json<BTreeMap<i64, Vec<String>>>",
                       created_at, expires_at, accepted_at, withdrawn_at"#,
             of "FROM invitations WHERE workspace_id = $1 AND role IS NOT NULL
                   AND ($2::text IS NULL OR strpos(folded(email), folded($2)) > 0) AND id <= $3",
@@ -312,7 +313,7 @@ pub async fn find(
 ) -> StorageResult<Option<MemberInvitation>> {
     let row = sqlx::query_as!(
         MemberInvitationRow,
-        r#"SELECT id, workspace_id, email, role AS "role!", permissions AS "permissions: Json<BTreeMap<i64, Vec<String>>>",
+        r#"SELECT id, workspace_id, email, role AS "role!: _", permissions AS "permissions: Json<BTreeMap<i64, Vec<String>>>",
                   created_at, expires_at, accepted_at, withdrawn_at
            FROM invitations WHERE id = $1 AND role IS NOT NULL"#,
         invitation_id.get(),
@@ -341,10 +342,10 @@ fn given(names: &BTreeMap<i64, Vec<String>>) -> Option<GivenPermissions> {
 }
 
 struct MemberInvitationRow {
-    id: i64,
-    workspace_id: i64,
+    id: InvitationId,
+    workspace_id: WorkspaceId,
     email: String,
-    role: String,
+    role: Role,
     permissions: Json<BTreeMap<i64, Vec<String>>>,
     created_at: DateTime<Utc>,
     expires_at: DateTime<Utc>,
@@ -356,13 +357,13 @@ impl TryFrom<MemberInvitationRow> for MemberInvitation {
     type Error = StorageError;
 
     fn try_from(row: MemberInvitationRow) -> StorageResult<Self> {
-        let corrupt = |column| StorageError::corrupt("invitations", column, row.id);
         Ok(Self {
-            invitation_id: InvitationId::new(row.id),
-            workspace_id: WorkspaceId::new(row.workspace_id),
+            invitation_id: row.id,
+            workspace_id: row.workspace_id,
             email: row.email,
-            role: Role::parse(&row.role).ok_or_else(|| corrupt("role"))?,
-            permissions: given(&row.permissions.0).ok_or_else(|| corrupt("permissions"))?,
+            role: row.role,
+            permissions: given(&row.permissions.0)
+                .ok_or_else(|| StorageError::corrupt("invitations", "permissions", row.id))?,
             created_at: row.created_at,
             expires_at: row.expires_at,
             accepted_at: row.accepted_at,

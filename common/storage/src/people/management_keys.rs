@@ -3,7 +3,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::PgConnection;
 
-use crate::error::{StorageError, StorageResult};
+use crate::error::StorageResult;
 use crate::page::{Whole, Window, page};
 use domain::ids::{ManagementKeyId, ProgramId, UserId, WorkspaceId};
 use domain::management_key::{KeySettings, KeyStatus};
@@ -82,7 +82,8 @@ pub async fn find_used(
     now: DateTime<Utc>,
 ) -> StorageResult<Option<UsableKey>> {
     let row = sqlx::query!(
-        r#"SELECT k.id, k.workspace_id, k.scopes, k.program_scope, k.last_used_at,
+        r#"SELECT k.id AS "id: ManagementKeyId", k.workspace_id AS "workspace_id: WorkspaceId", k.scopes AS "scopes: Scopes",
+                  k.program_scope AS "program_scope: Vec<ProgramId>", k.last_used_at,
                   w.second_factor_required
                   AND NOT EXISTS (SELECT FROM second_factors f WHERE f.user_id = k.created_by AND f.enabled_at IS NOT NULL)
                   AND NOT EXISTS (SELECT FROM passkeys p WHERE p.user_id = k.created_by) AS "lacks_second_factor!"
@@ -101,23 +102,20 @@ pub async fn find_used(
         sqlx::query!(
             "UPDATE management_keys SET last_used_at = $2
              WHERE id = $1 AND last_used_at IS NOT DISTINCT FROM $3",
-            row.id,
+            row.id.get(),
             now,
             noted,
         )
         .execute(connection)
         .await?;
     }
-    row.map(|row| {
-        Ok(UsableKey {
-            key_id: ManagementKeyId::new(row.id),
-            workspace_id: WorkspaceId::new(row.workspace_id),
-            scopes: stored_scopes(&row.scopes, row.id)?,
-            program_scope: stored_program_scope(row.program_scope),
-            lacks_second_factor: row.lacks_second_factor,
-        })
-    })
-    .transpose()
+    Ok(row.map(|row| UsableKey {
+        key_id: row.id,
+        workspace_id: row.workspace_id,
+        scopes: row.scopes,
+        program_scope: ProgramScope::new(row.program_scope),
+        lacks_second_factor: row.lacks_second_factor,
+    }))
 }
 
 /// The key, locked until the transaction ends: a change must not bring back what is being revoked.
@@ -127,14 +125,14 @@ pub async fn lock(
 ) -> StorageResult<Option<StoredKey>> {
     let row = sqlx::query_as!(
         KeyRow,
-        "SELECT k.id, k.workspace_id, k.name, scopes, program_scope, expires_at, prefix, key_masked, k.status, k.created_at,
-                k.created_by, u.name AS creator_name, k.last_used_at
-         FROM management_keys k JOIN users u ON u.id = k.created_by WHERE k.id = $1 FOR UPDATE OF k",
+        r#"SELECT k.id, k.workspace_id, k.name AS "name: _", scopes AS "scopes: _", program_scope AS "program_scope: _", expires_at,
+                  prefix, key_masked, k.status AS "status: _", k.created_at, k.created_by, u.name AS creator_name, k.last_used_at
+           FROM management_keys k JOIN users u ON u.id = k.created_by WHERE k.id = $1 FOR UPDATE OF k"#,
         key_id.get(),
     )
     .fetch_optional(connection)
     .await?;
-    row.map(TryInto::try_into).transpose()
+    Ok(row.map(Into::into))
 }
 
 /// Which of a workspace's keys.
@@ -152,8 +150,9 @@ macro_rules! keys {
             $connection,
             $window,
             KeyRow,
-            select "SELECT k.id, k.workspace_id, k.name, scopes, program_scope, expires_at, prefix, key_masked, k.status, k.created_at,
-                    k.created_by, u.name AS creator_name, k.last_used_at",
+            select r#"SELECT k.id, k.workspace_id, k.name AS "name: _", scopes AS "scopes: _", program_scope AS "program_scope: _",
+                      expires_at, prefix, key_masked, k.status AS "status: _", k.created_at, k.created_by, u.name AS creator_name,
+                      k.last_used_at"#,
             of "FROM management_keys k JOIN users u ON u.id = k.created_by
                 WHERE k.workspace_id = $1 AND ($2::text IS NULL OR k.status = $2)
                   AND ($3::text IS NULL OR strpos(folded(k.name), folded($3)) > 0 OR strpos(folded(u.name), folded($3)) > 0)
@@ -191,11 +190,7 @@ pub async fn list(
             sorting.by.as_str(), sorting.sign()
         ),
     };
-    let keys = rows
-        .into_iter()
-        .map(TryInto::try_into)
-        .collect::<StorageResult<_>>()?;
-    Ok((keys, total))
+    Ok((rows.into_iter().map(Into::into).collect(), total))
 }
 
 pub async fn update(
@@ -241,17 +236,14 @@ pub async fn active_of_creator(
     now: DateTime<Utc>,
 ) -> StorageResult<Vec<(ManagementKeyId, WorkspaceId)>> {
     let rows = sqlx::query!(
-        "SELECT id, workspace_id FROM management_keys
-         WHERE created_by = $1 AND status = 'active' AND (expires_at IS NULL OR expires_at > $2) ORDER BY id",
+        r#"SELECT id AS "id: ManagementKeyId", workspace_id AS "workspace_id: WorkspaceId" FROM management_keys
+           WHERE created_by = $1 AND status = 'active' AND (expires_at IS NULL OR expires_at > $2) ORDER BY id"#,
         user_id.get(),
         now,
     )
     .fetch_all(connection)
     .await?;
-    let keys = rows.into_iter();
-    Ok(keys
-        .map(|row| (ManagementKeyId::new(row.id), WorkspaceId::new(row.workspace_id)))
-        .collect())
+    Ok(rows.into_iter().map(|row| (row.id, row.workspace_id)).collect())
 }
 
 /// Revokes the active keys whose creator does not run the workspace any more; which ones.
@@ -276,52 +268,40 @@ fn scope_names(scopes: &Scopes) -> Vec<String> {
     scopes.names().into_iter().map(str::to_owned).collect()
 }
 
-fn stored_scopes(names: &[String], id: i64) -> StorageResult<Scopes> {
-    Scopes::parse(names.iter().map(String::as_str))
-        .map_err(|_| StorageError::corrupt("management_keys", "scopes", id))
-}
-
-fn stored_program_scope(programs: Option<Vec<i64>>) -> ProgramScope {
-    ProgramScope::new(programs.map(|programs| programs.into_iter().map(ProgramId::new)))
-}
-
 struct KeyRow {
-    id: i64,
-    workspace_id: i64,
-    name: String,
-    scopes: Vec<String>,
-    program_scope: Option<Vec<i64>>,
+    id: ManagementKeyId,
+    workspace_id: WorkspaceId,
+    name: Name,
+    scopes: Scopes,
+    program_scope: Option<Vec<ProgramId>>,
     expires_at: Option<DateTime<Utc>>,
     prefix: String,
     key_masked: String,
-    status: String,
+    status: KeyStatus,
     created_at: DateTime<Utc>,
-    created_by: i64,
+    created_by: UserId,
     creator_name: String,
     last_used_at: Option<DateTime<Utc>>,
 }
 
-impl TryFrom<KeyRow> for StoredKey {
-    type Error = StorageError;
-
-    fn try_from(row: KeyRow) -> StorageResult<Self> {
-        let corrupt = |column| StorageError::corrupt("management_keys", column, row.id);
-        Ok(Self {
-            key_id: ManagementKeyId::new(row.id),
-            workspace_id: WorkspaceId::new(row.workspace_id),
+impl From<KeyRow> for StoredKey {
+    fn from(row: KeyRow) -> Self {
+        Self {
+            key_id: row.id,
+            workspace_id: row.workspace_id,
             settings: KeySettings {
-                name: Name::stored(&row.name).map_err(|_| corrupt("name"))?,
-                scopes: stored_scopes(&row.scopes, row.id)?,
-                program_scope: stored_program_scope(row.program_scope),
+                name: row.name,
+                scopes: row.scopes,
+                program_scope: ProgramScope::new(row.program_scope),
                 expires_at: row.expires_at,
             },
             prefix: row.prefix,
             key_masked: row.key_masked,
-            status: KeyStatus::parse(&row.status).ok_or_else(|| corrupt("status"))?,
+            status: row.status,
             created_at: row.created_at,
-            created_by: UserId::new(row.created_by),
+            created_by: row.created_by,
             creator_name: row.creator_name,
             last_used_at: row.last_used_at,
-        })
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::error::{StorageError, StorageResult};
+use crate::error::StorageResult;
 use crate::page::{Whole, Window, page};
 use domain::account::EmailAddress;
 use domain::ids::{MemberId, ProgramId, UserId, WorkspaceId};
@@ -60,7 +60,7 @@ pub async fn lock(connection: &mut PgConnection, workspace_id: WorkspaceId) -> S
 pub async fn find(connection: &mut PgConnection, member_id: MemberId) -> StorageResult<Option<Member>> {
     let row = sqlx::query_as!(
         MemberRow,
-        r#"SELECT m.id, m.user_id, u.name, u.email, m.role, m.created_at, u.verified_at IS NOT NULL AS "verified!",
+        r#"SELECT m.id, m.user_id, u.name, u.email, m.role AS "role: _", m.created_at, u.verified_at IS NOT NULL AS "verified!",
                 EXISTS (SELECT FROM second_factors f WHERE f.user_id = m.user_id AND f.enabled_at IS NOT NULL)
                     AS "has_second_factor!"
          FROM workspace_members m JOIN users u ON u.id = m.user_id WHERE m.id = $1"#,
@@ -80,7 +80,7 @@ macro_rules! members {
             $connection,
             $window,
             MemberRow,
-            select r#"SELECT m.id, m.user_id, u.name, u.email, m.role, m.created_at, u.verified_at IS NOT NULL AS "verified!",
+            select r#"SELECT m.id, m.user_id, u.name, u.email, m.role AS "role: _", m.created_at, u.verified_at IS NOT NULL AS "verified!",
                       EXISTS (SELECT FROM second_factors f WHERE f.user_id = m.user_id AND f.enabled_at IS NOT NULL)
                           AS "has_second_factor!""#,
             of "FROM workspace_members m JOIN users u ON u.id = m.user_id
@@ -202,11 +202,11 @@ pub async fn remove(connection: &mut PgConnection, member_id: MemberId) -> Stora
 }
 
 struct MemberRow {
-    id: i64,
-    user_id: i64,
+    id: MemberId,
+    user_id: UserId,
     name: String,
     email: String,
-    role: String,
+    role: Role,
     verified: bool,
     has_second_factor: bool,
     created_at: DateTime<Utc>,
@@ -218,40 +218,35 @@ pub async fn permissions_of(
     member_ids: &[i64],
 ) -> StorageResult<BTreeMap<i64, GivenPermissions>> {
     let given = sqlx::query!(
-        "SELECT member_id, program_id, permissions FROM member_permissions WHERE member_id = ANY($1)",
+        r#"SELECT member_id, program_id AS "program_id: ProgramId", permissions AS "permissions: ProgramPermissions"
+           FROM member_permissions WHERE member_id = ANY($1)"#,
         member_ids,
     )
     .fetch_all(connection)
     .await?;
     let mut by_member: BTreeMap<i64, GivenPermissions> = BTreeMap::new();
     for row in given {
-        let permissions = ProgramPermissions::parse(row.permissions.iter().map(String::as_str))
-            .map_err(|_| StorageError::corrupt("member_permissions", "permissions", row.member_id))?;
         by_member
             .entry(row.member_id)
             .or_default()
-            .insert(ProgramId::new(row.program_id), permissions);
+            .insert(row.program_id, row.permissions);
     }
     Ok(by_member)
 }
 
 async fn with_permissions(connection: &mut PgConnection, rows: Vec<MemberRow>) -> StorageResult<Vec<Member>> {
-    let ids: Vec<i64> = rows.iter().map(|row| row.id).collect();
+    let ids: Vec<i64> = rows.iter().map(|row| row.id.get()).collect();
     let mut by_member = permissions_of(connection, &ids).await?;
-    rows.into_iter()
-        .map(|row| {
-            Ok(Member {
-                member_id: MemberId::new(row.id),
-                user_id: UserId::new(row.user_id),
-                name: row.name,
-                email: row.email,
-                role: Role::parse(&row.role)
-                    .ok_or_else(|| StorageError::corrupt("workspace_members", "role", row.id))?,
-                permissions: by_member.remove(&row.id).unwrap_or_default(),
-                verified: row.verified,
-                has_second_factor: row.has_second_factor,
-                created_at: row.created_at,
-            })
-        })
-        .collect()
+    let members = rows.into_iter().map(|row| Member {
+        member_id: row.id,
+        user_id: row.user_id,
+        name: row.name,
+        email: row.email,
+        role: row.role,
+        permissions: by_member.remove(&row.id.get()).unwrap_or_default(),
+        verified: row.verified,
+        has_second_factor: row.has_second_factor,
+        created_at: row.created_at,
+    });
+    Ok(members.collect())
 }

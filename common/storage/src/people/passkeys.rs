@@ -48,19 +48,13 @@ pub struct NewChallenge<'a> {
 
 /// The passkeys of one user, oldest first.
 pub async fn list(connection: &mut PgConnection, user_id: UserId) -> StorageResult<Vec<ListedPasskey>> {
-    let rows = sqlx::query!(
-        "SELECT id, name, created_at, last_used_at FROM passkeys WHERE user_id = $1 ORDER BY id",
+    Ok(sqlx::query_as!(
+        ListedPasskey,
+        "SELECT id AS passkey_id, name, created_at, last_used_at FROM passkeys WHERE user_id = $1 ORDER BY id",
         user_id.get(),
     )
     .fetch_all(connection)
-    .await?;
-    let passkeys = rows.into_iter().map(|row| ListedPasskey {
-        passkey_id: PasskeyId::new(row.id),
-        name: row.name,
-        created_at: row.created_at,
-        last_used_at: row.last_used_at,
-    });
-    Ok(passkeys.collect())
+    .await?)
 }
 
 /// The ids of one user's passkeys: a device that has one of them makes no second.

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::{PgConnection, PgPool};
 
-use crate::error::{StorageError, StorageResult};
+use crate::error::StorageResult;
 use domain::account::UserKind;
 use domain::ids::{SessionId, UserId, WorkspaceId};
 use domain::token::TokenHash;
@@ -29,12 +29,9 @@ impl SessionKind {
         }
     }
 
-    fn parse(kind: &str, workspace_id: Option<i64>) -> Option<Self> {
-        match (kind, workspace_id) {
-            ("dashboard", None) => Some(Self::Dashboard),
-            ("cli", Some(workspace_id)) => Some(Self::Cli(WorkspaceId::new(workspace_id))),
-            _ => None,
-        }
+    /// A constraint of the table has it that a command line's session, and no other, is of a workspace.
+    fn stored(workspace_id: Option<WorkspaceId>) -> Self {
+        workspace_id.map_or(Self::Dashboard, Self::Cli)
     }
 
     /// A session that is not used for so long ends. Command lines are used now and then.
@@ -205,8 +202,8 @@ async fn find_by(
 ) -> StorageResult<Option<(Session, Option<DateTime<Utc>>)>> {
     // A passkey counts while its owner has one.
     let row = sqlx::query!(
-        r#"SELECT s.id, s.kind, s.workspace_id, s.user_id, u.kind AS user_kind, u.status = 'suspended' AS "suspended!",
-                  s.proved_at, s.last_used_at, own.by_passkey AS "by_passkey!",
+        r#"SELECT s.id AS "id: SessionId", s.workspace_id AS "workspace_id: WorkspaceId", s.user_id AS "user_id: UserId",
+                  u.kind AS "user_kind: UserKind", u.status = 'suspended' AS "suspended!", s.proved_at, s.last_used_at, own.by_passkey AS "by_passkey!",
                   NOT own.by_passkey AND NOT EXISTS (SELECT FROM second_factors f WHERE f.user_id = s.user_id AND f.enabled_at IS NOT NULL)
                   AND EXISTS (SELECT FROM workspace_members m JOIN workspaces w ON w.id = m.workspace_id
                               WHERE m.user_id = s.user_id AND w.second_factor_required) AS "lacks_second_factor!"
@@ -220,22 +217,19 @@ async fn find_by(
     )
     .fetch_optional(connection)
     .await?;
-    row.map(|row| {
+    Ok(row.map(|row| {
         let session = Session {
-            session_id: SessionId::new(row.id),
-            kind: SessionKind::parse(&row.kind, row.workspace_id)
-                .ok_or_else(|| StorageError::corrupt("sessions", "kind", row.id))?,
-            user_id: UserId::new(row.user_id),
-            user_kind: UserKind::parse(&row.user_kind)
-                .ok_or_else(|| StorageError::corrupt("users", "kind", row.user_id))?,
+            session_id: row.id,
+            kind: SessionKind::stored(row.workspace_id),
+            user_id: row.user_id,
+            user_kind: row.user_kind,
             suspended: row.suspended,
             proved_at: row.proved_at,
             by_passkey: row.by_passkey,
             lacks_second_factor: row.lacks_second_factor,
         };
-        Ok((session, row.last_used_at))
-    })
-    .transpose()
+        (session, row.last_used_at)
+    }))
 }
 
 pub async fn revoke(
@@ -260,8 +254,8 @@ pub async fn of_user(
     now: DateTime<Utc>,
 ) -> StorageResult<Vec<ListedSession>> {
     let rows = sqlx::query!(
-        r#"SELECT id, kind, workspace_id, created_at, last_used_at, LEAST(expires_at, idle_ends_at) AS "ends_at!",
-                  address, country, user_agent
+        r#"SELECT id AS "id: SessionId", workspace_id AS "workspace_id: WorkspaceId", created_at, last_used_at,
+                  LEAST(expires_at, idle_ends_at) AS "ends_at!", address, country, user_agent
            FROM sessions WHERE user_id = $1 AND revoked_at IS NULL AND LEAST(expires_at, idle_ends_at) > $2
            ORDER BY last_used_at DESC NULLS LAST, id DESC LIMIT 200"#,
         user_id.get(),
@@ -269,21 +263,17 @@ pub async fn of_user(
     )
     .fetch_all(connection)
     .await?;
-    rows.into_iter()
-        .map(|row| {
-            Ok(ListedSession {
-                session_id: SessionId::new(row.id),
-                kind: SessionKind::parse(&row.kind, row.workspace_id)
-                    .ok_or_else(|| StorageError::corrupt("sessions", "kind", row.id))?,
-                created_at: row.created_at,
-                last_used_at: row.last_used_at,
-                ends_at: row.ends_at,
-                address: row.address,
-                country: row.country,
-                user_agent: row.user_agent,
-            })
-        })
-        .collect()
+    let sessions = rows.into_iter().map(|row| ListedSession {
+        session_id: row.id,
+        kind: SessionKind::stored(row.workspace_id),
+        created_at: row.created_at,
+        last_used_at: row.last_used_at,
+        ends_at: row.ends_at,
+        address: row.address,
+        country: row.country,
+        user_agent: row.user_agent,
+    });
+    Ok(sessions.collect())
 }
 
 /// Ends one of a user's own sessions; `true` when it was active.

@@ -3,7 +3,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::PgConnection;
 
-use crate::error::{StorageError, StorageResult};
+use crate::error::StorageResult;
 use domain::account::{EmailAddress, PasswordHash, UserKind};
 use domain::ids::UserId;
 
@@ -53,27 +53,27 @@ pub async fn find_by_email(
     connection: &mut PgConnection,
     email: &EmailAddress,
 ) -> StorageResult<Option<User>> {
-    let row = sqlx::query_as!(
-        UserRow,
-        r#"SELECT id, kind, name, email, status, verified_at IS NOT NULL AS "verified!", password_hash
+    Ok(sqlx::query_as!(
+        User,
+        r#"SELECT id AS user_id, kind AS "kind: _", name, email, status = 'suspended' AS "suspended!",
+                  verified_at IS NOT NULL AS "verified!", password_hash AS "password_hash: _"
            FROM users WHERE lower(email) = lower($1)"#,
         email.as_str(),
     )
     .fetch_optional(connection)
-    .await?;
-    row.map(TryInto::try_into).transpose()
+    .await?)
 }
 
 pub async fn find(connection: &mut PgConnection, user_id: UserId) -> StorageResult<Option<User>> {
-    let row = sqlx::query_as!(
-        UserRow,
-        r#"SELECT id, kind, name, email, status, verified_at IS NOT NULL AS "verified!", password_hash
+    Ok(sqlx::query_as!(
+        User,
+        r#"SELECT id AS user_id, kind AS "kind: _", name, email, status = 'suspended' AS "suspended!",
+                  verified_at IS NOT NULL AS "verified!", password_hash AS "password_hash: _"
            FROM users WHERE id = $1"#,
         user_id.get(),
     )
     .fetch_optional(connection)
-    .await?;
-    row.map(TryInto::try_into).transpose()
+    .await?)
 }
 
 pub async fn set_password(
@@ -222,30 +222,4 @@ pub async fn set_suspended(
     .execute(connection)
     .await?;
     Ok(())
-}
-
-struct UserRow {
-    id: i64,
-    kind: String,
-    name: String,
-    email: String,
-    status: String,
-    verified: bool,
-    password_hash: String,
-}
-
-impl TryFrom<UserRow> for User {
-    type Error = StorageError;
-
-    fn try_from(row: UserRow) -> StorageResult<Self> {
-        Ok(Self {
-            user_id: UserId::new(row.id),
-            kind: UserKind::parse(&row.kind).ok_or_else(|| StorageError::corrupt("users", "kind", row.id))?,
-            name: row.name,
-            email: row.email,
-            suspended: row.status == "suspended",
-            verified: row.verified,
-            password_hash: PasswordHash::stored(row.password_hash),
-        })
-    }
 }

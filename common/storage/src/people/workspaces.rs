@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::error::{StorageError, StorageResult};
+use crate::error::StorageResult;
 use crate::page::{Whole, Window};
 use crate::people::{cli_logins, invitations, management_keys, sessions};
 use domain::ids::{MemberId, ProgramId, UserId, WorkspaceId};
@@ -100,26 +100,15 @@ pub async fn programs_of(
 
 /// The workspaces of a user, oldest first.
 pub async fn of_user(connection: &mut PgConnection, user_id: UserId) -> StorageResult<Vec<Membership>> {
-    let rows = sqlx::query!(
-        "SELECT m.id, m.workspace_id, w.name, m.role, w.second_factor_required
-         FROM workspace_members m JOIN workspaces w ON w.id = m.workspace_id
-         WHERE m.user_id = $1 ORDER BY m.workspace_id",
+    Ok(sqlx::query_as!(
+        Membership,
+        r#"SELECT m.id AS member_id, m.workspace_id, w.name AS workspace_name, m.role AS "role: _", w.second_factor_required
+           FROM workspace_members m JOIN workspaces w ON w.id = m.workspace_id
+           WHERE m.user_id = $1 ORDER BY m.workspace_id"#,
         user_id.get(),
     )
     .fetch_all(connection)
-    .await?;
-    rows.into_iter()
-        .map(|row| {
-            Ok(Membership {
-                member_id: MemberId::new(row.id),
-                workspace_id: WorkspaceId::new(row.workspace_id),
-                workspace_name: row.name,
-                role: Role::parse(&row.role)
-                    .ok_or_else(|| StorageError::corrupt("workspace_members", "role", row.id))?,
-                second_factor_required: row.second_factor_required,
-            })
-        })
-        .collect()
+    .await?)
 }
 
 /// `None` when they are a member already.
@@ -165,8 +154,9 @@ pub async fn program_for_user(
     user_id: Option<UserId>,
 ) -> StorageResult<Option<ProgramForUser>> {
     let row = sqlx::query!(
-        r#"SELECT p.workspace_id, p.status, p.currency, p.created_at, p.wanted_events, m.role AS "role?",
-                  g.permissions AS "permissions?"
+        r#"SELECT p.workspace_id AS "workspace_id: WorkspaceId", p.status AS "status: ProgramStatus",
+                  p.currency AS "currency: Currency", p.created_at, p.wanted_events AS "wanted_events: WantedEvents",
+                  m.role AS "role?: Role", g.permissions AS "permissions?: ProgramPermissions"
            FROM programs p
            LEFT JOIN workspace_members m ON m.workspace_id = p.workspace_id AND m.user_id = $2
            LEFT JOIN member_permissions g ON g.member_id = m.id AND g.program_id = p.id
@@ -176,24 +166,15 @@ pub async fn program_for_user(
     )
     .fetch_optional(connection)
     .await?;
-    row.map(|row| {
-        let corrupt = |table, column| StorageError::corrupt(table, column, program_id.get());
-        let names = row.permissions.unwrap_or_default();
-        Ok(ProgramForUser {
-            workspace_id: WorkspaceId::new(row.workspace_id),
-            status: ProgramStatus::parse(&row.status).ok_or_else(|| corrupt("programs", "status"))?,
-            currency: Currency::parse(&row.currency).ok_or_else(|| corrupt("programs", "currency"))?,
-            created_at: row.created_at,
-            role: row
-                .role
-                .map(|role| Role::parse(&role).ok_or_else(|| corrupt("workspace_members", "role")))
-                .transpose()?,
-            permissions: ProgramPermissions::parse(names.iter().map(String::as_str))
-                .map_err(|_| corrupt("member_permissions", "permissions"))?,
-            wanted_events: WantedEvents::from_bits(row.wanted_events),
-        })
-    })
-    .transpose()
+    Ok(row.map(|row| ProgramForUser {
+        workspace_id: row.workspace_id,
+        status: row.status,
+        currency: row.currency,
+        created_at: row.created_at,
+        role: row.role,
+        permissions: row.permissions.unwrap_or_default(),
+        wanted_events: row.wanted_events,
+    }))
 }
 
 /// A selection of programs.

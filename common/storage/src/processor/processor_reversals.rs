@@ -82,10 +82,12 @@ pub async fn of_payments(
     if payments.is_empty() {
         return Ok(Vec::new());
     }
-    let rows = unnest!(
-        query,
-        r#"SELECT v.event_id, v.program_id, v.kind, v.source, v.amount_cents, v.currency, v.occurred_at,
-                  s.id AS sale_id, s.processor_event_id AS transaction_id, s.currency AS sale_currency,
+    Ok(unnest!(
+        query_as,
+        Reversal,
+        r#"SELECT v.event_id, v.program_id, v.kind AS "kind: _", v.source, v.amount_cents AS "amount: _",
+                  v.currency AS "currency: _", v.occurred_at, s.id AS sale_id, s.processor_event_id AS transaction_id,
+                  s.currency AS "sale_currency: _",
                   coalesce(v.sale_id = s.id, false) AS "counted!",
                   EXISTS (SELECT 1 FROM refunds f WHERE f.event_id = v.event_id) AS "moved!"
            FROM UNNEST($1::bigint[], $2::text[], $3::bigint[]) AS p (program_id, payment, sale_id)
@@ -99,27 +101,7 @@ pub async fn of_payments(
             sales: i64 = sale_id.get()
     )
     .fetch_all(connection)
-    .await?;
-    rows.into_iter()
-        .map(|row| {
-            let corrupt = |column| StorageError::corrupt("processor_reversals", column, row.event_id);
-            Ok(Reversal {
-                event_id: EventId::new(row.event_id),
-                program_id: ProgramId::new(row.program_id),
-                kind: ReversalKind::parse(&row.kind).ok_or_else(|| corrupt("kind"))?,
-                amount: AmountCents::new(row.amount_cents).ok_or_else(|| corrupt("amount_cents"))?,
-                currency: Currency::parse(&row.currency).ok_or_else(|| corrupt("currency"))?,
-                sale_currency: Currency::parse(&row.sale_currency)
-                    .ok_or_else(|| StorageError::corrupt("sale_events", "currency", row.sale_id))?,
-                source: row.source,
-                occurred_at: row.occurred_at,
-                sale_id: SaleId::new(row.sale_id),
-                transaction_id: row.transaction_id,
-                counted: row.counted,
-                moved: row.moved,
-            })
-        })
-        .collect()
+    .await?)
 }
 
 /// Says on which sales reversals were counted.

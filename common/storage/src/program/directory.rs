@@ -4,9 +4,9 @@ use chrono::{DateTime, Utc};
 use sqlx::PgPool;
 
 use crate::error::{StorageError, StorageResult};
-use crate::program::tracking_tokens::stored_scopes;
 use domain::ids::{PartnerId, ProgramId, ReferralLinkId};
 use domain::key_rotation::KeyRotation;
+use domain::program::CookieWindow;
 use domain::token::TokenHash;
 use domain::tracking_token::TokenScopes;
 
@@ -56,8 +56,9 @@ pub enum Selection {
 pub async fn programs(pool: &PgPool, selection: &Selection) -> StorageResult<Vec<DirectoryProgram>> {
     let (since, ids) = selection.parameters();
     let rows = sqlx::query!(
-        r#"SELECT p.id, p.cookie_window_days, p.status = 'archived' AS "archived!", p.sale_refund_limit, p.updated_at,
-                  t.token_hash AS "token_hash!", t.scopes AS "scopes!", t.marked_at, t.rotate_by
+        r#"SELECT p.id AS "id: ProgramId", p.cookie_window_days AS "cookie_window: CookieWindow",
+                  p.status = 'archived' AS "archived!", p.sale_refund_limit, p.updated_at,
+                  t.token_hash AS "token_hash!: TokenHash", t.scopes AS "scopes!: TokenScopes", t.marked_at, t.rotate_by
            FROM programs p JOIN accepted_tokens t ON t.program_id = p.id
            WHERE ($1::timestamptz IS NULL OR p.updated_at >= $1) AND ($2::bigint[] IS NULL OR p.id = ANY($2))
            ORDER BY p.id"#,
@@ -69,17 +70,16 @@ pub async fn programs(pool: &PgPool, selection: &Selection) -> StorageResult<Vec
     let mut programs: Vec<DirectoryProgram> = Vec::new();
     for row in rows {
         let token = DirectoryToken {
-            hash: token_hash(&row.token_hash, row.id)?,
-            scopes: stored_scopes(&row.scopes, row.id)?,
+            hash: row.token_hash,
+            scopes: row.scopes,
             rotation: KeyRotation::of(row.marked_at, row.rotate_by),
         };
         match programs.last_mut() {
-            Some(program) if program.program_id.get() == row.id => program.tokens.push(token),
+            Some(program) if program.program_id == row.id => program.tokens.push(token),
             _ => programs.push(DirectoryProgram {
-                program_id: ProgramId::new(row.id),
+                program_id: row.id,
                 tokens: vec![token],
-                cookie_window_days: u16::try_from(row.cookie_window_days)
-                    .map_err(|_| StorageError::corrupt("programs", "cookie_window_days", row.id))?,
+                cookie_window_days: row.cookie_window.days(),
                 archived: row.archived,
                 sale_refund_limit: row
                     .sale_refund_limit
@@ -95,9 +95,10 @@ pub async fn programs(pool: &PgPool, selection: &Selection) -> StorageResult<Vec
 
 pub async fn links(pool: &PgPool, selection: &Selection) -> StorageResult<Vec<DirectoryLink>> {
     let (since, ids) = selection.parameters();
-    let rows = sqlx::query!(
-        r#"SELECT l.id AS "id!", l.short_code AS "short_code!", l.program_id, l.partner_id,
-                  l.updated_at AS "updated_at!",
+    Ok(sqlx::query_as!(
+        DirectoryLink,
+        r#"SELECT l.id AS "referral_link_id!", l.short_code AS "short_code!", l.program_id AS "program_id: _",
+                  l.partner_id AS "partner_id: _", l.updated_at AS "updated_at!",
                   l.status = 'active' AND coalesce(m.status, 'approved') = 'approved'
                       AND coalesce(p.status, 'live') <> 'archived' AS "active!"
            FROM referral_links l
@@ -108,18 +109,7 @@ pub async fn links(pool: &PgPool, selection: &Selection) -> StorageResult<Vec<Di
         ids as Option<&[i64]>,
     )
     .fetch_all(pool)
-    .await?;
-    Ok(rows
-        .into_iter()
-        .map(|row| DirectoryLink {
-            referral_link_id: ReferralLinkId::new(row.id),
-            short_code: row.short_code,
-            program_id: row.program_id.map(ProgramId::new),
-            partner_id: row.partner_id.map(PartnerId::new),
-            active: row.active,
-            updated_at: row.updated_at,
-        })
-        .collect())
+    .await?)
 }
 
 /// Ids of the links with one of these short codes: for codes the directory does not hold yet.
@@ -149,10 +139,4 @@ impl Selection {
             Self::Ids(ids) => (None, Some(ids)),
         }
     }
-}
-
-fn token_hash(bytes: &[u8], program_id: i64) -> StorageResult<TokenHash> {
-    <[u8; 32]>::try_from(bytes)
-        .map(TokenHash::from_bytes)
-        .map_err(|_| StorageError::corrupt("tokens of programs", "token_hash", program_id))
 }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::error::{StorageError, StorageResult};
+use crate::error::StorageResult;
 use domain::ids::{PartnerId, PartnerProgramId, ProgramId, ReferralLinkId};
 use domain::partner::{LinkStatus, ShortCode};
 use domain::sale::{LinkOwner, Membership};
@@ -35,7 +35,8 @@ pub async fn owners(
     memberships: Memberships,
 ) -> StorageResult<Owners> {
     let rows = sqlx::query!(
-        r#"SELECT l.id AS "id!", l.program_id, p.id AS "partner_program_id?", p.partner_id AS "partner_id?",
+        r#"SELECT l.id AS "id!: ReferralLinkId", l.program_id AS "program_id: ProgramId",
+                  p.id AS "partner_program_id?: PartnerProgramId", p.partner_id AS "partner_id?: PartnerId",
                   r.email AS "record_address?", u.email AS "account_address?"
            FROM referral_links l
            LEFT JOIN partner_programs p ON p.id = l.partner_program_id AND (p.status = 'approved' OR $2)
@@ -49,16 +50,16 @@ pub async fn owners(
     .await?;
     let mut owners = Owners::default();
     for row in rows {
-        let partner_id = row.partner_id.map(PartnerId::new);
-        let membership = row.partner_program_id.map(|id| Membership {
-            partner_program_id: PartnerProgramId::new(id),
+        let partner_id = row.partner_id;
+        let membership = row.partner_program_id.map(|partner_program_id| Membership {
+            partner_program_id,
             partner_id,
         });
         let owner = LinkOwner {
-            program_id: row.program_id.map(ProgramId::new),
+            program_id: row.program_id,
             membership,
         };
-        owners.links.insert(ReferralLinkId::new(row.id), owner);
+        owners.links.insert(row.id, owner);
         if let Some(partner_id) = partner_id {
             let addresses = row.record_address.into_iter().chain(row.account_address);
             owners.addresses.insert(partner_id, addresses.collect());
@@ -80,7 +81,8 @@ pub async fn named(
     links: &[i64],
 ) -> StorageResult<HashMap<ReferralLinkId, NamedLink>> {
     let rows = sqlx::query!(
-        "SELECT id, short_code, partner_id FROM referral_links WHERE id = ANY($1)",
+        r#"SELECT id AS "id: ReferralLinkId", short_code, partner_id AS "partner_id: PartnerId"
+           FROM referral_links WHERE id = ANY($1)"#,
         links
     )
     .fetch_all(connection)
@@ -90,9 +92,9 @@ pub async fn named(
         .map(|row| {
             let named = NamedLink {
                 short_code: row.short_code,
-                partner_id: row.partner_id.map(PartnerId::new),
+                partner_id: row.partner_id,
             };
-            (ReferralLinkId::new(row.id), named)
+            (row.id, named)
         })
         .collect())
 }
@@ -136,48 +138,15 @@ pub struct StoredLink {
     pub updated_at: DateTime<Utc>,
 }
 
-struct LinkRow {
-    id: i64,
-    partner_program_id: Option<i64>,
-    partner_name: Option<String>,
-    short_code: String,
-    status: String,
-    made_by_partner: bool,
-    clicks: i64,
-    last_clicked: Option<DateTime<Utc>>,
-    created_at: DateTime<Utc>,
-    updated_at: DateTime<Utc>,
-}
-
-impl TryFrom<LinkRow> for StoredLink {
-    type Error = StorageError;
-
-    fn try_from(row: LinkRow) -> StorageResult<Self> {
-        Ok(Self {
-            referral_link_id: ReferralLinkId::new(row.id),
-            partner_program_id: row.partner_program_id.map(PartnerProgramId::new),
-            partner_name: row.partner_name,
-            short_code: row.short_code,
-            status: LinkStatus::parse(&row.status)
-                .ok_or_else(|| StorageError::corrupt("referral_links", "status", row.id))?,
-            made_by_partner: row.made_by_partner,
-            clicks: row.clicks,
-            last_clicked: row.last_clicked,
-            created_at: row.created_at,
-            updated_at: row.updated_at,
-        })
-    }
-}
-
 pub async fn find(
     connection: &mut PgConnection,
     program_id: ProgramId,
     referral_link_id: ReferralLinkId,
 ) -> StorageResult<Option<StoredLink>> {
-    let row = sqlx::query_as!(
-        LinkRow,
-        r#"SELECT l.id AS "id!", l.partner_program_id, p.name AS "partner_name?", l.short_code AS "short_code!",
-                  l.status AS "status!", l.made_by_partner AS "made_by_partner!", l.clicks AS "clicks!", l.last_clicked, l.created_at AS "created_at!",
+    Ok(sqlx::query_as!(
+        StoredLink,
+        r#"SELECT l.id AS "referral_link_id!", l.partner_program_id AS "partner_program_id: _", p.name AS "partner_name?",
+                  l.short_code AS "short_code!", l.status AS "status!: _", l.made_by_partner AS "made_by_partner!", l.clicks AS "clicks!", l.last_clicked, l.created_at AS "created_at!",
                   l.updated_at AS "updated_at!"
            FROM referral_links l LEFT JOIN partners p ON p.id = l.partner_id
            WHERE l.program_id = $1 AND l.id = $2"#,
@@ -185,8 +154,7 @@ pub async fn find(
         referral_link_id.get(),
     )
     .fetch_optional(connection)
-    .await?;
-    row.map(TryInto::try_into).transpose()
+    .await?)
 }
 
 /// Locks a link for a change.

@@ -2,7 +2,7 @@
 
 use sqlx::PgConnection;
 
-use crate::error::{StorageError, StorageResult};
+use crate::error::StorageResult;
 use crate::reads::partner_view::PartnerLink;
 use domain::ids::{PartnerProgramId, ProgramId, ReferralLinkId, UserId, WorkspaceId};
 use domain::partner::{MembershipStatus, ShortCode};
@@ -37,23 +37,17 @@ pub async fn lock_membership(
     .await?;
     let Some(id) = locked else { return Ok(None) };
     // By itself: it sees what was committed while this waited for the lock.
-    let row = sqlx::query!(
-        r#"SELECT g.workspace_id, g.status AS program_status, m.status, g.partner_link_limit - (
+    let membership = sqlx::query_as!(
+        LockedMembership,
+        r#"SELECT g.workspace_id, g.status AS "program_status: _", m.id AS partner_program_id, m.status AS "status: _",
+               g.partner_link_limit - (
                SELECT count(*) FROM referral_links l WHERE l.partner_program_id = m.id AND l.made_by_partner) AS "links_left!"
            FROM partner_programs m JOIN programs g ON g.id = m.program_id WHERE m.id = $1"#,
         id,
     )
     .fetch_one(connection)
     .await?;
-    Ok(Some(LockedMembership {
-        workspace_id: WorkspaceId::new(row.workspace_id),
-        program_status: ProgramStatus::parse(&row.program_status)
-            .ok_or_else(|| StorageError::corrupt("programs", "status", program_id.get()))?,
-        partner_program_id: PartnerProgramId::new(id),
-        status: MembershipStatus::parse(&row.status)
-            .ok_or_else(|| StorageError::corrupt("partner_programs", "status", id))?,
-        links_left: row.links_left,
-    }))
+    Ok(Some(membership))
 }
 
 /// Whether another link of the workspace has this code in other case, or had it before it was changed: clicks on a published address must not be

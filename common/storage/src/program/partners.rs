@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::error::{StorageError, StorageResult, expect_rows};
+use crate::error::{StorageResult, expect_rows};
 use crate::money::balances::{self, Balance};
 use crate::reads::rollups::Deltas;
 use domain::account::EmailAddress;
@@ -78,18 +78,14 @@ pub async fn membership(
     partner_id: PartnerId,
 ) -> StorageResult<Option<(PartnerProgramId, MembershipStatus)>> {
     let row = sqlx::query!(
-        "SELECT id, status FROM partner_programs WHERE program_id = $1 AND partner_id = $2",
+        r#"SELECT id AS "id: PartnerProgramId", status AS "status: MembershipStatus"
+           FROM partner_programs WHERE program_id = $1 AND partner_id = $2"#,
         program_id.get(),
         partner_id.get(),
     )
     .fetch_optional(connection)
     .await?;
-    row.map(|row| {
-        let status = MembershipStatus::parse(&row.status)
-            .ok_or_else(|| StorageError::corrupt("partner_programs", "status", row.id))?;
-        Ok((PartnerProgramId::new(row.id), status))
-    })
-    .transpose()
+    Ok(row.map(|row| (row.id, row.status)))
 }
 
 #[derive(Debug)]
@@ -155,15 +151,13 @@ pub async fn names(
     memberships: &[i64],
 ) -> StorageResult<BTreeMap<PartnerProgramId, String>> {
     let rows = sqlx::query!(
-        "SELECT m.id, p.name FROM partner_programs m JOIN partners p ON p.id = m.partner_id WHERE m.id = ANY($1)",
+        r#"SELECT m.id AS "id: PartnerProgramId", p.name
+           FROM partner_programs m JOIN partners p ON p.id = m.partner_id WHERE m.id = ANY($1)"#,
         memberships,
     )
     .fetch_all(connection)
     .await?;
-    Ok(rows
-        .into_iter()
-        .map(|row| (PartnerProgramId::new(row.id), row.name))
-        .collect())
+    Ok(rows.into_iter().map(|row| (row.id, row.name)).collect())
 }
 
 pub async fn find(
@@ -173,8 +167,8 @@ pub async fn find(
 ) -> StorageResult<Option<ProgramPartner>> {
     let row = sqlx::query_as!(
         MembershipRow,
-        r#"SELECT m.id AS "id!", m.partner_id, p.name AS "name?", p.email, p.user_id, m.status AS "status!",
-                  m.clicks AS "clicks!", m.last_clicked, m.created_at AS "created_at!", m.updated_at AS "updated_at!"
+        r#"SELECT m.id AS "id!", m.partner_id AS "partner_id: _", p.name AS "name?", p.email, p.user_id AS "user_id: _",
+                  m.status AS "status!: _", m.clicks AS "clicks!", m.last_clicked, m.created_at AS "created_at!", m.updated_at AS "updated_at!"
            FROM partner_programs m LEFT JOIN partners p ON p.id = m.partner_id
            WHERE m.program_id = $1 AND m.id = $2"#,
         program_id.get(),
@@ -189,16 +183,24 @@ async fn with_balances(
     connection: &mut PgConnection,
     rows: Vec<MembershipRow>,
 ) -> StorageResult<Vec<ProgramPartner>> {
-    let ids: Vec<i64> = rows.iter().map(|row| row.id).collect();
+    let ids: Vec<i64> = rows.iter().map(|row| row.id.get()).collect();
     let mut balances = balances::of(connection, &ids).await?;
-    rows.into_iter()
-        .map(|row| {
-            let balances = balances
-                .remove(&PartnerProgramId::new(row.id))
-                .unwrap_or_default();
-            row.with(balances)
-        })
-        .collect()
+    let partners = rows.into_iter().map(|row| ProgramPartner {
+        partner_program_id: row.id,
+        partner: row.partner_id.zip(row.name).map(|(partner_id, name)| Partner {
+            partner_id,
+            name,
+            email: row.email,
+            user_id: row.user_id,
+        }),
+        status: row.status,
+        clicks: row.clicks,
+        last_clicked: row.last_clicked,
+        balances: balances.remove(&row.id).unwrap_or_default(),
+        created_at: row.created_at,
+        updated_at: row.updated_at,
+    });
+    Ok(partners.collect())
 }
 
 /// Locks a membership for a change, with its links before it: in the order in which clicks are counted.
@@ -276,36 +278,14 @@ pub async fn give_to(
 }
 
 struct MembershipRow {
-    id: i64,
-    partner_id: Option<i64>,
+    id: PartnerProgramId,
+    partner_id: Option<PartnerId>,
     name: Option<String>,
     email: Option<String>,
-    user_id: Option<i64>,
-    status: String,
+    user_id: Option<UserId>,
+    status: MembershipStatus,
     clicks: i64,
     last_clicked: Option<DateTime<Utc>>,
     created_at: DateTime<Utc>,
     updated_at: DateTime<Utc>,
-}
-
-impl MembershipRow {
-    fn with(self, balances: Vec<Balance>) -> StorageResult<ProgramPartner> {
-        let (email, user_id) = (self.email, self.user_id);
-        Ok(ProgramPartner {
-            partner_program_id: PartnerProgramId::new(self.id),
-            partner: self.partner_id.zip(self.name).map(|(id, name)| Partner {
-                partner_id: PartnerId::new(id),
-                name,
-                email,
-                user_id: user_id.map(UserId::new),
-            }),
-            status: MembershipStatus::parse(&self.status)
-                .ok_or_else(|| StorageError::corrupt("partner_programs", "status", self.id))?,
-            clicks: self.clicks,
-            last_clicked: self.last_clicked,
-            balances,
-            created_at: self.created_at,
-            updated_at: self.updated_at,
-        })
-    }
 }

@@ -62,9 +62,9 @@ pub async fn of_programs(
 ) -> StorageResult<HashMap<ProgramId, Vec<StoredPolicy>>> {
     let rows = sqlx::query_as!(
         PolicyRow,
-        "SELECT id, program_id, product_id, effective_from, commission_type, default_duration_months, rate_bps,
-                fixed_cents, currency, created_at
-         FROM commission_policies WHERE program_id = ANY($1) ORDER BY id DESC",
+        r#"SELECT id, program_id, product_id, effective_from, commission_type, default_duration_months, rate_bps,
+                  fixed_cents, currency AS "currency: _", created_at
+           FROM commission_policies WHERE program_id = ANY($1) ORDER BY id DESC"#,
         programs,
     )
     .fetch_all(connection)
@@ -72,7 +72,7 @@ pub async fn of_programs(
     let mut by_program: HashMap<ProgramId, Vec<StoredPolicy>> = HashMap::new();
     for row in rows {
         by_program
-            .entry(ProgramId::new(row.program_id))
+            .entry(row.program_id)
             .or_default()
             .push(row.try_into()?);
     }
@@ -97,15 +97,15 @@ pub async fn defaults_in_force(
 }
 
 struct PolicyRow {
-    id: i64,
-    program_id: i64,
+    id: PolicyId,
+    program_id: ProgramId,
     product_id: Option<String>,
     effective_from: DateTime<Utc>,
     commission_type: String,
     default_duration_months: Option<i32>,
     rate_bps: Option<i32>,
     fixed_cents: Option<i64>,
-    currency: Option<String>,
+    currency: Option<Currency>,
     created_at: DateTime<Utc>,
 }
 
@@ -132,14 +132,14 @@ impl TryFrom<PolicyRow> for StoredPolicy {
 
 /// The columns of a policy.
 pub(super) struct PolicyColumns {
-    pub id: i64,
+    pub id: PolicyId,
     pub product_id: Option<String>,
     pub effective_from: DateTime<Utc>,
     pub commission_type: String,
     pub default_duration_months: Option<i32>,
     pub rate_bps: Option<i32>,
     pub fixed_cents: Option<i64>,
-    pub currency: Option<String>,
+    pub currency: Option<Currency>,
 }
 
 impl TryFrom<PolicyColumns> for Policy {
@@ -147,16 +147,15 @@ impl TryFrom<PolicyColumns> for Policy {
 
     fn try_from(row: PolicyColumns) -> StorageResult<Self> {
         let corrupt = |column| StorageError::corrupt("commission_policies", column, row.id);
-        let rate = match (row.rate_bps, row.fixed_cents, row.currency.as_deref()) {
+        let rate = match (row.rate_bps, row.fixed_cents, row.currency) {
             (Some(bps), None, _) => Rate::percentage(bps.into()).ok_or_else(|| corrupt("rate_bps"))?,
             (None, Some(cents), Some(currency)) => {
-                let currency = Currency::parse(currency).ok_or_else(|| corrupt("currency"))?;
                 Rate::fixed(cents, currency).ok_or_else(|| corrupt("fixed_cents"))?
             }
             _ => return Err(corrupt("rate_bps")),
         };
         Ok(Self {
-            id: PolicyId::new(row.id),
+            id: row.id,
             commission_type: CommissionType::from_parts(&row.commission_type, row.default_duration_months)
                 .ok_or_else(|| corrupt("commission_type"))?,
             product_id: row.product_id,

@@ -4,7 +4,7 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::error::{StorageError, StorageResult};
+use crate::error::StorageResult;
 use domain::account::EmailAddress;
 use domain::attribution::{AttributionModel, AttributionWindow};
 use domain::commission::{HoldPeriod, NeedsApproval, SelfReferrals};
@@ -14,7 +14,7 @@ use domain::lead::LeadAuth;
 use domain::money::Currency;
 use domain::name::Name;
 use domain::program::{
-    Color, CookieWindow, Domain, LogoUrl, PartnerLinkLimit, ProgramSettings, ProgramStatus, Slug,
+    Color, CookieWindow, Description, Domain, LogoUrl, PartnerLinkLimit, ProgramSettings, ProgramStatus, Slug,
 };
 use domain::text::Text;
 use domain::token::ProgramToken;
@@ -88,15 +88,19 @@ pub async fn create(connection: &mut PgConnection, new: &NewProgram<'_>) -> Stor
 pub async fn find(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<Vec<StoredProgram>> {
     let rows = sqlx::query_as!(
         ProgramRow,
-        "SELECT id, workspace_id, name, slug, description, domain, currency, attribution_model,
-                attribution_window_days, cookie_window_days, lead_auth, hold_days, needs_approval, self_referrals, partner_link_limit,
-                exclude_bots, logo_url, reply_to_email, color, status, api_token_masked, key_rotation_marked_at, key_rotation_rotate_by, published_at, created_at, updated_at
-         FROM programs WHERE id = ANY($1) ORDER BY id",
+        r#"SELECT id, workspace_id, name AS "name: _", slug AS "slug: _", description AS "description: _", domain AS "domain: _",
+                  currency AS "currency: _", attribution_model AS "attribution_model: _",
+                  attribution_window_days AS "attribution_window: _", cookie_window_days AS "cookie_window: _",
+                  lead_auth AS "lead_auth: _", hold_days AS "hold: _", needs_approval AS "needs_approval: _",
+                  self_referrals AS "self_referrals: _", partner_link_limit AS "partner_link_limit: _", exclude_bots,
+                  logo_url AS "logo_url: _", reply_to_email AS "reply_to: _", color AS "color: _", status AS "status: _",
+                  api_token_masked, key_rotation_marked_at, key_rotation_rotate_by, published_at, created_at, updated_at
+           FROM programs WHERE id = ANY($1) ORDER BY id"#,
         ids,
     )
     .fetch_all(connection)
     .await?;
-    rows.into_iter().map(TryInto::try_into).collect()
+    Ok(rows.into_iter().map(Into::into).collect())
 }
 
 pub async fn find_one(
@@ -254,26 +258,26 @@ fn small(days: u16) -> i16 {
 }
 
 struct ProgramRow {
-    id: i64,
-    workspace_id: i64,
-    name: String,
-    slug: String,
-    description: Option<String>,
-    domain: Option<String>,
-    currency: String,
-    attribution_model: String,
-    attribution_window_days: i16,
-    cookie_window_days: i16,
-    lead_auth: Option<String>,
-    hold_days: i16,
-    needs_approval: String,
-    self_referrals: String,
-    partner_link_limit: i16,
+    id: ProgramId,
+    workspace_id: WorkspaceId,
+    name: Name,
+    slug: Slug,
+    description: Option<Description>,
+    domain: Option<Domain>,
+    currency: Currency,
+    attribution_model: AttributionModel,
+    attribution_window: AttributionWindow,
+    cookie_window: CookieWindow,
+    lead_auth: Option<LeadAuth>,
+    hold: HoldPeriod,
+    needs_approval: NeedsApproval,
+    self_referrals: SelfReferrals,
+    partner_link_limit: PartnerLinkLimit,
     exclude_bots: bool,
-    logo_url: Option<String>,
-    reply_to_email: Option<String>,
-    color: Option<String>,
-    status: String,
+    logo_url: Option<LogoUrl>,
+    reply_to: Option<EmailAddress>,
+    color: Option<Color>,
+    status: ProgramStatus,
     api_token_masked: String,
     key_rotation_marked_at: Option<DateTime<Utc>>,
     key_rotation_rotate_by: Option<DateTime<Utc>>,
@@ -282,68 +286,36 @@ struct ProgramRow {
     updated_at: DateTime<Utc>,
 }
 
-impl TryFrom<ProgramRow> for StoredProgram {
-    type Error = StorageError;
-
-    fn try_from(row: ProgramRow) -> StorageResult<Self> {
-        let corrupt = |column| StorageError::corrupt("programs", column, row.id);
-        let settings = ProgramSettings {
-            name: Name::stored(&row.name).map_err(|_| corrupt("name"))?,
-            slug: Slug::parse(&row.slug).map_err(|_| corrupt("slug"))?,
-            description: row
-                .description
-                .as_deref()
-                .map(|text| Text::parse(text).map_err(|_| corrupt("description")))
-                .transpose()?,
-            domain: row.domain.map(Domain::stored),
-            currency: Currency::parse(&row.currency).ok_or_else(|| corrupt("currency"))?,
-            attribution_model: AttributionModel::parse(&row.attribution_model)
-                .ok_or_else(|| corrupt("attribution_model"))?,
-            attribution_window: u16::try_from(row.attribution_window_days)
-                .ok()
-                .and_then(AttributionWindow::new)
-                .ok_or_else(|| corrupt("attribution_window_days"))?,
-            cookie_window: u16::try_from(row.cookie_window_days)
-                .ok()
-                .and_then(CookieWindow::new)
-                .ok_or_else(|| corrupt("cookie_window_days"))?,
-            lead_auth: LeadAuth::parse(row.lead_auth.as_deref()).ok_or_else(|| corrupt("lead_auth"))?,
-            hold: u8::try_from(row.hold_days)
-                .ok()
-                .and_then(HoldPeriod::new)
-                .ok_or_else(|| corrupt("hold_days"))?,
-            needs_approval: NeedsApproval::parse(&row.needs_approval)
-                .ok_or_else(|| corrupt("needs_approval"))?,
-            self_referrals: SelfReferrals::parse(&row.self_referrals)
-                .ok_or_else(|| corrupt("self_referrals"))?,
-            partner_link_limit: u8::try_from(row.partner_link_limit)
-                .ok()
-                .and_then(PartnerLinkLimit::new)
-                .ok_or_else(|| corrupt("partner_link_limit"))?,
-            exclude_bots: row.exclude_bots,
-            logo_url: row
-                .logo_url
-                .map(|url| LogoUrl::parse(&url).map_err(|_| corrupt("logo_url")))
-                .transpose()?,
-            color: row
-                .color
-                .map(|color| Color::parse(&color).map_err(|_| corrupt("color")))
-                .transpose()?,
-            reply_to: row
-                .reply_to_email
-                .map(|email| EmailAddress::parse(&email).map_err(|_| corrupt("reply_to_email")))
-                .transpose()?,
-        };
-        Ok(Self {
-            program_id: ProgramId::new(row.id),
-            workspace_id: WorkspaceId::new(row.workspace_id),
-            settings,
-            status: ProgramStatus::parse(&row.status).ok_or_else(|| corrupt("status"))?,
+impl From<ProgramRow> for StoredProgram {
+    fn from(row: ProgramRow) -> Self {
+        Self {
+            program_id: row.id,
+            workspace_id: row.workspace_id,
+            settings: ProgramSettings {
+                name: row.name,
+                slug: row.slug,
+                description: row.description,
+                domain: row.domain,
+                currency: row.currency,
+                attribution_model: row.attribution_model,
+                attribution_window: row.attribution_window,
+                cookie_window: row.cookie_window,
+                lead_auth: row.lead_auth.unwrap_or(LeadAuth::AnyCaller),
+                hold: row.hold,
+                needs_approval: row.needs_approval,
+                self_referrals: row.self_referrals,
+                partner_link_limit: row.partner_link_limit,
+                exclude_bots: row.exclude_bots,
+                logo_url: row.logo_url,
+                color: row.color,
+                reply_to: row.reply_to,
+            },
+            status: row.status,
             api_token_masked: row.api_token_masked,
             rotation: KeyRotation::of(row.key_rotation_marked_at, row.key_rotation_rotate_by),
             published_at: row.published_at,
             created_at: row.created_at,
             updated_at: row.updated_at,
-        })
+        }
     }
 }

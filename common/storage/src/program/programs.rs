@@ -1,17 +1,17 @@
 //! Programs: the terms a sale is judged by.
 
-use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::error::{StorageError, StorageResult};
+use crate::error::StorageResult;
 use crate::program::policies::PolicyColumns;
 use domain::attribution::{AttributionModel, AttributionWindow};
 use domain::commission::{HoldPeriod, Policy, SelfReferrals};
-use domain::ids::ProgramId;
+use domain::ids::{PolicyId, ProgramId};
 use domain::lead::LeadAuth;
+use domain::money::Currency;
 use domain::outbound_event::WantedEvents;
 use domain::program_identity::ProgramIdentity;
 use domain::sale::ProgramTerms;
@@ -31,11 +31,11 @@ pub struct Program {
 pub async fn find(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<HashMap<ProgramId, Program>> {
     let rows = sqlx::query_as!(
         ProgramRow,
-        r#"SELECT p.id, p.attribution_model, p.attribution_window_days, p.hold_days, p.lead_auth,
-                  p.self_referrals, p.archived_at, p.wanted_events,
-                  c.id AS "policy_id?", c.product_id, c.effective_from AS "effective_from?",
+        r#"SELECT p.id, p.attribution_model AS "attribution_model: _", p.attribution_window_days AS "attribution_window: _",
+                  p.hold_days AS "hold: _", p.lead_auth AS "lead_auth: _", p.self_referrals AS "self_referrals: _", p.archived_at,
+                  p.wanted_events AS "wanted_events: _", c.id AS "policy_id?: _", c.product_id, c.effective_from AS "effective_from?",
                   c.commission_type AS "commission_type?", c.default_duration_months, c.rate_bps, c.fixed_cents,
-                  c.currency
+                  c.currency AS "currency: _"
            FROM programs p LEFT JOIN commission_policies c ON c.program_id = p.id
            WHERE p.id = ANY($1)
            ORDER BY p.id, c.id DESC"#,
@@ -45,10 +45,7 @@ pub async fn find(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<H
     .await?;
     let mut programs: HashMap<ProgramId, Program> = HashMap::new();
     for row in rows {
-        let program = match programs.entry(ProgramId::new(row.id)) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(unknown) => unknown.insert(row.program()?),
-        };
+        let program = programs.entry(row.id).or_insert_with(|| row.program());
         program.terms.policies.extend(row.policy()?);
     }
     Ok(programs)
@@ -56,48 +53,39 @@ pub async fn find(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<H
 
 /// A program with one of its policies, if it has any.
 struct ProgramRow {
-    id: i64,
-    attribution_model: String,
-    attribution_window_days: i32,
-    hold_days: i32,
-    lead_auth: Option<String>,
-    self_referrals: String,
+    id: ProgramId,
+    attribution_model: AttributionModel,
+    attribution_window: AttributionWindow,
+    hold: HoldPeriod,
+    lead_auth: Option<LeadAuth>,
+    self_referrals: SelfReferrals,
     archived_at: Option<DateTime<Utc>>,
-    wanted_events: i32,
-    policy_id: Option<i64>,
+    wanted_events: WantedEvents,
+    policy_id: Option<PolicyId>,
     product_id: Option<String>,
     effective_from: Option<DateTime<Utc>>,
     commission_type: Option<String>,
     default_duration_months: Option<i32>,
     rate_bps: Option<i32>,
     fixed_cents: Option<i64>,
-    currency: Option<String>,
+    currency: Option<Currency>,
 }
 
 impl ProgramRow {
     /// Without its policies.
-    fn program(&self) -> StorageResult<Program> {
-        let corrupt = |column| StorageError::corrupt("programs", column, self.id);
-        Ok(Program {
+    fn program(&self) -> Program {
+        Program {
             terms: ProgramTerms {
-                attribution_model: AttributionModel::parse(&self.attribution_model)
-                    .ok_or_else(|| corrupt("attribution_model"))?,
-                attribution_window: u16::try_from(self.attribution_window_days)
-                    .ok()
-                    .and_then(AttributionWindow::new)
-                    .ok_or_else(|| corrupt("attribution_window_days"))?,
+                attribution_model: self.attribution_model,
+                attribution_window: self.attribution_window,
                 policies: Vec::new(),
-                self_referrals: SelfReferrals::parse(&self.self_referrals)
-                    .ok_or_else(|| corrupt("self_referrals"))?,
+                self_referrals: self.self_referrals,
             },
-            hold: u8::try_from(self.hold_days)
-                .ok()
-                .and_then(HoldPeriod::new)
-                .ok_or_else(|| corrupt("hold_days"))?,
-            lead_auth: LeadAuth::parse(self.lead_auth.as_deref()).ok_or_else(|| corrupt("lead_auth"))?,
+            hold: self.hold,
+            lead_auth: self.lead_auth.unwrap_or(LeadAuth::AnyCaller),
             archived_at: self.archived_at,
-            wanted_events: WantedEvents::from_bits(self.wanted_events),
-        })
+            wanted_events: self.wanted_events,
+        }
     }
 
     fn policy(self) -> StorageResult<Option<Policy>> {

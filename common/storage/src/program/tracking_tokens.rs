@@ -4,7 +4,7 @@
 use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
 
-use crate::error::{StorageError, StorageResult};
+use crate::error::StorageResult;
 use domain::ids::{ProgramId, TrackingTokenId, UserId};
 use domain::key_rotation::KeyRotation;
 use domain::token::{ProgramToken, TokenHash};
@@ -66,7 +66,8 @@ pub async fn create(connection: &mut PgConnection, new: &NewToken<'_>) -> Storag
 /// The tokens that open a program: its own one first, the others as they were made. Past its time one is listed until it is revoked.
 pub async fn list(connection: &mut PgConnection, program_id: ProgramId) -> StorageResult<Vec<StoredToken>> {
     let rows = sqlx::query!(
-        r#"SELECT t.id AS "id?", t.name AS "name?", t.token_masked AS "token_masked!", t.scopes AS "scopes!",
+        r#"SELECT t.id AS "id?: TrackingTokenId", t.name AS "name?", t.token_masked AS "token_masked!",
+                  t.scopes AS "scopes!: TokenScopes",
                   t.marked_at, t.rotate_by, t.created_at AS "created_at!", u.name AS "creator_name?",
                   s.last_used_at AS "last_used_at?"
            FROM (
@@ -86,23 +87,20 @@ pub async fn list(connection: &mut PgConnection, program_id: ProgramId) -> Stora
     )
     .fetch_all(connection)
     .await?;
-    rows.into_iter()
-        .map(|row| {
-            Ok(StoredToken {
-                kind: match (row.id.map(TrackingTokenId::new), row.name) {
-                    (None, _) => TokenKind::Own,
-                    (Some(id), None) => TokenKind::Previous(id),
-                    (Some(id), Some(name)) => TokenKind::Named(id, name),
-                },
-                token_masked: row.token_masked,
-                scopes: stored_scopes(&row.scopes, row.id.unwrap_or_default())?,
-                rotation: KeyRotation::of(row.marked_at, row.rotate_by),
-                created_at: row.created_at,
-                creator_name: row.creator_name,
-                last_used_at: row.last_used_at,
-            })
-        })
-        .collect()
+    let tokens = rows.into_iter().map(|row| StoredToken {
+        kind: match (row.id, row.name) {
+            (None, _) => TokenKind::Own,
+            (Some(id), None) => TokenKind::Previous(id),
+            (Some(id), Some(name)) => TokenKind::Named(id, name),
+        },
+        token_masked: row.token_masked,
+        scopes: row.scopes,
+        rotation: KeyRotation::of(row.marked_at, row.rotate_by),
+        created_at: row.created_at,
+        creator_name: row.creator_name,
+        last_used_at: row.last_used_at,
+    });
+    Ok(tokens.collect())
 }
 
 /// Refuses the token from now on; whether it was still accepted.
@@ -184,9 +182,4 @@ pub async fn note_uses(pool: &PgPool, hashes: &[TokenHash], at: DateTime<Utc>) -
 
 fn scope_names(scopes: TokenScopes) -> Vec<String> {
     scopes.names().into_iter().map(str::to_owned).collect()
-}
-
-pub(super) fn stored_scopes(names: &[String], id: i64) -> StorageResult<TokenScopes> {
-    TokenScopes::parse(names.iter().map(String::as_str))
-        .map_err(|_| StorageError::corrupt("tracking_tokens", "scopes", id))
 }

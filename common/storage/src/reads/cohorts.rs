@@ -211,7 +211,7 @@ pub async fn cohorts(
     last: NaiveDate,
 ) -> StorageResult<Vec<CohortMonth>> {
     let rows = sqlx::query!(
-        r#"SELECT cohort AS "cohort!", month AS "month!", currency AS "currency!", sum(customers)::bigint AS "customers!",
+        r#"SELECT cohort AS "cohort!", month AS "month!", nullif(currency, '') AS "currency: Currency", sum(customers)::bigint AS "customers!",
                   sum(sales)::bigint AS "sales!", least(sum(revenue_cents), 9223372036854775807)::bigint AS "revenue_cents!",
                   least(sum(refunded_cents), 9223372036854775807)::bigint AS "refunded_cents!",
                   least(sum(commission_cents), 9223372036854775807)::bigint AS "commission_cents!",
@@ -233,28 +233,18 @@ pub async fn cohorts(
     )
     .fetch_all(connection)
     .await?;
-    rows.into_iter()
-        .map(|row| {
-            let currency =
-                match row.currency.as_str() {
-                    "" => None,
-                    code => Some(Currency::parse(code).ok_or_else(|| {
-                        StorageError::corrupt("program_cohorts", "currency", program_id.get())
-                    })?),
-                };
-            Ok(CohortMonth {
-                cohort: row.cohort,
-                month: row.month,
-                currency,
-                customers: row.customers,
-                sums: MonthSums {
-                    sales: row.sales,
-                    revenue_cents: row.revenue_cents,
-                    refunded_cents: row.refunded_cents,
-                    commission_cents: row.commission_cents,
-                    deducted_cents: row.deducted_cents,
-                },
-            })
-        })
-        .collect()
+    let months = rows.into_iter().map(|row| CohortMonth {
+        cohort: row.cohort,
+        month: row.month,
+        currency: row.currency,
+        customers: row.customers,
+        sums: MonthSums {
+            sales: row.sales,
+            revenue_cents: row.revenue_cents,
+            refunded_cents: row.refunded_cents,
+            commission_cents: row.commission_cents,
+            deducted_cents: row.deducted_cents,
+        },
+    });
+    Ok(months.collect())
 }

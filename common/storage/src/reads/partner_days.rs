@@ -29,7 +29,7 @@ pub async fn partner_days(
     let programs: Vec<i64> = links.iter().map(|link| link.program_id).collect();
     let rows = sqlx::query_as!(
         DayRow,
-        r#"SELECT day AS "day!", currency AS "currency!", sum(clicks)::bigint AS "clicks!", sum(leads)::bigint AS "leads!",
+        r#"SELECT day AS "day!", nullif(currency, '') AS "currency: _", sum(clicks)::bigint AS "clicks!", sum(leads)::bigint AS "leads!",
                   sum(conversions)::bigint AS "conversions!", sum(sales)::bigint AS "sales!",
                   least(sum(revenue_cents), 9223372036854775807)::bigint AS "revenue!",
                   least(sum(commission_cents), 9223372036854775807)::bigint AS "commission!",
@@ -57,12 +57,12 @@ pub async fn partner_days(
     )
     .fetch_all(connection)
     .await?;
-    rows.iter().map(DayRow::known).collect()
+    Ok(rows.iter().map(DayRow::known).collect())
 }
 
 struct DayRow {
     day: NaiveDate,
-    currency: String,
+    currency: Option<Currency>,
     clicks: i64,
     leads: i64,
     conversions: i64,
@@ -74,15 +74,8 @@ struct DayRow {
 }
 
 impl DayRow {
-    fn known(&self) -> StorageResult<Known> {
-        let earnings = match self.currency.as_str() {
-            "" => None,
-            code => {
-                let corrupt = || StorageError::corrupt("link_days", "currency", self.day);
-                Some((Currency::parse(code).ok_or_else(corrupt)?, self.earnings()))
-            }
-        };
-        Ok(Known {
+    fn known(&self) -> Known {
+        Known {
             day: self.day,
             counts: Counts {
                 clicks: self.clicks,
@@ -91,8 +84,8 @@ impl DayRow {
                 partners: 0,
                 sales: self.sales,
             },
-            earnings,
-        })
+            earnings: self.currency.map(|currency| (currency, self.earnings())),
+        }
     }
 
     fn earnings(&self) -> Earnings {

@@ -111,25 +111,17 @@ pub async fn lock_link(
     user_id: UserId,
     link_id: ReferralLinkId,
 ) -> StorageResult<Option<LockedLink>> {
-    let row = sqlx::query!(
-        r#"SELECT g.workspace_id, g.id, g.status, l.turned_off_by = 'advertiser' AS "turned_off_by_advertiser?"
+    Ok(sqlx::query_as!(
+        LockedLink,
+        r#"SELECT g.workspace_id, g.id AS program_id, g.status AS "program_status: _",
+                coalesce(l.turned_off_by = 'advertiser', false) AS "turned_off_by_advertiser!"
          FROM referral_links l JOIN partners p ON p.id = l.partner_id JOIN programs g ON g.id = l.program_id
          WHERE l.id = $1 AND p.user_id = $2 FOR UPDATE OF l"#,
         link_id.get(),
         user_id.get(),
     )
     .fetch_optional(connection)
-    .await?;
-    row.map(|row| {
-        Ok(LockedLink {
-            workspace_id: WorkspaceId::new(row.workspace_id),
-            program_id: ProgramId::new(row.id),
-            program_status: ProgramStatus::parse(&row.status)
-                .ok_or_else(|| StorageError::corrupt("programs", "status", row.id))?,
-            turned_off_by_advertiser: row.turned_off_by_advertiser.unwrap_or_default(),
-        })
-    })
-    .transpose()
+    .await?)
 }
 
 /// Turns a link on or off.

@@ -32,8 +32,8 @@ pub async fn of_workspace(
     now: DateTime<Utc>,
 ) -> StorageResult<Vec<ProgramOverview>> {
     let rows = sqlx::query!(
-        r#"SELECT p.id, p.name, p.domain, p.status, p.created_at, c.rate_bps AS "rate_bps?",
-                  c.fixed_cents AS "fixed_cents?", c.currency AS "currency?",
+        r#"SELECT p.id AS "id: ProgramId", p.name, p.domain, p.status AS "status: ProgramStatus", p.created_at,
+                  c.rate_bps AS "rate_bps?", c.fixed_cents AS "amount?: Cents", c.currency AS "currency?: Currency",
                   (SELECT count(*) FROM partner_programs m WHERE m.program_id = p.id AND m.status = 'approved'
                        AND m.partner_id IS NOT NULL) AS "partners!"
            FROM programs p
@@ -51,26 +51,22 @@ pub async fn of_workspace(
     .await?;
     rows.into_iter()
         .map(|row| {
-            let corrupt = |table, column| StorageError::corrupt(table, column, row.id);
-            let commission = match (row.rate_bps, row.fixed_cents, row.currency.as_deref()) {
+            let corrupt = || StorageError::corrupt("commission_policies", "rate_bps", row.id);
+            let commission = match (row.rate_bps, row.amount, row.currency) {
                 (None, None, _) => None,
                 (Some(bps), None, _) => {
                     let bps = u32::try_from(bps).ok().and_then(BasisPoints::new);
-                    let bps = bps.ok_or_else(|| corrupt("commission_policies", "rate_bps"))?;
+                    let bps = bps.ok_or_else(corrupt)?;
                     Some(Rate::Percentage(bps))
                 }
-                (None, Some(cents), Some(currency)) => Some(Rate::Fixed {
-                    amount: Cents::new(cents),
-                    currency: Currency::parse(currency)
-                        .ok_or_else(|| corrupt("commission_policies", "currency"))?,
-                }),
-                _ => return Err(corrupt("commission_policies", "rate_bps")),
+                (None, Some(amount), Some(currency)) => Some(Rate::Fixed { amount, currency }),
+                _ => return Err(corrupt()),
             };
             Ok(ProgramOverview {
-                program_id: ProgramId::new(row.id),
+                program_id: row.id,
                 name: row.name,
                 domain: row.domain,
-                status: ProgramStatus::parse(&row.status).ok_or_else(|| corrupt("programs", "status"))?,
+                status: row.status,
                 commission,
                 partners: row.partners,
                 created_at: row.created_at,

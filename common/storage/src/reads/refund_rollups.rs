@@ -359,7 +359,7 @@ pub async fn refund_days(
     last: NaiveDate,
 ) -> StorageResult<Vec<RefundDay>> {
     let rows = sqlx::query!(
-        r#"SELECT program_id AS "program_id!", day AS "day!", currency AS "currency!",
+        r#"SELECT program_id AS "program_id!: ProgramId", day AS "day!", currency AS "currency!: Currency",
                   least(sum(refunded_cents), 9223372036854775807)::bigint AS "refunded_cents!",
                   least(sum(deducted_cents), 9223372036854775807)::bigint AS "deducted_cents!"
            FROM (
@@ -376,19 +376,14 @@ pub async fn refund_days(
     )
     .fetch_all(connection)
     .await?;
-    rows.into_iter()
-        .map(|row| {
-            Ok(RefundDay {
-                program_id: ProgramId::new(row.program_id),
-                day: row.day,
-                currency: Currency::parse(&row.currency).ok_or_else(|| {
-                    StorageError::corrupt("program_refund_days", "currency", row.program_id)
-                })?,
-                sums: RefundSums {
-                    refunded_cents: row.refunded_cents,
-                    deducted_cents: row.deducted_cents,
-                },
-            })
-        })
-        .collect()
+    let days = rows.into_iter().map(|row| RefundDay {
+        program_id: row.program_id,
+        day: row.day,
+        currency: row.currency,
+        sums: RefundSums {
+            refunded_cents: row.refunded_cents,
+            deducted_cents: row.deducted_cents,
+        },
+    });
+    Ok(days.collect())
 }

@@ -399,7 +399,7 @@ pub async fn program_days(
     last: NaiveDate,
 ) -> StorageResult<Vec<ProgramDay>> {
     let rows = sqlx::query!(
-        r#"SELECT program_id AS "program_id!", day AS "day!", currency AS "currency!",
+        r#"SELECT program_id AS "program_id!: ProgramId", day AS "day!", nullif(currency, '') AS "currency: Currency",
                   sum(clicks)::bigint AS "clicks!", sum(leads)::bigint AS "leads!",
                   sum(conversions)::bigint AS "conversions!", sum(partners)::bigint AS "partners!",
                   sum(sales)::bigint AS "sales!",
@@ -419,29 +419,19 @@ pub async fn program_days(
     )
     .fetch_all(connection)
     .await?;
-    rows.into_iter()
-        .map(|row| {
-            let currency = match row.currency.as_str() {
-                "" => None,
-                code => Some(
-                    Currency::parse(code)
-                        .ok_or_else(|| StorageError::corrupt("program_days", "currency", row.program_id))?,
-                ),
-            };
-            Ok(ProgramDay {
-                program_id: ProgramId::new(row.program_id),
-                day: row.day,
-                currency,
-                sums: Sums {
-                    clicks: row.clicks,
-                    leads: row.leads,
-                    conversions: row.conversions,
-                    partners: row.partners,
-                    sales: row.sales,
-                    revenue_cents: row.revenue_cents,
-                    commission_cents: row.commission_cents,
-                },
-            })
-        })
-        .collect()
+    let days = rows.into_iter().map(|row| ProgramDay {
+        program_id: row.program_id,
+        day: row.day,
+        currency: row.currency,
+        sums: Sums {
+            clicks: row.clicks,
+            leads: row.leads,
+            conversions: row.conversions,
+            partners: row.partners,
+            sales: row.sales,
+            revenue_cents: row.revenue_cents,
+            commission_cents: row.commission_cents,
+        },
+    });
+    Ok(days.collect())
 }

@@ -63,7 +63,7 @@ pub struct Conflicts {
     pub program_id: ProgramId,
     /// The program that holds the transaction_ids.
     pub held_by: ProgramId,
-    pub claims: u64,
+    pub claims: i64,
 }
 
 /// Which of these lost claims another program holds.
@@ -71,8 +71,9 @@ pub async fn conflicts(executor: impl PgExecutor<'_>, lost: &[&NewClaim]) -> Sto
     if lost.is_empty() {
         return Ok(Vec::new());
     }
-    let rows = unnest!(
-        query,
+    Ok(unnest!(
+        query_as,
+        Conflicts,
         r#"SELECT lost.program_id AS "program_id!", held.program_id AS held_by, count(*) AS "claims!"
            FROM UNNEST($1::text[], $2::bigint[]) AS lost (transaction_id, program_id)
            JOIN transaction_claims held USING (transaction_id)
@@ -84,15 +85,7 @@ pub async fn conflicts(executor: impl PgExecutor<'_>, lost: &[&NewClaim]) -> Sto
             programs: i64 = claim.program_id.get()
     )
     .fetch_all(executor)
-    .await?;
-    Ok(rows
-        .into_iter()
-        .map(|row| Conflicts {
-            program_id: ProgramId::new(row.program_id),
-            held_by: ProgramId::new(row.held_by),
-            claims: row.claims.unsigned_abs(),
-        })
-        .collect())
+    .await?)
 }
 
 /// Whether a transaction_id is taken, for a caller that lost the race to it.

@@ -146,16 +146,18 @@ pub async fn lock_named(
     );
     let rows = sqlx::query_as!(
         CustomerRow,
-        "SELECT id, program_id, click_id, customer_key, key_from_browser, key_contested, many_leads, proposed_customer_key,
-                email_hash, status, first_click_at, first_referral_link_id, touched_link_ids, touched_at, earlier_link_ids,
-                earlier_at, signup_date, signup_link_id, first_purchase_date, first_purchase_link_id, last_purchase_date
+        r#"SELECT id, program_id, click_id, customer_key, key_from_browser, key_contested, many_leads, proposed_customer_key,
+                email_hash, status AS "status: _", first_click_at, first_referral_link_id,
+                touched_link_ids AS "touched_link_ids: _", touched_at, earlier_link_ids AS "earlier_link_ids: _", earlier_at,
+                signup_date, signup_link_id AS "signup_link_id: _", first_purchase_date,
+                first_purchase_link_id AS "first_purchase_link_id: _", last_purchase_date
          FROM customers
          WHERE id IN (SELECT UNNEST($1::bigint[])
                       UNION
                       SELECT c.id FROM UNNEST($2::text[], $3::bigint[]) AS k (customer_key, program_id)
                       JOIN customers c ON c.customer_key = k.customer_key AND c.program_id = k.program_id)
          ORDER BY id
-         FOR UPDATE",
+         FOR UPDATE"#,
         ids,
         &texts as &[&str],
         &programs,
@@ -315,8 +317,8 @@ fn time_array(touches: &[Touch]) -> String {
 }
 
 struct CustomerRow {
-    id: i64,
-    program_id: i64,
+    id: CustomerId,
+    program_id: ProgramId,
     click_id: String,
     customer_key: Option<String>,
     key_from_browser: bool,
@@ -324,17 +326,17 @@ struct CustomerRow {
     many_leads: bool,
     proposed_customer_key: Option<String>,
     email_hash: Option<String>,
-    status: String,
+    status: CustomerStatus,
     first_click_at: DateTime<Utc>,
-    first_referral_link_id: i64,
-    touched_link_ids: Vec<i64>,
+    first_referral_link_id: ReferralLinkId,
+    touched_link_ids: Vec<ReferralLinkId>,
     touched_at: Vec<DateTime<Utc>>,
-    earlier_link_ids: Option<Vec<i64>>,
+    earlier_link_ids: Option<Vec<ReferralLinkId>>,
     earlier_at: Option<Vec<DateTime<Utc>>>,
     signup_date: Option<DateTime<Utc>>,
-    signup_link_id: Option<i64>,
+    signup_link_id: Option<ReferralLinkId>,
     first_purchase_date: Option<DateTime<Utc>>,
-    first_purchase_link_id: Option<i64>,
+    first_purchase_link_id: Option<ReferralLinkId>,
     last_purchase_date: Option<DateTime<Utc>>,
 }
 
@@ -342,9 +344,8 @@ impl TryFrom<CustomerRow> for Customer {
     type Error = StorageError;
 
     fn try_from(row: CustomerRow) -> StorageResult<Self> {
-        let corrupt = |column| StorageError::corrupt("customers", column, row.id);
-        let touch = |link: i64, clicked_at| Touch {
-            referral_link_id: ReferralLinkId::new(link),
+        let touch = |referral_link_id, clicked_at| Touch {
+            referral_link_id,
             clicked_at,
         };
         let touches = row
@@ -360,17 +361,14 @@ impl TryFrom<CustomerRow> for Customer {
             .map(|(link, at)| touch(*link, *at))
             .collect();
         let first = touch(row.first_referral_link_id, row.first_click_at);
-        let milestone = |at: Option<DateTime<Utc>>, link: Option<i64>| {
-            at.map(|at| Milestone {
-                at,
-                referral_link_id: link.map(ReferralLinkId::new),
-            })
-        };
+        let milestone =
+            |at: Option<DateTime<Utc>>, referral_link_id| at.map(|at| Milestone { at, referral_link_id });
         Ok(Self {
-            customer_id: CustomerId::new(row.id),
-            program_id: ProgramId::new(row.program_id),
-            status: CustomerStatus::parse(&row.status).ok_or_else(|| corrupt("status"))?,
-            journey: Journey::from_parts(first, touches).ok_or_else(|| corrupt("touched_link_ids"))?,
+            customer_id: row.id,
+            program_id: row.program_id,
+            status: row.status,
+            journey: Journey::from_parts(first, touches)
+                .ok_or_else(|| StorageError::corrupt("customers", "touched_link_ids", row.id))?,
             click_id: row.click_id,
             customer_key: row.customer_key,
             key_from_browser: row.key_from_browser,

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use crate::batch::unnest;
-use crate::error::{StorageError, StorageResult, expect_rows};
+use crate::error::{StorageResult, expect_rows};
 use domain::attribution::AttributionModel;
 use domain::commission::SelfReferrals;
 use domain::ids::{CommissionId, CustomerId, ProgramId, ReferralLinkId, SaleId};
@@ -32,10 +32,14 @@ pub async fn lock_sales_since(
 ) -> StorageResult<Vec<StoredSale>> {
     let rows = unnest!(
         query,
-        r#"SELECT s.id, s.customer_id AS "customer_id!", processor_event_id, amount_cents, commissionable_cents, currency, sale_type,
-                  is_recurring, subscription_id, product_id, sale_date, no_commission_reason, referral_link_id,
-                  attribution_model AS "attribution_model!", self_referrals,
-                  least(amount_cents, greatest(api_refunded_cents, processor_refunded_cents)) AS "refunded!"
+        r#"SELECT s.id AS "id: SaleId", s.customer_id AS "customer_id!: CustomerId",
+                  processor_event_id AS "transaction_id: TransactionId", amount_cents AS "amount: AmountCents",
+                  commissionable_cents AS "commissionable: CommissionableCents", currency AS "currency: Currency",
+                  sale_type AS "sale_type: SaleType", is_recurring, subscription_id AS "subscription_id: SubscriptionId",
+                  product_id AS "product_id: ProductId", sale_date, no_commission_reason,
+                  referral_link_id AS "referral_link_id: ReferralLinkId", attribution_model AS "model!: AttributionModel",
+                  self_referrals AS "self_referrals: SelfReferrals",
+                  least(amount_cents, greatest(api_refunded_cents, processor_refunded_cents)) AS "refunded!: Cents"
            FROM UNNEST($1::bigint[], $2::bigint[], $3::timestamptz[]) AS n (program_id, customer_id, since)
            JOIN sale_events s ON s.program_id = n.program_id AND s.customer_id = n.customer_id AND s.sale_date >= n.since
            WHERE NOT is_test AND duplicate_of IS NULL AND attribution_model IS NOT NULL
@@ -47,54 +51,34 @@ pub async fn lock_sales_since(
     )
     .fetch_all(connection)
     .await?;
-    rows.into_iter()
-        .map(|row| {
-            let corrupt = |column| StorageError::corrupt("sale_events", column, row.id);
-            let amount = AmountCents::new(row.amount_cents).ok_or_else(|| corrupt("amount_cents"))?;
-            let sale = Sale {
-                transaction_id: TransactionId::parse(&row.processor_event_id)
-                    .map_err(|_| corrupt("processor_event_id"))?,
-                amount,
-                commissionable: row
-                    .commissionable_cents
-                    .map(|cents| {
-                        CommissionableCents::of(amount, cents).ok_or_else(|| corrupt("commissionable_cents"))
-                    })
-                    .transpose()?,
-                currency: Currency::parse(&row.currency).ok_or_else(|| corrupt("currency"))?,
+    let sales = rows.into_iter().map(|row| StoredSale {
+        customer_id: row.customer_id,
+        recorded: RecordedSale {
+            sale_id: row.id,
+            sale: Sale {
+                transaction_id: row.transaction_id,
+                amount: row.amount,
+                commissionable: row.commissionable,
+                currency: row.currency,
                 customer_key: None,
                 click_id: None,
                 processor_customer: None,
-                sale_type: SaleType::parse(&row.sale_type).ok_or_else(|| corrupt("sale_type"))?,
+                sale_type: row.sale_type,
                 is_recurring: row.is_recurring,
-                subscription_id: row
-                    .subscription_id
-                    .map(|id| SubscriptionId::parse(&id).map_err(|_| corrupt("subscription_id")))
-                    .transpose()?,
+                subscription_id: row.subscription_id,
                 subscription_interval: None,
-                product_id: row
-                    .product_id
-                    .map(|id| ProductId::parse(&id).map_err(|_| corrupt("product_id")))
-                    .transpose()?,
+                product_id: row.product_id,
                 line_items: None,
-            };
-            Ok(StoredSale {
-                customer_id: CustomerId::new(row.customer_id),
-                recorded: RecordedSale {
-                    sale_id: SaleId::new(row.id),
-                    sale,
-                    at: row.sale_date,
-                    model: AttributionModel::parse(&row.attribution_model)
-                        .ok_or_else(|| corrupt("attribution_model"))?,
-                    self_referrals: SelfReferrals::parse(&row.self_referrals)
-                        .ok_or_else(|| corrupt("self_referrals"))?,
-                },
-                referral_link_id: row.referral_link_id.map(ReferralLinkId::new),
-                no_commission_reason: row.no_commission_reason,
-                refunded: Cents::new(row.refunded),
-            })
-        })
-        .collect()
+            },
+            at: row.sale_date,
+            model: row.model,
+            self_referrals: row.self_referrals,
+        },
+        referral_link_id: row.referral_link_id,
+        no_commission_reason: row.no_commission_reason,
+        refunded: row.refunded,
+    });
+    Ok(sales.collect())
 }
 
 /// Whether a commission of the customer that was changed by hand is not due any more.

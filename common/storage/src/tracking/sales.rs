@@ -62,7 +62,7 @@ pub async fn insert(
                FROM sales WHERE c.transaction_id = sales.processor_event_id AND c.state <> 'recorded'
                RETURNING 1
            )
-           SELECT id, event_id, (SELECT count(*) FROM closed) AS "closed!" FROM sales"#,
+           SELECT id AS "id: SaleId", event_id AS "event_id: EventId", (SELECT count(*) FROM closed) AS "closed!" FROM sales"#,
         new in sales =>
             events: Uuid = new.record.event_id.get(),
             programs: i64 = new.record.program_id.get(),
@@ -87,10 +87,7 @@ pub async fn insert(
     .await?;
     let closed = rows.first().map_or(0, |row| row.closed);
     expect_rows("transaction_claims", sales.len(), closed.unsigned_abs())?;
-    Ok(rows
-        .into_iter()
-        .map(|row| (EventId::new(row.event_id), SaleId::new(row.id)))
-        .collect())
+    Ok(rows.into_iter().map(|row| (row.event_id, row.id)).collect())
 }
 
 /// The outcome of an already recorded sale.
@@ -109,8 +106,10 @@ pub async fn recorded(
     sales: &[i64],
 ) -> StorageResult<HashMap<SaleId, RecordedSale>> {
     let rows = sqlx::query!(
-        r#"SELECT s.id, s.event_id, s.program_id, s.no_commission_reason,
-                  ARRAY(SELECT c.id FROM commissions c WHERE c.sale_id = s.id AND c.superseded_at IS NULL ORDER BY c.id) AS "commission_ids!"
+        r#"SELECT s.id AS "id: SaleId", s.event_id AS "event_id: EventId", s.program_id AS "program_id: ProgramId",
+                  s.no_commission_reason,
+                  ARRAY(SELECT c.id FROM commissions c WHERE c.sale_id = s.id AND c.superseded_at IS NULL ORDER BY c.id)
+                      AS "commission_ids!: Vec<CommissionId>"
            FROM sale_events s WHERE s.id = ANY($1)"#,
         sales,
     )
@@ -126,12 +125,12 @@ pub async fn recorded(
                 })
                 .transpose()?;
             let recorded = RecordedSale {
-                event_id: EventId::new(row.event_id),
-                program_id: ProgramId::new(row.program_id),
+                event_id: row.event_id,
+                program_id: row.program_id,
                 no_commission,
-                commission_ids: row.commission_ids.into_iter().map(CommissionId::new).collect(),
+                commission_ids: row.commission_ids,
             };
-            Ok((SaleId::new(row.id), recorded))
+            Ok((row.id, recorded))
         })
         .collect()
 }
@@ -163,31 +162,18 @@ pub struct RefundedSale {
 
 /// Locks sales in ascending order: two refunds of one sale follow each other.
 pub async fn lock(connection: &mut PgConnection, sales: &[i64]) -> StorageResult<Vec<LockedSale>> {
-    let rows = sqlx::query!(
-        r#"SELECT s.id, s.customer_id AS "customer_id!", s.referral_link_id, s.currency, s.amount_cents, s.api_refunded_cents, s.processor_refunded_cents, p.wanted_events,
+    Ok(sqlx::query_as!(
+        LockedSale,
+        r#"SELECT s.id AS sale_id, s.customer_id AS "customer_id!", s.referral_link_id AS "referral_link_id: _",
+                  s.currency AS "currency: _", s.amount_cents, s.api_refunded_cents, s.processor_refunded_cents,
+                  p.wanted_events AS "wanted_events: _",
                   EXISTS (SELECT FROM customers c WHERE c.id = s.customer_id AND c.erased_at IS NOT NULL) AS "of_erased!"
            FROM sale_events s JOIN programs p ON p.id = s.program_id
            WHERE s.id = ANY($1) ORDER BY s.id FOR UPDATE OF s"#,
         sales,
     )
     .fetch_all(connection)
-    .await?;
-    rows.into_iter()
-        .map(|row| {
-            Ok(LockedSale {
-                sale_id: SaleId::new(row.id),
-                customer_id: CustomerId::new(row.customer_id),
-                referral_link_id: row.referral_link_id.map(ReferralLinkId::new),
-                currency: Currency::parse(&row.currency)
-                    .ok_or_else(|| StorageError::corrupt("sale_events", "currency", row.id))?,
-                amount_cents: row.amount_cents,
-                api_refunded_cents: row.api_refunded_cents,
-                processor_refunded_cents: row.processor_refunded_cents,
-                of_erased: row.of_erased,
-                wanted_events: WantedEvents::from_bits(row.wanted_events),
-            })
-        })
-        .collect()
+    .await?)
 }
 
 /// Writes the refund totals of sales that are locked.

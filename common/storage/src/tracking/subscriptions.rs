@@ -136,9 +136,9 @@ pub async fn customers(
         ids: &str = subscription_id.as_str(),
     );
     let rows = sqlx::query!(
-        "SELECT s.program_id, s.subscription_id, s.customer_id
-         FROM UNNEST($1::bigint[], $2::text[]) AS k (program_id, subscription_id)
-         JOIN subscriptions s ON s.program_id = k.program_id AND s.subscription_id = k.subscription_id",
+        r#"SELECT s.program_id AS "program_id: ProgramId", s.subscription_id, s.customer_id AS "customer_id: CustomerId"
+           FROM UNNEST($1::bigint[], $2::text[]) AS k (program_id, subscription_id)
+           JOIN subscriptions s ON s.program_id = k.program_id AND s.subscription_id = k.subscription_id"#,
         &programs,
         &ids as &[&str],
     )
@@ -146,10 +146,7 @@ pub async fn customers(
     .await?;
     Ok(rows
         .into_iter()
-        .map(|row| {
-            let key = (ProgramId::new(row.program_id), row.subscription_id);
-            (key, CustomerId::new(row.customer_id))
-        })
+        .map(|row| ((row.program_id, row.subscription_id), row.customer_id))
         .collect())
 }
 

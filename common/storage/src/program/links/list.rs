@@ -2,7 +2,7 @@
 
 use sqlx::PgConnection;
 
-use super::{LinkRow, StoredLink};
+use super::StoredLink;
 use crate::error::StorageResult;
 use crate::page::{Whole, Window, page};
 use domain::ids::{PartnerProgramId, ProgramId};
@@ -26,9 +26,9 @@ macro_rules! links {
         page!(
             $connection,
             $window,
-            LinkRow,
-            select r#"SELECT l.id AS "id!", l.partner_program_id, p.name AS "partner_name?", l.short_code AS "short_code!",
-                      l.status AS "status!", l.made_by_partner AS "made_by_partner!", l.clicks AS "clicks!", l.last_clicked, l.created_at AS "created_at!",
+            StoredLink,
+            select r#"SELECT l.id AS "referral_link_id!", l.partner_program_id AS "partner_program_id: _", p.name AS "partner_name?",
+                      l.short_code AS "short_code!", l.status AS "status!: _", l.made_by_partner AS "made_by_partner!", l.clicks AS "clicks!", l.last_clicked, l.created_at AS "created_at!",
                       l.updated_at AS "updated_at!""#,
             of "FROM referral_links l LEFT JOIN partners p ON p.id = l.partner_id
                 WHERE l.program_id = $1 AND ($2::bigint IS NULL OR l.partner_program_id = $2) AND ($3::text IS NULL OR l.status = $3)
@@ -53,7 +53,7 @@ pub async fn page(
     sorting: Option<Sorting<LinkColumn>>,
     window: Window,
 ) -> StorageResult<(Vec<StoredLink>, Whole)> {
-    let (rows, whole) = match sorting {
+    Ok(match sorting {
         None => links!(connection, program_id, filter, window, "l.id DESC"),
         Some(sorting) => links!(
             connection,
@@ -68,7 +68,5 @@ pub async fn page(
              l.id DESC";
             sorting.by.as_str(), sorting.sign()
         ),
-    };
-    let links: StorageResult<Vec<_>> = rows.into_iter().map(TryInto::try_into).collect();
-    Ok((links?, whole))
+    })
 }

@@ -25,8 +25,8 @@ macro_rules! memberships {
             $connection,
             $window,
             MembershipRow,
-            select r#"SELECT m.id AS "id!", m.partner_id, p.name AS "name?", p.email, p.user_id, m.status AS "status!",
-                      m.clicks AS "clicks!", m.last_clicked, m.created_at AS "created_at!", m.updated_at AS "updated_at!""#,
+            select r#"SELECT m.id AS "id!", m.partner_id AS "partner_id: _", p.name AS "name?", p.email, p.user_id AS "user_id: _",
+                      m.status AS "status!: _", m.clicks AS "clicks!", m.last_clicked, m.created_at AS "created_at!", m.updated_at AS "updated_at!""#,
             of "FROM partner_programs m LEFT JOIN partners p ON p.id = m.partner_id
                 WHERE m.program_id = $1 AND ($2::text IS NULL OR m.status = $2)
                   AND ($3::text IS NULL OR strpos(folded(p.name), folded($3)) > 0 OR strpos(folded(p.email), folded($3)) > 0)
