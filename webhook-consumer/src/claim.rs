@@ -48,11 +48,13 @@ pub async fn claim(
         .map(|(claim, _)| claim)
         .collect();
     let conflicts = claims::conflicts(&mut *connection, &lost).await?;
-    claim_conflicts::report(
-        conflicts
-            .iter()
-            .map(|lost| (lost.program_id.get(), lost.held_by.get(), lost.claims.unsigned_abs())),
-    );
+    claim_conflicts::report(conflicts.iter().map(|lost| {
+        (
+            lost.program_id.get(),
+            lost.held_by.get(),
+            lost.claims.unsigned_abs(),
+        )
+    }));
     let recorded = end_lost(connection, &lost, is_late, for_review).await?;
     let records = encoded.into_iter().zip(&wanted).zip(won);
     outgoing.sales = records

@@ -170,11 +170,13 @@ async fn publish(sales: &Publisher, records: Vec<Box<RawValue>>) {
 async fn report_conflicts(pool: &PgPool, lost: &[NewClaim]) {
     let lost: Vec<&NewClaim> = lost.iter().collect();
     match claims::conflicts(pool, &lost).await {
-        Ok(conflicts) => claim_conflicts::report(
-            conflicts
-                .iter()
-                .map(|lost| (lost.program_id.get(), lost.held_by.get(), lost.claims.unsigned_abs())),
-        ),
+        Ok(conflicts) => claim_conflicts::report(conflicts.iter().map(|lost| {
+            (
+                lost.program_id.get(),
+                lost.held_by.get(),
+                lost.claims.unsigned_abs(),
+            )
+        })),
         Err(error) => tracing::warn!(%error, "claim holder lookup failed"),
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::PgConnection;
 
-use crate::error::{StorageError, StorageResult};
+use crate::error::StorageResult;
 use domain::account::EmailAddress;
 use domain::ids::{ProgramId, WebhookEndpointId};
 use domain::webhook_endpoint::DisabledReason;

@@ -6,7 +6,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::PgConnection;
 
 use crate::batch::unnest;
-use crate::error::{StorageError, StorageResult};
+use crate::error::StorageResult;
 use domain::ids::{ProgramId, WebhookEndpointId};
 use domain::sealed::SealingKeys;
 use domain::webhook::SigningSecret;

@@ -5,7 +5,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::batch::unnest;
-use crate::error::{StorageError, StorageResult};
+use crate::error::StorageResult;
 use crate::processor::processor_refs::Reference;
 use domain::ids::{EventId, ProgramId, SaleId};
 use domain::money::{AmountCents, Currency};

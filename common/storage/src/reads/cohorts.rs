@@ -10,7 +10,7 @@ use chrono::{Datelike, NaiveDate};
 use sqlx::PgConnection;
 
 use crate::batch::unnest;
-use crate::error::{StorageError, StorageResult};
+use crate::error::StorageResult;
 use domain::ids::{CustomerId, ProgramId};
 use domain::money::Currency;
 

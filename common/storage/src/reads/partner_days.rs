@@ -6,7 +6,7 @@
 use chrono::NaiveDate;
 use sqlx::PgConnection;
 
-use crate::error::{StorageError, StorageResult};
+use crate::error::StorageResult;
 use domain::figures::{Counts, Earnings, Known};
 use domain::money::{Cents, Currency};
 

@@ -5,7 +5,7 @@
 use chrono::{DateTime, NaiveDate, Utc};
 use sqlx::PgConnection;
 
-use crate::error::{StorageError, StorageResult};
+use crate::error::StorageResult;
 use crate::page::{Whole, Window, page};
 use domain::ids::{ProgramId, ReferralLinkId, UserId, WorkspaceId};
 use domain::program::ProgramStatus;

@@ -12,7 +12,7 @@ use sqlx::PgConnection;
 
 use super::cohorts::{CustomerDeltas, MonthSums};
 use crate::batch::{columns, unnest};
-use crate::error::{StorageError, StorageResult};
+use crate::error::StorageResult;
 use domain::ids::{CommissionId, CustomerId, ProgramId, ReferralLinkId, SaleId};
 use domain::money::{Cents, Currency};
 

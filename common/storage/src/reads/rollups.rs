@@ -14,7 +14,7 @@ use sqlx::{Connection, PgConnection, PgPool};
 use super::cohorts::CustomerDeltas;
 use super::{click_origins, cohorts, refund_rollups};
 use crate::batch::unnest;
-use crate::error::{StorageError, StorageResult};
+use crate::error::StorageResult;
 use crate::money::commissions::{LockedCommission, NewCommission};
 use crate::money::duplicate_sales::{CountedCommission, Recorded};
 use crate::tracking::customers::Milestone;
