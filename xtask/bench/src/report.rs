@@ -176,10 +176,11 @@ impl Report {
         table
     }
 
-    /// As Markdown.
+    /// As Markdown, without the costs that have no goal: the plot of costs shows them.
     pub(super) fn markdown(&self) -> String {
         let mut table = "| what | value | ratio | goal | met |\n|---|--:|--:|---|---|\n".to_owned();
-        for row in &self.rows {
+        let is_plotted_alone = |row: &&Row| row.goal.is_none() && row.name.starts_with("CPU per ");
+        for row in self.rows.iter().filter(|row| !is_plotted_alone(row)) {
             let [name, value, ratio, goal, met] = cells(row);
             let _ = writeln!(table, "| {name} | {value} | {ratio} | {goal} | {met} |");
         }
