@@ -8,7 +8,6 @@ pub mod config;
 mod http;
 mod management;
 mod pages;
-#[cfg(feature = "testing")]
 pub mod reading;
 mod router;
 mod routes;

@@ -278,7 +278,6 @@ impl ClickRequest {
 }
 
 /// The parsed request: the partner's code, the click_id sent with it, and the visit's fields.
-#[cfg(feature = "testing")]
 pub fn read(body: &[u8]) -> Result<(String, Option<Label>, Visit), ApiError> {
     let click = parse::<ClickRequest>(body)?.validate(&HeaderMap::new())?;
     Ok((click.partner_code, click.existing_click_id, click.visit))

@@ -215,7 +215,6 @@ impl LeadRequest {
 }
 
 /// The parsed request; `None` in test mode.
-#[cfg(feature = "testing")]
 pub fn read(body: &[u8], mode: LeadMode, email_hash_key: &[u8; 32]) -> Result<Option<Lead>, ApiError> {
     let request: LeadRequest = parse(body)?;
     if request.additional_data.asks_for_test_mode() {

@@ -172,7 +172,6 @@ impl RefundBody {
 }
 
 /// The parsed request: the refund, and its sale's transaction_id; `None` in test mode.
-#[cfg(feature = "testing")]
 pub fn read(body: &[u8]) -> Result<Option<(TransactionId, RefundRequest)>, ApiError> {
     let mut body = parse::<RefundBody>(body)?;
     if std::mem::take(&mut body.additional_data).fields()?.is_test()? {

@@ -268,7 +268,6 @@ impl SaleRequest<'_> {
 }
 
 /// The parsed request; `None` in test mode.
-#[cfg(feature = "testing")]
 pub fn read(body: &[u8], now: DateTime<Utc>) -> Result<Option<Sale>, ApiError> {
     let mut request = parse::<SaleRequest<'_>>(body)?;
     if std::mem::take(&mut request.additional_data).fields()?.is_test()? {
