@@ -100,7 +100,7 @@ async fn start(config: &Config, clock: Clock, lifecycle: &Lifecycle) -> anyhow::
         management,
         emails: Emails::new(config.email.email_from.is_some(), lifecycle.tasks().clone()),
         passkeys: Passkeys::at(&config.dashboard.public.public_url),
-        passwords: Passwords::new(App::random())?,
+        passwords: Passwords::default(),
         sealing_keys: Arc::new(SealingKeys::from(config.secrets.secrets_keys())),
         public_url: config.dashboard.public.public_url.clone(),
         security_contact: config.dashboard.security_contact.clone(),

@@ -8,6 +8,7 @@ use std::{mem, thread};
 
 use async_nats::{ConnectOptions, ServerAddr};
 use clap::{CommandFactory, Parser};
+use futures::future::join_all;
 use messages::subject::Subject;
 use reqwest::StatusCode;
 use runtime::clock::Clock;
@@ -315,16 +316,13 @@ impl Stack {
 }
 
 impl Drop for Stack {
-    /// Ends the services as a signal would, and expects each to end well unless the test has failed already.
+    /// Ends the services as a signal would, all at once, and expects each to end well unless the test has failed already.
     fn drop(&mut self) {
         let services = mem::take(&mut self.services).into_iter();
-        let services: Vec<Service> = services.chain(mem::take(&mut self.workers)).collect();
+        let services = services.chain(mem::take(&mut self.workers)).map(stop);
         let settings = &self.settings;
         let ended = block_on(async move {
-            let mut ended = Ok(());
-            for service in services {
-                ended = ended.and(stop(service).await);
-            }
+            let ended: anyhow::Result<Vec<()>> = join_all(services).await.into_iter().collect();
             ended.and(drop_streams(settings).await)
         });
         if !thread::panicking() {

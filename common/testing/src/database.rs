@@ -30,11 +30,13 @@ impl TestDatabase {
 
     /// On another server than the shared one; `server` is the URL of a database in it.
     pub async fn create_on(server: String) -> Self {
-        let template = template(&server).await;
-        let name = unique_name();
         let mut admin = PgConnection::connect(&server).await.unwrap();
-        let create = format!("CREATE DATABASE {name} TEMPLATE {template}");
+        let template = template(&mut admin, &server).await;
+        let name = unique_name();
+        // By default the whole copy is written to the log, too.
+        let create = format!("CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY");
         admin.execute(AssertSqlSafe(create)).await.unwrap();
+        admin.close().await.unwrap();
         let url = database_url(&server, &name);
         // As for the sessions of services.
         let options = url.parse::<PgConnectOptions>().unwrap().options([("jit", "off")]);
@@ -77,6 +79,10 @@ pub const READS: &str = "referral_tracker_reads";
 const OF_TESTS: &str =
     "ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT ALL ON TABLES TO referral_tracker_service";
 
+/// What the first worker would make in each database: making it takes longer than copying it.
+const OF_WORKERS: &str =
+    "SELECT ensure_event_partitions(current_date, 3), ensure_outbound_days(current_date, 15)";
+
 /// The same database, for connections that have this role's rights and no more.
 pub fn as_role(url: &str, role: &str) -> String {
     let mut url = Url::parse(url).unwrap();
@@ -86,50 +92,56 @@ pub fn as_role(url: &str, role: &str) -> String {
 }
 
 /// The migrated database that tests are copied from; made by the first test that needs it, named by its content.
-async fn template(server: &str) -> String {
+async fn template(admin: &mut PgConnection, server: &str) -> String {
     let mut content = Sha256::new();
     MIGRATIONS
         .iter()
         .for_each(|migration| content.update(&migration.checksum));
-    content.update(ROLES);
-    content.update(OF_TESTS);
+    for statements in [ROLES, OF_TESTS, OF_WORKERS] {
+        content.update(statements);
+    }
     let name = format!("template_{:02x?}", &content.finalize()[..6]).replace(['[', ']', ',', ' '], "");
-    let mut admin = PgConnection::connect(server).await.unwrap();
+    if is_made(admin, &name).await {
+        return name;
+    }
     // Tests are processes side by side: one makes it, the others wait.
     admin.execute("SELECT pg_advisory_lock(7316)").await.unwrap();
-    let made: bool =
-        sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM pg_database WHERE datname = $1 AND datistemplate)")
-            .bind(&name)
-            .fetch_one(&mut admin)
-            .await
-            .unwrap();
-    if !made {
-        admin
-            .execute(AssertSqlSafe(format!("DROP DATABASE IF EXISTS {name}")))
-            .await
-            .unwrap();
-        admin
-            .execute(AssertSqlSafe(format!("CREATE DATABASE {name}")))
-            .await
-            .unwrap();
-        let options: PgConnectOptions = database_url(server, &name).parse().unwrap();
-        let mut connection = PgConnection::connect_with(&options).await.unwrap();
-        for role in [SERVICE, READS] {
-            let create = format!(
-                "DO $$ BEGIN IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '{role}') THEN CREATE ROLE {role} LOGIN; END IF; END $$"
-            );
-            connection.execute(AssertSqlSafe(create)).await.unwrap();
-        }
-        storage::migrate_on(&mut connection).await.unwrap();
-        connection.execute(AssertSqlSafe(OF_TESTS)).await.unwrap();
-        connection.close().await.unwrap();
-        admin
-            .execute(AssertSqlSafe(format!("ALTER DATABASE {name} IS_TEMPLATE true")))
-            .await
-            .unwrap();
+    if !is_made(admin, &name).await {
+        make(admin, server, &name).await;
     }
-    admin.close().await.unwrap();
+    admin.execute("SELECT pg_advisory_unlock(7316)").await.unwrap();
     name
+}
+
+async fn is_made(admin: &mut PgConnection, template: &str) -> bool {
+    sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM pg_database WHERE datname = $1 AND datistemplate)")
+        .bind(template)
+        .fetch_one(admin)
+        .await
+        .unwrap()
+}
+
+async fn make(admin: &mut PgConnection, server: &str, template: &str) {
+    for statement in ["DROP DATABASE IF EXISTS", "CREATE DATABASE"] {
+        let statement = AssertSqlSafe(format!("{statement} {template}"));
+        admin.execute(statement).await.unwrap();
+    }
+    let mut connection = PgConnection::connect(&database_url(server, template))
+        .await
+        .unwrap();
+    for role in [SERVICE, READS] {
+        let create = format!(
+            "DO $$ BEGIN IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '{role}') THEN CREATE ROLE {role} LOGIN; END IF; END $$"
+        );
+        connection.execute(AssertSqlSafe(create)).await.unwrap();
+    }
+    storage::migrate_on(&mut connection).await.unwrap();
+    for statements in [OF_TESTS, OF_WORKERS] {
+        connection.execute(statements).await.unwrap();
+    }
+    connection.close().await.unwrap();
+    let seal = format!("ALTER DATABASE {template} IS_TEMPLATE true");
+    admin.execute(AssertSqlSafe(seal)).await.unwrap();
 }
 
 fn database_url(server: &str, database: &str) -> String {

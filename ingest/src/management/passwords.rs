@@ -21,16 +21,16 @@ pub struct Passwords {
     decoy: PasswordHash,
 }
 
-impl Passwords {
-    /// `random` is the salt of the decoy.
-    pub fn new(random: [u8; 16]) -> anyhow::Result<Self> {
-        let decoy = Password::claim("nobody".to_owned()).ok_or_else(|| anyhow::anyhow!("a short text"))?;
-        Ok(Self {
+impl Default for Passwords {
+    fn default() -> Self {
+        Self {
             turns: Arc::new(Semaphore::new(AT_ONCE)),
-            decoy: PasswordHash::of(&decoy, random)?,
-        })
+            decoy: PasswordHash::decoy(),
+        }
     }
+}
 
+impl Passwords {
     pub async fn hash(&self, password: Password, salt: [u8; 16]) -> Result<PasswordHash, ApiError> {
         let _turn = self.turn().await?;
         let hashing = tokio::task::spawn_blocking(move || PasswordHash::of(&password, salt));

@@ -148,6 +148,12 @@ impl PasswordHash {
         Ok(Self(hash.to_string()))
     }
 
+    /// Of no password, and as slow to check as one made by [`Self::of`].
+    pub fn decoy() -> Self {
+        let (salt, hash) = ("A".repeat(22), "A".repeat(43));
+        Self(format!("$argon2id$v=19$m=19456,t=2,p=1${salt}${hash}"))
+    }
+
     /// As it was stored.
     pub const fn stored(phc: String) -> Self {
         Self(phc)
@@ -306,6 +312,21 @@ mod tests {
         assert!(hash.matches(&password("correct horse")));
         assert!(!hash.matches(&password("correct horsf")));
         assert!(!PasswordHash::stored("nonsense".to_owned()).matches(&password("nonsense")));
+    }
+
+    #[test]
+    fn a_decoy_costs_as_much_as_a_hash_and_has_no_password() {
+        let password = Password::claim("correct horse".to_owned()).unwrap();
+        let (made, decoy) = (
+            PasswordHash::of(&password, [7; 16]).unwrap(),
+            PasswordHash::decoy(),
+        );
+        // Algorithm, version and parameters; salt and hash follow.
+        let cost = |hash: &PasswordHash| hash.as_str().split('$').take(4).collect::<Vec<_>>().join("$");
+        assert_eq!(cost(&decoy), cost(&made));
+        assert_eq!(decoy.as_str().len(), made.as_str().len());
+        assert!(Phc::new(decoy.as_str()).is_ok());
+        assert!(!decoy.matches(&password));
     }
 
     #[test]
