@@ -1,8 +1,10 @@
 //! `cargo xtask test`: every test, on real servers that start empty.
 
+use std::num::NonZero;
 use std::process::{Command, ExitCode, ExitStatus};
+use std::thread;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use harness::area::Checkout;
 use harness::cargo::cargo;
 use harness::environment::Environment;
@@ -19,13 +21,17 @@ use crate::snippets;
 use crate::tracker::Tracker;
 use crate::whole_service::{WholeService, with_whole_service};
 
-/// Also builds the services, which tests start.
+/// Starts the servers while the services, which tests start, are built.
 fn start(checkout: &Checkout, interrupt: &Interrupt) -> Result<Environment> {
-    let environment = Environment::start(checkout, checkout.test_area(), interrupt)?;
-    let step = Step::start("Building");
-    process::run(cargo(checkout).args(["build", "--workspace"]), interrupt)?;
-    step.done("built");
-    Ok(environment)
+    thread::scope(|scope| {
+        let environment = scope.spawn(|| Environment::start(checkout, checkout.test_area(), interrupt));
+        let step = Step::start("Building");
+        process::run(cargo(checkout).arg("build"), interrupt)?;
+        step.done("built");
+        environment
+            .join()
+            .map_err(|_| anyhow!("the start of the servers panicked"))?
+    })
 }
 
 /// The parts of `web/`.
@@ -111,18 +117,17 @@ pub(crate) fn test(checkout: &Checkout, args: &[String], interrupt: &Interrupt) 
     };
 
     let step = Step::start("Testing");
-    for mut runner in runners(checkout, args) {
-        if let Some(oracles) = &oracles {
-            oracles.export(&mut runner);
-        }
-        let status = process::status(
-            with_servers(&mut runner, checkout, &environment.servers),
-            interrupt,
-        )?;
-        if !status.success() {
-            step.done("failed");
-            return Ok(exit_code(status));
-        }
+    let mut runner = runner(checkout, args);
+    if let Some(oracles) = &oracles {
+        oracles.export(&mut runner);
+    }
+    let status = process::status(
+        with_servers(&mut runner, checkout, &environment.servers),
+        interrupt,
+    )?;
+    if !status.success() {
+        step.done("failed");
+        return Ok(exit_code(status));
     }
     step.done("passed");
     if let (true, Some(oracles)) = (args.is_empty(), &oracles) {
@@ -149,14 +154,17 @@ fn few_rounds_of_chaos(checkout: &Checkout, interrupt: &Interrupt) -> Result<Exi
     Ok(exit_code(status))
 }
 
-fn runners(checkout: &Checkout, args: &[String]) -> Vec<Command> {
+fn runner(checkout: &Checkout, args: &[String]) -> Command {
     let nextest = process::output(cargo(checkout).args(["nextest", "--version"])).is_ok();
     let mut runner = cargo(checkout);
     if !nextest {
         runner.args(["test", "--workspace"]).args(args);
-        return vec![runner];
+        return runner;
     }
     runner.args(["nextest", "run"]);
+    // Tests wait about as long as they work: for servers, and for what services do later.
+    let side_by_side = 2 * thread::available_parallelism().map_or(1, NonZero::get);
+    runner.env("NEXTEST_TEST_THREADS", side_by_side.to_string());
     // With `-p worker` only the worker's tests are built.
     if !args.iter().any(|arg| arg == "-p" || arg == "--package") {
         runner.arg("--workspace");
@@ -165,14 +173,7 @@ fn runners(checkout: &Checkout, args: &[String]) -> Vec<Command> {
     if args.is_empty() {
         runner.args(["--profile", "whole"]);
     }
-    // Nextest does not run the examples in documentation.
-    let mut examples = cargo(checkout);
-    examples.args(["test", "--workspace", "--doc", "--quiet"]);
-    if args.is_empty() {
-        vec![runner, examples]
-    } else {
-        vec![runner]
-    }
+    runner
 }
 
 fn with_servers<'a>(runner: &'a mut Command, checkout: &Checkout, servers: &Servers) -> &'a mut Command {
