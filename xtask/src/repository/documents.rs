@@ -7,6 +7,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::{read, root, sources_below};
+
 /// Texts in backticks, on one line each.
 fn codes(text: &str) -> impl Iterator<Item = &str> {
     text.lines().flat_map(|line| line.split('`').skip(1).step_by(2))
@@ -17,25 +19,8 @@ fn named_tests(text: &str) -> Vec<(&str, &str)> {
     codes(text).filter_map(|code| code.split_once(".rs::")).collect()
 }
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
-
 /// The folders of integration tests.
 const TESTS: [&str; 2] = ["ingest/tests", "worker/tests"];
-
-fn sources_below(folder: &Path) -> Vec<PathBuf> {
-    let mut sources = Vec::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            sources.extend(sources_below(&path));
-        } else if path.extension().is_some_and(|end| end == "rs") {
-            sources.push(path);
-        }
-    }
-    sources
-}
 
 /// A document's tests that do not exist. It names an integration test by the end of its file's path, others by the path from the root.
 fn missing_tests(document: &str) -> Vec<String> {
@@ -180,8 +165,4 @@ fn no_document_has_the_marks_of_a_merge() {
         .filter(|path| fs::read_to_string(path).unwrap().lines().any(is_mark))
         .collect();
     assert!(marked.is_empty(), "{marked:?}");
-}
-
-fn read(path: &str) -> String {
-    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }

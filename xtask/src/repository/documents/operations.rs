@@ -1,10 +1,9 @@
 //! Operations documents and files agree: alerts, metrics, runbook and dashboard; versions; the package's files.
 
+use super::{read, root};
+use crate::repository::sources_below;
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
-
-use super::{read, root};
 
 /// The anchor of a heading.
 fn anchor(heading: &str) -> String {
@@ -46,10 +45,9 @@ fn each_alert_has_its_section_in_the_runbook_and_each_section_its_alert() {
 /// The runbook writes a log text as: logs `text`.
 #[test]
 fn every_log_text_of_the_runbook_is_in_the_sources() {
-    let mut sources = String::new();
-    for dir in ["common", "ingest/src", "worker/src", "webhook-consumer/src"] {
-        read_sources(&root().join(dir), &mut sources);
-    }
+    let dirs = ["common", "ingest/src", "worker/src", "webhook-consumer/src"];
+    let files = dirs.iter().flat_map(|dir| sources_below(&root().join(dir)));
+    let sources: String = files.map(|path| fs::read_to_string(path).unwrap()).collect();
     let runbook = read("docs/runbook.md");
     let texts: Vec<&str> = runbook
         .split("logs `")
@@ -59,17 +57,6 @@ fn every_log_text_of_the_runbook_is_in_the_sources() {
     assert!(texts.len() > 6, "{texts:?}");
     let missing: Vec<_> = texts.iter().filter(|text| !sources.contains(**text)).collect();
     assert!(missing.is_empty(), "no service logs this: {missing:?}");
-}
-
-fn read_sources(dir: &Path, sources: &mut String) {
-    for entry in fs::read_dir(dir).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            read_sources(&path, sources);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            sources.push_str(&fs::read_to_string(path).unwrap());
-        }
-    }
 }
 
 /// `promtool` runs the tests; this checks that every alert has them.
