@@ -1,19 +1,26 @@
 #!/bin/sh
-# Builds the programs of a release. Each contains the list of its dependencies (for `cargo audit bin` and image scanners);
-# target/release/sbom/ has the same as CycloneDX, one file for each program. target/release/symbols/ has the names of functions and lines, which the
-# programs lack: keep them with the release. Beside a program, `ingest.debug` gives its backtraces names again, and debuggers find it there.
+# Builds the programs as a release has them. target/release/symbols/ has the names of functions and lines, which the programs lack: keep them. Beside
+# a program, `ingest.debug` gives its backtraces names again, and debuggers find it there. Needs binutils.
 #
-# It needs cargo-auditable and cargo-cyclonedx, in the versions of the Dockerfile, and binutils.
+#     build-release.sh [--sbom]
+#
+# With --sbom each program contains the list of its dependencies (for `cargo audit bin` and scanners of images), and target/release/sbom/ has the same
+# as CycloneDX. That needs cargo-auditable and cargo-cyclonedx, which `cargo xtask release` builds.
 set -eu
 cd "$(dirname "$0")/.."
-
-# As in the Dockerfile: programs are 3 MB smaller in all. Needs glibc 2.36 or newer, as Debian 12 has.
-export RUSTFLAGS="${RUSTFLAGS:--Clink-arg=-Wl,-z,pack-relative-relocs}"
-cargo auditable build --release --locked --package ingest --package worker --package webhook-consumer --package ctl
-
+programs='ingest worker webhook-consumer ctl'
 symbols=target/release/symbols
-mkdir -p "$symbols"
-for program in ingest worker webhook-consumer ctl; do
+sbom=target/release/sbom
+rm -rf $sbom
+mkdir -p $symbols $sbom
+
+# Programs are 3 MB smaller in all. Needs glibc 2.36 or newer, as Debian 12 has.
+export RUSTFLAGS="${RUSTFLAGS:--Clink-arg=-Wl,-z,pack-relative-relocs}"
+[ "${1:-}" = --sbom ] && auditable=auditable || auditable=
+# shellcheck disable=SC2086
+cargo $auditable build --release --locked --package ingest --package worker --package webhook-consumer --package ctl
+
+for program in $programs; do
     built=target/release/$program
     # Cargo leaves a program alone that is up to date: then its symbols are there already.
     if ! readelf --section-headers "$built" | grep -q gnu_debuglink; then
@@ -21,14 +28,11 @@ for program in ingest worker webhook-consumer ctl; do
         objcopy --strip-all --add-gnu-debuglink="$symbols/$program.debug" "$built"
     fi
 done
+[ -n "$auditable" ] || exit 0
 
-sbom=target/release/sbom
-rm -rf "$sbom"
-mkdir -p "$sbom"
-for program in ingest worker webhook-consumer ctl; do
-    # It describes the whole workspace each time, and writes beside each Cargo.toml.
-    [ -f "$program/${program}_bin.cdx.json" ] ||
-        cargo cyclonedx --quiet --format json --describe binaries --spec-version 1.5
+# It describes the whole workspace, and writes beside each Cargo.toml.
+cargo cyclonedx --quiet --format json --describe binaries --spec-version 1.5
+for program in $programs; do
     # Removes the build directory's path.
     sed "s|file://$PWD/|file:///|g" "$program/${program}_bin.cdx.json" > "$sbom/$program.cdx.json"
     if grep -F "$PWD" "$sbom/$program.cdx.json" >&2; then

@@ -4,9 +4,8 @@
 #
 #     containers.sh COMPOSE PROGRAMS [STEP...]    as root, with a Docker Engine on this machine
 #
-# COMPOSE is Docker Compose's program, PROGRAMS what the Dockerfile takes the programs from: an image, or its stage `build`. With BEFORE in the
-# environment, an image with the programs of the release before, it starts with those and goes over to PROGRAMS, back and forth. The project has
-# its own name, ports and network, and is removed at the end.
+# COMPOSE is Docker Compose's program, PROGRAMS what the Dockerfile takes the programs from: an image, or its stage `build`. The project has its own
+# name, ports and network, and is removed at the end.
 set -eu
 
 compose=$1
@@ -175,34 +174,6 @@ killed_under_load() {
     echo "eight containers killed in turn: $(answered) sales answered, each stored once; ctl verify finds nothing wrong"
 }
 
-# $1: what the Dockerfile takes the programs from; $2: what this is; then what `up` is given, if not everything.
-go_to() {
-    PROGRAMS=$1
-    what=$2
-    shift 2
-    before=$(container ingest)
-    # Of the services that `up` is given, none has a `build:`.
-    quietly compose build
-    quietly compose up --detach --wait "$@"
-    [ "$(container ingest)" != "$before" ] || fail "$what: the ingest is not made again"
-    more_are_answered "$(answered)" "$what"
-}
-
-upgraded_and_back() {
-    start_load
-    go_to "$after" 'the upgrade'
-    walk_to_a_sale upgraded
-    # shellcheck disable=SC2086
-    go_to "$BEFORE" 'the way back' --no-deps $services
-    walk_to_a_sale back
-    go_to "$after" 'the second upgrade'
-    walk_to_a_sale again
-    stop_load
-    ctl rollups rebuild > /dev/null
-    ctl verify > /dev/null
-    echo "upgraded from the image before, back and again: $(answered) sales answered, each stored once; ctl verify finds nothing wrong"
-}
-
 three_workers() {
     # shellcheck disable=SC2086
     compose ps --quiet front $services postgres nats redis | sort > "$work/before"
@@ -292,11 +263,7 @@ stop() {
 }
 
 if [ $# = 0 ]; then
-    set -- ${BEFORE:+upgraded_and_back} visitors confinement killed_under_load three_workers tls lost_keys dumped stop
-fi
-if [ -n "${BEFORE:-}" ]; then
-    after=$PROGRAMS
-    PROGRAMS=$BEFORE
+    set -- visitors confinement killed_under_load three_workers tls lost_keys dumped stop
 fi
 # A wrapper may hide how it ends, and then nothing here would fail.
 if compose config --no-such-flag > /dev/null 2>&1; then

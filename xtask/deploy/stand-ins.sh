@@ -2,9 +2,9 @@
 # Makes stand-ins for the images that deploy/compose.yaml and the end of deploy/Dockerfile ask for, under their names, of Debian's packages and a
 # NATS server; and the programs of a release out of a directory of Cargo's. For machines that reach no registry of images.
 #
-#     stand-ins.sh NATS-SERVER PROGRAMS [BEFORE]     as root, with debootstrap and a Docker Engine
+#     stand-ins.sh NATS-SERVER PROGRAMS     as root, with debootstrap and a Docker Engine
 #
-# BEFORE is a second directory of programs, those of the release before. Never use them for anything but tests: their versions are Debian's, whatever their names say. Images that are there are kept.
+# Never use them for anything but tests: their versions are Debian's, whatever their names say. Images that are there are kept.
 set -eu
 
 nats=$1
@@ -32,16 +32,9 @@ for image in postgres:17.6 redis:7.4 nats:2.12-alpine caddy:2.10.2 prom/promethe
     is_there "$image" || docker build --network host --target "${name%%:*}" --tag "$image" "$work"
 done
 
-# What the stage `build` of deploy/Dockerfile has; without symbols, as a release. $1: a directory of programs; $2: the image's tag.
-programs_image() {
-    release=$work/$2/source/target/release
-    mkdir -p "$release/sbom"
-    for program in ingest worker webhook-consumer ctl; do
-        strip --strip-debug -o "$release/$program" "$1/$program"
-    done
-    printf '{}\n' > "$release/sbom/none.cdx.json"
-    tar -C "$work/$2" -c . | docker import - "referral-tracker-programs:$2"
-}
-
-programs_image "$programs" stand-in
-[ -z "${3:-}" ] || programs_image "$3" before
+# What the stage `build` of deploy/Dockerfile has, with debug programs.
+mkdir -p "$work/programs/sbom"
+for program in ingest worker webhook-consumer ctl; do
+    strip --strip-debug -o "$work/programs/$program" "$programs/$program"
+done
+tar -C "$work" -c programs | docker import - referral-tracker-programs:stand-in

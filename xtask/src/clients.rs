@@ -1,5 +1,5 @@
-//! The packages of `web/clients`: types, tests and builds; then their calls, their examples, the apps of `docs/integrate.md` and what
-//! generators make of the description, against a service.
+//! The packages of `web/clients`: types, tests and builds; then their calls, their examples and what generators make of the description, against
+//! a service. Before a release also the apps of `docs/integrate.md`.
 
 use std::env;
 use std::fs;
@@ -25,8 +25,6 @@ const UPDATE: &str = "UPDATE_CLIENTS";
 pub(crate) struct Clients {
     node: NodePackage,
     python: PythonPackage,
-    /// For the apps of `docs/integrate.md`, which a person uses.
-    chromium: PathBuf,
     /// For what is built of them.
     out: PathBuf,
 }
@@ -37,7 +35,6 @@ impl Clients {
         Ok(Self {
             node: NodePackage::provide(checkout, NODE, interrupt)?,
             python: PythonPackage::provide(checkout, interrupt)?,
-            chromium: chromium(interrupt)?,
             out: checkout.target_dir().join("clients"),
         })
     }
@@ -118,23 +115,35 @@ impl Clients {
     /// After [`Self::check_alone`], which has compiled what runs here.
     pub(crate) fn check_with(&self, service: &WholeService, interrupt: &Interrupt) -> Result<()> {
         let step = Step::start("Testing the clients with the service");
-        let with_service = |command: &mut Command| {
-            command
-                .envs(service.demo_env.iter())
-                .env("BASE_URL", service.ingest.url());
-        };
         let mut node = self.node.script("test-service", &[])?;
-        with_service(&mut node);
-        node.env("CHROMIUM", &self.chromium)
-            .env("PACKAGES", &self.out)
-            .env("APPS", self.out.join("apps"));
-        process::run(&mut node, interrupt)?;
+        process::run(with_service(&mut node, service), interrupt)?;
         let mut python = self.python.run(&["-m", "pytest", "-q", "-m", "service"]);
-        with_service(&mut python);
-        process::run(&mut python, interrupt)?;
+        process::run(with_service(&mut python, service), interrupt)?;
         step.done("passed");
         Ok(())
     }
+}
+
+/// Makes the apps of `docs/integrate.md` as it says, from their generators, and uses them as a person does.
+pub(crate) fn check_apps(checkout: &Checkout, service: &WholeService, interrupt: &Interrupt) -> Result<()> {
+    let clients = Clients::provide(checkout, interrupt)?;
+    process::run(&mut clients.node.script("compile", &[])?, interrupt)?;
+    clients.publish(interrupt)?;
+    let step = Step::start("Making the apps of docs/integrate.md");
+    let mut apps = clients.node.script("test-apps", &[])?;
+    with_service(&mut apps, service)
+        .env("CHROMIUM", chromium(interrupt)?)
+        .env("PACKAGES", &clients.out)
+        .env("APPS", clients.out.join("apps"));
+    process::run(&mut apps, interrupt)?;
+    step.done("they report what their visitors do");
+    Ok(())
+}
+
+fn with_service<'a>(command: &'a mut Command, service: &WholeService) -> &'a mut Command {
+    command
+        .envs(service.demo_env.iter())
+        .env("BASE_URL", service.ingest.url())
 }
 
 struct PythonPackage {

@@ -10,7 +10,7 @@ use harness::progress::{Step, note};
 use harness::services::Service;
 use serde_json::{Value, json};
 
-use crate::catchers::webhooks::WebhookReceiver;
+use crate::dev_servers::DevServers;
 
 const HISTORY_DAYS: &str = "90";
 /// Arguments of `ctl`: a program as old as its history.
@@ -31,7 +31,7 @@ pub(crate) fn create_history(ctl: &mut Command, ingest: &Service, demo: &EnvFile
 }
 
 /// Has the receiver sent every event of the program from now on. The first time, a colleague of the owner is invited, too.
-pub(crate) fn connect(ingest: &Service, demo: &EnvFile, receiver: &WebhookReceiver) -> Result<()> {
+pub(crate) fn connect(ingest: &Service, demo: &EnvFile, receiver: &DevServers) -> Result<()> {
     let Some(owner) = Owner::sign_in(ingest, demo)? else {
         return Ok(());
     };
@@ -97,7 +97,7 @@ impl<'a> Owner<'a> {
     }
 
     /// Whether the endpoint is new.
-    fn connect(&self, receiver: &WebhookReceiver) -> Result<bool> {
+    fn connect(&self, receiver: &DevServers) -> Result<bool> {
         let endpoints = format!("{}/webhook-endpoints", self.program);
         let listed = self.ask("GET", &endpoints, &Value::Null)?;
         let url = receiver.demo_endpoint();
@@ -174,7 +174,7 @@ fn is_at_a_receiver(endpoint: &Value, url: &str) -> bool {
     without_port(its_url).is_some() && without_port(its_url) == without_port(url)
 }
 
-fn know_secret(answer: &Value, receiver: &WebhookReceiver) -> Result<()> {
+fn know_secret(answer: &Value, receiver: &DevServers) -> Result<()> {
     let secret = answer.pointer("/data/secret").and_then(Value::as_str);
     receiver.know(secret.context("no secret was answered")?)
 }

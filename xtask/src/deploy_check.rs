@@ -1,16 +1,12 @@
-//! `cargo xtask deploy-check`: the files of `deploy/`, as far as they can be checked without a container engine or a cluster, and the
-//! links of the documents.
+//! `cargo xtask deploy-check`: the files of `deploy/`, as far as they can be checked without starting them, and the links of the documents.
+//! `cargo xtask release-check` starts them.
 //!
 //! Linters come from package indexes, pinned by version and hash in `xtask/deploy`, and are installed below the target directory.
 //! systemd-analyze and promtool are installed on Debian; kubectl is the machine's, because Debian's is too old for these overlays. A
 //! check without its program is reported as skipped. Tests with running services are in `ingest/tests/operations/deployment.rs`.
 
-mod containers;
 mod linters;
-mod options;
 mod outcome;
-mod package;
-mod package_upgrade;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,8 +19,6 @@ use harness::process::find_all;
 use harness::progress::{Step, note};
 
 use self::linters::{CUSTOM_RESOURCES, Linters};
-pub(crate) use self::options::Options;
-use self::options::Trial;
 use self::outcome::{Outcome, lint, lint_without_warnings};
 
 /// The hosts of each overlay's servers, as arguments of `make-secrets.sh`; none for one that is made of the one before it.
@@ -72,32 +66,19 @@ const DOCUMENTS: [&str; 6] = [
 
 type Check = fn(&Checkout, &Linters, &Path) -> Result<Outcome>;
 
-const CHECKS: [(&str, Check); 9] = [
+const CHECKS: [(&str, Check); 8] = [
     ("the compose file", compose),
     ("the Dockerfile", dockerfile),
     ("shell scripts", shell),
     ("Kubernetes manifests", kubernetes),
     ("NATS settings", nats_settings),
     ("systemd units", systemd),
-    (
-        "the Debian package, installed",
-        package::nothing_installed_listens_beyond_loopback,
-    ),
     ("alerts and dashboard", prometheus),
     ("links of the documents", links),
 ];
 
-pub(crate) fn run(checkout: &Checkout, options: &Options, interrupt: &Interrupt) -> Result<()> {
-    match options.trial() {
-        Some(Trial::Containers) => containers::check(checkout, options, interrupt),
-        Some(Trial::PackageUpgrade) => package_upgrade::check(checkout, options, interrupt),
-        None => check(checkout, interrupt),
-    }
-}
-
 /// Runs all checks, also after a failure.
 pub(crate) fn check(checkout: &Checkout, interrupt: &Interrupt) -> Result<()> {
-    package::provide(interrupt)?;
     let linters = Linters::provide(checkout, interrupt)?;
     let work = checkout.target_dir().join("deploy-check");
     remove(&work)?;

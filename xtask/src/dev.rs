@@ -4,8 +4,6 @@
 //! ready; write `.dev/env`. Then watch until Ctrl-C, or leave everything running (`--detach`). After a failure, everything that was
 //! started is stopped.
 
-pub(crate) mod front;
-
 use std::env;
 use std::fmt::Display;
 use std::fs::File;
@@ -26,9 +24,7 @@ use harness::servers::{External, Servers, postgres, provide};
 use harness::services::{self, DEMO_PREFIX, INGEST, PROGRAMS, SERVICES, ctl};
 use harness::stop::stop_area;
 
-use self::front::Front;
-use crate::catchers::mail::MailCatcher;
-use crate::catchers::webhooks::{WebhookReceiver, secrets_file};
+use crate::dev_servers::{self, DevServers, secrets_file};
 use crate::{demo, walk};
 
 /// Bytes a stream, unless set in the environment. NATS reserves them on the disk: eight times the services' default may be more
@@ -73,27 +69,21 @@ pub(crate) fn dev(checkout: &Checkout, options: &Options, interrupt: &Interrupt)
     let servers = provide(checkout, &area, &mut running, interrupt)?;
     build(checkout, interrupt)?;
     let before = EnvFile::read(&area.env())?;
-    let mail = MailCatcher::start(&area, &mut running)?;
-    let receiver = WebhookReceiver::start(&area, &mut running)?;
-    let front = Front::reserve(&area)?;
-    let mut env = service_env(&area, &servers, &mail)?;
-    env.set("PUBLIC_URL", front.public_url());
+    let beside = DevServers::start_with_front(checkout, &area, &mut running)?;
+    let mut env = service_env(&area, &servers, &beside)?;
     let demo = prepare_database(checkout, &env, &before, options.demo, interrupt)?;
     let services = services::start(checkout, &area, &env, &mut running)?;
     services::wait_until_ready(&services, &area, &mut running, interrupt)?;
-    front.start(&services, &area, &mut running)?;
 
     let ingest = services
         .iter()
         .find(|service| service.name == INGEST)
         .context("the ingest is missing")?;
-    demo::connect(ingest, &demo, &receiver)?;
+    demo::connect(ingest, &demo, &beside)?;
     if options.demo {
         demo::create_history(&mut ctl_with(checkout, &env, &demo), ingest, &demo)?;
     }
-    env = shell_env(&front, &servers, &demo);
-    env.set("MAIL_URL", &mail.url);
-    env.set("WEBHOOK_RECEIVER_URL", &receiver.url);
+    env = shell_env(&beside, &servers, &demo);
     env.write(&area.env())?;
     print_where(&area, &env);
     print_walk(&area, &servers);
@@ -146,7 +136,7 @@ fn delete_data(checkout: &Checkout, area: &Area) -> Result<()> {
 fn build(checkout: &Checkout, interrupt: &Interrupt) -> Result<()> {
     let step = Step::start("Building (the first time takes some minutes)");
     let mut command = cargo(checkout);
-    command.args(["build", "--package", "ctl"]);
+    command.args(["build", "--package", "ctl", "--package", dev_servers::NAME]);
     for program in PROGRAMS {
         command.args(["--package", program]);
     }
@@ -156,9 +146,9 @@ fn build(checkout: &Checkout, interrupt: &Interrupt) -> Result<()> {
 }
 
 /// The environment of all services.
-fn service_env(area: &Area, servers: &Servers, mail: &MailCatcher) -> Result<EnvFile> {
+fn service_env(area: &Area, servers: &Servers, beside: &DevServers) -> Result<EnvFile> {
     let mut env = keys::read_or_create(area)?;
-    env.set_all(mail.settings());
+    beside.configure(&mut env);
     env.set_all(servers.urls());
     if env::var_os("STREAM_MAX_BYTES").is_none() {
         env.set("STREAM_MAX_BYTES", STREAM_MAX_BYTES.to_string());
@@ -204,9 +194,9 @@ fn ctl_with(checkout: &Checkout, env: &EnvFile, before: &EnvFile) -> Command {
 }
 
 /// The content of `.dev/env`, for shells and tools.
-fn shell_env(front: &Front, servers: &Servers, demo: &EnvFile) -> EnvFile {
+fn shell_env(beside: &DevServers, servers: &Servers, demo: &EnvFile) -> EnvFile {
     let mut env = EnvFile::default();
-    env.set("BASE_URL", front.url());
+    beside.describe(&mut env);
     env.set_all(servers.urls());
     env.set_all(demo.iter());
     env

@@ -8,7 +8,6 @@
 )]
 
 mod cargo_tool;
-mod catchers;
 mod ci;
 mod clients;
 mod conformance;
@@ -16,11 +15,13 @@ mod dashboard;
 mod demo;
 mod deploy_check;
 mod dev;
+mod dev_servers;
 mod fuzz;
 mod node;
 mod oracles;
 mod pinned;
 mod release;
+mod release_check;
 #[cfg(test)]
 mod repository;
 mod snippets;
@@ -66,21 +67,14 @@ enum Command {
         #[arg(long)]
         check: bool,
     },
-    /// Check the files of `deploy/` against schemas and linters; or start them in containers.
-    DeployCheck(deploy_check::Options),
+    /// Check the files of `deploy/` against schemas and linters, and the links of the documents.
+    DeployCheck,
+    /// Try before a release what takes too long for every change: package, containers, apps, the whole API, chaos.
+    ReleaseCheck(release_check::Options),
     /// Make everything of a release in one directory: packages, image, SBOMs, symbols, checksums.
     Release(release::Options),
     /// Everything the continuous integration runs, in its order.
     Ci,
-    /// Take e-mails on loopback and show them on a page; `dev` starts it.
-    #[command(hide = true)]
-    MailCatcher(catchers::mail::Options),
-    /// Take webhooks on loopback and show them on a page; `dev` starts it.
-    #[command(hide = true)]
-    WebhookReceiver(catchers::webhooks::Options),
-    /// One address on loopback before ingest and webhook consumer; `dev` starts it.
-    #[command(hide = true)]
-    Front(dev::front::Options),
     /// Fuzz parsers, decoders and refund arithmetic. Needs a nightly toolchain.
     Fuzz(fuzz::Options),
     /// Measure the release build on this machine.
@@ -106,11 +100,9 @@ fn run(command: Command, checkout: &Checkout, interrupt: &Interrupt) -> Result<E
         Command::TestClients => test::test_clients(checkout, interrupt),
         Command::TestExamples => test::test_examples(checkout, interrupt),
         Command::Sqlx { check } => sqlx::sqlx(checkout, check, interrupt),
-        Command::DeployCheck(options) => deploy_check::run(checkout, &options, interrupt),
+        Command::DeployCheck => deploy_check::check(checkout, interrupt),
+        Command::ReleaseCheck(options) => release_check::run(checkout, &options, interrupt),
         Command::Release(options) => release::release(checkout, &options, interrupt),
-        Command::MailCatcher(options) => catchers::mail::run(&options, interrupt),
-        Command::WebhookReceiver(options) => catchers::webhooks::run(&options, interrupt),
-        Command::Front(options) => dev::front::run(&options, interrupt),
         Command::Fuzz(options) => fuzz::fuzz(checkout, &options, interrupt),
     };
     done.map(|()| ExitCode::SUCCESS)

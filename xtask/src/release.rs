@@ -1,19 +1,19 @@
 //! `cargo xtask release`: everything of a release, in one directory. `--prepare` writes the version and the changelog's section before it.
 //!
-//! Programs are built once, by `deploy/build-release.sh`, as in the Dockerfile. The package, the image and the symbols are of that one build.
+//! Programs are built once, by `deploy/build-release.sh`. The package, the image and the symbols are of that one build.
 
 mod changelog;
-mod checksums;
 mod image;
 mod refusals;
-mod tools;
 mod versions;
 
+use std::env;
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use chrono::Utc;
 use harness::area::{Checkout, remove};
 use harness::cargo::cargo;
@@ -21,12 +21,19 @@ use harness::interrupt::Interrupt;
 use harness::process;
 use harness::progress::Step;
 
-use self::tools::Tools;
+use crate::cargo_tool;
 use crate::clients::Clients;
 
 const BUILD: &str = "deploy/build-release.sh";
 const CHANGELOG: &str = "CHANGELOG.md";
 const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// cargo-auditable puts the list of dependencies into each program, where scanners of images and `cargo audit bin` find it. cargo-cyclonedx
+/// writes it as CycloneDX. cargo-deb reads the package's list from the manifest, and finds the libraries that the programs need.
+const TOOLS: [(&str, &str); 3] = [
+    ("cargo-auditable", "0.7.7"),
+    ("cargo-cyclonedx", "0.5.9"),
+    ("cargo-deb", "3.8.0"),
+];
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
@@ -60,7 +67,7 @@ const STEPS: [(&str, Make); 7] = [
     ("the packages for Node and Python (npm pack, build)", clients),
     ("SBOMs and symbols", beside),
     ("the section of the changelog", notes),
-    ("SHA256SUMS", checksums::write),
+    ("SHA256SUMS", checksums),
 ];
 
 pub(crate) fn release(checkout: &Checkout, options: &Options, interrupt: &Interrupt) -> Result<()> {
@@ -110,13 +117,28 @@ fn prepare(checkout: &Checkout, version: &str, interrupt: &Interrupt) -> Result<
 }
 
 fn programs(release: &Release<'_>) -> Result<String> {
-    let tools = Tools::provide(release.checkout, release.interrupt)?;
     let mut build = Command::new(release.checkout.root.join(BUILD));
     build
-        .env("PATH", tools.path()?)
+        .arg("--sbom")
+        .env("PATH", path_with_tools(release)?)
         .env("BUILD_REVISION", revision(&release.checkout.root)?);
     process::run(&mut build, release.interrupt)?;
     Ok("built".to_owned())
+}
+
+/// The search path with the tools, which are built into the target directory.
+fn path_with_tools(release: &Release<'_>) -> Result<OsString> {
+    let mut dirs = Vec::new();
+    for (name, version) in TOOLS {
+        dirs.push(cargo_tool::provide(
+            release.checkout,
+            name,
+            version,
+            release.interrupt,
+        )?);
+    }
+    dirs.extend(env::split_paths(&env::var_os("PATH").unwrap_or_default()));
+    Ok(env::join_paths(dirs)?)
 }
 
 fn revision(root: &Path) -> Result<String> {
@@ -125,9 +147,8 @@ fn revision(root: &Path) -> Result<String> {
 }
 
 fn package(release: &Release<'_>) -> Result<String> {
-    let tools = Tools::provide(release.checkout, release.interrupt)?;
     let mut deb = cargo(release.checkout);
-    deb.env("PATH", tools.path()?)
+    deb.env("PATH", path_with_tools(release)?)
         // The programs are stripped already, and their symbols kept.
         .args(["deb", "--package", "ctl", "--no-build", "--no-strip", "--output"])
         .arg(&release.out);
@@ -142,17 +163,11 @@ fn clients(release: &Release<'_>) -> Result<String> {
 
 /// What is kept beside the programs.
 fn beside(release: &Release<'_>) -> Result<String> {
-    let built = release.checkout.root.join("target/release");
-    for dir in ["sbom", "symbols"] {
-        let from = built.join(dir);
-        let to = release.out.join(dir);
-        fs::create_dir_all(&to)?;
-        let entries = fs::read_dir(&from).with_context(|| format!("cannot read {}", from.display()))?;
-        for entry in entries {
-            let entry = entry?;
-            fs::copy(entry.path(), to.join(entry.file_name()))?;
-        }
-    }
+    let mut copy = Command::new("cp");
+    copy.current_dir(release.checkout.root.join("target/release"))
+        .args(["-R", "sbom", "symbols"])
+        .arg(&release.out);
+    process::run(&mut copy, release.interrupt)?;
     Ok("copied".to_owned())
 }
 
@@ -161,4 +176,13 @@ fn notes(release: &Release<'_>) -> Result<String> {
     let section = changelog::released(&changelog, VERSION)?;
     fs::write(release.out.join(CHANGELOG), format!("{section}\n"))?;
     Ok(format!("{} lines", section.lines().count()))
+}
+
+/// Of everything in the directory, for `sha256sum --check`.
+fn checksums(release: &Release<'_>) -> Result<String> {
+    const SUMS: &str = "find * -type f | sort | xargs -d '\\n' sha256sum";
+    let mut sums = Command::new("sh");
+    let sums = process::output(sums.current_dir(&release.out).args(["-euc", SUMS]))?;
+    fs::write(release.out.join("SHA256SUMS"), &sums)?;
+    Ok(format!("{} files", sums.lines().count()))
 }

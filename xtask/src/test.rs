@@ -59,6 +59,16 @@ impl Web {
     }
 }
 
+/// Builds everything, and starts a service of its own for some checks.
+pub(crate) fn with_service(
+    checkout: &Checkout,
+    interrupt: &Interrupt,
+    checks: impl FnOnce(&WholeService) -> Result<()>,
+) -> Result<()> {
+    let mut environment = start(checkout, interrupt)?;
+    with_whole_service(checkout, &mut environment, interrupt, checks)
+}
+
 /// The tests of `web/` alone.
 pub(crate) fn test_web(checkout: &Checkout, interrupt: &Interrupt) -> Result<()> {
     let mut environment = start(checkout, interrupt)?;
@@ -138,7 +148,7 @@ pub(crate) fn test(checkout: &Checkout, args: &[String], interrupt: &Interrupt) 
             web.check_with(service, interrupt)?;
             clients.check_with(service, interrupt)?;
             check_examples(checkout, service, oracles, interrupt)?;
-            conformance::check(checkout, service, interrupt)
+            conformance::check(checkout, service, conformance::FEW, interrupt)
         })?;
         drop(environment);
         return few_rounds_of_chaos(checkout, interrupt);

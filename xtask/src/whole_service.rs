@@ -11,9 +11,8 @@ use harness::servers::Servers;
 use harness::servers::postgres::{Postgres, with_database};
 use harness::services::{self, INGEST, Service, ctl};
 
-use crate::catchers::mail::MailCatcher;
-use crate::catchers::webhooks::{WebhookReceiver, secrets_file};
 use crate::demo;
+use crate::dev_servers::{DevServers, secrets_file};
 
 pub(crate) struct WholeService<'a> {
     pub(crate) ingest: Service,
@@ -74,16 +73,15 @@ pub(crate) fn with_whole_service(
     let database = format!("whole_{}", random_hex::<8>()?);
     postgres.create_database(&servers.database_url, &database)?;
     let database_url = with_database(&servers.database_url, &database)?;
-    let mail = MailCatcher::start(area, running)?;
     remove(&secrets_file(area))?;
-    let receiver = WebhookReceiver::start(area, running)?;
+    let beside = DevServers::start(checkout, area, running)?;
     let mut env = service_env(area, servers, &database_url, &database)?;
-    env.set_all(mail.settings());
-    let checked = start(checkout, area, &env, &receiver, running, interrupt).and_then(|(ingest, demo)| {
+    beside.configure(&mut env);
+    let checked = start(checkout, area, &env, &beside, running, interrupt).and_then(|(ingest, demo)| {
         checks(&WholeService {
             ingest,
-            mail_url: mail.url,
-            receiver_url: receiver.url,
+            mail_url: beside.mail_url,
+            receiver_url: beside.receiver_url,
             demo_env: demo,
             postgres,
             database_url,
@@ -133,7 +131,7 @@ fn start(
     checkout: &Checkout,
     area: &Area,
     env: &EnvFile,
-    receiver: &WebhookReceiver,
+    beside: &DevServers,
     running: &mut Running,
     interrupt: &Interrupt,
 ) -> Result<(Service, EnvFile)> {
@@ -152,7 +150,7 @@ fn start(
         .into_iter()
         .find(|service| service.name == INGEST)
         .context("the ingest is missing")?;
-    demo::connect(&ingest, &demo, receiver)?;
+    demo::connect(&ingest, &demo, beside)?;
     demo::create_history(&mut ctl(), &ingest, &demo)?;
     process::output(ctl().arg("verify")).context("the demo violates invariants")?;
     Ok((ingest, demo))

@@ -23,8 +23,6 @@ pub(super) struct Linters {
     node: Node,
     /// `None` if it is neither installed nor can be fetched.
     pub(super) promtool: Option<PathBuf>,
-    /// As well.
-    pub(super) caddy: Option<PathBuf>,
     /// The server that the tests run.
     pub(super) nats: PathBuf,
 }
@@ -32,14 +30,11 @@ pub(super) struct Linters {
 impl Linters {
     pub(super) fn provide(checkout: &Checkout, interrupt: &Interrupt) -> Result<Self> {
         provide_systemd(interrupt)?;
-        let fetched = |package, program| debian::extract(checkout, package, program, interrupt);
-        let promtool = fetched("prometheus", "promtool")?;
-        let caddy = fetched("caddy", "caddy")?;
+        let promtool = debian::extract(checkout, "prometheus", "promtool", interrupt)?;
         let linters = Self {
             pinned: Pinned::of(checkout, SOURCES, "linters")?,
             node: Node::provide(checkout, interrupt)?,
             promtool,
-            caddy,
             nats: nats::find_or_fetch(checkout, interrupt)?,
         };
         let works = || process::output(linters.python("check-jsonschema").arg("--version")).is_ok();

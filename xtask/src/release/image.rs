@@ -1,19 +1,15 @@
 //! The image: the Dockerfile's last stage with the programs that were just built. Needs a Docker Engine.
 
 use std::fs;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use harness::area::remove;
 use harness::process;
 
 use super::{Release, VERSION, revision};
 
 const DOCKERFILE: &str = "deploy/Dockerfile";
 const PROGRAMS: [&str; 4] = ["ingest", "worker", "webhook-consumer", "ctl"];
-/// Where the Dockerfile takes them from.
-const BUILT: &str = "source/target/release";
 /// Over its base.
 const BYTES_AT_MOST: u64 = 80_000_000;
 
@@ -52,35 +48,15 @@ pub(super) fn save(release: &Release<'_>) -> Result<String> {
     Ok(format!("saved, {} MB over its base", added / 1_000_000))
 }
 
-/// An image of the programs alone, in place of the stage that compiles them.
+/// An image of the programs alone, in place of the stage that compiles them: they are in `/programs`.
 fn import(release: &Release<'_>, name: &str) -> Result<()> {
-    let tree = release.checkout.target_dir().join("release-image");
-    remove(&tree)?;
-    let built = release.checkout.root.join("target/release");
-    let place = tree.join(BUILT);
-    fs::create_dir_all(place.join("sbom"))?;
-    for program in PROGRAMS {
-        fs::copy(built.join(program), place.join(program))?;
-        let sbom = Path::new("sbom").join(format!("{program}.cdx.json"));
-        fs::copy(built.join(&sbom), place.join(&sbom))?;
-    }
-    let mut tar = Command::new("tar")
-        .arg("--directory")
-        .arg(&tree)
-        .args(["--create", "."])
-        .stdout(Stdio::piped())
-        .spawn()?;
-    let packed = tar.stdout.take().context("tar writes nowhere")?;
-    let imported = Command::new("docker")
-        .args(["import", "-", name])
-        .stdin(packed)
-        .stdout(Stdio::null())
-        .status()?;
-    ensure!(
-        tar.wait()?.success() && imported.success(),
-        "cannot import the programs"
-    );
-    remove(&tree)
+    const IMPORT: &str = "tar --create --transform 's|^|programs/|' ingest worker webhook-consumer ctl sbom \
+         | docker import - \"$0\" > /dev/null";
+    let mut import = Command::new("sh");
+    import
+        .current_dir(release.checkout.root.join("target/release"))
+        .args(["-euc", IMPORT, name]);
+    process::run(&mut import, release.interrupt)
 }
 
 /// Programs of a newer system would not: the image has another C library than this machine.

@@ -1,5 +1,5 @@
-//! The version of the workspace is the one of everything. Where it is written a second time, a test fails when it differs, and
-//! `cargo xtask release --prepare` writes it.
+//! The version of the workspace is the one of everything that is published. Where it is written a second time, a test fails when it differs,
+//! and `cargo xtask release --prepare` writes it. The API has a version of its own, which a release does not change.
 
 use std::fs;
 use std::path::Path;
@@ -19,7 +19,7 @@ const fn place(file: &'static str, before: &'static str, after: &'static str) ->
     Place { file, before, after }
 }
 
-const PLACES: [Place; 17] = [
+const PLACES: [Place; 10] = [
     place("Cargo.toml", "[workspace.package]\nversion = \"", "\"\n"),
     place("web/clients/node/package.json", "\n  \"version\": \"", "\",\n"),
     place(
@@ -33,22 +33,6 @@ const PLACES: [Place; 17] = [
         "\",\n",
     ),
     place("web/clients/python/pyproject.toml", "\nversion = \"", "\"\n"),
-    place("web/tracker/package.json", "\n  \"version\": \"", "\",\n"),
-    place("web/tracker/package-lock.json", "\n  \"version\": \"", "\",\n"),
-    place(
-        "web/tracker/package-lock.json",
-        "\n      \"name\": \"tracker\",\n      \"version\": \"",
-        "\",\n",
-    ),
-    place("web/dashboard/package.json", "\n  \"version\": \"", "\",\n"),
-    place("web/dashboard/package-lock.json", "\n  \"version\": \"", "\",\n"),
-    place(
-        "web/dashboard/package-lock.json",
-        "\n      \"name\": \"dashboard\",\n      \"version\": \"",
-        "\",\n",
-    ),
-    // Generated from the programs, which have it from Cargo.toml.
-    place("docs/openapi.json", "\n    \"version\": \"", "\"\n"),
     place("deploy/Dockerfile", "org.opencontainers.image.version=\"", "\""),
     place("deploy/compose.yaml", "\n  image: referral-tracker:", "\n"),
     place(

@@ -4,7 +4,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'node:test';
-import { blocks, commands, section } from './page.js';
+import ts from 'typescript';
+import { blocks, commands, files, page, section } from './page.js';
 
 const PAGE = `
 # Page
@@ -45,5 +46,16 @@ test('a section is run as commands, and its files are written where they have go
     assert.equal(execFileSync('cat', ['shop/lib/price.txt'], { cwd, encoding: 'utf8' }), 'PRICE=$1\n');
   } finally {
     rmSync(cwd, { recursive: true });
+  }
+});
+
+/** `cargo xtask release-check apps` makes the app and uses it. */
+test('the files of the Next app are TypeScript', () => {
+  const sources = files(section(page('docs/integrate.md'), 'A Next app')).filter(([name]) => /\.tsx?$/.test(name));
+  assert.ok(sources.length > 3, String(sources.length));
+  for (const [fileName, code] of sources) {
+    const compilerOptions = { jsx: ts.JsxEmit.ReactJSX };
+    const { diagnostics } = ts.transpileModule(code, { fileName, compilerOptions, reportDiagnostics: true });
+    assert.deepEqual(diagnostics?.map(({ messageText }) => messageText), [], fileName);
   }
 });

@@ -17,6 +17,10 @@ const BLOCK = /(?:^|\n\n)(?:`([^`\n]+)`[^\n]*\n(?:[^\n]+\n)*\n)?```\w+\n(.*?)\n`
 /** The blocks of code in it. */
 export const blocks = (text: string): string[] => [...text.matchAll(BLOCK)].map(([, , code]) => code ?? '');
 
+/** The files in it, by name. */
+export const files = (text: string): [string, string][] =>
+  [...text.matchAll(BLOCK)].flatMap(([, file, code = '']): [string, string][] => (file ? [[file, code]] : []));
+
 /**
  * The blocks of a section, each as commands of a shell. A block whose paragraph begins with a file's name is that file, written where the
  * commands before it have gone.

@@ -18,6 +18,6 @@ def section(text: str, heading: str) -> str:
     return re.split(r"\n##+ ", after)[0].strip()
 
 
-def blocks(text: str) -> list[str]:
+def blocks(text: str, language: str = r"\w+") -> list[str]:
     """The blocks of code."""
-    return re.findall(r"^```\w+\n(.*?)\n```$", text, re.DOTALL | re.MULTILINE)
+    return re.findall(rf"^```{language}\n(.*?)\n```$", text, re.DOTALL | re.MULTILINE)

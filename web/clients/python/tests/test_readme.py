@@ -35,3 +35,11 @@ def test_the_app_of_the_example_closes_its_queue_at_its_end(
 
 def test_the_readme_links_to_nothing_that_an_installed_package_lacks() -> None:
     assert "](.." not in page("web/clients/python/README.md")
+
+
+# `cargo xtask release-check apps` makes the app and uses it.
+def test_the_files_of_the_django_app_are_python() -> None:
+    sources = blocks(section(page("docs/integrate.md"), "A Django app"), "python")
+    assert len(sources) > 3
+    for source in sources:
+        compile(source, "docs/integrate.md", "exec")

@@ -8,11 +8,11 @@ use chrono::DateTime;
 use super::behaviour::Behaviour;
 use super::received::{Received, Verdict};
 use super::secrets::Secret;
-use crate::catchers::page::{LIVE, escaped, page};
+use crate::page::{LIVE, escaped, page};
 
 type Numbered = (u64, Arc<Received>);
 
-pub(super) fn list(behaviour: Behaviour, newest_first: &[Numbered], secrets: &[Secret]) -> String {
+pub fn list(behaviour: Behaviour, newest_first: &[Numbered], secrets: &[Secret]) -> String {
     let mut rows = String::new();
     for (at, (number, received)) in newest_first.iter().enumerate() {
         let older = newest_first.get(at + 1..).unwrap_or_default();
@@ -76,20 +76,20 @@ fn verdict(received: &Received, secrets: &[Secret]) -> String {
         Verdict::Good => format!("<span class=\"{class}\">{word}</span>"),
         // A secret that was not pasted yet, a new one perhaps.
         Verdict::Bad(_) | Verdict::UnknownSecret => {
-            let path = escaped(&received.request.path);
+            let path = escaped(&received.path);
             format!("<a class=\"{class}\" href=\"/secrets{path}\">{word}</a>")
         }
     }
 }
 
-pub(super) fn one(received: &Received, newest_first: &[Numbered], secrets: &[Secret]) -> String {
+pub fn one(received: &Received, newest_first: &[Numbered], secrets: &[Secret]) -> String {
     let mut headers = String::new();
-    for (name, value) in &received.request.headers {
+    for (name, value) in &received.headers {
         let _ = write!(
             headers,
             "<tr><th>{}</th><td><code>{}</code></td></tr>",
-            escaped(name),
-            escaped(value)
+            name,
+            escaped(&String::from_utf8_lossy(value.as_bytes()))
         );
     }
     let mut same = String::new();
@@ -108,7 +108,7 @@ pub(super) fn one(received: &Received, newest_first: &[Numbered], secrets: &[Sec
         &format!(
             "<p><a href=\"/\">All webhooks</a></p><p>To <code>{}</code>, {}. Answered: {}.</p><h2>Body</h2><pre>{}</pre>\
              <h2>Headers</h2><table>{headers}</table><h2>Every time this event came</h2><ul>{same}</ul>",
-            escaped(&received.request.path),
+            escaped(&received.path),
             escaped(&received.verdict(secrets).text()),
             received.behaviour.name(),
             escaped(&received.pretty_body()),
@@ -117,7 +117,7 @@ pub(super) fn one(received: &Received, newest_first: &[Numbered], secrets: &[Sec
 }
 
 /// `host`: of this page, as the browser asked for it. `path`: of the endpoint whose secret is asked for, or empty.
-pub(super) fn secrets(host: &str, path: &str, known: &[Secret]) -> String {
+pub fn secrets(host: &str, path: &str, known: &[Secret]) -> String {
     let mut paths: Vec<&str> = known.iter().map(|secret| secret.path.as_str()).collect();
     paths.dedup();
     let mut items = String::new();
@@ -145,14 +145,6 @@ pub(super) fn secrets(host: &str, path: &str, known: &[Secret]) -> String {
     )
 }
 
-pub(super) fn nothing() -> String {
-    page(
-        "There is no such page",
-        "",
-        "<p><a href=\"/\">All webhooks</a></p>",
-    )
-}
-
 /// In UTC.
 fn time(at: i64) -> String {
     let time = DateTime::from_timestamp(at, 0).unwrap_or_default();
@@ -161,20 +153,17 @@ fn time(at: i64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use axum::http::HeaderMap;
+
     use super::*;
-    use crate::catchers::http::Request;
 
     fn received(id: &str, body: &str) -> Arc<Received> {
-        let request = Request {
-            method: "POST".to_owned(),
-            path: "/webhooks/\"><script>".to_owned(),
-            headers: vec![
-                ("webhook-id".to_owned(), id.to_owned()),
-                ("<script>".to_owned(), "<script>".to_owned()),
-            ],
-            body: body.as_bytes().to_vec(),
-        };
-        Arc::new(Received::new(request, 1_795_683_600, Behaviour::Fail))
+        let path = "/webhooks/\"><script>".to_owned();
+        let mut headers = HeaderMap::new();
+        headers.insert("webhook-id", id.parse().unwrap());
+        headers.insert("x-script", "<script>".parse().unwrap());
+        let (body, at) = (body.to_owned().into(), 1_795_683_600);
+        Arc::new(Received::new(path, headers, body, at, Behaviour::Fail))
     }
 
     #[test]

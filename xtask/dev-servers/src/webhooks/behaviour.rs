@@ -1,7 +1,7 @@
 //! What the receiver answers from now on.
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Behaviour {
+pub enum Behaviour {
     #[default]
     Accept,
     Slow,
@@ -11,9 +11,9 @@ pub(super) enum Behaviour {
 }
 
 impl Behaviour {
-    pub(super) const ALL: [Self; 5] = [Self::Accept, Self::Slow, Self::Fail, Self::Gone, Self::Hang];
+    pub const ALL: [Self; 5] = [Self::Accept, Self::Slow, Self::Fail, Self::Gone, Self::Hang];
 
-    pub(super) const fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Accept => "200",
             Self::Slow => "200 after 5 seconds",
@@ -24,7 +24,7 @@ impl Behaviour {
     }
 
     /// What the sender makes of it.
-    pub(super) const fn effect(self) -> &'static str {
+    pub const fn effect(self) -> &'static str {
         match self {
             Self::Accept => "Delivered.",
             Self::Slow => "Delivered: the sender waits for 15 seconds.",
@@ -36,7 +36,7 @@ impl Behaviour {
         }
     }
 
-    pub(super) fn of_name(name: &str) -> Option<Self> {
+    pub fn of_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|one| one.name() == name)
     }
 }

@@ -1,7 +1,7 @@
-//! `cargo xtask deploy-check --containers`: the compose file, started in this machine's Docker Engine. `xtask/deploy/containers.sh` tries it.
+//! The compose file, started in this machine's Docker Engine. `xtask/deploy/containers.sh` tries it.
 //!
-//! By hand: it takes minutes, and an engine. Where no registry of images is reached, `xtask/deploy/stand-ins.sh` makes the images before, and this
-//! checkout's debug programs stand in for a release's. With `--before` it begins with the programs of another checkout.
+//! Where no registry of images is reached, `xtask/deploy/stand-ins.sh` makes the images before, and this checkout's debug programs stand in for a
+//! release's.
 
 use std::process::Command;
 
@@ -13,14 +13,12 @@ use harness::progress::Step;
 use harness::servers::nats;
 use harness::servers::postgres::is_root;
 
-use super::options::{Options, build_debug_programs};
+use super::{Options, build_debug_programs};
 
 const SCRIPT: &str = "xtask/deploy/containers.sh";
 const STAND_INS: &str = "xtask/deploy/stand-ins.sh";
 /// What `stand-ins.sh` calls the image of the programs.
 const PROGRAMS: &str = "referral-tracker-programs:stand-in";
-/// And those of the release before.
-const PROGRAMS_BEFORE: &str = "referral-tracker-programs:before";
 /// The Dockerfile's stage that builds them.
 const BUILT_IN_THE_IMAGE: &str = "build";
 
@@ -33,16 +31,10 @@ pub(super) fn check(checkout: &Checkout, options: &Options, interrupt: &Interrup
             .next()
             .context("no docker-compose on the search path: name it with --compose")?,
     };
-    let before = options.before()?;
-    ensure!(
-        before.is_none() || options.stand_ins,
-        "--before has debug programs: it needs --stand-ins"
-    );
     let programs = if options.stand_ins {
         build_debug_programs(checkout, interrupt)?;
         let mut make = Command::new(checkout.root.join(STAND_INS));
-        make.args([&nats::find_or_fetch(checkout, interrupt)?, &checkout.bin_dir])
-            .args(before.as_ref().map(|before| &before.bin_dir));
+        make.args([&nats::find_or_fetch(checkout, interrupt)?, &checkout.bin_dir]);
         process::run(&mut make, interrupt)?;
         PROGRAMS
     } else {
@@ -50,11 +42,7 @@ pub(super) fn check(checkout: &Checkout, options: &Options, interrupt: &Interrup
     };
     let step = Step::start("Starting the compose file");
     let mut script = Command::new(checkout.root.join(SCRIPT));
-    script.arg(compose).arg(programs);
-    if before.is_some() {
-        script.env("BEFORE", PROGRAMS_BEFORE);
-    }
-    process::run(&mut script, interrupt)?;
+    process::run(script.arg(compose).arg(programs), interrupt)?;
     step.done("it works");
     Ok(())
 }

@@ -1,10 +1,11 @@
 #!/bin/sh
-# Installs the Debian package of the release before in a container with systemd as its first process and Debian's servers, walks through it, upgrades
-# under load as docs/upgrade.md says, starts the machine again, and goes back and forth. Units run as systemd runs them, confined. Prints what it found.
+# Installs the Debian package as an operator does, in a container with systemd as its first process and Debian's servers: walks through it, takes a
+# backup and tries it out, looks for what listens beyond loopback, and starts the machine again. Units run as systemd runs them, confined. Prints
+# what it found.
 #
-#     package-upgrade.sh DIRECTORY BEFORE AFTER NATS-SERVER     as root, with debootstrap and systemd-nspawn
+#     package.sh DIRECTORY PACKAGE NATS-SERVER     as root, with debootstrap and systemd-nspawn
 #
-# BEFORE and AFTER are packages. DIRECTORY keeps Debian's files, `base`, for the next time; the container has a network of its own.
+# DIRECTORY keeps Debian's files, `base`, for the next time; the container has a network of its own.
 set -eu
 
 services='worker delivery ingest webhook-consumer'
@@ -22,15 +23,13 @@ ctl() {
     referral-tracker-ctl "$@"
 }
 
-# $1: SQL of one value.
-sql() {
-    runuser -u postgres -- psql --dbname referral_tracker --tuples-only --no-align --command "$1"
+as_postgres() {
+    runuser -u postgres -- "$@"
 }
 
-units() {
-    for service in "$@"; do
-        printf 'referral-tracker-%s.service ' "$service"
-    done
+# $1: SQL of one value.
+sql() {
+    as_postgres psql --dbname referral_tracker --tuples-only --no-align --command "$1"
 }
 
 ready() {
@@ -46,7 +45,6 @@ confined() {
         unit=referral-tracker-$service.service
         process=$(systemctl show --property MainPID --value "$unit")
         case $(readlink "/proc/$process/exe") in
-            *deleted*) fail "$1: $service is still the program that was replaced" ;;
             /usr/lib/referral-tracker/*) ;;
             *) fail "$1: $service is not the installed program" ;;
         esac
@@ -67,11 +65,13 @@ confined() {
     done
 }
 
-install_before() {
-    echo 'of somebody' > /home/file
-    apt-get install --yes --quiet=2 -o Dpkg::Use-Pty=0 /packages/before.deb > "$work/apt" 2>&1 || fail "$(cat "$work/apt")"
+installed() {
+    echo 'a file' > /home/file
+    apt-get install --yes --quiet=2 -o Dpkg::Use-Pty=0 /packages/package.deb > "$work/apt" 2>&1 || fail "$(cat "$work/apt")"
     /usr/share/referral-tracker/make-secrets.sh $credentials
-    runuser -u postgres -- psql --quiet < $credentials/roles.sql
+    as_postgres psql --quiet < $credentials/roles.sql
+    collation=$(sql "SELECT datcollate, datcollversion FROM pg_database WHERE datname = 'referral_tracker'")
+    [ "$collation" = 'C|' ] || fail "the order of texts depends on the C library: $collation"
     # All that an operator changes here: a disk of any size will do.
     sed -i 's/^STREAM_MAX_BYTES=.*/STREAM_MAX_BYTES=67108864/' /etc/referral-tracker/common.env
     cat > /etc/systemd/system/nats.service << 'UNIT'
@@ -86,48 +86,72 @@ UNIT
     mkdir -p /data
     systemctl enable --quiet --now nats.service
     systemctl start referral-tracker-migrate
-    # shellcheck disable=SC2046,SC2086
-    systemctl enable --quiet --now $(units $services)
+    for service in $services; do
+        systemctl enable --quiet --now "referral-tracker-$service.service"
+    done
     ready 'installed'
     prepare_program
     confined 'installed'
     walk_to_a_sale 1
-    echo 'the release before is installed, its four services run confined; click, lead and sale are answered 200'
-}
-
-# As docs/upgrade.md says.
-upgrade() {
-    apt-get install --yes --quiet=2 -o Dpkg::Use-Pty=0 /packages/after.deb > "$work/apt" 2>&1 || fail "$(cat "$work/apt")"
-    systemctl start referral-tracker-migrate
-    systemctl restart referral-tracker-worker
-    # shellcheck disable=SC2046
-    systemctl restart $(units delivery ingest webhook-consumer)
-    ready 'upgraded'
-    confined 'upgraded'
-    more_are_answered "$(answered)" 'the upgrade'
-}
-
-verify() {
-    ctl rollups rebuild > /dev/null
-    ctl verify > /dev/null
-    ctl dead-letters list > "$work/dead-letters"
-}
-
-upgraded() {
-    start_load
-    upgrade
-    walk_to_a_sale upgraded
     expect 200 post refund '{"transaction_id":"order-1"}'
     expect 409 post sale '{"transaction_id":"order-1","amount_cents":4900,"customer_key":"user-1"}'
-    stop_load
-    verify
-    echo "upgraded under load: $(answered) sales answered, each stored once; the walk goes on, ctl verify finds nothing wrong"
+    ctl verify > /dev/null
+    echo 'the package is installed, its four services run confined; click, lead, sale and refund are answered 200'
+}
+
+front() {
+    sed -i 's/^DOMAIN=.*/DOMAIN=localhost/' /etc/referral-tracker/front.env
     ln --symbolic --force /usr/share/referral-tracker/Caddyfile /etc/caddy/Caddyfile
     systemctl restart caddy
     authority=/var/lib/caddy/.local/share/caddy/pki/authorities/local/root.crt
     curl --silent --fail --retry 30 --retry-delay 1 --retry-all-errors --output /dev/null --cacert $authority https://localhost/readyz \
         2> /dev/null || fail 'the front does not lead to the ingest'
+    # The ingest knows neither path.
+    for path in /webhooks/stripe/1 /api/webhook-distributor/stripe; do
+        status=$(curl --silent --cacert $authority --output /dev/null --write-out '%{http_code}' --data '{}' "https://localhost$path")
+        [ "$status" = 400 ] || fail "$path at the front is answered $status"
+    done
+    [ "$(curl --silent --output /dev/null --write-out '%{redirect_url}' http://localhost/app)" = https://localhost/app ] \
+        || fail 'the front does not redirect to https'
     echo 'the front leads to it with TLS'
+}
+
+# As deploy/README.md says, to the drill.
+backed_up() {
+    version=$(basename "$(find /usr/lib/postgresql -mindepth 1 -maxdepth 1 | sort --version-sort | tail -n 1)")
+    install -o postgres -g postgres -m 0640 /usr/share/referral-tracker/backup/pgbackrest.conf /etc/pgbackrest.conf
+    sed -i "s|^pg1-path=.*|pg1-path=/var/lib/postgresql/$version/main|" /etc/pgbackrest.conf
+    as_postgres pgbackrest --stanza=referral-tracker stanza-create
+    sed -n 's/^# *\(archive_.*\)/\1/p' /etc/pgbackrest.conf >> "/etc/postgresql/$version/main/postgresql.conf"
+    systemctl restart "postgresql@$version-main"
+    as_postgres pgbackrest --stanza=referral-tracker check
+    as_postgres /usr/share/referral-tracker/backup/backup.sh full
+    as_postgres env CTL=/usr/lib/referral-tracker/ctl PATH="/usr/lib/postgresql/$version/bin:$PATH" \
+        /usr/share/referral-tracker/backup/drill.sh > "$work/drill" || fail "$(cat "$work/drill")"
+    echo 'a backup is made, and the drill restores it'
+}
+
+# The front's two ports are for everybody.
+beyond_loopback() {
+    ss --no-header --listening --tcp --udp --numeric --processes \
+        | awk '$5 !~ /^(127\.[0-9.]+(%lo)?|\[::1\]):[0-9]+$/' | grep -v '"caddy"'
+}
+
+closed() {
+    # A server that listens on every address is seen by the same look.
+    nats-server --port 14222 2> /dev/null &
+    open=$!
+    for _ in $(seq 60); do
+        ! beyond_loopback | grep -q :14222 || break
+        sleep 0.5
+    done
+    beyond_loopback | grep -q :14222 || fail 'a server that listens on every address goes unseen'
+    kill $open
+    wait $open || true
+    if beyond_loopback > "$work/open"; then
+        fail "these listen beyond loopback: $(cat "$work/open")"
+    fi
+    echo 'nothing but the front listens beyond loopback'
 }
 
 started_again() {
@@ -139,32 +163,12 @@ started_again() {
     echo 'after a start of the machine the services run by themselves, and the walk goes on'
 }
 
-back_and_forth() {
-    start_load
-    # The earlier `ctl verify` does not know what newer services have written.
-    cp /usr/lib/referral-tracker/ctl /usr/local/bin/newer-ctl
-    apt-get install --yes --quiet=2 -o Dpkg::Use-Pty=0 --allow-downgrades /packages/before.deb > "$work/apt" 2>&1 || fail "$(cat "$work/apt")"
-    # shellcheck disable=SC2046
-    systemctl restart $(units webhook-consumer ingest delivery)
-    systemctl restart referral-tracker-worker
-    ready 'back'
-    confined 'back'
-    more_are_answered "$(answered)" 'the way back'
-    walk_to_a_sale back
-    upgrade
-    walk_to_a_sale again
-    stop_load
-    verify
-    echo "back to the release before and forth again under load: $(answered) sales answered, each stored once; ctl verify finds nothing wrong"
-}
-
 if [ "$1" = inside ]; then
     work=/var/tmp/walk
     mkdir -p $work
     export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
     # shellcheck source-path=SCRIPTDIR source=walk.sh
     . /packages/walk.sh
-    trap 'rm -f $work/load' EXIT
     [ ! -e $work/demo ] || read_program
     "$2"
     exit
@@ -222,7 +226,7 @@ start_machine_again() {
 
 if ! [ -e "$directory/base/complete" ]; then
     rm -rf "$directory/base"
-    "$here/debian-tree.sh" "$directory/base" systemd,systemd-sysv,dbus,postgresql,redis-server,caddy,curl,iproute2 \
+    "$here/debian-tree.sh" "$directory/base" systemd,systemd-sysv,dbus,postgresql,pgbackrest,redis-server,caddy,curl,iproute2 \
         > "$directory/debootstrap.log"
     touch "$directory/base/complete"
 fi
@@ -231,15 +235,12 @@ trap stop_machine EXIT
 trap 'exit 130' INT TERM
 cp -a "$directory/base" "$root"
 mkdir "$root/packages"
-cp "$2" "$root/packages/before.deb"
-cp "$3" "$root/packages/after.deb"
-install -m 0755 "$4" "$root/usr/local/bin/nats-server"
-cp "$here/walk.sh" "$here/package-upgrade.sh" "$root/packages/"
+cp "$2" "$root/packages/package.deb"
+install -m 0755 "$3" "$root/usr/local/bin/nats-server"
+cp "$here/walk.sh" "$here/package.sh" "$root/packages/"
 start_machine
-for step in install_before upgraded; do
-    in_machine sh /packages/package-upgrade.sh inside $step
+for step in installed backed_up front closed; do
+    in_machine sh /packages/package.sh inside $step
 done
 start_machine_again
-for step in started_again back_and_forth; do
-    in_machine sh /packages/package-upgrade.sh inside $step
-done
+in_machine sh /packages/package.sh inside started_again

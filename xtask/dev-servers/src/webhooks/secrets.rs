@@ -9,26 +9,26 @@ use anyhow::{Context, Result, ensure};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-/// The file. It is read anew each time: `cargo xtask dev` writes to it, too.
-pub(super) struct Secrets {
+/// The file. It is read each time: `cargo xtask dev` writes to it, too.
+pub struct Secrets {
     file: PathBuf,
 }
 
-pub(super) struct Secret {
-    pub(super) path: String,
-    pub(super) key: Vec<u8>,
+pub struct Secret {
+    pub path: String,
+    pub key: Vec<u8>,
 }
 
 impl Secrets {
-    pub(super) const fn of(file: PathBuf) -> Self {
+    pub const fn of(file: PathBuf) -> Self {
         Self { file }
     }
 
     /// Adds one to those of the path: while a secret is replaced, there are two.
-    pub(super) fn add(&self, path: &str, secret: &str) -> Result<()> {
+    pub fn add(&self, path: &str, secret: &str) -> Result<()> {
         ensure!(
-            !path.contains(char::is_whitespace),
-            "the path must have no blanks"
+            is_for_webhooks(path) && !path.contains(char::is_whitespace),
+            "the path must be /webhooks or below it, without blanks"
         );
         ensure!(
             key(secret).is_some(),
@@ -41,7 +41,7 @@ impl Secrets {
     }
 
     /// A file that cannot be read has none.
-    pub(super) fn read(&self) -> Vec<Secret> {
+    pub fn read(&self) -> Vec<Secret> {
         let text = fs::read_to_string(&self.file).unwrap_or_default();
         let each = text.lines().filter_map(|line| {
             let (path, secret) = line.split_once(' ')?;
@@ -50,6 +50,12 @@ impl Secrets {
         });
         each.collect()
     }
+}
+
+/// Webhooks are taken there.
+fn is_for_webhooks(path: &str) -> bool {
+    path.strip_prefix("/webhooks")
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// As the specification has it.
