@@ -44,8 +44,8 @@ pub use self::program::{
 };
 pub use self::reads::{
     breakdowns, click_origins, cohorts, commission_lists, customer_lists, customer_timeline, dashboard,
-    events, partner_days, partner_lists, partner_payouts, partner_view, payout_lists, program_events,
-    program_health, program_overview, refund_rollups, review_queue, rollups,
+    partner_days, partner_lists, partner_payouts, partner_view, payout_lists, program_events, program_health,
+    program_overview, refund_rollups, review_queue, rollups,
 };
 pub use self::tracking::{
     claims, clicks, customer_ids, customers, leads, reassessments, refused_events, sales, shared_texts,

@@ -7,7 +7,6 @@ pub mod commission_lists;
 pub mod customer_lists;
 pub mod customer_timeline;
 pub mod dashboard;
-pub mod events;
 pub mod partner_days;
 pub mod partner_lists;
 pub mod partner_payouts;

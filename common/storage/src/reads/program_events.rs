@@ -18,7 +18,6 @@ use sqlx::PgConnection;
 
 pub use self::sales::SaleCommission;
 pub use self::search::{Searched, Subjects, links_of_partner, search};
-use super::events::{Before, ClickDetails, LeadDetails};
 use crate::error::StorageResult;
 use domain::ids::ProgramId;
 use domain::program_events::{EventPlace, ProgramEventType};
@@ -63,6 +62,30 @@ pub enum ProgramEventDetails {
     Lead(LeadDetails),
     Sale(SaleDetails),
     Refund(RefundDetails),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClickDetails {
+    pub session_id: Option<String>,
+    pub page_url: Option<String>,
+    pub referrer_url: Option<String>,
+    pub geo_country: Option<String>,
+    pub geo_region: Option<String>,
+    pub geo_city: Option<String>,
+    pub device_type: Option<String>,
+    pub device_os: Option<String>,
+    pub browser_name: Option<String>,
+    /// The customer is a conversion by now.
+    pub converted: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeadDetails {
+    pub customer_key: Option<String>,
+    pub session_id: Option<String>,
+    pub page_url: Option<String>,
+    /// The customer is a conversion by now.
+    pub converted: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -132,8 +155,7 @@ impl CreditedLink {
 /// Which of a program's events.
 #[derive(Debug, Clone)]
 pub struct Filter {
-    /// `None`: all.
-    pub event_type: Option<ProgramEventType>,
+    pub types: Vec<ProgramEventType>,
     pub from: DateTime<Utc>,
     /// Excluded.
     pub until: DateTime<Utc>,
@@ -156,17 +178,29 @@ pub struct ClickOrigin {
 }
 
 impl Filter {
+    /// Real events of these types within the dates, with `until` excluded.
+    pub fn of_types(types: Vec<ProgramEventType>, from: DateTime<Utc>, until: DateTime<Utc>) -> Self {
+        Self {
+            types,
+            from,
+            until,
+            is_test: false,
+            origin: ClickOrigin::default(),
+            links: None,
+            subjects: None,
+        }
+    }
+
     fn types(&self) -> impl Iterator<Item = ProgramEventType> {
         let of_clicks = self.origin != ClickOrigin::default();
-        ProgramEventType::ALL
-            .into_iter()
-            .filter(move |event_type| !of_clicks || *event_type == ProgramEventType::Click)
-            .filter(move |event_type| self.event_type.is_none_or(|wanted| wanted == *event_type))
+        let is_read =
+            move |event_type: &ProgramEventType| !of_clicks || *event_type == ProgramEventType::Click;
+        self.types.iter().copied().filter(is_read)
     }
 
     /// Events of all types, of all partners and customers.
     fn is_plain(&self) -> bool {
-        self.event_type.is_none()
+        self.types.len() == ProgramEventType::ALL.len()
             && !self.is_test
             && self.origin == ClickOrigin::default()
             && self.links.is_none()
@@ -208,6 +242,23 @@ pub struct EventPage {
     pub next: Option<EventPlace>,
 }
 
+/// A place in the list of one type, newest first.
+#[derive(Debug, Clone, Copy)]
+struct Before {
+    timestamp: DateTime<Utc>,
+    id: i64,
+}
+
+impl Before {
+    /// Everything that happened earlier.
+    const fn instant(timestamp: DateTime<Utc>) -> Self {
+        Self {
+            timestamp,
+            id: i64::MIN,
+        }
+    }
+}
+
 /// Events of one type, from `from` up to `before`.
 #[derive(Debug, Clone, Copy)]
 struct Span<'a> {
@@ -222,8 +273,8 @@ struct Span<'a> {
 impl Span<'_> {
     /// Nothing of the span is later. Rows have microseconds.
     fn latest(&self) -> DateTime<Utc> {
-        let at = self.before.timestamp();
-        if self.before.id() == i64::MIN {
+        let at = self.before.timestamp;
+        if self.before.id == i64::MIN {
             at - TimeDelta::microseconds(1)
         } else {
             at
@@ -315,7 +366,10 @@ async fn piece(
 ) -> StorageResult<Piece> {
     let filter = read.filter;
     let before = match read.after {
-        Some(after) if after.at < filter.until => Before::new(after.at, after.lowest_read_id(event_type)),
+        Some(after) if after.at < filter.until => Before {
+            timestamp: after.at,
+            id: after.lowest_read_id(event_type),
+        },
         Some(_) | None => Before::instant(filter.until),
     };
     let mut span = Span {
@@ -354,7 +408,7 @@ async fn piece(
     }
     Ok(Piece {
         events,
-        unread_before: Some(span.before.timestamp()),
+        unread_before: Some(span.before.timestamp),
     })
 }
 

@@ -7,7 +7,7 @@ use domain::ids::{CustomerId, ProgramId, SaleId};
 use domain::program_events::ProgramEventType;
 use sqlx::PgConnection;
 use storage::customer_timeline::{TimelineCustomer, TimelineSale};
-use storage::program_events::{self, ClickOrigin, EventPage, Filter, PageRead, Subjects};
+use storage::program_events::{self, EventPage, Filter, PageRead, Subjects};
 use storage::{customer_timeline, snapshot};
 
 use self::view::CustomerTimeline;
@@ -113,13 +113,8 @@ impl Wanted {
     fn of(program_id: ProgramId, customers: Vec<i64>, sales: Vec<i64>) -> Self {
         let span = Span::whole();
         let filter = Filter {
-            event_type: None,
-            from: span.from,
-            until: span.until,
-            is_test: false,
-            origin: ClickOrigin::default(),
-            links: None,
             subjects: Some(Subjects { customers, sales }),
+            ..Filter::of_types(ProgramEventType::ALL.to_vec(), span.from, span.until)
         };
         Self { program_id, filter }
     }
@@ -135,7 +130,7 @@ impl Wanted {
 
     fn before_sale(program_id: ProgramId, sale: TimelineSale, event_type: ProgramEventType) -> Self {
         let mut wanted = Self::everything_of(program_id, sale.customer_id);
-        wanted.filter.event_type = Some(event_type);
+        wanted.filter.types = vec![event_type];
         wanted.filter.until = sale.at;
         wanted
     }

@@ -1,7 +1,8 @@
 //! Events as the list, the live view and exports show them.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use storage::events::{ClickDetails, ConversionDetails, EventDetails, EventType, LeadDetails, ListedEvent};
+use domain::program_events::ProgramEventType;
+use storage::program_events::{ClickDetails, LeadDetails, ProgramEvent, ProgramEventDetails, SaleDetails};
 
 use super::event_file::{Line, cells_of};
 use crate::management::csv_download::Cell;
@@ -92,25 +93,44 @@ pub struct LiveEventView {
     customer_id: Option<i64>,
 }
 
+/// The types of events that this list has, in the order of events of one instant.
+pub const TYPES: [ProgramEventType; 3] = [
+    ProgramEventType::Click,
+    ProgramEventType::Lead,
+    ProgramEventType::Sale,
+];
+
+/// A sale is listed as a conversion.
+pub const fn type_name(event_type: ProgramEventType) -> &'static str {
+    match event_type {
+        ProgramEventType::Sale => "conversion",
+        other => other.as_str(),
+    }
+}
+
 impl EventView {
-    pub fn new(event: ListedEvent) -> Self {
-        Self {
+    /// `None` for a refund, which this list does not have.
+    pub fn of(event: ProgramEvent) -> Option<Self> {
+        let event_type = type_name(event.event_type());
+        let details = match event.details {
+            ProgramEventDetails::Click(click) => DetailsView::Click(click.into()),
+            ProgramEventDetails::Lead(lead) => DetailsView::Lead(lead.into()),
+            ProgramEventDetails::Sale(sale) => DetailsView::Conversion(sale.into()),
+            ProgramEventDetails::Refund(_) => return None,
+        };
+        Some(Self {
             id: event.id,
-            event_type: event.event_type().as_str(),
-            timestamp: event.timestamp,
+            event_type,
+            timestamp: event.at,
             click_id: event.click_id,
             created_at: event.created_at,
-            details: match event.details {
-                EventDetails::Click(click) => DetailsView::Click(ClickView::from(click)),
-                EventDetails::Lead(lead) => DetailsView::Lead(LeadView::from(lead)),
-                EventDetails::Conversion(sale) => DetailsView::Conversion(ConversionView::from(sale)),
-            },
-        }
+            details,
+        })
     }
 
     /// For the description.
     pub fn examples() -> Vec<Self> {
-        examples().map(Self::new).into()
+        examples().into_iter().filter_map(Self::of).collect()
     }
 }
 
@@ -157,40 +177,47 @@ view! { |lead: LeadDetails| LeadView {
     customer_key, session_id, page_url, converted,
 } }
 
-view! { |sale: ConversionDetails| ConversionView {
-    amount_cents, currency, sale_type, payment_status, processor_event_id, is_recurring,
+view! { |sale: SaleDetails| ConversionView {
+    amount_cents, currency, sale_type, payment_status, is_recurring;
+    processor_event_id: sale.transaction_id,
 } }
 
 impl LiveEventView {
-    pub fn new(event: ListedEvent) -> Self {
-        Self {
-            is_test: event.is_test,
-            customer_id: event.customer_id,
-            event: EventView::new(event),
-        }
+    pub fn of(event: ProgramEvent) -> Option<Self> {
+        let (is_test, customer_id) = (event.is_test, event.customer_id);
+        EventView::of(event).map(|event| Self {
+            event,
+            is_test,
+            customer_id,
+        })
     }
 }
 
-/// The types a query asks for: one, or `all`, as when it says nothing.
-pub fn event_types(query: &Query) -> Result<Vec<EventType>, ApiError> {
+/// The types a query asks for: one, or `all`, which is also the default.
+pub fn event_types(query: &Query) -> Result<Vec<ProgramEventType>, ApiError> {
     let rule = "must be one of click, lead, conversion";
     let types = query.parsed("eventType", rule, |text| match text {
-        "all" => Some(EventType::ALL.to_vec()),
-        _ => EventType::parse(text).map(|kind| vec![kind]),
+        "all" => Some(TYPES.to_vec()),
+        _ => TYPES
+            .into_iter()
+            .find(|event_type| type_name(*event_type) == text)
+            .map(|event_type| vec![event_type]),
     })?;
-    Ok(types.unwrap_or_else(|| EventType::ALL.to_vec()))
+    Ok(types.unwrap_or_else(|| TYPES.to_vec()))
 }
 
 /// One of each type.
-fn examples() -> [ListedEvent; 3] {
+fn examples() -> [ProgramEvent; 3] {
     let at = DateTime::UNIX_EPOCH + TimeDelta::days(20_000);
-    let event = |id, minutes, details| ListedEvent {
+    let event = |id, minutes, details| ProgramEvent {
         id,
-        timestamp: at + TimeDelta::minutes(minutes),
+        at: at + TimeDelta::minutes(minutes),
         customer_id: Some(1042),
         click_id: Some("cust_7203685477580001_1728000000000".to_owned()),
         created_at: at + TimeDelta::minutes(minutes),
         is_test: false,
+        customer_key: None,
+        link: None,
         details,
     };
     let text = |text: &str| Some(text.to_owned());
@@ -198,19 +225,22 @@ fn examples() -> [ListedEvent; 3] {
         event(
             3,
             20,
-            EventDetails::Conversion(ConversionDetails {
+            ProgramEventDetails::Sale(SaleDetails {
+                transaction_id: "in_1042".to_owned(),
                 amount_cents: 7_999,
                 currency: "USD".to_owned(),
                 sale_type: "payment".to_owned(),
                 payment_status: "paid".to_owned(),
-                processor_event_id: "in_1042".to_owned(),
                 is_recurring: false,
+                refunded_cents: 0,
+                no_commission_reason: None,
+                commissions: None,
             }),
         ),
         event(
             8,
             10,
-            EventDetails::Lead(LeadDetails {
+            ProgramEventDetails::Lead(LeadDetails {
                 customer_key: text("user-42"),
                 session_id: None,
                 page_url: None,
@@ -220,7 +250,7 @@ fn examples() -> [ListedEvent; 3] {
         event(
             21,
             0,
-            EventDetails::Click(ClickDetails {
+            ProgramEventDetails::Click(ClickDetails {
                 session_id: text("s-1"),
                 page_url: text("https://shop.example/pricing"),
                 referrer_url: text("https://blog.example/review"),
@@ -244,8 +274,8 @@ mod tests {
 
     #[test]
     fn a_csv_file_has_a_column_for_every_field() {
-        for event in examples() {
-            let Value::Object(fields) = serde_json::to_value(EventView::new(event)).unwrap() else {
+        for event in EventView::examples() {
+            let Value::Object(fields) = serde_json::to_value(event).unwrap() else {
                 panic!("an event is an object");
             };
             for name in fields.keys() {

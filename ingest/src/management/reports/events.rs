@@ -3,7 +3,7 @@
 use domain::ids::ProgramId;
 use domain::permission::Permission;
 use futures::future::try_join_all;
-use storage::events::{self, Before, EventRead, ListedEvent};
+use storage::program_events::{self, Filter, PageRead, ProgramEvent};
 
 use super::dates::{REVERSED, Span};
 use super::event_view::{EventView, event_types};
@@ -51,21 +51,21 @@ pub async fn list(
     let types = event_types(&query)?;
     let span = Span::of(&query)?;
     let reads = types.into_iter().map(async |event_type| {
-        let read = EventRead {
+        let filter = Filter::of_types(vec![event_type], span.from, span.until);
+        let read = PageRead {
             program_id,
-            event_type,
-            from: span.from,
-            before: Before::instant(span.until),
-            with_tests: false,
+            filter: &filter,
+            after: None,
             limit: PAGES_OF_A_TYPE * page.size(),
+            with_commissions: false,
         };
         let mut connection = app.reads.acquire().await?;
-        Ok::<_, ApiError>(events::newest(&mut connection, &read).await?)
+        Ok::<_, ApiError>(program_events::page(&mut connection, &read).await?.events)
     });
-    let mut merged: Vec<ListedEvent> = try_join_all(reads).await?.into_iter().flatten().collect();
+    let mut merged: Vec<ProgramEvent> = try_join_all(reads).await?.into_iter().flatten().collect();
     merged.sort_by_key(|event| std::cmp::Reverse(event.place()));
     let total = i64::try_from(merged.len()).unwrap_or(i64::MAX);
-    let rows = page.window().of(merged).into_iter().map(EventView::new);
+    let rows = page.window().of(merged).into_iter().filter_map(EventView::of);
     Ok(page.listed(rows, total))
 }
 

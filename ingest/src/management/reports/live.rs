@@ -3,6 +3,7 @@
 //! Each open stream polls the tables twice a second: the pipeline does nothing for a view that is rarely open.
 //! A stream is pulled by its client; while one does not read, nothing is looked for and nothing is held.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::convert::Infallible;
 use std::time::Duration;
@@ -13,10 +14,12 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::ProgramId;
 use domain::permission::Permission;
+use domain::program_events::ProgramEventType;
 use futures::stream;
-use storage::events::{self, Before, EventRead, EventType, ListedEvent};
+use sqlx::PgConnection;
+use storage::program_events::{self, Filter, PageRead, ProgramEvent};
 
-use super::event_view::LiveEventView;
+use super::event_view::{LiveEventView, TYPES, type_name};
 use crate::management::prelude::*;
 use crate::management::workspace_limit::WorkspacePermit;
 
@@ -103,7 +106,7 @@ struct Watch {
     /// When the client last got its place.
     place_sent_at: DateTime<Utc>,
     /// The events of the last look. One that is not among the newest any more never is again.
-    seen: HashMap<EventType, HashSet<i64>>,
+    seen: HashMap<ProgramEventType, HashSet<i64>>,
     /// To be sent.
     ready: VecDeque<Event>,
     _permit: WorkspacePermit,
@@ -168,25 +171,44 @@ impl Watch {
         self.looked_at.timestamp_millis().to_string()
     }
 
+    /// The newest events of one type, test events among them.
+    async fn newest(
+        &self,
+        connection: &mut PgConnection,
+        event_type: ProgramEventType,
+        now: DateTime<Utc>,
+    ) -> Result<Vec<ProgramEvent>, ApiError> {
+        let mut newest = Vec::new();
+        for is_test in [false, true] {
+            let filter = Filter {
+                is_test,
+                // Clocks of edges differ.
+                ..Filter::of_types(vec![event_type], now - LATE, now + LATE)
+            };
+            let read = PageRead {
+                program_id: self.program_id,
+                filter: &filter,
+                after: None,
+                limit: AT_ONCE,
+                with_commissions: false,
+            };
+            newest.extend(program_events::page(connection, &read).await?.events);
+        }
+        newest.sort_unstable_by_key(|event| Reverse(event.place()));
+        newest.truncate(usize::try_from(AT_ONCE).unwrap_or(usize::MAX));
+        Ok(newest)
+    }
+
     /// Puts what is new since the last look among what is ready, oldest first; in a first look, what came after `stopped_at`.
     async fn look(&mut self, stopped_at: Option<DateTime<Utc>>) -> Result<(), ApiError> {
         let now = self.app.clock.now();
         let since = stopped_at.map(|at| at - COMMITS_WITHIN);
-        let is_news = |event: &ListedEvent| since.is_none_or(|since| event.created_at >= since);
+        let is_news = |event: &ProgramEvent| since.is_none_or(|since| event.created_at >= since);
         let is_gap = since.is_some_and(|since| since < now - LATE);
         let mut connection = self.app.reads.acquire().await?;
         let mut news = Vec::new();
-        for event_type in EventType::ALL {
-            let read = EventRead {
-                program_id: self.program_id,
-                event_type,
-                from: now - LATE,
-                // Clocks of edges differ.
-                before: Before::instant(now + LATE),
-                with_tests: true,
-                limit: AT_ONCE,
-            };
-            let newest = events::newest(&mut connection, &read).await?;
+        for event_type in TYPES {
+            let newest = self.newest(&mut connection, event_type, now).await?;
             let ids: HashSet<i64> = newest.iter().map(|event| event.id).collect();
             let before = self.seen.insert(event_type, ids).unwrap_or_default();
             let count = newest.len();
@@ -196,12 +218,12 @@ impl Watch {
                 .collect();
             let is_full = i64::try_from(count).is_ok_and(|count| count >= AT_ONCE) && fresh.len() == count;
             if is_full || is_gap {
-                let data = json!({ "event_type": event_type.as_str() }).to_string();
+                let data = json!({ "event_type": type_name(event_type) }).to_string();
                 self.ready.push_back(Event::default().event("dropped").data(data));
             }
             news.extend(fresh);
         }
-        news.sort_by_key(ListedEvent::place);
+        news.sort_by_key(ProgramEvent::place);
         if !news.is_empty() {
             self.place_sent_at = now;
         } else if now - self.place_sent_at >= PLACE_EVERY {
@@ -211,12 +233,15 @@ impl Watch {
             self.ready.push_back(place);
         }
         for event in news {
-            let event_type = event.event_type().as_str();
+            let name = type_name(event.event_type());
+            let Some(view) = LiveEventView::of(event) else {
+                continue;
+            };
             let sent = Event::default()
-                .event(event_type)
+                .event(name)
                 // Of the look before: until the last of these is read, the others are not.
                 .id(self.place())
-                .json_data(LiveEventView::new(event))
+                .json_data(view)
                 .map_err(ApiError::unexpected)?;
             self.ready.push_back(sent);
         }

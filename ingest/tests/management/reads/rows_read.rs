@@ -7,7 +7,7 @@ use serde_json::json;
 use sqlx::PgConnection;
 use storage::commission_lists::{self, Wanted};
 use storage::page::Window;
-use storage::program_events::{self, ClickOrigin, Filter, PageRead, Searched, Subjects};
+use storage::program_events::{self, Filter, PageRead, Searched, Subjects};
 use storage::{customer_timeline, links, partner_days, partner_payouts, payout_lists};
 use test_harness::{Person, Shop};
 
@@ -88,19 +88,10 @@ async fn is_bounded(
     assert!(rows < MOST, "{what}: {rows} rows were read");
 }
 
-const EVERYTHING: Filter = Filter {
-    event_type: None,
-    from: DateTime::UNIX_EPOCH,
-    until: DateTime::<Utc>::MAX_UTC,
-    is_test: false,
-    origin: ClickOrigin {
-        country: None,
-        device: None,
-        source: None,
-    },
-    links: None,
-    subjects: None,
-};
+fn everything() -> Filter {
+    let types = ProgramEventType::ALL.to_vec();
+    Filter::of_types(types, DateTime::UNIX_EPOCH, DateTime::<Utc>::MAX_UTC)
+}
 
 #[tokio::test]
 async fn lists_of_events_read_what_they_show() {
@@ -111,20 +102,20 @@ async fn lists_of_events_read_what_they_show() {
         .value("SELECT id FROM customers WHERE customer_key = 'user-1'")
         .await;
     let clicks_of = |link: i64| Filter {
-        event_type: Some(ProgramEventType::Click),
+        types: vec![ProgramEventType::Click],
         links: Some(vec![link]),
-        ..EVERYTHING
+        ..everything()
     };
     let of = |customers: &[i64], sales: &[i64]| Filter {
         subjects: Some(Subjects {
             customers: customers.to_vec(),
             sales: sales.to_vec(),
         }),
-        ..EVERYTHING
+        ..everything()
     };
     let mut transaction = shop.stack.pool().begin().await.unwrap();
     for (what, filter) in [
-        ("all", EVERYTHING),
+        ("all", everything()),
         ("a partner's clicks", clicks_of(shop.program.ada.link.get())),
         ("a customer's", of(&[customer], &[])),
         ("a stranger's", of(&[-7], &[])),

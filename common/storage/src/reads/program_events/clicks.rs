@@ -3,9 +3,8 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use super::{CLICKS_OF_A_WALK, CreditedLink, ProgramEvent, ProgramEventDetails, Span};
+use super::{CLICKS_OF_A_WALK, ClickDetails, CreditedLink, ProgramEvent, ProgramEventDetails, Span};
 use crate::error::StorageResult;
-use crate::reads::events::ClickDetails;
 
 struct ClickRow {
     id: i64,
@@ -58,8 +57,8 @@ macro_rules! clicks {
                ORDER BY e.click_timestamp DESC, e.id DESC"#,
             $span.program_id.get(),
             $span.from,
-            $span.before.timestamp(),
-            $span.before.id(),
+            $span.before.timestamp,
+            $span.before.id,
             $span.limit,
             $span.filter.origin.country.as_deref(),
             $span.filter.origin.device.as_deref(),

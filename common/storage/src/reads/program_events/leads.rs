@@ -3,9 +3,8 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use super::{CreditedLink, OTHERS_OF_A_WALK, ProgramEvent, ProgramEventDetails, Span};
+use super::{CreditedLink, LeadDetails, OTHERS_OF_A_WALK, ProgramEvent, ProgramEventDetails, Span};
 use crate::error::StorageResult;
-use crate::reads::events::LeadDetails;
 
 struct LeadRow {
     id: i64,
@@ -55,8 +54,8 @@ macro_rules! leads {
                ORDER BY e.lead_timestamp DESC, e.id DESC"#,
             $span.program_id.get(),
             $span.from,
-            $span.before.timestamp(),
-            $span.before.id(),
+            $span.before.timestamp,
+            $span.before.id,
             $span.limit,
             $span.filter.links.as_deref() as Option<&[i64]>
             $(, $more)?

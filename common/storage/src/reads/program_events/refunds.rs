@@ -50,8 +50,8 @@ macro_rules! refunds {
                ORDER BY e.refunded_at DESC, e.id DESC"#,
             $span.program_id.get(),
             $span.from,
-            $span.before.timestamp(),
-            $span.before.id(),
+            $span.before.timestamp,
+            $span.before.id,
             $span.limit,
             $span.filter.links.as_deref() as Option<&[i64]>
             $(, $more)*

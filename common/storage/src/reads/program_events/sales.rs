@@ -76,8 +76,8 @@ macro_rules! sales {
                ORDER BY e.sale_date DESC, e.id DESC"#,
             $span.program_id.get(),
             $span.from,
-            $span.before.timestamp(),
-            $span.before.id(),
+            $span.before.timestamp,
+            $span.before.id,
             $span.limit,
             $span.filter.links.as_deref() as Option<&[i64]>,
             $span.with_commissions

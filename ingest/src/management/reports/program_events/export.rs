@@ -2,16 +2,13 @@
 
 use axum::response::Response;
 use domain::ids::ProgramId;
-use domain::program_events::EventPlace;
-use storage::program_events::{self, Filter, PageRead};
-use storage::snapshot;
 
 use super::question::{self, ProgramEventsQuery, refusals};
 use super::reader;
 use super::view::ProgramEventView;
 use crate::management::prelude::*;
-use crate::management::reports::event_file::{FORMATS, Format, FormatQuery, Lines, PIECE, download};
-use crate::management::workspace_limit::WorkspacePermit;
+use crate::management::reports::event_file::{FORMATS, Format, FormatQuery, download};
+use crate::management::reports::event_lines::EventLines;
 
 /// Download clicks, leads, sales and refunds
 ///
@@ -44,56 +41,9 @@ pub async fn export(
         let mut connection = app.reads.acquire().await?;
         question::filter(&app, &mut connection, program_id, &query).await?
     };
-    let lines = EventLines {
-        app,
-        program_id,
-        filter,
-        with_commissions,
-        after: None,
-        is_whole: false,
-        _permit: permit,
-    };
+    let view = |event| Some(ProgramEventView::from(event));
+    let lines = EventLines::new(app, program_id, filter, with_commissions, permit, view);
     download(format, &format!("events-{program_id}"), lines).await
-}
-
-/// The events that are still to be sent.
-struct EventLines {
-    app: App,
-    program_id: ProgramId,
-    filter: Filter,
-    with_commissions: bool,
-    after: Option<EventPlace>,
-    /// Everything was read.
-    is_whole: bool,
-    _permit: WorkspacePermit,
-}
-
-impl Lines for EventLines {
-    type Line = ProgramEventView;
-
-    async fn piece(&mut self) -> Result<Vec<ProgramEventView>, ApiError> {
-        let mut events = Vec::new();
-        // A filter may pass none of the events of a piece.
-        while events.is_empty() && !self.is_whole {
-            if self.app.closing.is_cancelled() {
-                return Err(ApiError::Overloaded);
-            }
-            let read = PageRead {
-                program_id: self.program_id,
-                filter: &self.filter,
-                after: self.after,
-                limit: i64::try_from(PIECE).unwrap_or(i64::MAX),
-                with_commissions: self.with_commissions,
-            };
-            let mut connection = self.app.reads.acquire().await?;
-            let mut snapshot = snapshot::begin(&mut connection).await?;
-            let page = program_events::page(&mut snapshot, &read).await?;
-            self.after = page.next;
-            self.is_whole = page.next.is_none();
-            events = page.events;
-        }
-        Ok(events.into_iter().map(ProgramEventView::from).collect())
-    }
 }
 
 pub fn examples() -> Examples {

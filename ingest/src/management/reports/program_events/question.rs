@@ -69,6 +69,7 @@ pub async fn filter(
         source: query.parsed("source", SOURCE, host)?,
     };
     let event_type = query.parsed("type", TYPES, ProgramEventType::parse)?;
+    let types = event_type.map_or_else(|| ProgramEventType::ALL.to_vec(), |only| vec![only]);
     let is_test = query.flag("is_test")?;
     let links = match query.integer("partner")?.map(PartnerProgramId::new) {
         Some(membership) => Some(program_events::links_of_partner(connection, program_id, membership).await?),
@@ -79,7 +80,7 @@ pub async fn filter(
         return Err(TESTS_ARE_NOBODYS);
     }
     Ok(Filter {
-        event_type,
+        types,
         from: span.from,
         until: span.until,
         is_test,

@@ -2,9 +2,9 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::Value;
-use storage::events::{ClickDetails, LeadDetails};
 use storage::program_events::{
-    CreditedLink, ProgramEvent, ProgramEventDetails, RefundDetails, SaleCommission, SaleDetails,
+    ClickDetails, CreditedLink, LeadDetails, ProgramEvent, ProgramEventDetails, RefundDetails,
+    SaleCommission, SaleDetails,
 };
 
 use crate::management::advertiser::money::commissions::NamedPartner;
