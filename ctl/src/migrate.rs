@@ -37,6 +37,7 @@ impl Migrate {
         let migrated = retry(&RETRY, || storage::migrate(pool), storage::gave_up_waiting).await;
         spinner.finish_and_clear();
         if let Err(MigrateError::VersionMissing(version)) = migrated {
+            storage::refuse_earlier_migration(version)?;
             bail!(
                 "a newer release has migrated this database: it has migration {version}, which this ctl does not know. Nothing was changed. \
                  To go back to this release, start its services without `ctl migrate`; otherwise run the newer release's ctl (docs/upgrade.md)"

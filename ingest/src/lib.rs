@@ -81,6 +81,7 @@ fn sources(app: &App) -> Sources {
 /// Connects to the servers and starts the background tasks.
 async fn start(config: &Config, clock: Clock, lifecycle: &Lifecycle) -> anyhow::Result<App> {
     let pool = postgres::connect_for_batches(&config.service.postgres, "ingest").await?;
+    storage::refuse_earlier_schema(&pool).await?;
     let management = PostgresConfig {
         pool_size: config.dashboard.management_pool_size,
         ..config.service.postgres.clone()

@@ -50,6 +50,7 @@ use crate::stripe::metadata::MetadataKeys;
 pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::Result<()> {
     let listener = http::listen(config.service.http.listen).context("binding the listen address")?;
     let pool = postgres::connect_for_batches(&config.service.postgres, "webhook-consumer").await?;
+    storage::refuse_earlier_schema(&pool).await?;
     let nats = bus::connect::connect(&config.service.nats, "webhook-consumer").await?;
     let topology = Topology::from(&config.service.nats);
     topology.ensure(&nats.jetstream).await?;

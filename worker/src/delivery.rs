@@ -48,6 +48,7 @@ pub async fn run(config: DeliveryConfig, clock: Clock, lifecycle: Lifecycle) -> 
     let listener = http::listen(config.http.listen).context("binding the listen address")?;
     let client = client(&config)?;
     let pool = postgres::connect_for_shared_batches(&config.postgres, "delivery").await?;
+    storage::refuse_earlier_schema(&pool).await?;
     let in_flight = InFlight::new(&config.limits);
     start(&config, client, &pool, &clock, &in_flight, &lifecycle);
     start_emails(&config, &pool, &clock, &lifecycle)?;

@@ -67,6 +67,7 @@ pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::
     let listener = http::listen(config.service.http.listen).context("binding the listen address")?;
     let visitors = Arc::new(Visitors::load(config.geoip_db_path.as_deref()).await?);
     let pool = postgres::connect_for_shared_batches(&config.service.postgres, "worker").await?;
+    storage::refuse_earlier_schema(&pool).await?;
     let nats = bus::connect::connect(&config.service.nats, "worker").await?;
     let topology = Topology::from(&config.service.nats);
     topology.ensure(&nats.jetstream).await?;

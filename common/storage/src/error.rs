@@ -36,6 +36,11 @@ pub enum StorageError {
     /// Its id was given out twice.
     #[error("the customer_id of the click belongs to another click_id")]
     CustomerIdTaken,
+    #[error(
+        "a build from before the baseline schema made this database (it has migration {version}), and this one cannot use it: start \
+         with an empty database, on a developer's machine by `cargo xtask dev --reset`"
+    )]
+    EarlierSchema { version: i64 },
 }
 
 impl From<sqlx::Error> for StorageError {
@@ -69,7 +74,8 @@ impl StorageError {
             Self::Unreadable { .. }
             | Self::CorruptRow { .. }
             | Self::RowsAffected { .. }
-            | Self::CustomerIdTaken => Retryable::Never,
+            | Self::CustomerIdTaken
+            | Self::EarlierSchema { .. } => Retryable::Never,
         }
     }
 }

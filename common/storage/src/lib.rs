@@ -54,7 +54,7 @@ pub use self::tracking::{
 
 pub use error::{Retryable, StorageError, StorageResult, gave_up_waiting};
 
-/// The migrations compiled into every binary; `ctl migrate` applies them.
+/// The migrations compiled into every program; `ctl migrate` applies them.
 pub static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("../../migrations");
 
 /// Rights of the roles that services and readers connect with, where there are such roles.
@@ -70,7 +70,32 @@ pub async fn has_roles(pool: &sqlx::PgPool) -> StorageResult<bool> {
     Ok(found == 2)
 }
 
-/// Applies them, however long one of them takes, grants what is new, and makes the indexes of months that are there.
+/// Refuses a database that a build from before the baseline schema has made. Services call it when they start.
+///
+/// A database that a later release has migrated is not refused: it has all migrations of this one, and this one runs on it until it is
+/// replaced.
+pub async fn refuse_earlier_schema(pool: &sqlx::PgPool) -> StorageResult<()> {
+    let earliest: Option<i64> = match sqlx::query_scalar("SELECT min(version) FROM _sqlx_migrations")
+        .fetch_one(pool)
+        .await
+    {
+        // Not migrated yet.
+        Err(sqlx::Error::Database(error)) if error.code().as_deref() == Some("42P01") => None,
+        earliest => earliest?,
+    };
+    earliest.map_or(Ok(()), refuse_earlier_migration)
+}
+
+/// The same of a migration that this build does not know.
+pub fn refuse_earlier_migration(version: i64) -> StorageResult<()> {
+    let baseline = MIGRATIONS.iter().map(|migration| migration.version).min();
+    if Some(version) < baseline {
+        return Err(StorageError::EarlierSchema { version });
+    }
+    Ok(())
+}
+
+/// Applies them, however long one of them takes, and grants what is new.
 pub async fn migrate(pool: &sqlx::PgPool) -> Result<(), sqlx::migrate::MigrateError> {
     // Its settings and locks are not for who has it next.
     let mut connection = pool.acquire().await?.detach();
@@ -100,9 +125,5 @@ pub async fn migrate_on(connection: &mut sqlx::PgConnection) -> Result<(), sqlx:
     wait_for_other_runs(connection).await?;
     MIGRATIONS.run(&mut *connection).await?;
     sqlx::raw_sql(ROLES).execute(&mut *connection).await?;
-    match partitions::make_indexes(connection).await {
-        Err(StorageError::Database(error)) => Err(error.into()),
-        Err(error) => Err(sqlx::Error::Decode(error.into()).into()),
-        Ok(()) => Ok(()),
-    }
+    Ok(())
 }

@@ -1,7 +1,7 @@
 //! Partitions of the event tables, by months or by days: made ahead, dropped when retention says so.
 
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
-use sqlx::{AssertSqlSafe, PgConnection, PgPool};
+use sqlx::PgPool;
 
 use crate::error::StorageResult;
 
@@ -34,54 +34,6 @@ pub async fn retire_outbound_day(pool: &PgPool, horizon: NaiveDate) -> StorageRe
     Ok(sqlx::query_scalar!("SELECT retire_outbound_day($1)", horizon)
         .fetch_one(pool)
         .await?)
-}
-
-/// Makes the indexes that a migration declared on the event tables themselves (`ON ONLY`) on the partitions that lack them, one by one
-/// and without a lock that events wait for: `CREATE INDEX` on the whole table would stop all events until the last month is read.
-///
-/// Nothing is done while another process does it. One that was interrupted is made anew.
-pub async fn make_indexes(connection: &mut PgConnection) -> StorageResult<()> {
-    let alone = sqlx::query_scalar!(r#"SELECT pg_try_advisory_lock(hashtext('make_indexes')) AS "alone!""#)
-        .fetch_one(&mut *connection)
-        .await?;
-    if !alone {
-        return Ok(());
-    }
-    let missing = sqlx::query!(
-        r#"SELECT index.relname AS "index!", partition.relname AS "partition!",
-                  partition.relname || substr(index.relname, length(parent.relname) + 1) AS "name!",
-                  substring(pg_get_indexdef(index.oid) FROM ' USING .*$') AS "columns!"
-           FROM pg_index i
-           JOIN pg_class index ON index.oid = i.indexrelid AND index.relkind = 'I'
-           JOIN pg_class parent ON parent.oid = i.indrelid
-           JOIN pg_inherits h ON h.inhparent = i.indrelid
-           JOIN pg_class partition ON partition.oid = h.inhrelid
-           WHERE NOT i.indisvalid AND index.relnamespace = 'public'::regnamespace
-             AND NOT EXISTS (SELECT 1 FROM pg_inherits a JOIN pg_index o ON o.indexrelid = a.inhrelid
-                             WHERE a.inhparent = index.oid AND o.indrelid = partition.oid)
-           ORDER BY partition.relname, index.relname"#
-    )
-    .fetch_all(&mut *connection)
-    .await?;
-    for lacks in missing {
-        tracing::info!(index = lacks.name, "making an index");
-        for statement in [
-            format!("DROP INDEX CONCURRENTLY IF EXISTS {}", lacks.name),
-            format!(
-                "CREATE INDEX CONCURRENTLY {} ON {}{}",
-                lacks.name, lacks.partition, lacks.columns
-            ),
-            format!("ALTER INDEX {} ATTACH PARTITION {}", lacks.index, lacks.name),
-        ] {
-            sqlx::raw_sql(AssertSqlSafe(statement))
-                .execute(&mut *connection)
-                .await?;
-        }
-    }
-    sqlx::query_scalar!(r#"SELECT pg_advisory_unlock(hashtext('make_indexes')) AS "unlocked!""#)
-        .fetch_one(connection)
-        .await?;
-    Ok(())
 }
 
 /// Drops the oldest partition of click or lead events that ends before `horizon`, after it has kept in `retired_clicks`

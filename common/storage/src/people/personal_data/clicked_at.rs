@@ -36,22 +36,15 @@ pub(super) async fn read(connection: &mut PgConnection, customers: &[i64]) -> St
     if customers.is_empty() {
         return Ok(clicked_at);
     }
-    // Before this migration a journey had the latest click of each link, and no others. Checked queries do not know sqlx's table.
-    let whole_journeys_since: Option<DateTime<Utc>> =
-        sqlx::query_scalar("SELECT installed_on FROM _sqlx_migrations WHERE version = 20261123000010")
-            .fetch_optional(&mut *connection)
-            .await?;
     let rows = sqlx::query!(
-        r#"SELECT id, first_click_at AS first, touched_at || coalesce(earlier_at, '{}') AS "touched_at!",
-                  coalesce(created_at < $2, false) AS "of_first_release!"
+        r#"SELECT id, first_click_at AS first, touched_at || coalesce(earlier_at, '{}') AS "touched_at!"
            FROM customers WHERE id = ANY($1)"#,
         customers,
-        whole_journeys_since,
     )
     .fetch_all(&mut *connection)
     .await?;
     for row in rows {
-        let forgotten = forgotten(row.first, &row.touched_at, row.of_first_release);
+        let forgotten = forgotten(row.first, &row.touched_at);
         clicked_at.forgotten.extend(forgotten.map(|span| (row.id, span)));
         clicked_at.times.insert(row.first);
         clicked_at.times.extend(row.touched_at);
@@ -67,13 +60,10 @@ pub(super) async fn read(connection: &mut PgConnection, customers: &[i64]) -> St
     Ok(clicked_at)
 }
 
-/// The time within which a journey may lack clicks. `every_link_once`: it has the latest click of each link and no others.
-fn forgotten(first: DateTime<Utc>, touched_at: &[DateTime<Utc>], every_link_once: bool) -> Option<Span> {
+/// The time within which a journey may lack clicks.
+fn forgotten(first: DateTime<Utc>, touched_at: &[DateTime<Utc>]) -> Option<Span> {
     let mut touched_at = touched_at.to_vec();
     touched_at.sort_unstable();
-    if every_link_once {
-        return touched_at.last().map(|last| (first, *last));
-    }
     let oldest = touched_at.len().checked_sub(Journey::KEPT)?;
     touched_at.get(oldest).map(|since| (first, *since))
 }
@@ -117,18 +107,13 @@ mod tests {
     #[test]
     fn a_journey_that_is_whole_has_forgotten_nothing() {
         let touched_at: Vec<_> = (1..100).map(at).collect();
-        assert_eq!(forgotten(at(1), &touched_at, false), None);
+        assert_eq!(forgotten(at(1), &touched_at), None);
     }
 
     #[test]
     fn what_a_full_journey_may_lack_is_older_than_its_latest_clicks() {
         // In the order of the columns: each link's latest click, then the others.
         let touched_at: Vec<_> = [at(7), at(250)].into_iter().chain((100..=199).map(at)).collect();
-        assert_eq!(forgotten(at(1), &touched_at, false), Some((at(1), at(101))));
-    }
-
-    #[test]
-    fn a_journey_of_the_first_release_has_one_click_a_link() {
-        assert_eq!(forgotten(at(1), &[at(9), at(5)], true), Some((at(1), at(9))));
+        assert_eq!(forgotten(at(1), &touched_at), Some((at(1), at(101))));
     }
 }

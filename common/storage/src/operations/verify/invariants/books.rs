@@ -244,13 +244,12 @@ pub(super) const BOOKS: &[Invariant] = &[
     Invariant {
         name: "a payout holds back what is owed, and moves money only when nothing more is",
         checks: &[
-            // Taken back after it was paid, less what payouts held back, in the order of the ledger. The release before this
-            // rule let clamping forgive debts.
+            // Taken back after it was paid, less what payouts held back, in the order of the ledger.
             of(
                 Memberships,
                 "SELECT format('partner-program %s, ledger entry %s: %s %s moved, then owes %s', partner_program_id, id,
                               -amount_cents, currency, debt)
-                FROM (SELECT l.id, l.partner_program_id, l.currency, l.kind, l.amount_cents, l.created_at,
+                FROM (SELECT l.id, l.partner_program_id, l.currency, l.kind, l.amount_cents,
                              sum(CASE WHEN l.kind = 'payout' THEN -l.shortfall_cents
                                       WHEN l.amount_cents > 0 THEN -l.requested_cents ELSE l.requested_cents END)
                                  OVER (PARTITION BY l.partner_program_id, l.currency ORDER BY l.id) AS debt
@@ -259,8 +258,7 @@ pub(super) const BOOKS: &[Invariant] = &[
                                                 AND p.account = 'partner'
                       WHERE l.account = 'partner'
                         AND (l.kind = 'payout' OR l.kind IN ('reversal', 'adjustment') AND p.id < l.id)) d
-                WHERE debt < 0 OR kind = 'payout' AND amount_cents < 0 AND debt > 0
-                      AND created_at > (SELECT installed_on FROM _sqlx_migrations WHERE version = 20261123000020)",
+                WHERE debt < 0 OR kind = 'payout' AND amount_cents < 0 AND debt > 0",
             ),
         ],
     },

@@ -1,3 +1,0 @@
--- no-transaction
--- Replaced by commissions_held.
-DROP INDEX CONCURRENTLY commissions_pending;

@@ -1,3 +1,0 @@
--- no-transaction
--- The same of addresses.
-DROP INDEX CONCURRENTLY partners_by_email;
