@@ -158,7 +158,7 @@ CREATE INDEX sessions_user ON sessions (user_id) WHERE revoked_at IS NULL;
 CREATE TABLE cli_logins (
     id             bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     state_hash     bytea       NOT NULL UNIQUE CHECK (octet_length(state_hash) = 32),
-    user_code_hash bytea       UNIQUE CHECK (octet_length(user_code_hash) = 32),
+    user_code_hash bytea       NOT NULL UNIQUE CHECK (octet_length(user_code_hash) = 32),
     -- Where it began, shown to the user who confirms it.
     address        text,
     user_agent     text,

@@ -437,7 +437,8 @@ CREATE TABLE sale_events (
     -- The last link that the sale credited, also where no commission was due.
     referral_link_id         bigint,
     -- The program's settings by which it was recorded: later changes do not apply to it.
-    attribution_model        text        CHECK (attribution_model IN ('last_click', 'first_click', 'linear')),
+    attribution_model        text        NOT NULL DEFAULT 'last_click'
+                             CHECK (attribution_model IN ('last_click', 'first_click', 'linear')),
     self_referrals           text        NOT NULL DEFAULT 'flag',
     -- Why an attributed sale has no commission.
     no_commission_reason     text,

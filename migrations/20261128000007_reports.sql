@@ -273,7 +273,7 @@ SELECT l.entry_group, l.commission_id, c.sale_id, l.program_id, c.referral_link_
 FROM ledger_entries l
 JOIN commissions c ON c.id = l.commission_id
 LEFT JOIN refunds r ON r.event_id = l.entry_group
-WHERE l.account = 'partner' AND l.kind IN ('reversal', 'adjustment')
+WHERE l.kind IN ('reversal', 'adjustment')
   AND c.sale_id IS NOT NULL AND c.superseded_at IS NULL AND NOT c.is_test;
 
 -- What was given back again, by day. Of a sale that was undone, that does not count either.

@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn a_migration_starts_with_its_number() {
-        assert_eq!(number("20261121000001_tenants.sql").unwrap(), 20_261_121_000_001);
+        assert_eq!(number("20261128000001_people.sql").unwrap(), 20_261_128_000_001);
         assert!(number("tenants.sql").is_err());
     }
 }

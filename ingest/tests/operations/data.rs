@@ -6,6 +6,5 @@ mod roles;
 mod sabotage;
 mod sealing;
 mod streams;
-mod two_row_movements;
 mod vacuum;
 mod verification;

@@ -275,9 +275,9 @@ async fn add_commission(
                  amount_cents, currency, policy_id, commission_type, rate_bps, hold_until)
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, now() + interval '15 days') RETURNING id
          ), entries AS (
-             INSERT INTO ledger_entries (entry_group, kind, account, program_id, partner_program_id, partner_id, commission_id,
+             INSERT INTO ledger_entries (entry_group, kind, program_id, partner_program_id, partner_id, commission_id,
                  sale_id, currency, amount_cents, requested_cents)
-             SELECT $12, 'accrual', 'partner', $2, $4, $5, id, $1, $8, $7, $7 FROM earned
+             SELECT $12, 'accrual', $2, $4, $5, id, $1, $8, $7, $7 FROM earned
          )
          SELECT id FROM earned",
     )

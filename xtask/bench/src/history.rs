@@ -150,9 +150,9 @@ WITH sales AS (
     FROM sales s JOIN referral_links l ON l.id = s.referral_link_id JOIN commission_policies p ON p.program_id = s.program_id
     RETURNING *
 )
-INSERT INTO ledger_entries (entry_group, kind, account, program_id, partner_program_id, partner_id, commission_id,
+INSERT INTO ledger_entries (entry_group, kind, program_id, partner_program_id, partner_id, commission_id,
     sale_id, currency, amount_cents, requested_cents, created_at)
-SELECT s.event_id, 'accrual', 'partner', c.program_id, c.partner_program_id, c.partner_id, c.id, c.sale_id, 'USD',
+SELECT s.event_id, 'accrual', c.program_id, c.partner_program_id, c.partner_id, c.id, c.sale_id, 'USD',
     c.amount_cents, c.amount_cents, c.created_at
 FROM earned c JOIN sales s ON s.id = c.sale_id";
 

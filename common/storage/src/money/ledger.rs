@@ -1,7 +1,4 @@
-//! `ledger_entries` and the balances that cache them.
-//!
-//! A movement is a row of account `partner`. Earlier releases also wrote out its other side, account `program`: such rows stay, and
-//! are added up nowhere.
+//! `ledger_entries`, one row a movement, and the balances that cache them.
 
 use std::collections::BTreeMap;
 
@@ -53,10 +50,10 @@ pub async fn post(connection: &mut PgConnection, entries: &[NewEntry]) -> Storag
     let of_partners = sums(entries, |new| new.partner_id.get());
     sqlx::query!(
         "WITH entries AS (
-             INSERT INTO ledger_entries (account, entry_group, kind, program_id, partner_program_id, partner_id,
+             INSERT INTO ledger_entries (entry_group, kind, program_id, partner_program_id, partner_id,
                  commission_id, sale_id, currency, amount_cents, requested_cents, shortfall_cents)
-             SELECT 'partner', e.* FROM UNNEST($1::uuid[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[],
-                 $6::bigint[], $7::bigint[], $8::text[], $9::bigint[], $10::bigint[], $11::bigint[]) AS e
+             SELECT * FROM UNNEST($1::uuid[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[],
+                 $6::bigint[], $7::bigint[], $8::text[], $9::bigint[], $10::bigint[], $11::bigint[])
          ), memberships AS (
              INSERT INTO partner_program_balances AS b (partner_program_id, currency, balance_cents)
              SELECT * FROM UNNEST($12::bigint[], $13::text[], $14::bigint[])
@@ -103,7 +100,7 @@ pub async fn rebuild_balances(pool: &PgPool) -> StorageResult<u64> {
     let memberships = sqlx::query!(
         r#"WITH sums AS (
              SELECT partner_program_id, currency, sum(amount_cents)::bigint AS cents
-             FROM ledger_entries WHERE account = 'partner' GROUP BY 1, 2
+             FROM ledger_entries GROUP BY 1, 2
          ), without_entries AS (
              UPDATE partner_program_balances b SET balance_cents = 0
              WHERE balance_cents <> 0 AND NOT EXISTS (
@@ -122,7 +119,7 @@ pub async fn rebuild_balances(pool: &PgPool) -> StorageResult<u64> {
     let partners = sqlx::query!(
         r#"WITH sums AS (
              SELECT partner_id, currency, sum(amount_cents)::bigint AS cents
-             FROM ledger_entries WHERE account = 'partner' GROUP BY 1, 2
+             FROM ledger_entries GROUP BY 1, 2
          ), without_entries AS (
              UPDATE partner_balances b SET balance_cents = 0
              WHERE balance_cents <> 0 AND NOT EXISTS (

@@ -315,7 +315,7 @@ pub async fn shares(connection: &mut PgConnection, payout_id: PayoutId) -> Stora
                   -sum(l.amount_cents)::bigint AS "amount_cents!", sum(l.requested_cents)::bigint AS "requested_cents!",
                   sum(l.shortfall_cents)::bigint AS "shortfall_cents!"
            FROM commissions c
-           JOIN ledger_entries l ON l.commission_id = c.id AND l.kind = 'payout' AND l.account = 'partner'
+           JOIN ledger_entries l ON l.commission_id = c.id AND l.kind = 'payout'
            LEFT JOIN partners p ON p.id = c.partner_id
            WHERE c.payout_id = $1
            GROUP BY c.partner_program_id, c.partner_id, p.name ORDER BY c.partner_program_id"#,
@@ -357,7 +357,7 @@ pub async fn following(
                   l.requested_cents, l.shortfall_cents, c.currency, c.paid_at
            FROM commissions c
            LEFT JOIN sale_events s ON s.id = coalesce(c.sale_id, c.for_sale_id)
-           JOIN ledger_entries l ON l.commission_id = c.id AND l.kind = 'payout' AND l.account = 'partner'
+           JOIN ledger_entries l ON l.commission_id = c.id AND l.kind = 'payout'
            LEFT JOIN partners p ON p.id = c.partner_id
            WHERE c.payout_id = $1 AND c.id > $2 ORDER BY c.id LIMIT $3"#,
         payout_id.get(),

@@ -63,7 +63,7 @@ async fn insert(connection: &mut PgConnection, week: Week) -> StorageResult<u64>
                     sum(requested_cents) FILTER (WHERE kind = 'reversal') AS reversed_cents,
                     count(DISTINCT entry_group) FILTER (WHERE kind = 'payout') AS paid,
                     -sum(amount_cents) FILTER (WHERE kind = 'payout') AS paid_cents
-             FROM ledger_entries WHERE created_at >= $1 AND created_at < $2 AND account = 'partner' GROUP BY 1, 2, 3
+             FROM ledger_entries WHERE created_at >= $1 AND created_at < $2 GROUP BY 1, 2, 3
          ), approved AS (
              SELECT partner_id, program_id, currency, count(*) AS approved, sum(amount_cents - deducted_cents) AS approved_cents
              FROM commissions WHERE approved_at >= $1 AND approved_at < $2 AND superseded_at IS NULL GROUP BY 1, 2, 3

@@ -160,7 +160,7 @@ macro_rules! commissions {
                   AND ($7::boolean IS NULL OR (c.paid_at IS NOT NULL) = $7) AND ($8::bigint IS NULL OR c.payout_id = $8) AND c.id <= $9",
             then "ORDER BY " + $order + r#" OFFSET $10 LIMIT $11) c
                LEFT JOIN sale_events s ON s.id = coalesce(c.sale_id, c.for_sale_id)
-               LEFT JOIN ledger_entries l ON l.commission_id = c.id AND l.kind = 'payout' AND l.account = 'partner'
+               LEFT JOIN ledger_entries l ON l.commission_id = c.id AND l.kind = 'payout'
                LEFT JOIN partners p ON p.id = c.partner_id
                ORDER BY "# + $order,
             whole r#"SELECT count(*) AS "count!", max(id) AS up_to FROM commissions c"#,
@@ -220,7 +220,7 @@ pub async fn following(
                   coalesce(s.commissionable_cents, s.amount_cents) AS commissionable_cents,
                   s.currency AS "sale_currency?", -l.amount_cents AS paid_cents, l.shortfall_cents AS "shortfall_cents?"
            FROM commissions c LEFT JOIN sale_events s ON s.id = coalesce(c.sale_id, c.for_sale_id)
-           LEFT JOIN ledger_entries l ON l.commission_id = c.id AND l.kind = 'payout' AND l.account = 'partner'
+           LEFT JOIN ledger_entries l ON l.commission_id = c.id AND l.kind = 'payout'
            LEFT JOIN partners p ON p.id = c.partner_id
            WHERE c.program_id = $1 AND c.id > $9 AND ($2::text IS NULL OR c.status = $2)
              AND ($3::bigint IS NULL OR c.partner_program_id = $3) AND ($4::bigint IS NULL OR c.partner_id = $4)

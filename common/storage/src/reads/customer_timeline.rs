@@ -51,7 +51,7 @@ pub struct TimelineCommission {
     pub paid_at: Option<DateTime<Utc>>,
     pub superseded_at: Option<DateTime<Utc>>,
     pub payout_id: Option<i64>,
-    /// How the sale was credited. `None`: recorded before this was stored.
+    /// How the sale was credited. `None` of a commission that was added by hand.
     pub attribution_model: Option<String>,
     pub referral_link_code: Option<String>,
     /// The customer's last click on that link before the sale, as far as it is known.
@@ -197,7 +197,7 @@ pub async fn ledger(connection: &mut PgConnection, commissions: &[i64]) -> Stora
                   e.shortfall_cents, e.currency, y.id AS "payout_id?", y.reference AS "payout_reference?",
                   y.created_at AS "paid_out_at?"
            FROM ledger_entries e LEFT JOIN payouts y ON y.event_id = e.entry_group AND e.kind = 'payout'
-           WHERE e.commission_id = ANY($1) AND e.account = 'partner'
+           WHERE e.commission_id = ANY($1)
            ORDER BY e.id"#,
         commissions,
     )

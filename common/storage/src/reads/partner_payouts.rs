@@ -78,7 +78,7 @@ pub async fn find_received(
                   o.created_at AS "created_at!"
            FROM payouts o JOIN programs g ON g.id = o.program_id
            JOIN commissions c ON c.payout_id = o.id
-           JOIN ledger_entries l ON l.commission_id = c.id AND l.kind = 'payout' AND l.account = 'partner'
+           JOIN ledger_entries l ON l.commission_id = c.id AND l.kind = 'payout'
            WHERE o.id = $2 AND c.partner_program_id = ANY(ARRAY(
                SELECT m.id FROM partners p JOIN partner_programs m ON m.partner_id = p.id WHERE p.user_id = $1))
            GROUP BY o.id, g.id"#,
@@ -112,7 +112,7 @@ pub async fn received_commissions(
         ReceivedCommission,
         r#"SELECT c.id, l.requested_cents, l.shortfall_cents, -l.amount_cents AS "amount_cents!", c.note, c.created_at
            FROM commissions c
-           JOIN ledger_entries l ON l.commission_id = c.id AND l.kind = 'payout' AND l.account = 'partner'
+           JOIN ledger_entries l ON l.commission_id = c.id AND l.kind = 'payout'
            WHERE c.payout_id = $2 AND c.partner_program_id = ANY(ARRAY(
                SELECT m.id FROM partners p JOIN partner_programs m ON m.partner_id = p.id WHERE p.user_id = $1))
            ORDER BY c.id"#,

@@ -211,8 +211,7 @@ pub async fn balances(
                AND c.status <> 'reversed') u
            CROSS JOIN LATERAL (
              SELECT -sum(l.amount_cents) AS paid FROM ledger_entries l
-             WHERE l.partner_program_id = m.id AND l.currency = b.currency AND l.kind = 'payout'
-               AND l.account = 'partner') x
+             WHERE l.partner_program_id = m.id AND l.currency = b.currency AND l.kind = 'payout') x
            WHERE p.user_id = $1
            ORDER BY m.id, b.currency OFFSET $3 LIMIT $4"#,
         user_id.get(),

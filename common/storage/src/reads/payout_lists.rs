@@ -126,7 +126,7 @@ macro_rules! parts {
                CROSS JOIN LATERAL (
                    SELECT count(*) AS commissions, coalesce(sum(l.requested_cents), 0)::bigint AS requested,
                           coalesce(sum(l.shortfall_cents), 0)::bigint AS shortfall, -coalesce(sum(l.amount_cents), 0)::bigint AS amount
-                   FROM commissions c JOIN ledger_entries l ON l.commission_id = c.id AND l.kind = 'payout' AND l.account = 'partner'
+                   FROM commissions c JOIN ledger_entries l ON l.commission_id = c.id AND l.kind = 'payout'
                    WHERE c.payout_id = o.id AND c.partner_program_id = ANY($1)) s
                ORDER BY "# + $order,
             whole r#"SELECT count(*) AS "count!", max(o.id) AS up_to"#,
@@ -155,7 +155,7 @@ pub async fn parts(
             window,
             "CASE $7::text WHEN 'amount' THEN o.currency END,
              CASE $7 WHEN 'amount' THEN (SELECT -sum(l.amount_cents) FROM commissions c
-                                         JOIN ledger_entries l ON l.commission_id = c.id AND l.kind = 'payout' AND l.account = 'partner'
+                                         JOIN ledger_entries l ON l.commission_id = c.id AND l.kind = 'payout'
                                          WHERE c.payout_id = o.id AND c.partner_program_id = ANY($1))
                      WHEN 'date' THEN extract(epoch FROM o.created_at) END * $8::integer,
              o.id DESC";

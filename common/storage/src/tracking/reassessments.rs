@@ -24,8 +24,7 @@ pub struct StoredSale {
     pub refunded: Cents,
 }
 
-/// Locks the sales of customers since a moment of each, in ascending order of id. Without those that were recorded before the model
-/// was stored with them: what they were judged by is not known. The caller holds the customers.
+/// Locks the sales of customers since a moment of each, in ascending order of id. The caller holds the customers.
 pub async fn lock_sales_since(
     connection: &mut PgConnection,
     customers: &[(ProgramId, CustomerId, DateTime<Utc>)],
@@ -37,12 +36,12 @@ pub async fn lock_sales_since(
                   commissionable_cents AS "commissionable: CommissionableCents", currency AS "currency: Currency",
                   sale_type AS "sale_type: SaleType", is_recurring, subscription_id AS "subscription_id: SubscriptionId",
                   product_id AS "product_id: ProductId", sale_date, no_commission_reason,
-                  referral_link_id AS "referral_link_id: ReferralLinkId", attribution_model AS "model!: AttributionModel",
+                  referral_link_id AS "referral_link_id: ReferralLinkId", attribution_model AS "model: AttributionModel",
                   self_referrals AS "self_referrals: SelfReferrals",
                   least(amount_cents, greatest(api_refunded_cents, processor_refunded_cents)) AS "refunded!: Cents"
            FROM UNNEST($1::bigint[], $2::bigint[], $3::timestamptz[]) AS n (program_id, customer_id, since)
            JOIN sale_events s ON s.program_id = n.program_id AND s.customer_id = n.customer_id AND s.sale_date >= n.since
-           WHERE NOT is_test AND duplicate_of IS NULL AND attribution_model IS NOT NULL
+           WHERE NOT is_test AND duplicate_of IS NULL
            ORDER BY s.id FOR UPDATE OF s"#,
         (program_id, customer_id, since) in customers =>
             programs: i64 = program_id.get(),

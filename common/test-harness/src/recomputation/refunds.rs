@@ -77,7 +77,7 @@ pub(super) async fn recompute(stack: &Stack, rollups: &mut Rollups) {
         .into_iter()
         .map(|commission| (commission.id, commission))
         .collect();
-    for movement in rows::<Movement>(stack, "SELECT * FROM ledger_entries WHERE account = 'partner'").await {
+    for movement in rows::<Movement>(stack, "SELECT * FROM ledger_entries").await {
         let commission = &commissions[&movement.commission_id];
         let of_standing = commission
             .sale_id

@@ -429,9 +429,9 @@ impl Making<'_> {
             .execute(&format!(
                 "UPDATE commissions SET status = 'paid', approved_at = now(), paid_at = now(), payout_id = {}
                      WHERE program_id = {program_id};
-                 INSERT INTO ledger_entries (entry_group, kind, account, program_id, partner_program_id, partner_id,
+                 INSERT INTO ledger_entries (entry_group, kind, program_id, partner_program_id, partner_id,
                      commission_id, sale_id, currency, amount_cents, requested_cents)
-                     SELECT p.event_id, 'payout', 'partner', c.program_id, c.partner_program_id, c.partner_id, c.id,
+                     SELECT p.event_id, 'payout', c.program_id, c.partner_program_id, c.partner_id, c.id,
                             c.sale_id, c.currency, -p.amount_cents, p.amount_cents
                      FROM payouts p JOIN commissions c ON c.payout_id = p.id WHERE p.program_id = {program_id}",
                 self.resources["payout_id"]

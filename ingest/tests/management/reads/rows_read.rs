@@ -61,7 +61,7 @@ async fn large_shop() -> (Shop, Person) {
         ("refunds", "true", "'id', -i, 'event_id', gen_random_uuid(), 'sale_id', -i, 'refunded_at', (t).refunded_at - make_interval(secs => i)".to_owned()),
         ("payouts", "true", "'id', 1000000 + i, 'event_id', gen_random_uuid()".to_owned()),
         ("commissions", "true", format!("'id', -i, 'sale_id', -i, 'customer_id', -i, 'payout_id', NULL, 'paid_at', NULL, 'status', 'pending', {link}, {membership}, {partner}")),
-        ("ledger_entries", "kind = 'accrual' AND account = 'partner'", format!("'id', -i, 'commission_id', -i, 'sale_id', -i, {membership}, {partner}")),
+        ("ledger_entries", "kind = 'accrual'", format!("'id', -i, 'commission_id', -i, 'sale_id', -i, {membership}, {partner}")),
         ("partners", "true", "'id', -i, 'name', 'Crowd ' || i, 'email', 'crowd' || i || '@crowd.example', 'user_id', NULL".to_owned()),
         ("partner_programs", "true", "'id', -i, 'partner_id', -i".to_owned()),
         ("referral_links", "true", "'id', -i, 'partner_id', -i, 'partner_program_id', -i, 'short_code', 'crowd' || i".to_owned()),

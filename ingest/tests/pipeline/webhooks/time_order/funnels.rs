@@ -258,8 +258,8 @@ const BOOKS: [(&str, &str); 8] = [
     ),
     (
         "ledger",
-        "SELECT jsonb_build_object('account', account, 'cents', sum(amount_cents), 'shortfall', sum(shortfall_cents))
-        FROM ledger_entries WHERE program_id = $1 GROUP BY account ORDER BY account",
+        "SELECT jsonb_build_object('cents', sum(amount_cents), 'shortfall', sum(shortfall_cents))
+        FROM ledger_entries WHERE program_id = $1",
     ),
     (
         "subscriptions",

@@ -59,31 +59,6 @@ pub(super) const BOOKS: &[Invariant] = &[
         ],
     },
     Invariant {
-        name: "a row of the program's side, from an earlier release, mirrors one of the partner's",
-        // Each its own one: the rows of one side less those of the other. Movements of this release have no such row.
-        checks: &[
-            of(
-                Commissions,
-                "SELECT format('group %s, commission %s: %s of %s %s on the program''s side, and no such one on the partner''s',
-                              alone.entry_group, c.id, alone.kind, alone.moved, alone.currency)
-                FROM {rows} c
-                CROSS JOIN LATERAL (
-                      SELECT entry_group, commission_id, kind, program_id, partner_program_id, partner_id, sale_id, currency,
-                             -amount_cents AS moved, requested_cents, shortfall_cents
-                      FROM ledger_entries WHERE account = 'program' AND commission_id = c.id
-                      EXCEPT ALL
-                      SELECT entry_group, commission_id, kind, program_id, partner_program_id, partner_id, sale_id, currency,
-                             amount_cents, requested_cents, shortfall_cents
-                      FROM ledger_entries WHERE account = 'partner' AND commission_id = c.id) alone",
-            ),
-            of(
-                Movements,
-                "SELECT format('ledger entry %s is of commission %s, which does not exist', l.id, l.commission_id)
-                FROM {rows} l LEFT JOIN commissions c ON c.id = l.commission_id WHERE c.id IS NULL",
-            ),
-        ],
-    },
-    Invariant {
         name: "partner-program balance = sum of its ledger entries",
         checks: &[
             of(
@@ -94,7 +69,7 @@ pub(super) const BOOKS: &[Invariant] = &[
                     SELECT currency, coalesce(b.balance_cents, 0) AS balance, coalesce(l.cents, 0) AS ledger
                     FROM (SELECT currency, balance_cents FROM partner_program_balances WHERE partner_program_id = p.id) b
                     FULL JOIN (SELECT currency, sum(amount_cents) AS cents FROM ledger_entries
-                               WHERE account = 'partner' AND partner_program_id = p.id GROUP BY 1) l USING (currency)) d
+                               WHERE partner_program_id = p.id GROUP BY 1) l USING (currency)) d
                 WHERE d.balance <> d.ledger",
             ),
             of(
@@ -141,9 +116,14 @@ pub(super) const BOOKS: &[Invariant] = &[
                                   sum(CASE WHEN amount_cents > 0 THEN requested_cents ELSE -requested_cents END)
                                       FILTER (WHERE kind = 'adjustment') AS adjusted,
                                   sum(requested_cents) FILTER (WHERE kind = 'reversal') AS requested
-                           FROM ledger_entries WHERE account = 'partner' AND commission_id = c.id) l
+                           FROM ledger_entries WHERE commission_id = c.id) l
                 WHERE coalesce(l.accrued, 0) + c.adjusted_cents <> c.amount_cents OR coalesce(l.adjusted, 0) <> c.adjusted_cents
                    OR coalesce(l.requested, 0) <> c.deducted_cents",
+            ),
+            of(
+                Movements,
+                "SELECT format('ledger entry %s is of commission %s, which does not exist', l.id, l.commission_id)
+                FROM {rows} l LEFT JOIN commissions c ON c.id = l.commission_id WHERE c.id IS NULL",
             ),
         ],
     },
@@ -255,9 +235,7 @@ pub(super) const BOOKS: &[Invariant] = &[
                                  OVER (PARTITION BY l.partner_program_id, l.currency ORDER BY l.id) AS debt
                       FROM {rows} m JOIN ledger_entries l ON l.partner_program_id = m.id
                       LEFT JOIN ledger_entries p ON p.commission_id = l.commission_id AND p.kind = 'payout'
-                                                AND p.account = 'partner'
-                      WHERE l.account = 'partner'
-                        AND (l.kind = 'payout' OR l.kind IN ('reversal', 'adjustment') AND p.id < l.id)) d
+                      WHERE l.kind = 'payout' OR l.kind IN ('reversal', 'adjustment') AND p.id < l.id) d
                 WHERE debt < 0 OR kind = 'payout' AND amount_cents < 0 AND debt > 0",
             ),
         ],
@@ -273,7 +251,7 @@ pub(super) const BOOKS: &[Invariant] = &[
                 CROSS JOIN LATERAL (SELECT coalesce(-sum(l.amount_cents), 0) AS cents, count(l.id) AS entries, count(DISTINCT c.id) AS commissions
                                     FROM commissions c
                                     LEFT JOIN ledger_entries l ON l.commission_id = c.id AND l.entry_group = p.event_id AND l.kind = 'payout'
-                                                              AND l.account = 'partner' AND l.currency = p.currency
+                                                              AND l.currency = p.currency
                                     WHERE c.payout_id = p.id) d
                 WHERE p.amount_cents <> d.cents OR p.commission_count <> d.entries OR p.commission_count <> d.commissions",
             ),
@@ -282,7 +260,7 @@ pub(super) const BOOKS: &[Invariant] = &[
                 "SELECT format('ledger entry %s is of no payout, or of another than its commission', l.id)
                 FROM {rows} l
                 LEFT JOIN payouts p ON p.event_id = l.entry_group LEFT JOIN commissions c ON c.id = l.commission_id
-                WHERE l.kind = 'payout' AND (p.id IS NULL OR l.account = 'partner' AND c.payout_id IS DISTINCT FROM p.id)",
+                WHERE l.kind = 'payout' AND (p.id IS NULL OR c.payout_id IS DISTINCT FROM p.id)",
             ),
         ],
     },
@@ -310,10 +288,10 @@ pub(super) const BOOKS: &[Invariant] = &[
                 "SELECT format('commission %s: %s payouts requested %s, %s was left', c.id, count(l.id), coalesce(sum(l.requested_cents), 0),
                               max(d.remaining))
                 FROM {rows} c
-                LEFT JOIN ledger_entries l ON l.commission_id = c.id AND l.kind = 'payout' AND l.account = 'partner'
+                LEFT JOIN ledger_entries l ON l.commission_id = c.id AND l.kind = 'payout'
                 LEFT JOIN LATERAL (SELECT sum(CASE WHEN r.amount_cents > 0 THEN r.requested_cents ELSE -r.requested_cents END) AS remaining
                                    FROM ledger_entries r WHERE r.commission_id = c.id AND r.kind IN ('accrual', 'reversal', 'adjustment')
-                                   AND r.account = 'partner' AND r.id < l.id) d ON true
+                                   AND r.id < l.id) d ON true
                 WHERE c.paid_at IS NOT NULL
                 GROUP BY c.id HAVING count(l.id) <> 1 OR sum(l.requested_cents) <> max(d.remaining)",
             ),

@@ -69,7 +69,7 @@ pub(super) const OF_A_SLICE: [&str; 4] = [
       JOIN commissions c ON c.sale_id = r.sale_id
       JOIN ledger_entries l ON l.commission_id = c.id AND l.entry_group = r.event_id
       WHERE r.program_id = $3::bigint AND s.duplicate_of IS NULL AND c.superseded_at IS NULL AND NOT c.is_test
-        AND l.account = 'partner' AND l.kind = 'reversal'
+        AND l.kind = 'reversal'
         AND r.refunded_at >= $1::date::timestamp AT TIME ZONE 'UTC' AND r.refunded_at < $2::date::timestamp AT TIME ZONE 'UTC'
       GROUP BY 1, 2, 3, 4
       UNION ALL
@@ -78,7 +78,7 @@ pub(super) const OF_A_SLICE: [&str; 4] = [
       FROM ledger_entries l
       JOIN commissions c ON c.id = l.commission_id
       JOIN sale_events s ON s.id = c.sale_id
-      WHERE l.program_id = $3::bigint AND l.account = 'partner' AND l.kind IN ('reversal', 'adjustment')
+      WHERE l.program_id = $3::bigint AND l.kind IN ('reversal', 'adjustment')
         AND l.created_at >= $1::date::timestamp AT TIME ZONE 'UTC' AND l.created_at < $2::date::timestamp AT TIME ZONE 'UTC'
         AND c.superseded_at IS NULL AND NOT c.is_test AND s.duplicate_of IS NULL
         AND NOT EXISTS (SELECT 1 FROM refunds r WHERE r.event_id = l.entry_group)

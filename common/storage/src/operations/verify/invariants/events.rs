@@ -228,7 +228,7 @@ pub(super) const EVENTS: &[Invariant] = &[
                 JOIN (SELECT customer_id, referral_link_id, min(click_timestamp) AS at FROM click_events
                       WHERE NOT is_test GROUP BY 1, 2) k
                      ON k.customer_id = s.customer_id AND k.referral_link_id = c.referral_link_id
-                WHERE c.superseded_at IS NULL AND s.attribution_model IS NOT NULL
+                WHERE c.superseded_at IS NULL
                   -- Of others the clicks that count may have been dropped with their month.
                   AND u.first_click_at >= (SELECT min(click_timestamp) FROM click_events)
                   AND k.at > s.sale_date AND k.at > u.first_click_at
@@ -248,7 +248,7 @@ pub(super) const EVENTS: &[Invariant] = &[
                 FROM {rows} c JOIN sale_events s ON s.id = c.sale_id
                 CROSS JOIN LATERAL (SELECT min(sale_date) AS at FROM sale_events
                                     WHERE customer_id = s.customer_id AND NOT is_test AND duplicate_of IS NULL) f
-                WHERE c.superseded_at IS NULL AND c.commission_type = 'cps_one_time' AND s.attribution_model IS NOT NULL
+                WHERE c.superseded_at IS NULL AND c.commission_type = 'cps_one_time'
                   AND s.duplicate_of IS NULL AND s.sale_date > f.at",
             ),
         ],
@@ -264,7 +264,7 @@ pub(super) const EVENTS: &[Invariant] = &[
                 CROSS JOIN LATERAL (SELECT min(sale_date) AS at FROM sale_events
                                     WHERE customer_id = s.customer_id AND NOT is_test AND duplicate_of IS NULL
                                       AND (s.subscription_id IS NULL OR subscription_id = s.subscription_id)) f
-                WHERE c.superseded_at IS NULL AND c.commission_type = 'cps_recurring' AND s.attribution_model IS NOT NULL
+                WHERE c.superseded_at IS NULL AND c.commission_type = 'cps_recurring'
                   AND s.duplicate_of IS NULL
                   AND s.sale_date > f.at + make_interval(months => c.default_duration_months)",
             ),
