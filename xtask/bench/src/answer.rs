@@ -1,49 +1,45 @@
-//! A minimal HTTP/1.1 parser for responses.
+//! Reads answers, by the parser that hyper has.
 
-use memchr::memmem;
+use httparse::{EMPTY_HEADER, Header, Response, Status};
+
+/// More than the service sends.
+const MOST_HEADERS: usize = 48;
 
 /// A complete response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Answer<'a> {
     pub(super) status: u16,
     pub(super) body: &'a [u8],
-    /// Has a `Retry-After` header.
-    pub(super) retry_after: bool,
+    pub(super) has_retry_after: bool,
     /// Has `Connection: close`.
     pub(super) closes: bool,
 }
 
 impl<'a> Answer<'a> {
-    /// `None` while bytes are missing. Expects lower-case header names, as hyper writes them.
+    /// `None` while bytes are missing.
     pub(super) fn parse(received: &'a [u8]) -> Option<Self> {
-        let end = memmem::find(received, b"\r\n\r\n")? + 4;
-        let (head, rest) = received.split_at_checked(end)?;
-        let body = rest.get(..content_length(head))?;
+        let mut headers = [EMPTY_HEADER; MOST_HEADERS];
+        let mut head = Response::new(&mut headers);
+        let Ok(Status::Complete(end)) = head.parse(received) else {
+            return None;
+        };
+        let length = value(head.headers, "content-length")
+            .and_then(|length| std::str::from_utf8(length).ok()?.parse().ok())
+            .unwrap_or(0);
         Some(Self {
-            status: u16::try_from(leading_number(head.get(9..12)?)).ok()?,
-            body,
-            retry_after: memmem::find(head, b"\r\nretry-after: ").is_some(),
-            closes: memmem::find(head, b"\r\nconnection: close").is_some(),
+            status: head.code?,
+            body: received.get(end..)?.get(..length)?,
+            has_retry_after: value(head.headers, "retry-after").is_some(),
+            closes: value(head.headers, "connection") == Some(b"close"),
         })
     }
 }
 
-fn content_length(head: &[u8]) -> usize {
-    const NAME: &[u8] = b"\r\ncontent-length: ";
-    memmem::find(head, NAME)
-        .and_then(|at| head.get(at + NAME.len()..))
-        .map_or(0, leading_number)
-}
-
-/// The number at the start.
-fn leading_number(text: &[u8]) -> usize {
-    text.iter()
-        .take_while(|byte| byte.is_ascii_digit())
-        .fold(0_usize, |number, digit| {
-            number
-                .saturating_mul(10)
-                .saturating_add(usize::from(digit - b'0'))
-        })
+fn value<'a>(headers: &[Header<'a>], name: &str) -> Option<&'a [u8]> {
+    let header = headers
+        .iter()
+        .find(|header| header.name.eq_ignore_ascii_case(name));
+    header.map(|header| header.value)
 }
 
 #[cfg(test)]
@@ -59,7 +55,7 @@ mod tests {
         let whole = Answer {
             status: 429,
             body: b"{}",
-            retry_after: true,
+            has_retry_after: true,
             closes: false,
         };
         assert_eq!(Answer::parse(bytes), Some(whole));

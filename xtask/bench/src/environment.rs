@@ -33,7 +33,7 @@ use super::outcome::Outcome;
 use super::requests::{Clicks, Target};
 use super::serve::What;
 use super::streams;
-use super::usage::Usage;
+use super::usage::{Memory, Usage};
 
 /// Size of a stream, which NATS reserves on the disk: enough for the clicks of one measurement.
 const STREAM_MAX_BYTES: u64 = 3 << 29;
@@ -196,6 +196,14 @@ impl<'a> BenchEnvironment<'a> {
             commits: batches.commits - batches_before.commits,
             outcome,
         })
+    }
+
+    /// Of ingest and worker.
+    pub(super) fn memory(&self) -> Vec<(&'static str, Memory)> {
+        ["ingest", "worker"]
+            .into_iter()
+            .filter_map(|name| Some((name, Memory::of(&self.running.process(name)?))))
+            .collect()
     }
 
     /// Records in a message, of the stream with the most messages.

@@ -1,11 +1,11 @@
 //! Facts about a measurement: date, machine, versions.
 
-use std::fs;
 use std::num::NonZero;
 use std::process::Command;
 
 use anyhow::Result;
 use harness::process;
+use procfs::{CpuInfo, Current, Meminfo};
 
 use super::environment::BenchEnvironment;
 
@@ -14,6 +14,7 @@ pub(super) type Facts = Vec<(&'static str, String)>;
 
 pub(super) fn of(bench: &BenchEnvironment<'_>) -> Result<Facts> {
     let cpus = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let processor = CpuInfo::current()?.model_name(0).unwrap_or_default().to_owned();
     let (date, postgres): (String, String) = bench.runtime.block_on(
         sqlx::query_as("SELECT to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI UTC'), current_setting('server_version')")
             .fetch_one(&bench.pool),
@@ -35,12 +36,9 @@ pub(super) fn of(bench: &BenchEnvironment<'_>) -> Result<Facts> {
             "commit",
             first_line(bench, "git", &["describe", "--always", "--dirty", "--abbrev=10"]),
         ),
-        (
-            "processors",
-            format!("{cpus} × {}", after(&text("/proc/cpuinfo"), "model name")),
-        ),
-        ("memory", after(&text("/proc/meminfo"), "MemTotal")),
-        ("kernel", text("/proc/sys/kernel/osrelease").trim().to_owned()),
+        ("processors", format!("{cpus} × {processor}")),
+        ("memory", format!("{} kB", Meminfo::current()?.mem_total / 1024)),
+        ("kernel", first_line(bench, "uname", &["-r"])),
         (
             "servers",
             format!("PostgreSQL {postgres}, NATS {nats}, Redis {redis}"),
@@ -49,34 +47,10 @@ pub(super) fn of(bench: &BenchEnvironment<'_>) -> Result<Facts> {
     ])
 }
 
-fn text(path: &str) -> String {
-    fs::read_to_string(path).unwrap_or_default()
-}
-
-/// The text after a name at the start of a line.
-fn after(text: &str, name: &str) -> String {
-    let line = text.lines().find_map(|line| line.strip_prefix(name));
-    line.map_or_else(String::new, |line| {
-        line.trim_start_matches([' ', '\t', ':']).to_owned()
-    })
-}
-
 /// The first line that a program prints; empty if it cannot be run.
 fn first_line(bench: &BenchEnvironment<'_>, program: &str, args: &[&str]) -> String {
     let said = process::output(Command::new(program).current_dir(&bench.checkout.root).args(args));
     said.ok()
         .and_then(|said| said.lines().next().map(str::to_owned))
         .unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_fact_follows_its_name() {
-        let cpuinfo = "processor\t: 0\nmodel name\t: AMD EPYC\n";
-        assert_eq!(after(cpuinfo, "model name"), "AMD EPYC");
-        assert_eq!(after(cpuinfo, "bogomips"), "");
-    }
 }

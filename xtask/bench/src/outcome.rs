@@ -10,7 +10,7 @@ use hdrhistogram::Histogram;
 const LONGEST: u64 = 60_000_000;
 
 /// The answers to a load.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Answers {
     /// Microseconds from the due time to the complete answer, of answers 200 and 201.
     latency: Histogram<u64>,
@@ -19,15 +19,21 @@ pub(super) struct Answers {
     pub(super) shed: u64,
 }
 
-impl Answers {
-    pub(super) fn new() -> Self {
+impl Default for Answers {
+    #[expect(
+        clippy::expect_used,
+        reason = "the bounds are constants that the crate accepts"
+    )]
+    fn default() -> Self {
         Self {
-            latency: empty_histogram(),
+            latency: Histogram::new_with_bounds(1, LONGEST, 3).expect("bounds are valid"),
             statuses: BTreeMap::new(),
             shed: 0,
         }
     }
+}
 
+impl Answers {
     pub(super) fn answered(&mut self, status: u16, took: Duration) {
         *self.statuses.entry(status).or_default() += 1;
         if is_ok(status) {
@@ -55,8 +61,9 @@ impl Answers {
         refusals.join(", ")
     }
 
-    pub(super) fn quantile(&self, quantile: f64) -> Duration {
-        Duration::from_micros(self.latency.value_at_quantile(quantile))
+    /// Milliseconds that this share of the answers did not exceed.
+    pub(super) fn quantile(&self, quantile: f64) -> f64 {
+        milliseconds(Duration::from_micros(self.latency.value_at_quantile(quantile)))
     }
 }
 
@@ -66,13 +73,13 @@ pub(super) const fn is_ok(status: u16) -> bool {
 
 impl fmt::Display for Answers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [p50, p99, p999] = [0.5, 0.99, 0.999].map(|quantile| milliseconds(self.quantile(quantile)));
+        let [p50, p99, p999] = [0.5, 0.99, 0.999].map(|quantile| self.quantile(quantile));
         write!(f, "p50 {p50:7.3} ms   p99 {p99:7.3} ms   p99.9 {p999:7.3} ms")
     }
 }
 
 /// The outcome of one load.
-#[derive(Debug, Clone)]
+#[derive(Debug, Default)]
 pub(super) struct Outcome {
     pub(super) answers: Answers,
     /// Due, but never sent: no connection was free in time.
@@ -127,15 +134,6 @@ pub(super) fn per_second(count: u64, time: Duration) -> f64 {
     float(count) / time.as_secs_f64().max(f64::MIN_POSITIVE)
 }
 
-#[expect(
-    clippy::expect_used,
-    reason = "the bounds are constants that the crate accepts"
-)]
-/// Of microseconds.
-pub(super) fn empty_histogram() -> Histogram<u64> {
-    Histogram::new_with_bounds(1, LONGEST, 3).expect("bounds are valid")
-}
-
 /// Counts are far below 2^53.
 #[expect(clippy::cast_precision_loss, reason = "see above")]
 pub(super) fn float(count: u64) -> f64 {
@@ -155,13 +153,13 @@ mod tests {
 
     #[test]
     fn a_quantile_is_a_time_that_so_many_do_not_exceed() {
-        let mut answers = Answers::new();
+        let mut answers = Answers::default();
         for micros in (1..=1000).rev() {
             answers.answered(200, Duration::from_micros(micros));
         }
         answers.answered(503, Duration::from_secs(9));
-        let found = [0.5, 0.99, 1.0].map(|quantile| answers.quantile(quantile).as_micros());
-        assert_eq!(found, [500, 990, 1000]);
+        let found = [0.5, 0.99, 1.0].map(|quantile| format!("{:.2}", answers.quantile(quantile)));
+        assert_eq!(found, ["0.50", "0.99", "1.00"]);
         assert_eq!(
             (answers.ok(), answers.refused(), answers.refusals().as_str()),
             (1000, 1, "503: 1")

@@ -29,7 +29,7 @@ pub(super) fn write(docs: &Path, facts: &Facts, report: &Report) -> Result<()> {
     });
     let figures = format!(
         "| measured | on |\n|---|---|\n{facts}\n{}\n{images}",
-        report.markdown()
+        report.page_table()
     );
     let path = docs.join("performance.md");
     let page = fs::read_to_string(&path).unwrap_or_else(|_| NEW_PAGE.to_owned());

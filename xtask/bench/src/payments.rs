@@ -12,13 +12,10 @@ use storage::processor_connections::{self, Connection, SealedSecret};
 
 use super::load::Requests;
 use super::market::Market;
-use super::template::{Slot, Template, scattered};
+use super::requests::{post, scattered};
 
 /// The secret of every program's endpoint.
-pub(super) const SECRET: &str = "whsec_measured_0123456789abcdef01";
-
-const NUMBER: &str = "00000000";
-const SIGNATURE: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+const SECRET: &str = "whsec_measured_0123456789abcdef01";
 
 /// Connects every program of the market, so that its deliveries are accepted.
 pub(super) async fn connect(pool: &PgPool, market: &Market, keys: &SealingKeys) -> Result<()> {
@@ -48,72 +45,48 @@ pub(super) async fn connect(pool: &PgPool, market: &Market, keys: &SealingKeys) 
 
 /// One-off payments of the market's customers.
 pub(super) struct Payments<'a> {
-    template: Template,
-    program: Slot,
-    signature: Slot,
-    body: Slot,
-    numbers: [Slot; 3],
-    customer: Slot,
     market: &'a Market,
+    run: String,
     /// Unix seconds, as signed.
-    signed_at: String,
+    signed_at: i64,
 }
 
 impl<'a> Payments<'a> {
     /// `run`: unique for each load, part of the ids; at most five letters and digits.
     pub(super) fn new(market: &'a Market, run: &str) -> Self {
-        let signed_at = Clock::system().now().timestamp();
-        let body = format!(
-            r#"{{"id":"evt_{run:0>5}{NUMBER}","object":"event","api_version":"2025-03-31.basil","created":{signed_at},"data":{{"object":{{"id":"cs_live_{run:0>5}{NUMBER}","object":"checkout.session","amount_subtotal":4900,"amount_total":4900,"client_reference_id":null,"created":{signed_at},"currency":"usd","customer":null,"customer_details":{{"address":{{"city":"Utrecht","country":"NL","line1":"Kade 7","line2":null,"postal_code":"3511 AA","state":null}},"email":"jane@shop.example","name":"Jane Doe","phone":null,"tax_exempt":"none"}},"invoice":null,"livemode":true,"locale":"en","metadata":{{"tracker_customer_key":"c{NUMBER}"}},"mode":"payment","payment_intent":"pi_{run:0>5}{NUMBER}","payment_method_types":["card","ideal"],"payment_status":"paid","status":"complete","subscription":null,"success_url":"https://shop.example/thanks","total_details":{{"amount_discount":0,"amount_shipping":0,"amount_tax":0}},"url":null}}}},"livemode":true,"pending_webhooks":1,"request":{{"id":null,"idempotency_key":null}},"type":"checkout.session.completed"}}"#
-        );
-        let path = format!("/webhooks/stripe/{NUMBER}");
-        let headers = format!("Stripe-Signature: t={signed_at},v1={SIGNATURE}\r\n");
-        let template = Template::post(&path, &headers, &body);
-        let end = |text: &str| {
-            let length = text.len() - NUMBER.len();
-            template.slot(text).inner(length, NUMBER.len())
-        };
-        let id = |prefix: &str| end(&format!("{prefix}{run:0>5}{NUMBER}"));
         Self {
-            program: end(&path),
-            signature: template.slot(SIGNATURE),
-            body: template.slot(&body),
-            numbers: [id("evt_"), id("cs_live_"), id("pi_")],
-            customer: end(&format!(r#""tracker_customer_key":"c{NUMBER}"#)),
             market,
-            signed_at: signed_at.to_string(),
-            template,
+            run: format!("{run:0>5}"),
+            signed_at: Clock::system().now().timestamp(),
         }
-    }
-
-    fn sign(&mut self) {
-        // HMAC takes keys of any length.
-        let Ok(keyed) = Hmac::<Sha256>::new_from_slice(SECRET.as_bytes()) else {
-            return;
-        };
-        let signed = keyed
-            .chain_update(&self.signed_at)
-            .chain_update(b".")
-            .chain_update(self.template.at(self.body));
-        let digest = hex::encode(signed.finalize().into_bytes());
-        self.template.set_text(self.signature, &digest);
     }
 }
 
 impl Requests for Payments<'_> {
-    fn bytes(&mut self, number: u64) -> &[u8] {
-        for slot in self.numbers {
-            self.template.set_number(slot, number);
-        }
+    fn request(&mut self, number: u64) -> String {
         let customer = scattered(number, self.market.size.customers);
-        self.template.set_number(self.customer, customer);
         let program = usize::try_from(Market::program_of(customer)).unwrap_or_default();
         let program_id = self.market.program_ids.get(program).copied().unwrap_or_default();
-        self.template
-            .set_number(self.program, u64::try_from(program_id).unwrap_or_default());
-        self.sign();
-        self.template.bytes()
+        let signed_at = self.signed_at;
+        let id = format!("{}{number:08}", self.run);
+        let body = format!(
+            r#"{{"id":"evt_{id}","object":"event","api_version":"2025-03-31.basil","created":{signed_at},"data":{{"object":{{"id":"cs_live_{id}","object":"checkout.session","amount_subtotal":4900,"amount_total":4900,"client_reference_id":null,"created":{signed_at},"currency":"usd","customer":null,"customer_details":{{"address":{{"city":"Utrecht","country":"NL","line1":"Kade 7","line2":null,"postal_code":"3511 AA","state":null}},"email":"jane@shop.example","name":"Jane Doe","phone":null,"tax_exempt":"none"}},"invoice":null,"livemode":true,"locale":"en","metadata":{{"tracker_customer_key":"c{customer:08}"}},"mode":"payment","payment_intent":"pi_{id}","payment_method_types":["card","ideal"],"payment_status":"paid","status":"complete","subscription":null,"success_url":"https://shop.example/thanks","total_details":{{"amount_discount":0,"amount_shipping":0,"amount_tax":0}},"url":null}}}},"livemode":true,"pending_webhooks":1,"request":{{"id":null,"idempotency_key":null}},"type":"checkout.session.completed"}}"#
+        );
+        let signature = signature(&signed_at.to_string(), body.as_bytes());
+        let headers = format!("Stripe-Signature: t={signed_at},v1={signature}\r\n");
+        post(&format!("/webhooks/stripe/{program_id:08}"), &headers, &body)
     }
+}
+
+/// As the processor signs, with [`SECRET`].
+#[expect(clippy::expect_used, reason = "HMAC takes keys of any length")]
+pub(super) fn signature(timestamp: &str, body: &[u8]) -> String {
+    let keyed = Hmac::<Sha256>::new_from_slice(SECRET.as_bytes()).expect("any length");
+    let signed = keyed
+        .chain_update(timestamp)
+        .chain_update(b".")
+        .chain_update(body);
+    hex::encode(signed.finalize().into_bytes())
 }
 
 #[cfg(test)]
@@ -135,7 +108,7 @@ mod tests {
         };
         let mut payments = Payments::new(&market, "r7");
         for number in [3, 4] {
-            let request = String::from_utf8(payments.bytes(number).to_vec()).unwrap();
+            let request = payments.request(number);
             let customer = scattered(number, 5000);
             let program_id = 101 + Market::program_of(customer);
             assert!(
@@ -151,9 +124,8 @@ mod tests {
                 object["metadata"]["tracker_customer_key"],
                 format!("c{customer:08}")
             );
-            let mut keyed = Hmac::<Sha256>::new_from_slice(SECRET.as_bytes()).unwrap();
-            keyed.update(format!("{}.{body}", event["created"]).as_bytes());
-            assert!(head.contains(&format!("v1={}", hex::encode(keyed.finalize().into_bytes()))));
+            let signature = signature(&event["created"].to_string(), body.as_bytes());
+            assert!(head.contains(&format!("v1={signature}")));
         }
     }
 }

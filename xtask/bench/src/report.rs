@@ -75,20 +75,6 @@ impl Row {
         self.goal = Some(goal.shown(&format!(" {}", self.unit)));
     }
 
-    /// With a goal for its ratio to another figure that was measured in the same rounds: the median of their ratios counts.
-    pub(super) fn against_rounds(self, name: &str, values: &[f64], ceilings: &[f64], goal: Goal) -> Self {
-        let ratios: Vec<f64> = values
-            .iter()
-            .zip(ceilings)
-            .filter(|(_, ceiling)| **ceiling > 0.0)
-            .map(|(value, ceiling)| value / ceiling)
-            .collect();
-        let mut row = self.against(name, median(ceilings), goal);
-        row.ratio = (!ratios.is_empty()).then(|| median(&ratios));
-        row.met = Some(row.ratio.is_some_and(|ratio| goal.is_met_by(ratio)));
-        row
-    }
-
     /// With a goal for its ratio to another figure.
     pub(super) fn against(mut self, name: &str, ceiling: f64, goal: Goal) -> Self {
         // Without a ratio the goal is not met.
@@ -102,12 +88,42 @@ impl Row {
     }
 }
 
+/// What was measured in several rounds, by name.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Rounds(BTreeMap<String, Vec<f64>>);
+
+impl Rounds {
+    pub(super) fn add(&mut self, name: &str, value: f64) {
+        self.0.entry(name.to_owned()).or_default().push(value);
+    }
+
+    pub(super) fn of(&self, name: &str) -> &[f64] {
+        self.0.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    pub(super) fn median(&self, name: &str) -> f64 {
+        median(self.of(name))
+    }
+
+    /// A row with a goal for the ratio of one figure to another: the median of the rounds' ratios counts.
+    pub(super) fn row(&self, row: &str, figure: &str, unit: &str, other: &str, goal: Goal) -> Row {
+        let both = self.of(figure).iter().zip(self.of(other));
+        let ratios: Vec<f64> = both
+            .filter(|(_, ceiling)| **ceiling > 0.0)
+            .map(|(value, ceiling)| value / ceiling)
+            .collect();
+        let mut row = Row::of(row, self.median(figure), unit).against(other, self.median(other), goal);
+        row.ratio = (!ratios.is_empty()).then(|| median(&ratios));
+        row.met = Some(row.ratio.is_some_and(|ratio| goal.is_met_by(ratio)));
+        row
+    }
+}
+
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Report {
     pub(super) rows: Vec<Row>,
-    /// The values of each round of this run.
     #[serde(skip)]
-    rounds: BTreeMap<String, Vec<f64>>,
+    rounds: Rounds,
 }
 
 impl Report {
@@ -121,9 +137,8 @@ impl Report {
 
     /// Adds one round's figure: the row is the median so far.
     pub(super) fn add_round(&mut self, name: String, value: f64, unit: &str) {
-        let values = self.rounds.entry(name.clone()).or_default();
-        values.push(value);
-        let value = median(values);
+        self.rounds.add(&name, value);
+        let value = self.rounds.median(&name);
         self.add(Row::of(name, value, unit));
     }
 
@@ -152,40 +167,41 @@ impl Report {
 
     /// For a terminal.
     pub(super) fn table(&self) -> String {
-        let lines: Vec<[String; 5]> = std::iter::once(HEAD.map(str::to_owned))
-            .chain(self.rows.iter().map(cells))
-            .collect();
-        let width = |column: usize| {
-            let cells = lines.iter().filter_map(|line| line.get(column));
-            cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
-        };
-        let widths: Vec<usize> = (0..HEAD.len()).map(width).collect();
-        let mut table = String::new();
-        for line in &lines {
-            for (index, (cell, width)) in line.iter().zip(&widths).enumerate() {
-                let pad = " ".repeat(width - cell.chars().count());
-                let _ = match index {
-                    // Words to the left, numbers to the right.
-                    0 | 3 | 4 => write!(table, "{cell}{pad}  "),
-                    _ => write!(table, "{pad}{cell}  "),
-                };
-            }
-            table.truncate(table.trim_end().len());
-            table.push('\n');
-        }
-        table
+        table(self.rows.iter())
     }
 
-    /// As Markdown, without the costs that have no goal: the plot of costs shows them.
-    pub(super) fn markdown(&self) -> String {
-        let mut table = "| what | value | ratio | goal | met |\n|---|--:|--:|---|---|\n".to_owned();
+    /// For the page, without the costs that have no goal: the plot of costs shows them.
+    pub(super) fn page_table(&self) -> String {
         let is_plotted_alone = |row: &&Row| row.goal.is_none() && row.name.starts_with("CPU per ");
-        for row in self.rows.iter().filter(|row| !is_plotted_alone(row)) {
-            let [name, value, ratio, goal, met] = cells(row);
-            let _ = writeln!(table, "| {name} | {value} | {ratio} | {goal} | {met} |");
-        }
-        table
+        table(self.rows.iter().filter(|row| !is_plotted_alone(row)))
     }
+}
+
+/// As Markdown, in columns.
+fn table<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
+    let lines: Vec<[String; 5]> = std::iter::once(HEAD.map(str::to_owned))
+        .chain(rows.map(cells))
+        .collect();
+    let width = |column: usize| {
+        let cells = lines.iter().filter_map(|line| line.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
+    };
+    let widths: Vec<usize> = (0..HEAD.len()).map(width).collect();
+    let mut table = String::new();
+    for (number, line) in lines.iter().enumerate() {
+        for (index, (cell, width)) in line.iter().zip(&widths).enumerate() {
+            // Words to the left, numbers to the right.
+            let _ = match index {
+                1 | 2 => write!(table, "| {cell:>width$} "),
+                _ => write!(table, "| {cell:<width$} "),
+            };
+        }
+        table.push_str("|\n");
+        if number == 0 {
+            table.push_str("|---|--:|--:|---|---|\n");
+        }
+    }
+    table
 }
 
 const HEAD: [&str; 5] = ["what", "value", "ratio", "goal", "met"];
@@ -256,12 +272,12 @@ mod tests {
 
     #[test]
     fn each_round_is_held_against_what_was_measured_with_it() {
-        let row = Row::of("x", 20.0, "/s").against_rounds(
-            "R",
-            &[10.0, 20.0, 90.0],
-            &[10.0, 10.0, 30.0],
-            Goal::AtLeast(2.0),
-        );
+        let mut rounds = Rounds::default();
+        for (ours, baseline) in [(10.0, 10.0), (20.0, 10.0), (90.0, 30.0)] {
+            rounds.add("ours", ours);
+            rounds.add("R", baseline);
+        }
+        let row = rounds.row("x", "ours", "/s", "R", Goal::AtLeast(2.0));
         assert_eq!(
             (row.ratio, row.ceiling, row.met),
             (Some(2.0), Some(10.0), Some(true))
@@ -281,10 +297,11 @@ mod tests {
     #[test]
     fn the_table_says_it_in_line() {
         let expected = "\
-what        value              ratio  goal       met
-clicks  46,000 /s  0.50 × H (92,000)  ≥ 0.5 × H  yes
-p99       31.5 ms                     ≤ 25 ms    NO
-RSS        40 MiB
+| what   |     value |             ratio | goal      | met |
+|---|--:|--:|---|---|
+| clicks | 46,000 /s | 0.50 × H (92,000) | ≥ 0.5 × H | yes |
+| p99    |   31.5 ms |                   | ≤ 25 ms   | NO  |
+| RSS    |    40 MiB |                   |           |     |
 ";
         assert_eq!(report().table(), expected);
     }

@@ -2,7 +2,6 @@
 
 use super::load::Requests;
 use super::market::{LINKS, Market, PROGRAMS, code};
-use super::template::{CLIENT, CLIENTS, Slot, Template, scattered, set_client};
 
 /// The target of a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,180 +12,175 @@ pub(super) enum Target {
     Hot,
 }
 
-const BROWSER: &str = "User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0\r\n\
-                       X-Forwarded-For: 198.100.100.100\r\n";
+/// `headers`: complete lines.
+pub(super) fn post(path: &str, headers: &str, body: &str) -> String {
+    let length = body.len();
+    format!(
+        "POST {path} HTTP/1.1\r\nHost: shop.example\r\n{headers}Content-Type: application/json\r\n\
+         Content-Length: {length}\r\n\r\n{body}"
+    )
+}
+
+/// Enough clients that none reaches its rate limit.
+const CLIENTS: u64 = 156 * 156 * 156;
+
+/// The address of a client, all of them of the same length.
+fn client(number: u64) -> String {
+    let [first, second, third] = [156 * 156, 156, 1].map(|weight| 100 + number % CLIENTS / weight % 156);
+    format!("198.{first}.{second}.{third}")
+}
+
+/// A deterministic scattering of numbers below `bound`.
+pub(super) fn scattered(number: u64, bound: u64) -> u64 {
+    number.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_right(29) % bound.max(1)
+}
 
 /// Clicks, each of a new client address.
 pub(super) struct Clicks {
-    template: Template,
-    client: Slot,
-    link: Slot,
     target: Target,
     /// The first client; different for each load of a run.
     from: u64,
 }
 
 impl Clicks {
-    pub(super) fn new(target: Target, from: u64) -> Self {
-        let hot = code(PROGRAMS * LINKS);
-        let body = format!(
-            r#"{{"affiliate_url":"https://shop.example/spring?aff={hot}","page_url":"https://shop.example/spring","page_title":"Spring offers","referrer_url":"https://news.example/today","session_id":"s-0123456789abcdef","language":"en-GB","screen_resolution":"1920x1080","viewport_size":"1280x720","timezone":"Europe/London"}}"#
-        );
-        let template = Template::post("/api/v1/track/click", BROWSER, &body);
-        Self {
-            client: template.slot(CLIENT),
-            link: template.slot(hot.trim_start_matches('b')),
-            template,
-            target,
-            from,
-        }
+    pub(super) const fn new(target: Target, from: u64) -> Self {
+        Self { target, from }
     }
 }
 
 impl Requests for Clicks {
-    fn bytes(&mut self, number: u64) -> &[u8] {
-        set_client(&mut self.template, self.client, (self.from + number) % CLIENTS);
-        if self.target == Target::Spread {
-            let link = scattered(number, PROGRAMS * LINKS);
-            self.template.set_number(self.link, link);
-        }
-        self.template.bytes()
+    fn request(&mut self, number: u64) -> String {
+        let link = code(match self.target {
+            Target::Spread => scattered(number, PROGRAMS * LINKS),
+            Target::Hot => PROGRAMS * LINKS,
+        });
+        let headers = format!(
+            "User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0\r\nX-Forwarded-For: {}\r\n",
+            client(self.from + number)
+        );
+        let body = format!(
+            r#"{{"affiliate_url":"https://shop.example/spring?aff={link}","page_url":"https://shop.example/spring","page_title":"Spring offers","referrer_url":"https://news.example/today","session_id":"s-0123456789abcdef","language":"en-GB","screen_resolution":"1920x1080","viewport_size":"1280x720","timezone":"Europe/London"}}"#
+        );
+        post("/api/v1/track/click", &headers, &body)
     }
 }
 
-const NUMBER: &str = "00000000";
-
-/// Sales with unique ids, of all customers, or their refunds.
+/// Sales with unique ids, of all customers.
 pub(super) struct Sales<'a> {
-    template: Template,
-    id: Slot,
-    /// Not in a refund.
-    customer: Slot,
-    token: Slot,
     market: &'a Market,
     target: Target,
+    run: String,
 }
 
 impl<'a> Sales<'a> {
     /// `run`: unique for each load, part of the ids; at most five letters and digits.
     pub(super) fn new(market: &'a Market, target: Target, run: &str) -> Self {
-        let letter = match target {
-            Target::Spread => 'c',
-            Target::Hot => 'h',
-        };
-        let customer = format!("{letter}{NUMBER}");
-        let body = format!(
-            r#"{{"transaction_id":"order-{run:0>5}-{NUMBER}","amount_cents":4900,"currency":"USD","customer_key":"{customer}"}}"#
-        );
-        let sales = Self::of("/api/v1/track/sale", &body, market, target);
-        let customer = sales.template.slot(&format!("{customer}\"}}"));
         Self {
-            customer: customer.inner(1, NUMBER.len()),
-            ..sales
+            market,
+            target,
+            run: format!("{run:0>5}"),
         }
     }
 
-    /// Refunds of the sales with the same market, target and run.
-    pub(super) fn refunds(market: &'a Market, target: Target, run: &str) -> Self {
-        let body = format!(r#"{{"transaction_id":"order-{run:0>5}-{NUMBER}"}}"#);
-        Self::of("/api/v1/track/refund", &body, market, target)
+    fn transaction_id(&self, number: u64) -> String {
+        format!("order-{}-{number:08}", self.run)
     }
 
-    fn of(path: &str, body: &str, market: &'a Market, target: Target) -> Self {
-        let token = market.token(PROGRAMS);
-        let template = Template::post(path, &format!("Authorization: Bearer {token}\r\n"), body);
-        Self {
-            id: template.slot(NUMBER),
-            customer: Slot::default(),
-            token: template.slot(token),
-            template,
-            market,
-            target,
+    /// The customer_key of a sale, and the token of its program.
+    fn customer(&self, number: u64) -> (String, &'a str) {
+        let size = self.market.size;
+        match self.target {
+            Target::Spread => {
+                let customer = scattered(number, size.customers);
+                let token = self.market.token(Market::program_of(customer));
+                (format!("c{customer:08}"), token)
+            }
+            Target::Hot => {
+                let customer = scattered(number, size.hot_customers);
+                (format!("h{customer:08}"), self.market.token(PROGRAMS))
+            }
         }
     }
 }
 
 impl Requests for Sales<'_> {
-    fn bytes(&mut self, number: u64) -> &[u8] {
-        self.template.set_number(self.id, number);
-        let size = self.market.size;
-        let customer = match self.target {
-            Target::Spread => scattered(number, size.customers),
-            Target::Hot => scattered(number, size.hot_customers),
-        };
-        self.template.set_number(self.customer, customer);
-        if self.target == Target::Spread {
-            let token = self.market.token(Market::program_of(customer));
-            self.template.set_text(self.token, token);
-        }
-        self.template.bytes()
+    fn request(&mut self, number: u64) -> String {
+        let (customer_key, token) = self.customer(number);
+        let body = format!(
+            r#"{{"transaction_id":"{}","amount_cents":4900,"currency":"USD","customer_key":"{customer_key}"}}"#,
+            self.transaction_id(number)
+        );
+        post("/api/v1/track/sale", &authorization(token), &body)
+    }
+}
+
+/// Refunds of sales.
+pub(super) struct Refunds<'a>(pub(super) Sales<'a>);
+
+impl Requests for Refunds<'_> {
+    fn request(&mut self, number: u64) -> String {
+        let (_, token) = self.0.customer(number);
+        let body = format!(r#"{{"transaction_id":"{}"}}"#, self.0.transaction_id(number));
+        post("/api/v1/track/refund", &authorization(token), &body)
     }
 }
 
 /// Leads, each of another visitor.
 pub(super) struct Leads<'a> {
-    template: Template,
-    customer: Slot,
-    token: Slot,
-    client: Slot,
     market: &'a Market,
     from: u64,
 }
 
 impl<'a> Leads<'a> {
     /// `from`: the first of the visitors without a lead.
-    pub(super) fn new(market: &'a Market, from: u64) -> Self {
-        let token = market.token(PROGRAMS);
-        let body = format!(r#"{{"customer_key":"v{NUMBER}","event_name":"signup"}}"#);
-        let headers = format!("X-Forwarded-For: {CLIENT}\r\nAuthorization: Bearer {token}\r\n");
-        let template = Template::post("/api/v1/track/lead", &headers, &body);
-        Self {
-            customer: template.slot(NUMBER),
-            token: template.slot(token),
-            client: template.slot(CLIENT),
-            template,
-            market,
-            from,
-        }
+    pub(super) const fn new(market: &'a Market, from: u64) -> Self {
+        Self { market, from }
     }
 }
 
 impl Requests for Leads<'_> {
-    fn bytes(&mut self, number: u64) -> &[u8] {
-        let customer = (self.from + number) % self.market.size.visitors;
-        self.template.set_number(self.customer, customer);
-        set_client(&mut self.template, self.client, customer % CLIENTS);
-        let token = self.market.token(Market::program_of(customer));
-        self.template.set_text(self.token, token);
-        self.template.bytes()
+    fn request(&mut self, number: u64) -> String {
+        let visitor = (self.from + number) % self.market.size.visitors;
+        let token = self.market.token(Market::program_of(visitor));
+        let headers = format!("X-Forwarded-For: {}\r\n{}", client(visitor), authorization(token));
+        let body = format!(r#"{{"customer_key":"v{visitor:08}","event_name":"signup"}}"#);
+        post("/api/v1/track/lead", &headers, &body)
     }
 }
 
 /// Repeated reads of one page of the dashboard.
-pub(super) struct Reads(Template);
+pub(super) struct Reads(String);
 
 impl Reads {
     pub(super) fn new(path: &str, session: &str) -> Self {
-        Self(Template::get(
-            path,
-            &format!("Authorization: Bearer {session}\r\n"),
+        let headers = authorization(session);
+        Self(format!(
+            "GET {path} HTTP/1.1\r\nHost: shop.example\r\n{headers}\r\n"
         ))
     }
 }
 
 impl Requests for Reads {
-    fn bytes(&mut self, _number: u64) -> &[u8] {
-        self.0.bytes()
+    fn request(&mut self, _number: u64) -> String {
+        self.0.clone()
     }
+}
+
+fn authorization(token: &str) -> String {
+    format!("Authorization: Bearer {token}\r\n")
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+    use std::net::Ipv4Addr;
+
+    use super::super::market::Size;
     use super::*;
 
     fn market() -> Market {
         Market {
-            size: super::super::market::Size {
+            size: Size {
                 customers: 5000,
                 hot_customers: 10,
                 visitors: 100,
@@ -199,8 +193,11 @@ mod tests {
         }
     }
 
-    fn text(bytes: &[u8]) -> String {
-        String::from_utf8(bytes.to_vec()).unwrap()
+    #[test]
+    fn a_request_says_how_long_its_body_is() {
+        let request = post("/x", "A: b\r\n", "{}");
+        assert!(request.starts_with("POST /x HTTP/1.1\r\n") && request.contains("\r\nA: b\r\n"));
+        assert!(request.ends_with("Content-Length: 2\r\n\r\n{}"), "{request}");
     }
 
     #[test]
@@ -209,27 +206,22 @@ mod tests {
         let mut sales = Sales::new(&market, Target::Spread, "7");
         for number in [0, 1, 999] {
             let customer = scattered(number, 5000);
-            let request = text(sales.bytes(number));
-            assert!(
-                request.contains(&format!(r#""customer_key":"c{customer:08}"}}"#)),
-                "{request}"
-            );
-            assert!(
-                request.contains(&format!(r#""order-00007-{number:08}""#)),
-                "{request}"
-            );
             let program = Market::program_of(customer);
-            assert!(
-                request.contains(&format!("Bearer aff_{program:03}\r\n")),
-                "{request}"
-            );
+            let request = sales.request(number);
+            for part in [
+                format!(r#""customer_key":"c{customer:08}"}}"#),
+                format!(r#""order-00007-{number:08}""#),
+                format!("Bearer aff_{program:03}\r\n"),
+            ] {
+                assert!(request.contains(&part), "{request}");
+            }
         }
     }
 
     #[test]
     fn a_hot_sale_is_always_the_same_programs() {
         let market = market();
-        let request = text(Sales::new(&market, Target::Hot, "x").bytes(12));
+        let request = Sales::new(&market, Target::Hot, "x").request(12);
         assert!(
             request.contains("Bearer aff_064\r\n") && request.contains(r#""customer_key":"h0000000"#),
             "{request}"
@@ -239,9 +231,8 @@ mod tests {
     #[test]
     fn a_refund_is_of_the_sale_with_its_number() {
         let market = market();
-        let of = |mut sales: Sales<'_>| text(sales.bytes(9));
-        let sale = of(Sales::new(&market, Target::Spread, "7"));
-        let refund = of(Sales::refunds(&market, Target::Spread, "7"));
+        let sales = || Sales::new(&market, Target::Spread, "7");
+        let (sale, refund) = (sales().request(9), Refunds(sales()).request(9));
         let key = |request: &str| {
             request
                 .lines()
@@ -258,19 +249,36 @@ mod tests {
     #[test]
     fn clicks_spread_over_links_and_clients() {
         let mut clicks = Clicks::new(Target::Spread, 0);
-        let (one, other) = (text(clicks.bytes(1)), text(clicks.bytes(2)));
+        let (one, other) = (clicks.request(1), clicks.request(2));
         assert_ne!(one, other);
         assert!(one.contains("198.100.100.101") && other.contains("198.100.100.102"));
-        assert!(text(Clicks::new(Target::Hot, 0).bytes(1)).contains("aff=b01024"));
+        assert!(Clicks::new(Target::Hot, 0).request(1).contains("aff=b01024"));
+    }
+
+    #[test]
+    fn clients_are_addresses_and_differ() {
+        let numbers = [0, 1, 155, 156, 157, CLIENTS - 1];
+        let addresses: BTreeSet<Ipv4Addr> = numbers
+            .iter()
+            .map(|number| client(*number).parse().unwrap())
+            .collect();
+        assert_eq!(addresses.len(), numbers.len());
     }
 
     #[test]
     fn leads_name_customers_in_order() {
         let market = market();
-        let request = text(Leads::new(&market, 40).bytes(2));
+        let request = Leads::new(&market, 40).request(2);
         assert!(
             request.contains(r#"{"customer_key":"v00000042","#) && request.contains("aff_002"),
             "{request}"
         );
+    }
+
+    #[test]
+    fn scattered_numbers_stay_in_bounds() {
+        assert!((0..1000).all(|number| scattered(number, 7) < 7));
+        let hit: BTreeSet<_> = (0..1000).map(|number| scattered(number, 100)).collect();
+        assert!(hit.len() > 90);
     }
 }

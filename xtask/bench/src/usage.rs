@@ -61,13 +61,25 @@ pub(super) fn shown(per_request: &[(String, f64)]) -> String {
     format!("CPU µs a request: {}", parts.join(", "))
 }
 
-/// Resident MiB of a process: now, and at most since it started.
-pub(super) fn resident(process: &Recorded) -> (f64, f64) {
-    let status = i32::try_from(process.pid)
-        .ok()
-        .and_then(|pid| Process::new(pid).ok()?.status().ok());
-    let mib = |kib: Option<u64>| float(kib.unwrap_or_default()) / 1024.0;
-    status.map_or((0.0, 0.0), |status| (mib(status.vmrss), mib(status.vmhwm)))
+/// Resident MiB.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Memory {
+    pub(super) now: f64,
+    /// The most since the process started.
+    pub(super) peak: f64,
+}
+
+impl Memory {
+    pub(super) fn of(process: &Recorded) -> Self {
+        let status = i32::try_from(process.pid)
+            .ok()
+            .and_then(|pid| Process::new(pid).ok()?.status().ok());
+        let mib = |kib: Option<u64>| float(kib.unwrap_or_default()) / 1024.0;
+        status.map_or_else(Self::default, |status| Self {
+            now: mib(status.vmrss),
+            peak: mib(status.vmhwm),
+        })
+    }
 }
 
 /// Of a process with its current and former children: Postgres has one for each connection.

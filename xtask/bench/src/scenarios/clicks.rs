@@ -9,8 +9,8 @@ use harness::progress::{Step, note};
 use super::comparison::{Comparison, FEW, MANY, add_costs};
 use crate::environment::BenchEnvironment;
 use crate::load::Load;
-use crate::outcome::{Outcome, float, median, milliseconds, per_second};
-use crate::report::{Goal, Report, Row};
+use crate::outcome::{float, median, per_second};
+use crate::report::{Goal, Report, Rounds, Row};
 use crate::requests::Target;
 
 const CONNECTIONS: [usize; 3] = [FEW, 256, MANY];
@@ -27,63 +27,37 @@ pub(super) fn measure(
     comparison: &mut Comparison,
     report: &mut Report,
 ) -> Result<f64> {
-    let (mut accepted, mut settled_rates) = (Vec::new(), Vec::new());
-    let (mut constant, mut baseline) = (Vec::new(), Vec::new());
+    let mut rounds = Rounds::default();
     for round in 1..=comparison.effort.rounds() {
         let step = Step::start(format_args!("Clicks, round {round}"));
-        constant.push(best(
-            bench,
-            comparison,
-            "(H) constant",
-            comparison.constant,
-            None,
-        )?);
+        let constant = best(bench, comparison, "(H) constant", comparison.constant, None)?;
+        rounds.add("H", constant);
         let mut clicks = bench.clicks(Target::Spread);
-        let of_baseline = comparison.closed(bench, "(R) baseline", comparison.baseline, FEW, &mut clicks)?;
-        baseline.push(of_baseline.outcome.rate());
+        let baseline = comparison.closed(bench, "(R) baseline", comparison.baseline, FEW, &mut clicks)?;
+        rounds.add("R", baseline.outcome.rate());
         // Accepting alone; the backlog is settled afterwards.
         bench.stop("worker")?;
-        accepted.push(best(
+        let accepted = best(
             bench,
             comparison,
             "accepted",
             comparison.ingest,
             Some(&mut *report),
-        )?);
+        )?;
+        rounds.add("accepted", accepted);
         bench.start("worker", "worker")?;
-        settled_rates.push(settled(bench, comparison)?);
+        rounds.add("settled", settled(bench, comparison)?);
         step.done("measured");
     }
-    report.add(
-        Row::of("1 clicks accepted", median(&accepted), "/s").against_rounds(
-            "H",
-            &accepted,
-            &constant,
-            Goal::AtLeast(0.5),
-        ),
-    );
-    report.add(
-        Row::of("1 clicks accepted, to the baseline", median(&accepted), "/s").against_rounds(
-            "R",
-            &accepted,
-            &baseline,
-            Goal::AtLeast(14.0),
-        ),
-    );
-    report.add(
-        Row::of("2 clicks settled as they come", median(&settled_rates), "/s").against_rounds(
-            "H",
-            &settled_rates,
-            &constant,
-            Goal::AtLeast(0.3),
-        ),
-    );
-    let own = [
-        ("settled", median(&settled_rates)),
-        ("accepted", median(&accepted)),
-    ];
-    latency(bench, comparison, report, median(&baseline), own)?;
-    Ok(median(&settled_rates))
+    for (row, figure, other, least) in [
+        ("1 clicks accepted", "accepted", "H", 0.5),
+        ("1 clicks accepted, to the baseline", "accepted", "R", 14.0),
+        ("2 clicks settled as they come", "settled", "H", 0.3),
+    ] {
+        report.add(rounds.row(row, figure, "/s", other, Goal::AtLeast(least)));
+    }
+    latency(bench, comparison, report, &rounds)?;
+    Ok(rounds.median("settled"))
 }
 
 /// The highest rate over the numbers of connections.
@@ -113,54 +87,44 @@ fn latency(
     bench: &mut BenchEnvironment<'_>,
     comparison: &Comparison,
     report: &mut Report,
-    baseline: f64,
-    own: [(&str, f64); 2],
+    rates: &Rounds,
 ) -> Result<()> {
     let _step = Step::start("Latency of clicks");
-    let (mut ours, mut baselines) = (Vec::new(), Vec::new());
-    let mut halves = own.map(|_| (Vec::new(), Vec::new()));
-    let p99 = |outcome: &Outcome| milliseconds(outcome.answers.quantile(0.99));
+    let mut rounds = Rounds::default();
     for _ in 0..comparison.effort.rounds() {
         comparison.tidy(bench)?;
-        for (name, address, rate, all) in [
-            (
-                "(R) baseline",
-                comparison.baseline,
-                baseline / 2.0,
-                &mut baselines,
-            ),
-            ("clicks", comparison.ingest, baseline / 2.0, &mut ours),
+        for (name, figure, address) in [
+            ("(R) baseline", "R", comparison.baseline),
+            ("clicks", "ours", comparison.ingest),
         ] {
             let mut clicks = bench.clicks(Target::Spread);
-            all.push(p99(&comparison.open_loop(
-                bench,
-                name,
-                address,
-                rate,
-                &mut clicks,
-            )?));
+            let half = comparison.open_loop(bench, name, address, rates.median("R") / 2.0, &mut clicks)?;
+            rounds.add(figure, half.answers.quantile(0.99));
         }
-        for ((_, rate), (p99s, tails)) in own.iter().zip(&mut halves) {
+        for what in ["settled", "accepted"] {
             let mut clicks = bench.clicks(Target::Spread);
-            let half = comparison.open_loop(bench, "clicks", comparison.ingest, rate / 2.0, &mut clicks)?;
-            p99s.push(p99(&half));
-            tails.push(milliseconds(half.answers.quantile(0.999)));
+            let rate = rates.median(what) / 2.0;
+            let half = comparison.open_loop(bench, "clicks", comparison.ingest, rate, &mut clicks)?;
+            rounds.add(&format!("{what}: p99"), half.answers.quantile(0.99));
+            rounds.add(&format!("{what}: p99.9"), half.answers.quantile(0.999));
             bench.settle()?;
         }
     }
-    report.add(
-        Row::of("6 click at half of R's rate: p99", median(&ours), "ms").against_rounds(
-            "R",
-            &ours,
-            &baselines,
-            Goal::AtMost(1.0),
-        ),
-    );
-    for (((what, _), (p99s, tails)), goals) in own.iter().zip(&halves).zip([[5.0, 20.0], [15.0, 50.0]]) {
-        for ((quantile, of), goal) in [("p99", p99s), ("p99.9", tails)].into_iter().zip(goals) {
-            let name = format!("6 click at half of what is {what}: {quantile}");
-            report.add(Row::of(name, median(of), "ms").goal(Goal::AtMost(goal)));
-        }
+    report.add(rounds.row(
+        "6 click at half of R's rate: p99",
+        "ours",
+        "ms",
+        "R",
+        Goal::AtMost(1.0),
+    ));
+    for (figure, most) in [
+        ("settled: p99", 5.0),
+        ("settled: p99.9", 20.0),
+        ("accepted: p99", 15.0),
+        ("accepted: p99.9", 50.0),
+    ] {
+        let name = format!("6 click at half of what is {figure}");
+        report.add(Row::of(name, rounds.median(figure), "ms").goal(Goal::AtMost(most)));
     }
     bench.settle()
 }
@@ -177,20 +141,20 @@ fn settled(bench: &mut BenchEnvironment<'_>, comparison: &Comparison) -> Result<
     let mut rate = per_second(bench.stored_clicks()? - before, outcome.lasted).min(outcome.rate());
     let mut best = 0.0;
     for _ in 0..TRIES {
-        match holds(bench, comparison, rate)? {
-            Some(held) => {
-                best = held;
-                rate *= STEP;
-            }
-            None if best > 0.0 => break,
-            None => rate /= STEP,
+        if holds(bench, comparison, rate)? {
+            best = rate;
+            rate *= STEP;
+        } else if best > 0.0 {
+            break;
+        } else {
+            rate /= STEP;
         }
     }
     Ok(best)
 }
 
 /// Whether clicks are settled at this rate.
-fn holds(bench: &mut BenchEnvironment<'_>, comparison: &Comparison, rate: f64) -> Result<Option<f64>> {
+fn holds(bench: &mut BenchEnvironment<'_>, comparison: &Comparison, rate: f64) -> Result<bool> {
     bench.settle()?;
     let before = bench.stored_clicks()?;
     let length = comparison.length();
@@ -205,7 +169,7 @@ fn holds(bench: &mut BenchEnvironment<'_>, comparison: &Comparison, rate: f64) -
         "settling {rate:.0} clicks a second: {behind:.0} under way at the end; {}",
         outcome.losses()
     ));
-    Ok((outcome.lost() == 0 && behind <= rate * UNDER_WAY).then_some(rate))
+    Ok(outcome.lost() == 0 && behind <= rate * UNDER_WAY)
 }
 
 /// Goal 9: memory of the edge and the worker at the highest rate that is settled.
@@ -216,37 +180,34 @@ pub(super) fn memory(
     settled: f64,
 ) -> Result<()> {
     let step = Step::start("Memory under load");
-    let pieces = if comparison.effort.quick { 3 } else { 20 };
-    let piece = Duration::from_secs(if comparison.effort.quick { 5 } else { 30 });
-    let mut at_end = vec![Vec::new(); 2];
+    let (pieces, seconds) = if comparison.effort.quick { (3, 5) } else { (20, 30) };
+    let mut rounds = Rounds::default();
     for _ in 0..pieces {
         let mut clicks = bench.clicks(Target::Spread);
-        bench.run(&Load::open(comparison.ingest, MANY, settled, piece), &mut clicks)?;
-        for (all, (_, now)) in at_end.iter_mut().zip(Comparison::memory_now(bench)) {
-            all.push(now);
+        let load = Load::open(comparison.ingest, MANY, settled, Duration::from_secs(seconds));
+        bench.run(&load, &mut clicks)?;
+        for (name, memory) in bench.memory() {
+            rounds.add(name, memory.now);
         }
         // Only empties the streams: there is no backlog.
         bench.settle()?;
     }
-    for (((name, _), now), most) in Comparison::memory(bench).iter().zip(&at_end).zip([81.0, 61.0]) {
-        let peak = now.iter().copied().fold(0.0, f64::max);
+    for (name, most) in [("ingest", 81.0), ("worker", 61.0)] {
+        let samples = rounds.of(name);
+        let peak = samples.iter().copied().fold(0.0, f64::max);
         report.add(Row::of(format!("9 memory of {name}: peak"), peak, "MiB").goal(Goal::AtMost(most)));
         // The median of a quarter: a single sample depends on the queues at that moment.
-        let quarters: Vec<f64> = now.chunks(now.len().div_ceil(4).max(1)).map(median).collect();
+        let quarters: Vec<f64> = samples
+            .chunks(samples.len().div_ceil(4).max(1))
+            .map(median)
+            .collect();
         let (Some(first), Some(last)) = (quarters.first(), quarters.last()) else {
             continue;
         };
-        let samples: Vec<String> = now.iter().map(|mib| format!("{mib:.0}")).collect();
-        note(format_args!("{name}, MiB: {}", samples.join(" ")));
-        let minutes = f64::from(pieces) * piece.as_secs_f64() / 60.0;
-        report.add(
-            Row::of(
-                format!("9 memory of {name}, last quarter of {minutes:.1} minutes"),
-                *last,
-                "MiB",
-            )
-            .against("its first quarter", *first, Goal::AtMost(1.1)),
-        );
+        note(format_args!("{name}, MiB: {samples:.0?}"));
+        let minutes = float(pieces * seconds) / 60.0;
+        let name = format!("9 memory of {name}, last quarter of {minutes:.1} minutes");
+        report.add(Row::of(name, *last, "MiB").against("its first quarter", *first, Goal::AtMost(1.1)));
     }
     step.done("measured");
     Ok(())

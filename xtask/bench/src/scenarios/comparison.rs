@@ -15,7 +15,7 @@ use crate::outcome::{Outcome, float};
 use crate::report::Report;
 use crate::requests::{Sales, Target};
 use crate::serve::What;
-use crate::usage::{resident, shown};
+use crate::usage::shown;
 
 /// The two numbers of connections in the goals.
 pub(super) const FEW: usize = 64;
@@ -134,22 +134,6 @@ impl Comparison {
         );
         Ok(measured.outcome)
     }
-
-    /// Peak memory of ingest and worker, in MiB.
-    pub(super) fn memory(bench: &BenchEnvironment<'_>) -> Vec<(&'static str, f64)> {
-        of_both(bench, |(_, peak)| peak)
-    }
-
-    pub(super) fn memory_now(bench: &BenchEnvironment<'_>) -> Vec<(&'static str, f64)> {
-        of_both(bench, |(now, _)| now)
-    }
-}
-
-fn of_both(bench: &BenchEnvironment<'_>, which: fn((f64, f64)) -> f64) -> Vec<(&'static str, f64)> {
-    ["ingest", "worker"]
-        .into_iter()
-        .filter_map(|name| Some((name, which(resident(&bench.running.process(name)?)))))
-        .collect()
 }
 
 fn print_measured(what: &str, measured: &Measured) {

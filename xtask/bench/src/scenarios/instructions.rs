@@ -29,7 +29,7 @@ use crate::load::Requests;
 use crate::market::Size;
 use crate::outcome::is_ok;
 use crate::payments::{Payments, connect};
-use crate::requests::{Leads, Sales, Target};
+use crate::requests::{Leads, Refunds, Sales, Target};
 
 const SIZE: Size = Size {
     customers: 20_000,
@@ -92,7 +92,7 @@ fn count(bench: &mut BenchEnvironment<'_>) -> Result<BTreeMap<String, u64>> {
         },
         Route::of("lead", Leads::new(&market, 0)),
         Route::of("sale", Sales::new(&market, Target::Spread, RUN)),
-        Route::of("refund", Sales::refunds(&market, Target::Spread, RUN)),
+        Route::of("refund", Refunds(Sales::new(&market, Target::Spread, RUN))),
     ];
     let mut counts = count_all(bench, INGEST, routes)?;
     let keys = bench.sealing_keys()?;
@@ -123,7 +123,7 @@ impl<'a> Route<'a> {
         let mut buffer = [0; 16 * 1024];
         for number in numbers {
             interrupt.check()?;
-            connection.write_all(self.requests.bytes(number))?;
+            connection.write_all(self.requests.request(number).as_bytes())?;
             let mut length = 0;
             let status = loop {
                 let rest = buffer.get_mut(length..).unwrap_or_default();
@@ -153,8 +153,8 @@ impl<'a> Route<'a> {
 struct Repeated<R>(R);
 
 impl<R: Requests> Requests for Repeated<R> {
-    fn bytes(&mut self, _number: u64) -> &[u8] {
-        self.0.bytes(0)
+    fn request(&mut self, _number: u64) -> String {
+        self.0.request(0)
     }
 }
 

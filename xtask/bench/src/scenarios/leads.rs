@@ -5,8 +5,7 @@ use harness::progress::Step;
 
 use super::comparison::{Comparison, FEW, MANY, add_costs};
 use crate::environment::BenchEnvironment;
-use crate::outcome::median;
-use crate::report::{Goal, Report, Row};
+use crate::report::{Goal, Report, Rounds};
 use crate::requests::Leads;
 
 /// Goal 8.
@@ -16,36 +15,25 @@ pub(super) fn measure(
     report: &mut Report,
 ) -> Result<()> {
     let market = bench.market.clone();
-    let (mut ours, mut baseline) = (Vec::new(), Vec::new());
+    let mut rounds = Rounds::default();
     let (mut from, mut baselines_from) = (0, 0);
     for round in 1..=comparison.effort.rounds() {
         let step = Step::start(format_args!("Leads, round {round}"));
         comparison.tidy(bench)?;
-        for (name, address, connections, from, all) in [
-            (
-                "(R) baseline",
-                comparison.baseline,
-                FEW,
-                &mut baselines_from,
-                &mut baseline,
-            ),
-            ("leads", comparison.ingest, MANY, &mut from, &mut ours),
+        for (name, figure, address, connections, from) in [
+            ("(R) baseline", "R", comparison.baseline, FEW, &mut baselines_from),
+            ("leads", "ours", comparison.ingest, MANY, &mut from),
         ] {
             let mut leads = Leads::new(&market, *from);
             let measured = comparison.closed(bench, name, address, connections, &mut leads)?;
             *from += measured.outcome.ok() + measured.outcome.lost();
-            if address == comparison.ingest {
+            if figure == "ours" {
                 add_costs(report, "lead", &measured);
             }
-            all.push(measured.outcome.rate());
+            rounds.add(figure, measured.outcome.rate());
         }
         step.done("measured");
     }
-    report.add(Row::of("8 leads", median(&ours), "/s").against_rounds(
-        "R",
-        &ours,
-        &baseline,
-        Goal::AtLeast(3.0),
-    ));
+    report.add(rounds.row("8 leads", "ours", "/s", "R", Goal::AtLeast(3.0)));
     Ok(())
 }

@@ -6,13 +6,13 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use harness::progress::Step;
+use harness::progress::{Step, note};
 
 use super::comparison::{Comparison, FEW, MANY, add_costs};
 use crate::environment::BenchEnvironment;
 use crate::load::Load;
-use crate::outcome::{Outcome, float, median, milliseconds};
-use crate::report::{Goal, Report, Row};
+use crate::outcome::{float, median, milliseconds};
+use crate::report::{Goal, Report, Rounds, Row};
 use crate::requests::{Sales, Target};
 
 /// Concurrent calls under overload: more than the edge serves and queues (9 × 2,048), and fewer than a process may open files (often 20,000).
@@ -30,72 +30,53 @@ pub(super) fn measure(
     report: &mut Report,
 ) -> Result<f64> {
     let market = bench.market.clone();
-    let (mut many, mut few, mut hot) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut baseline, mut baseline_hot) = (Vec::new(), Vec::new());
+    let mut rounds = Rounds::default();
     for round in 1..=comparison.effort.rounds() {
         let step = Step::start(format_args!("Sales, round {round}"));
         comparison.tidy(bench)?;
-        for (name, address, connections, target, all) in [
-            (
-                "(R) baseline",
-                comparison.baseline,
-                FEW,
-                Target::Spread,
-                &mut baseline,
-            ),
+        for (name, figure, address, connections, target) in [
+            ("(R) baseline", "R", comparison.baseline, FEW, Target::Spread),
             (
                 "(R) baseline, hot",
+                "R hot",
                 comparison.baseline_hot,
                 FEW,
                 Target::Hot,
-                &mut baseline_hot,
             ),
-            ("sales", comparison.ingest, MANY, Target::Spread, &mut many),
-            ("sales", comparison.ingest, FEW, Target::Spread, &mut few),
-            ("sales, hot", comparison.ingest, MANY, Target::Hot, &mut hot),
+            ("sales", "spread", comparison.ingest, MANY, Target::Spread),
+            ("sales", "few", comparison.ingest, FEW, Target::Spread),
+            ("sales, hot", "hot", comparison.ingest, MANY, Target::Hot),
         ] {
-            let run = comparison.run_name();
-            let mut sales = Sales::new(&market, target, &run);
+            let mut sales = Sales::new(&market, target, &comparison.run_name());
             let measured = comparison.closed(bench, name, address, connections, &mut sales)?;
-            if name == "sales" && connections == MANY {
+            if figure == "spread" {
                 add_costs(report, "sale", &measured);
             }
-            all.push(measured.outcome.rate());
+            rounds.add(figure, measured.outcome.rate());
         }
         step.done("measured");
     }
-    for (name, values, ceiling, ceilings, least) in [
-        (
-            "3 sales, 1,000 at once, to the baseline",
-            &many,
-            "R",
-            &baseline,
-            7.0,
-        ),
-        ("3 sales, 64 at once, to the baseline", &few, "R", &baseline, 2.5),
-        ("4 sales of one partner", &hot, "spread", &many, 0.8),
-        (
-            "4 sales of one partner, to the baseline",
-            &hot,
-            "R hot",
-            &baseline_hot,
-            6.0,
-        ),
+    for (row, figure, other, least) in [
+        ("3 sales, 1,000 at once, to the baseline", "spread", "R", 7.0),
+        ("3 sales, 64 at once, to the baseline", "few", "R", 2.5),
+        ("4 sales of one partner", "hot", "spread", 0.8),
+        ("4 sales of one partner, to the baseline", "hot", "R hot", 6.0),
     ] {
-        let row = Row::of(name, median(values), "/s");
-        report.add(row.against_rounds(ceiling, values, ceilings, Goal::AtLeast(least)));
+        report.add(rounds.row(row, figure, "/s", other, Goal::AtLeast(least)));
     }
     report.set_goal("CPU per sale: postgres", Goal::AtMost(70.0));
     alone(bench, comparison, report)?;
-    latency(bench, comparison, report, median(&baseline), median(&many))?;
-    Ok(median(&many))
+    let highest = rounds.median("spread");
+    latency(bench, comparison, report, rounds.median("R"), highest)?;
+    Ok(highest)
 }
 
 /// One sale at a time: what a batch costs, however small, and what a caller waits for at least.
 fn alone(bench: &mut BenchEnvironment<'_>, comparison: &mut Comparison, report: &mut Report) -> Result<()> {
+    const LEAST: &str = "three fdatasyncs and 1 ms";
     let _step = Step::start("Sales one at a time");
     let market = bench.market.clone();
-    let (mut medians, mut least) = (Vec::new(), Vec::new());
+    let mut rounds = Rounds::default();
     for _ in 0..comparison.effort.rounds() {
         let mut sales = Sales::new(&market, Target::Spread, &comparison.run_name());
         let measured = comparison.closed(bench, "sales", comparison.ingest, 1, &mut sales)?;
@@ -103,12 +84,11 @@ fn alone(bench: &mut BenchEnvironment<'_>, comparison: &mut Comparison, report: 
         let synced = fdatasync(&bench.area.dir, comparison.length() / 4)?;
         let mut sales = Sales::new(&market, Target::Spread, &comparison.run_name());
         let outcome = comparison.open_loop(bench, "sales", comparison.ingest, APART, &mut sales)?;
-        medians.push(milliseconds(outcome.answers.quantile(0.5)));
-        least.push(FSYNCS * synced + 1.0);
+        rounds.add("ours", outcome.answers.quantile(0.5));
+        rounds.add(LEAST, FSYNCS * synced + 1.0);
     }
     report.set_goal("CPU per lone sale: postgres", Goal::AtMost(400.0));
-    let row = Row::of("12 lone sale: p50", median(&medians), "ms");
-    report.add(row.against_rounds("three fdatasyncs and 1 ms", &medians, &least, Goal::AtMost(2.0)));
+    report.add(rounds.row("12 lone sale: p50", "ours", "ms", LEAST, Goal::AtMost(2.0)));
     Ok(())
 }
 
@@ -134,41 +114,34 @@ fn latency(
     comparison: &mut Comparison,
     report: &mut Report,
     baseline: f64,
-    many: f64,
+    highest: f64,
 ) -> Result<()> {
     let _step = Step::start("Latency of sales");
     let market = bench.market.clone();
-    let (mut ours, mut baselines) = (Vec::new(), Vec::new());
-    let (mut halves, mut tails) = (Vec::new(), Vec::new());
-    let p99 = |outcome: &Outcome| milliseconds(outcome.answers.quantile(0.99));
+    let mut rounds = Rounds::default();
     for _ in 0..comparison.effort.rounds() {
-        for (name, address, rate, all) in [
-            (
-                "(R) baseline",
-                comparison.baseline,
-                baseline / 2.0,
-                &mut baselines,
-            ),
-            ("sales", comparison.ingest, baseline / 2.0, &mut ours),
+        for (name, figure, address, rate) in [
+            ("(R) baseline", "R", comparison.baseline, baseline / 2.0),
+            ("sales", "ours", comparison.ingest, baseline / 2.0),
+            ("sales", "half", comparison.ingest, highest / 2.0),
         ] {
             let mut sales = Sales::new(&market, Target::Spread, &comparison.run_name());
-            all.push(p99(&comparison.open_loop(bench, name, address, rate, &mut sales)?));
+            let outcome = comparison.open_loop(bench, name, address, rate, &mut sales)?;
+            rounds.add(figure, outcome.answers.quantile(0.99));
+            rounds.add(&format!("{figure}: p99.9"), outcome.answers.quantile(0.999));
         }
-        let mut sales = Sales::new(&market, Target::Spread, &comparison.run_name());
-        let half = comparison.open_loop(bench, "sales", comparison.ingest, many / 2.0, &mut sales)?;
-        halves.push(p99(&half));
-        tails.push(milliseconds(half.answers.quantile(0.999)));
     }
-    report.add(
-        Row::of("5 sale at half of R's rate: p99", median(&ours), "ms").against_rounds(
-            "R",
-            &ours,
-            &baselines,
-            Goal::AtMost(1.0),
-        ),
-    );
-    report.add(Row::of("5 sale at half of our rate: p99", median(&halves), "ms").goal(Goal::AtMost(20.0)));
-    report.add(Row::of("5 sale at half of our rate: p99.9", median(&tails), "ms").goal(Goal::AtMost(50.0)));
+    report.add(rounds.row(
+        "5 sale at half of R's rate: p99",
+        "ours",
+        "ms",
+        "R",
+        Goal::AtMost(1.0),
+    ));
+    for (quantile, figure, most) in [("p99", "half", 20.0), ("p99.9", "half: p99.9", 50.0)] {
+        let name = format!("5 sale at half of our rate: {quantile}");
+        report.add(Row::of(name, rounds.median(figure), "ms").goal(Goal::AtMost(most)));
+    }
     Ok(())
 }
 
@@ -181,53 +154,34 @@ pub(super) fn overload(
 ) -> Result<()> {
     let step = Step::start("Three times too many sales");
     let market = bench.market.clone();
-    let (mut goodput, mut maximum, mut unexplained) = (Vec::new(), Vec::new(), Vec::new());
-    let mut peaks = Vec::new();
+    let mut rounds = Rounds::default();
     // At least twice: the first overload opens new connections, and only the next one shows whether memory grows.
     for _ in 0..comparison.effort.rounds().max(2) {
         bench.settle()?;
-        let load = Load::open(
-            comparison.ingest,
-            FAR_TOO_MANY,
-            3.0 * highest,
-            comparison.length(),
-        );
+        let (length, rate) = (comparison.length(), 3.0 * highest);
+        let load = Load::open(comparison.ingest, FAR_TOO_MANY, rate, length);
         let mut sales = Sales::new(&market, Target::Spread, &comparison.run_name());
         let outcome = bench.run(&load, &mut sales)?.outcome;
         let shed: u64 = outcome.answers.shed;
-        goodput.push(outcome.rate());
-        maximum.push(highest);
+        rounds.add("goodput", outcome.rate());
+        rounds.add("maximum", highest);
         // Dropped requests were never sent.
-        unexplained.push(float(outcome.lost() - outcome.dropped - shed));
-        peaks.push(
-            Comparison::memory(bench)
-                .iter()
-                .map(|(_, peak)| peak)
-                .sum::<f64>(),
-        );
-        harness::progress::note(format_args!(
+        rounds.add("unexplained", float(outcome.lost() - outcome.dropped - shed));
+        let peaks = bench.memory().into_iter().map(|(_, memory)| memory.peak);
+        rounds.add("peak", peaks.sum());
+        note(format_args!(
             "{:.0}/s answered 200, {shed} shed with Retry-After; {}",
             outcome.rate(),
             outcome.losses()
         ));
     }
-    report.add(
-        Row::of(
-            "10 sales answered at three times the maximum",
-            median(&goodput),
-            "/s",
-        )
-        .against_rounds("maximum", &goodput, &maximum, Goal::AtLeast(0.85)),
-    );
-    report.add(Row::of("10 neither answered nor shed", median(&unexplained), "").goal(Goal::AtMost(0.0)));
-    if let [first, .., last] = peaks[..] {
-        report.add(
-            Row::of("10 memory of ingest and worker, overloaded again", last, "MiB").against(
-                "the first time's",
-                first,
-                Goal::AtMost(1.1),
-            ),
-        );
+    let goodput = "10 sales answered at three times the maximum";
+    report.add(rounds.row(goodput, "goodput", "/s", "maximum", Goal::AtLeast(0.85)));
+    let unexplained = rounds.median("unexplained");
+    report.add(Row::of("10 neither answered nor shed", unexplained, "").goal(Goal::AtMost(0.0)));
+    if let [first, .., last] = *rounds.of("peak") {
+        let row = Row::of("10 memory of ingest and worker, overloaded again", last, "MiB");
+        report.add(row.against("the first time's", first, Goal::AtMost(1.1)));
     }
     step.done("measured");
     bench.settle()

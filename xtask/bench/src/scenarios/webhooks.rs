@@ -6,9 +6,8 @@ use harness::services::WEBHOOK_CONSUMER;
 
 use super::comparison::{Comparison, FEW, add_costs};
 use crate::environment::BenchEnvironment;
-use crate::outcome::median;
 use crate::payments::{Payments, connect};
-use crate::report::{Goal, Report, Row};
+use crate::report::{Goal, Report, Rounds, Row};
 
 /// The consumer's limit is 512; each connection has one delivery at a time.
 const AT_ONCE: usize = 500;
@@ -23,8 +22,8 @@ pub(super) fn measure(
     let market = bench.market.clone();
     bench.runtime.block_on(connect(&bench.pool, &market, &keys))?;
     let consumer = bench.start(WEBHOOK_CONSUMER, WEBHOOK_CONSUMER)?;
-    let ordinary = comparison.baseline;
-    let (mut settling, mut ours, mut baseline) = (Vec::new(), Vec::new(), Vec::new());
+    let baseline = comparison.baseline;
+    let mut rounds = Rounds::default();
     for round in 1..=comparison.effort.rounds() {
         let step = Step::start(format_args!("Webhooks, round {round}"));
         comparison.tidy(bench)?;
@@ -32,24 +31,21 @@ pub(super) fn measure(
             let mut payments = Payments::new(&market, &comparison.run_name());
             comparison.closed(bench, name, address, connections, &mut payments)
         };
-        baseline.push(load(bench, "(R) baseline", ordinary, FEW)?.outcome.rate());
+        let of_baseline = load(bench, "(R) baseline", baseline, FEW)?;
+        rounds.add("R", of_baseline.outcome.rate());
         let both = load(bench, "webhooks, settled meanwhile", consumer, AT_ONCE)?;
-        settling.push(both.outcome.rate());
+        rounds.add("settled meanwhile", both.outcome.rate());
         bench.settle()?;
         // Accepting alone, as the baseline does; the backlog is settled afterwards.
         bench.stop("worker")?;
         let measured = load(bench, "webhooks", consumer, AT_ONCE)?;
         add_costs(report, "webhook", &measured);
-        ours.push(measured.outcome.rate());
+        rounds.add("ours", measured.outcome.rate());
         bench.start("worker", "worker")?;
         step.done("measured");
     }
-    report.add(Row::of("7 webhooks", median(&ours), "/s").against_rounds(
-        "R",
-        &ours,
-        &baseline,
-        Goal::AtLeast(3.0),
-    ));
-    report.add(Row::of("7 webhooks, settled meanwhile", median(&settling), "/s"));
+    report.add(rounds.row("7 webhooks", "ours", "/s", "R", Goal::AtLeast(3.0)));
+    let settling = rounds.median("settled meanwhile");
+    report.add(Row::of("7 webhooks, settled meanwhile", settling, "/s"));
     bench.settle()
 }
