@@ -52,16 +52,7 @@ impl EnvFile {
     pub fn render(&self) -> String {
         self.entries
             .iter()
-            .flat_map(|(name, value)| {
-                [
-                    name.clone(),
-                    "=".into(),
-                    shell_word(value),
-                    "
-"
-                    .into(),
-                ]
-            })
+            .map(|(name, value)| [name, "=", &shell_word(value), "\n"].concat())
             .collect()
     }
 

@@ -5,15 +5,15 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::str::FromStr;
 
-use anyhow::{Context, Error, Result, bail};
+use anyhow::{Context, Result};
 use procfs::process::{Process, Stat};
+use serde::{Deserialize, Serialize};
 
 use crate::area::{Area, remove};
 
 /// The signal for a graceful shutdown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StopSignal {
     Term,
     /// For PostgreSQL, which waits for its clients without limit after TERM.
@@ -31,11 +31,11 @@ impl StopSignal {
     }
 }
 
-/// One line of the record: `name pid start-time signal`; the start time in clock ticks since boot.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recorded {
     pub name: String,
     pub pid: u32,
+    /// Since boot.
     pub start_ticks: u64,
     pub signal: StopSignal,
 }
@@ -72,38 +72,6 @@ impl Recorded {
                 .status();
         }
     }
-
-    fn line(&self) -> String {
-        format!(
-            "{} {} {} {}\n",
-            self.name,
-            self.pid,
-            self.start_ticks,
-            self.signal.name()
-        )
-    }
-}
-
-impl FromStr for Recorded {
-    type Err = Error;
-
-    fn from_str(line: &str) -> Result<Self> {
-        let fields: Vec<&str> = line.split(' ').collect();
-        let [name, pid, start_ticks, signal] = fields.as_slice() else {
-            bail!("not a process record: {line:?}");
-        };
-        let signal = match *signal {
-            "TERM" => StopSignal::Term,
-            "INT" => StopSignal::Int,
-            other => bail!("{name} has no stop signal {other:?}"),
-        };
-        Ok(Self {
-            name: (*name).to_owned(),
-            pid: pid.parse()?,
-            start_ticks: start_ticks.parse()?,
-            signal,
-        })
-    }
 }
 
 /// The record of one area, in the order the processes were started.
@@ -114,11 +82,11 @@ pub struct Pids {
 }
 
 impl Pids {
-    /// Ignores invalid lines: a truncated record must not block the next start.
+    /// A damaged record reads as empty: it must not block the next start.
     pub fn read(area: &Area) -> Self {
         let path = area.pids();
-        let text = fs::read_to_string(&path).unwrap_or_default();
-        let entries = text.lines().filter_map(|line| line.parse().ok()).collect();
+        let text = fs::read(&path).unwrap_or_default();
+        let entries = serde_json::from_slice(&text).unwrap_or_default();
         Self { path, entries }
     }
 
@@ -150,7 +118,7 @@ impl Pids {
         if self.entries.is_empty() {
             return remove(&self.path);
         }
-        let text: String = self.entries.iter().map(Recorded::line).collect();
+        let text = serde_json::to_vec_pretty(&self.entries)?;
         let fresh = self.path.with_extension("new");
         fs::write(&fresh, text)
             .and_then(|()| fs::rename(&fresh, &self.path))
@@ -167,29 +135,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_reads_back() {
+    fn a_record_reads_back_and_a_damaged_one_is_empty() {
+        let dir = std::env::temp_dir().join(format!("pids-{}", std::process::id()));
+        fs::create_dir_all(&dir).unwrap();
+        let area = Area::at(dir.clone());
         let process = Recorded {
             name: "postgres".into(),
             pid: 42,
             start_ticks: 123_456,
             signal: StopSignal::Int,
         };
-        let line = process.line();
-        assert_eq!(line.trim_end().parse::<Recorded>().unwrap(), process);
-    }
-
-    #[test]
-    fn a_broken_record_is_refused() {
-        for line in [
-            "",
-            "worker",
-            "worker 1 2",
-            "worker x 2 TERM",
-            "worker 1 2 KILL",
-            "worker 1 2 TERM 3",
-        ] {
-            assert!(line.parse::<Recorded>().is_err(), "{line:?}");
-        }
+        Pids::empty(&area).push(process.clone()).unwrap();
+        assert_eq!(Pids::read(&area).entries, [process]);
+        fs::write(area.pids(), "[{\"name\": \"post").unwrap();
+        assert_eq!(Pids::read(&area).entries, []);
+        remove(&dir).unwrap();
     }
 
     #[test]

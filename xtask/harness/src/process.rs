@@ -94,10 +94,7 @@ impl Running {
         for process in self.pids.entries.iter().filter(|process| process.name == name) {
             stop_one(process);
         }
-        for mut background in self.children.extract_if(.., |background| background.name == name) {
-            background.child.wait()?;
-        }
-        self.pids.retain(|process| process.name != name)
+        self.collect(name).map(drop)
     }
 
     /// The process started under this name.

@@ -1,8 +1,6 @@
 //! The service's own processes: how they are configured, started, and known to be ready.
 
 use std::env;
-use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::process::Command;
 use std::time::Duration;
 
@@ -10,6 +8,7 @@ use anyhow::{Result, bail};
 
 use crate::area::{Area, Checkout};
 use crate::env_file::EnvFile;
+use crate::http;
 use crate::interrupt::Interrupt;
 use crate::pids::StopSignal;
 use crate::ports::Ports;
@@ -47,20 +46,12 @@ impl Service {
 
     /// Sends a JSON request; returns the whole response.
     pub fn ask(&self, method: &str, path: &str, bearer: Option<&str>, body: &str) -> Result<String> {
-        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port))?;
-        stream.set_read_timeout(Some(ANSWER_LIMIT))?;
         let credential = bearer.map_or_else(String::new, |bearer| {
             format!("Authorization: Bearer {bearer}\r\n")
         });
-        write!(
-            stream,
-            "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Type: application/json\r\n\
-             {credential}Content-Length: {}\r\n\r\n{body}",
-            body.len()
-        )?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer)?;
-        Ok(answer)
+        let headers = format!("Content-Type: application/json\r\n{credential}");
+        let line = format!("{method} {path} HTTP/1.1");
+        http::ask(self.port, ANSWER_LIMIT, &line, &headers, body)
     }
 }
 
@@ -143,18 +134,9 @@ pub fn wait_until_ready(
     Ok(())
 }
 
-/// The start of the response of `/readyz`, or the error.
+/// The response of `/readyz`, or the error.
 pub fn readiness(port: u16) -> String {
-    let ask = || -> Result<String> {
-        let mut stream =
-            TcpStream::connect_timeout(&SocketAddr::from((Ipv4Addr::LOCALHOST, port)), READINESS_LIMIT)?;
-        stream.set_read_timeout(Some(READINESS_LIMIT))?;
-        stream.write_all(b"GET /readyz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")?;
-        let mut answer = Vec::new();
-        stream.take(1024).read_to_end(&mut answer)?;
-        Ok(String::from_utf8_lossy(&answer).into_owned())
-    };
-    ask().unwrap_or_else(|error| error.to_string())
+    http::ask(port, READINESS_LIMIT, "GET /readyz HTTP/1.1", "", "").unwrap_or_else(|error| error.to_string())
 }
 
 /// `ctl`, without the shell's variables of another demo program.

@@ -1,8 +1,6 @@
 //! Prometheus, on loopback and with data of its own; Debian's service never runs.
 
 use std::fs;
-use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,6 +9,7 @@ use anyhow::{Context, Result, ensure};
 use super::debian;
 use super::start::Start;
 use crate::area::{Area, Checkout};
+use crate::http;
 use crate::interrupt::Interrupt;
 use crate::pids::StopSignal;
 use crate::ports::Ports;
@@ -67,13 +66,9 @@ impl Prometheus {
 
     /// The body of the answer to a GET; fails unless it is 200.
     pub fn ask(self, path_and_query: &str) -> Result<String> {
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));
-        let mut stream = TcpStream::connect_timeout(&address, ANSWER_LIMIT)?;
-        stream.set_read_timeout(Some(ANSWER_LIMIT))?;
         // By HTTP/1.0, an answer is not chunked.
-        write!(stream, "GET {path_and_query} HTTP/1.0\r\nHost: {address}\r\n\r\n")?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer)?;
+        let line = format!("GET {path_and_query} HTTP/1.0");
+        let answer = http::ask(self.port, ANSWER_LIMIT, &line, "", "")?;
         let (head, body) = answer.split_once("\r\n\r\n").context("half an answer")?;
         ensure!(
             head.split(' ').nth(1) == Some("200"),
