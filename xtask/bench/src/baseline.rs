@@ -1,9 +1,9 @@
-//! The baseline (R): the same calls on the same tables and indexes, with axum, sqlx and one transaction a request. No queue, no batches,
-//! and the number of connections with the best result.
+//! The baseline (R): the same calls on the same tables and indexes, with axum, sqlx and one transaction a
+//! request. No queue, no batches, and the number of connections with the best result.
 //!
-//! It does less than the service: no rate limits, windows or attribution models, only `not found` as a refusal, and no separate claim of
-//! a transaction_id, because its transaction can rely on the unique index. It combines statements to save round trips, and updates
-//! contended rows last.
+//! It does less than the service: no rate limits, windows or attribution models, only `not found` as a
+//! refusal, and no separate claim of a transaction_id, because its transaction can rely on the unique index.
+//! It combines statements to save round trips, and updates contended rows last.
 
 use std::env;
 use std::fmt;

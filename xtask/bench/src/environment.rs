@@ -1,7 +1,8 @@
-//! The environment of a benchmark: running servers, a migrated database with a market, services of the release build.
+//! The environment of a benchmark: running servers, a migrated database with a market, services of the
+//! release build.
 //!
-//! The servers are as durable as in production: Postgres with `fsync` and `synchronous_commit` on, JetStream with
-//! `sync_interval: always`. Checkpoints run between measurements, never during one.
+//! The servers are as durable as in production: Postgres with `fsync` and `synchronous_commit` on, JetStream
+//! with `sync_interval: always`. Checkpoints run between measurements, never during one.
 
 use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr};

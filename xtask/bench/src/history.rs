@@ -1,7 +1,8 @@
 //! Generates the history of a program: clicks, and the leads and sales that follow.
 //!
-//! Inserts whole sets directly into the tables, in order of time, so that indexes grow at their ends. Every customer has one click; a
-//! tenth are leads, a fiftieth have paid once. The result satisfies `ctl verify`: counters, balances, ledger and days.
+//! Inserts whole sets directly into the tables, in order of time, so that indexes grow at their ends. Every
+//! customer has one click; a tenth are leads, a fiftieth have paid once. The result satisfies `ctl verify`:
+//! counters, balances, ledger and days.
 
 use std::time::Duration;
 

@@ -1,15 +1,15 @@
 //! The load generator: many connections, one schedule, one thread.
 //!
-//! With a rate (open loop), requests are due at times that are fixed ahead, and latency is measured from the due time: requests that a stalled
-//! service delays are counted too. Without one (closed loop), every connection sends as soon as it is answered. A connection has one request at a
-//! time.
+//! With a rate (open loop), requests are due at times that are fixed ahead, and latency is measured from the
+//! due time: requests that a stalled service delays are counted too. Without one (closed loop), every
+//! connection sends as soon as it is answered. A connection has one request at a time.
 //!
-//! The loop shares the machine with the service, so its own cost is part of each figure. It uses few system calls: one write and one read a
-//! request, and a share of an `epoll_wait`. With 1,000 connections it costs 8 µs a request where hyper's client costs 20 and reqwest 29; with
-//! 64 it is 6.5, 11 and 17.
+//! The loop shares the machine with the service, so its own cost is part of each figure. It uses few system
+//! calls: one write and one read a request, and a share of an `epoll_wait`. With 1,000 connections it costs 8
+//! µs a request where hyper's client costs 20 and reqwest 29; with 64 it is 6.5, 11 and 17.
 //!
-//! Bounds: a request without a free connection within [`PATIENCE`] is dropped and counted; answers are awaited until [`GRACE`] after
-//! the end.
+//! Bounds: a request without a free connection within [`PATIENCE`] is dropped and counted; answers are
+//! awaited until [`GRACE`] after the end.
 
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -50,8 +50,8 @@ pub(super) struct Load {
     /// Requests a second; `None`: closed loop.
     pub(super) rate: Option<f64>,
     pub(super) length: Duration,
-    /// Of several loads, each with a number of its own: each request is due at some moment of its turn. Otherwise at the turn's beginning, and
-    /// loads of one rate send theirs together.
+    /// Of several loads, each with a number of its own: each request is due at some moment of its turn.
+    /// Otherwise at the turn's beginning, and loads of one rate send theirs together.
     pub(super) scattered: Option<u64>,
 }
 

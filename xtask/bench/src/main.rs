@@ -1,9 +1,10 @@
 //! `cargo xtask bench`: a release build under load, on its own servers that start empty.
 //!
 //! Parts: the load generator ([`load`], with [`requests`] and [`payments`]), measurements ([`outcome`],
-//! [`usage`]), the environment ([`environment`], with programs and customers from [`market`]), what figures are compared with ([`serve`],
-//! [`baseline`]), results ([`report`], [`page`]), and one module a scenario. Load generator, service and servers share the machine, so
-//! compare figures with each other, not with those of another machine.
+//! [`usage`]), the environment ([`environment`], with programs and customers from [`market`]), what figures are
+//! compared with ([`serve`], [`baseline`]), results ([`report`], [`page`]), and one module a scenario. Load
+//! generator, service and servers share the machine, so compare figures with each other, not with those of
+//! another machine.
 
 #![expect(
     clippy::print_stdout,

@@ -1,7 +1,8 @@
 //! Programs, partners, links and customers for the load.
 //!
-//! Spread: [`PROGRAMS`] programs with [`LINKS`] links each, every link of its own partner. Hot: one program with one link, which gets all
-//! the load. Customers have a customer_key and a click, so that leads and sales find them.
+//! Spread: [`PROGRAMS`] programs with [`LINKS`] links each, every link of its own partner. Hot: one program
+//! with one link, which gets all the load. Customers have a customer_key and a click, so that leads and sales
+//! find them.
 
 use anyhow::Result;
 use domain::token::{ProgramToken, SessionToken};
@@ -142,7 +143,8 @@ impl Market {
     }
 }
 
-/// Creates links, each of its own partner, and of its own hour: an ingest reads those of the latest minute every five seconds.
+/// Creates links, each of its own partner, and of its own hour: an ingest reads those of the latest minute
+/// every five seconds.
 async fn add_links(connection: &mut PgConnection, workspace_id: i64, program_ids: &[i64]) -> Result<()> {
     let links = (0..PROGRAMS).flat_map(|program| (0..LINKS).map(move |link| (program, link)));
     let (mut programs, mut codes) = (Vec::new(), Vec::new());

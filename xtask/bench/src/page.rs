@@ -1,4 +1,5 @@
-//! Writes the figures, facts and plots of `docs/performance.md`, between its markers; the rest of the page is written by hand.
+//! Writes the figures, facts and plots of `docs/performance.md`, between its markers; the rest of the page is
+//! written by hand.
 
 use std::fmt::Write as _;
 use std::fs;

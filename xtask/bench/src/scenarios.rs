@@ -43,7 +43,8 @@ enum Scenario {
         #[arg(value_enum)]
         only: Vec<Noun>,
     },
-    /// The instructions that one request costs, by route, compared with the kept ones: needs no quiet machine.
+    /// The instructions that one request costs, by route, compared with the kept ones: needs no quiet
+    /// machine.
     Instructions(instructions::Options),
     /// Serve one of the baselines.
     #[command(hide = true)]

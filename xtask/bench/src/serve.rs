@@ -45,7 +45,8 @@ pub(super) fn serve(what: What, interrupt: &Interrupt) -> Result<()> {
         let listener = TcpListener::bind(env::var("LISTEN").context("LISTEN is not set")?)
             .await?
             .tap_io(|stream| {
-                // Without it an answer waits for the acknowledgement of the previous one. Cannot fail on Linux.
+                // Without it an answer waits for the acknowledgement of the previous one. Cannot fail on
+                // Linux.
                 let _ = stream.set_nodelay(true);
             });
         let ended = async {

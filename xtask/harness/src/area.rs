@@ -78,7 +78,8 @@ impl Checkout {
 #[derive(Debug)]
 pub struct Area {
     pub dir: PathBuf,
-    /// Whether a commit of PostgreSQL outlives a power cut. No test cuts the power, and each makes and drops a database.
+    /// Whether a commit of PostgreSQL outlives a power cut. No test cuts the power, and each makes and drops
+    /// a database.
     pub waits_for_disk: bool,
 }
 

@@ -9,8 +9,8 @@ use crate::area::Checkout;
 pub fn cargo(checkout: &Checkout) -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(&checkout.root);
-    // `cargo run` sets variables of our package. Build scripts that watch them would rebuild their crates each time a build is
-    // started differently.
+    // `cargo run` sets variables of our package. Build scripts that watch them would rebuild their crates
+    // each time a build is started differently.
     for (name, _) in env::vars_os() {
         let describes_us = name.to_str().is_some_and(|name| {
             ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_"]

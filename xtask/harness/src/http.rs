@@ -1,4 +1,5 @@
-//! One request to a server of this machine. Without a client's library, so that the command itself is compiled in seconds.
+//! One request to a server of this machine. Without a client's library, so that the command itself is
+//! compiled in seconds.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};

@@ -10,7 +10,8 @@ use crate::env_file::EnvFile;
 
 const NAMES: [&str; 3] = ["CLICK_ID_KEYS", "EMAIL_HASH_KEY", "SECRETS_KEYS"];
 
-/// The services' keys. They are stored in a file, because issued click ids and sealed secrets are readable only with them.
+/// The services' keys. They are stored in a file, because issued click ids and sealed secrets are readable
+/// only with them.
 pub fn read_or_create(area: &Area) -> Result<EnvFile> {
     let mut keys = EnvFile::read(&area.keys())?;
     for name in NAMES {

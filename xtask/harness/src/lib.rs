@@ -1,7 +1,8 @@
-//! What `cargo xtask` and its tools share: they find or install servers, start servers and services in an area of the checkout, wait
-//! until they are ready, and stop them.
+//! What `cargo xtask` and its tools share: they find or install servers, start servers and services in an
+//! area of the checkout, wait until they are ready, and stop them.
 //!
-//! Linux only: `/proc` identifies a process by its pid and its start time, so that nothing is stopped that these commands did not start.
+//! Linux only: `/proc` identifies a process by its pid and its start time, so that nothing is stopped that
+//! these commands did not start.
 
 pub mod area;
 pub mod cargo;

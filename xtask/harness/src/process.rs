@@ -1,7 +1,7 @@
 //! Starting and stopping processes.
 //!
-//! Background processes get their own session, so that Ctrl-C reaches only this command, which stops them in reverse order.
-//! Foreground processes (cargo, apt) stay in ours and receive Ctrl-C themselves.
+//! Background processes get their own session, so that Ctrl-C reaches only this command, which stops them in
+//! reverse order. Foreground processes (cargo, apt) stay in ours and receive Ctrl-C themselves.
 
 use std::env;
 use std::ffi::OsStr;

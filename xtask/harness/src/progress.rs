@@ -1,7 +1,7 @@
 //! One line when a step starts, one when it is done.
 //!
-//! A terminal that was closed must not keep processes from being stopped: lines that cannot be written are lost, and
-//! that is all.
+//! A terminal that was closed must not keep processes from being stopped: lines that cannot be written are
+//! lost, and that is all.
 
 use std::fmt::Display;
 use std::io::{self, Write};

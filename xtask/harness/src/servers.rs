@@ -1,7 +1,8 @@
 //! Provides PostgreSQL, Redis and NATS for one area.
 //!
-//! A server whose address is in the environment is used as it is. The others are looked for on the machine, and missing ones are
-//! installed. If one is still missing, the command fails with instructions, before anything is started.
+//! A server whose address is in the environment is used as it is. The others are looked for on the machine,
+//! and missing ones are installed. If one is still missing, the command fails with instructions, before
+//! anything is started.
 
 pub mod debian;
 pub mod nats;

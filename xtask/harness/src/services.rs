@@ -19,7 +19,8 @@ pub const INGEST: &str = "ingest";
 pub const WEBHOOK_CONSUMER: &str = "webhook-consumer";
 /// The worker's role that sends webhooks.
 pub const DELIVERY: &str = "delivery";
-/// In the order of their start; they stop in reverse order: the edges first, while the worker still answers them.
+/// In the order of their start; they stop in reverse order: the edges first, while the worker still answers
+/// them.
 pub const SERVICES: [&str; 4] = ["worker", DELIVERY, WEBHOOK_CONSUMER, INGEST];
 /// What is built for them.
 pub const PROGRAMS: [&str; 3] = ["worker", WEBHOOK_CONSUMER, INGEST];

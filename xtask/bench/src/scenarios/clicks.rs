@@ -82,7 +82,8 @@ fn best(
     Ok(best)
 }
 
-/// At half of the baseline's rate, and at half of our settled and accepted rates; only the settled rate is sustainable.
+/// At half of the baseline's rate, and at half of our settled and accepted rates; only the settled rate is
+/// sustainable.
 fn latency(
     bench: &mut BenchEnvironment<'_>,
     comparison: &Comparison,
@@ -131,7 +132,8 @@ fn latency(
 
 /// Searches for the highest rate at which clicks are stored as fast as they are accepted.
 ///
-/// Starts at the storing rate under unbounded load, and goes up while the backlog stays bounded, otherwise down.
+/// Starts at the storing rate under unbounded load, and goes up while the backlog stays bounded, otherwise
+/// down.
 fn settled(bench: &mut BenchEnvironment<'_>, comparison: &Comparison) -> Result<f64> {
     bench.settle()?;
     let before = bench.stored_clicks()?;

@@ -1,7 +1,8 @@
 //! The instructions of one request, by route: unlike times, they are the same on a busy machine.
 //!
-//! Callgrind counts those of the service, without the kernel's. Requests come one at a time, so every batch holds one of them.
-//! What the service does by itself meanwhile (pings, looking for changes) is counted too: one or two percent.
+//! Callgrind counts those of the service, without the kernel's. Requests come one at a time, so every batch
+//! holds one of them. What the service does by itself meanwhile (pings, looking for changes) is counted too:
+//! one or two percent.
 
 mod callgrind;
 mod counts;

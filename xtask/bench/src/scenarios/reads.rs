@@ -1,7 +1,7 @@
 //! The dashboard's reads, for different numbers of events.
 //!
-//! One program has the [`history`] and all of the running traffic. For each size, the history is extended, and after a warm-up all reads
-//! are measured under traffic at a fixed rate, round by round.
+//! One program has the [`history`] and all of the running traffic. For each size, the history is extended,
+//! and after a warm-up all reads are measured under traffic at a fixed rate, round by round.
 //!
 //! [`history`]: crate::history
 
@@ -22,8 +22,8 @@ use crate::requests::{Reads, Sales, Target};
 
 /// Reads a second, of each kind: 12 million a day in all.
 const READS: f64 = 20.0;
-/// Traffic a second: 26 million clicks and two and a half million sales a day, which do not saturate two cores. On saturated cores the
-/// queue would be measured, not the read.
+/// Traffic a second: 26 million clicks and two and a half million sales a day, which do not saturate two
+/// cores. On saturated cores the queue would be measured, not the read.
 const CLICKS: f64 = 300.0;
 const SALES: f64 = 30.0;
 const WARM_UP: Duration = Duration::from_secs(5);

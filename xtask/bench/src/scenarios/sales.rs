@@ -15,7 +15,8 @@ use crate::outcome::{float, median, milliseconds};
 use crate::report::{Goal, Report, Rounds, Row};
 use crate::requests::{Sales, Target};
 
-/// Concurrent calls under overload: more than the edge serves and queues (9 × 2,048), and fewer than a process may open files (often 20,000).
+/// Concurrent calls under overload: more than the edge serves and queues (9 × 2,048), and fewer than a
+/// process may open files (often 20,000).
 const FAR_TOO_MANY: usize = 19_200;
 
 /// Sales a second that never meet.
@@ -155,7 +156,8 @@ pub(super) fn overload(
     let step = Step::start("Three times too many sales");
     let market = bench.market.clone();
     let mut rounds = Rounds::default();
-    // At least twice: the first overload opens new connections, and only the next one shows whether memory grows.
+    // At least twice: the first overload opens new connections, and only the next one shows whether memory
+    // grows.
     for _ in 0..comparison.effort.rounds().max(2) {
         bench.settle()?;
         let (length, rate) = (comparison.length(), 3.0 * highest);

@@ -1,7 +1,8 @@
 //! Installs Debian packages without starting their services, or only extracts a program of one.
 //!
-//! Server packages start a server, create a database cluster and enable both at boot; only their programs are wanted. While apt runs, a
-//! policy forbids starting services and creating a cluster. Both settings are removed afterwards; an existing policy is kept.
+//! Server packages start a server, create a database cluster and enable both at boot; only their programs are
+//! wanted. While apt runs, a policy forbids starting services and creating a cluster. Both settings are
+//! removed afterwards; an existing policy is kept.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -58,7 +59,8 @@ pub fn install(packages: &[&str], interrupt: &Interrupt) -> Result<()> {
     Ok(())
 }
 
-/// The machine's program of that name, otherwise the one of Debian's package, which is extracted and not installed. `None` if there is neither.
+/// The machine's program of that name, otherwise the one of Debian's package, which is extracted and not
+/// installed. `None` if there is neither.
 pub fn extract(
     checkout: &Checkout,
     package: &str,

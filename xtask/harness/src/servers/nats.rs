@@ -1,6 +1,8 @@
-//! NATS with `JetStream`, which syncs every message before its acknowledgement where the area's data is to outlive a power cut.
+//! NATS with `JetStream`, which syncs every message before its acknowledgement where the area's data is to
+//! outlive a power cut.
 //!
-//! Distributions ship servers that are too old, so a missing one comes from a Python wheel that is pinned by version and hash.
+//! Distributions ship servers that are too old, so a missing one comes from a Python wheel that is pinned by
+//! version and hash.
 
 use std::fs;
 use std::io::{BufRead, BufReader};

@@ -1,7 +1,7 @@
 //! `PostgreSQL`: a cluster on the loopback interface, with a password.
 //!
-//! The server does not run as root, so root runs it as the account `postgres`. If that account cannot enter the checkout, the data is in
-//! `/var/tmp`.
+//! The server does not run as root, so root runs it as the account `postgres`. If that account cannot enter
+//! the checkout, the data is in `/var/tmp`.
 
 mod home;
 mod standby;
@@ -117,7 +117,8 @@ impl Postgres {
         })
     }
 
-    /// Builds the cluster beside its place and moves it there whole: an interrupted start leaves no half of one.
+    /// Builds the cluster beside its place and moves it there whole: an interrupted start leaves no half of
+    /// one.
     fn create_cluster(&self, home: &Home, account: Option<&Account>) -> Result<()> {
         let fresh = home.dir.join("data.new");
         remove(&fresh)?;

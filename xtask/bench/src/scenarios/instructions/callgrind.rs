@@ -43,7 +43,8 @@ impl Callgrind {
             .env("TOKIO_WORKER_THREADS", "1")
             // All connections are opened before the first request: one costs as much as a hundred of them.
             .env("DATABASE_POOL_SIZE", "2")
-            // With its default each lead is shared through Redis, together with all others of 20 ms: slow machines share them singly.
+            // With its default each lead is shared through Redis, together with all others of 20 ms: slow
+            // machines share them singly.
             .env("LEAD_LIMIT", "4096");
         let address = bench.start_by(service, command)?;
         let pid = bench

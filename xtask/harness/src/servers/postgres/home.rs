@@ -79,8 +79,8 @@ pub(super) struct Home {
     pub(super) dir: PathBuf,
 }
 
-/// Where data goes that need not outlive its servers: making and deleting a database's thousand files is what most tests cost on a disk.
-/// `None`: the area's data is kept.
+/// Where data goes that need not outlive its servers: making and deleting a database's thousand files is what
+/// most tests cost on a disk. `None`: the area's data is kept.
 pub(crate) fn in_memory(area: &Area) -> Option<PathBuf> {
     let [_, _, in_memory] = Home::places(area);
     (!area.waits_for_disk).then_some(in_memory)
@@ -136,7 +136,8 @@ impl Home {
         }
     }
 
-    /// Checks the owner of an existing directory, because any user can create files in `/var/tmp` and `/dev/shm`.
+    /// Checks the owner of an existing directory, because any user can create files in `/var/tmp` and
+    /// `/dev/shm`.
     fn create(dir: PathBuf, account: Option<&Account>) -> Result<Self> {
         let owner = account.map_or_else(|| fs::metadata("/proc/self").map(|me| me.uid()), |a| Ok(a.uid))?;
         if fs::symlink_metadata(&dir).is_err() {

@@ -17,8 +17,8 @@ use crate::servers::start::Start;
 pub const STANDBY: &str = "standby";
 
 impl Postgres {
-    /// Copies the running server of `primary`, whose address is `url`, and starts the copy as its standby. Returns the standby's
-    /// address once it answers.
+    /// Copies the running server of `primary`, whose address is `url`, and starts the copy as its standby.
+    /// Returns the standby's address once it answers.
     pub fn start_standby(
         &self,
         (primary, url): (&Area, &str),
