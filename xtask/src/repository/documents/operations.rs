@@ -48,13 +48,17 @@ fn every_log_text_of_the_runbook_is_in_the_sources() {
     let dirs = ["common", "ingest/src", "worker/src", "webhook-consumer/src"];
     let files = dirs.iter().flat_map(|dir| sources_below(&root().join(dir)));
     let sources: String = files.map(|path| fs::read_to_string(path).unwrap()).collect();
-    let runbook = read("docs/runbook.md");
+    // A line may end between the two words.
+    let runbook = read("docs/runbook.md")
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
     let texts: Vec<&str> = runbook
         .split("logs `")
         .skip(1)
         .filter_map(|rest| rest.split('`').next())
         .collect();
-    assert!(texts.len() > 6, "{texts:?}");
+    assert!(texts.len() > 12, "{texts:?}");
     let missing: Vec<_> = texts.iter().filter(|text| !sources.contains(**text)).collect();
     assert!(missing.is_empty(), "no service logs this: {missing:?}");
 }
