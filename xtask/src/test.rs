@@ -26,7 +26,10 @@ fn start(checkout: &Checkout, interrupt: &Interrupt) -> Result<Environment> {
     thread::scope(|scope| {
         let environment = scope.spawn(|| Environment::start(checkout, checkout.test_area(), interrupt));
         let step = Step::start("Building");
-        process::run(cargo(checkout).arg("build"), interrupt)?;
+        process::run(
+            cargo(checkout).args(["build", "--workspace", "--bins"]),
+            interrupt,
+        )?;
         step.done("built");
         environment
             .join()
