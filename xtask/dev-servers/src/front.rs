@@ -16,16 +16,16 @@ const OF_PROCESSORS: [&str; 2] = ["/webhooks/", "/api/webhook-distributor/"];
 
 /// Ports: its own, and those of the services behind it.
 #[derive(clap::Args, Clone, Copy)]
-pub struct Options {
-    #[arg(long, requires_all = ["ingest_port", "webhook_consumer_port"])]
+pub struct Ports {
+    #[arg(long, required = false, requires_all = ["ingest_port", "webhook_consumer_port"])]
     front_port: u16,
-    #[arg(long, required = false)]
+    #[arg(long, required = false, requires = "front_port")]
     ingest_port: u16,
-    #[arg(long, required = false)]
+    #[arg(long, required = false, requires = "front_port")]
     webhook_consumer_port: u16,
 }
 
-impl Options {
+impl Ports {
     pub const fn port(self) -> u16 {
         self.front_port
     }
@@ -41,11 +41,11 @@ impl Options {
 
 #[derive(Clone)]
 struct Front {
-    services: Options,
+    services: Ports,
     client: Client<HttpConnector, Body>,
 }
 
-pub fn router(services: Options) -> Router {
+pub fn router(services: Ports) -> Router {
     let client = Client::builder(TokioExecutor::new())
         // A service that was started again answers at once: no connection is older than its request.
         .pool_max_idle_per_host(0)
@@ -92,7 +92,7 @@ mod tests {
 
     #[tokio::test]
     async fn processors_reach_the_webhook_consumer_and_everybody_else_the_ingest() {
-        let front = router(Options {
+        let front = router(Ports {
             front_port: 0,
             ingest_port: service("ingest").await,
             webhook_consumer_port: service("consumer").await,
@@ -133,7 +133,7 @@ mod tests {
         let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let port = free.local_addr().unwrap().port();
         drop(free);
-        let front = router(Options {
+        let front = router(Ports {
             front_port: 0,
             ingest_port: port,
             webhook_consumer_port: port,
