@@ -13,9 +13,10 @@ use domain::permission::Role;
 use runtime::clock::Clock;
 use serde_json::{Value, json};
 use sqlx::{PgConnection, PgPool};
+use storage::one_time_links::{self, LinkPurpose};
 use storage::users::{self, NewUser};
 use storage::workspaces::WorkspaceName;
-use storage::{management_keys, members, passkeys, password_resets, second_factors, sessions, workspaces};
+use storage::{management_keys, members, passkeys, second_factors, sessions, workspaces};
 
 use crate::audit::{self, Done};
 use crate::output;
@@ -186,7 +187,7 @@ impl ResetPassword {
         let mut transaction = pool.begin().await?;
         let user = self.who.user(&mut transaction).await?;
         users::set_password(&mut transaction, user.user_id, &password_hash).await?;
-        password_resets::end_all(&mut transaction, user.user_id, now).await?;
+        one_time_links::end_all(&mut transaction, LinkPurpose::PasswordReset, user.user_id, now).await?;
         let removed = passkeys::remove_all(&mut transaction, user.user_id).await?;
         let details = json!({ "passkeys_removed": removed });
         audit_account(

@@ -11,6 +11,7 @@ pub mod emails;
 pub mod id_list;
 pub mod idempotency;
 pub mod notices;
+pub mod one_time_links;
 pub mod partner;
 pub mod passkeys;
 pub mod passwords;

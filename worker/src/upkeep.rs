@@ -7,9 +7,10 @@ use domain::ids::EventId;
 use runtime::clock::Clock;
 use runtime::lifecycle::Lifecycle;
 use sqlx::PgPool;
+use storage::one_time_links::LinkPurpose;
 use storage::{
-    StorageResult, address_verifications, cli_logins, commissions, emails, event_streams, partitions,
-    password_resets, processor_events, refused_events, sessions, visitor_retention,
+    StorageResult, cli_logins, commissions, emails, event_streams, one_time_links, partitions,
+    processor_events, refused_events, sessions, visitor_retention,
 };
 
 const EVERY: Duration = Duration::from_mins(1);
@@ -151,14 +152,12 @@ impl Round<'_> {
             emails::forget(pool, now - EMAILS_KEPT, limit)
         })
         .await;
-        self.finish("old links of password resets forgotten", |limit| {
-            password_resets::forget(pool, now - EMAILS_KEPT, limit)
-        })
-        .await;
-        self.finish("old links that verify addresses forgotten", |limit| {
-            address_verifications::forget(pool, now - EMAILS_KEPT, limit)
-        })
-        .await;
+        for purpose in LinkPurpose::ALL {
+            self.finish("old one-time links forgotten", |limit| {
+                one_time_links::forget(pool, purpose, now - EMAILS_KEPT, limit)
+            })
+            .await;
+        }
         let horizon = now - PROCESSOR_EVENTS_KEPT;
         self.finish("processor events given up that waited for a sale", |limit| {
             processor_events::give_up_parked(pool, horizon, limit)

@@ -31,8 +31,8 @@ pub use self::outbound::{
     weekly_summaries,
 };
 pub use self::people::{
-    address_verifications, cli_logins, invitations, management_keys, members, passkeys, password_resets,
-    personal_data, second_factors, sessions, users, workspaces,
+    cli_logins, invitations, management_keys, members, one_time_links, passkeys, personal_data,
+    second_factors, sessions, users, workspaces,
 };
 pub use self::processor::{
     processor_accounts, processor_connections, processor_customers, processor_events, processor_inbox,

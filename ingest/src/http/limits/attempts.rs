@@ -105,6 +105,14 @@ impl Limits {
         self.minutes
             .count(&unknown_tokens_key(client), self.clock.now().timestamp());
     }
+
+    /// What a token opens; nothing is counted.
+    pub fn count_if_unknown<T>(&self, client: Option<ClientAddress>, found: Option<T>) -> Option<T> {
+        if found.is_none() {
+            self.count_unknown_token(client);
+        }
+        found
+    }
 }
 
 fn unknown_tokens_key(client: Option<ClientAddress>) -> String {

@@ -8,17 +8,23 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::account::EmailAddress;
 use domain::email_content::EmailContent;
 use domain::ids::UserId;
-use domain::token::AddressVerificationToken;
+use domain::token::{AddressVerification, AddressVerificationToken};
 use sqlx::PgConnection;
-use storage::address_verifications::{self, OpenVerification};
+use storage::one_time_links::{self, LinkPurpose};
 use storage::users::{self, User};
 
-use crate::http::client_address::ClientAddress;
-use crate::management::emails;
+use crate::management::one_time_links::{NONE, OneTimeLink, open, send};
 use crate::management::prelude::*;
 
-/// How long the link works.
-const VERIFICATION_LASTS: TimeDelta = TimeDelta::days(3);
+impl OneTimeLink for AddressVerification {
+    const PURPOSE: LinkPurpose = LinkPurpose::AddressVerification;
+    const LASTS: TimeDelta = TimeDelta::days(3);
+    const PAGE: &'static str = "/verify-address";
+
+    fn content(link: String, expires_at: DateTime<Utc>) -> EmailContent {
+        EmailContent::AddressVerification { link, expires_at }
+    }
+}
 
 #[derive(Debug, Serialize, ToSchema)]
 pub struct VerificationRequested {
@@ -79,18 +85,7 @@ pub async fn send_link(app: &App, connection: &mut PgConnection, user: &User) ->
     let Ok(address) = EmailAddress::parse(&user.email) else {
         return Ok(false);
     };
-    let token = AddressVerificationToken::generate(App::random());
-    let now = app.clock.now();
-    let expires_at = now + VERIFICATION_LASTS;
-    let content = EmailContent::AddressVerification {
-        link: emails::link(app, "/verify-address"),
-        expires_at,
-    };
-    let written = emails::write(app, connection, &address, &content, Some(token.expose())).await?;
-    if written {
-        address_verifications::create(connection, user.user_id, token.hash(), now, expires_at).await?;
-    }
-    Ok(written)
+    send::<AddressVerification>(app, connection, user.user_id, &address).await
 }
 
 /// What a link that verifies an address is for
@@ -112,8 +107,7 @@ pub async fn inspect(
 ) -> Answer<VerificationInspected> {
     offered(&app)?;
     let request: VerificationToken = body.json()?;
-    let mut connection = app.management.acquire().await?;
-    let found = open(&app, &mut connection, source.client, request.token).await?;
+    let (found, _) = open::<AddressVerification>(&app, source.client, request.token).await?;
     Ok(data(VerificationInspected {
         email: found.email,
         expires_at: found.expires_at,
@@ -141,10 +135,11 @@ pub async fn complete(
 ) -> Result<StatusCode, ApiError> {
     offered(&app)?;
     let request: VerificationToken = body.json()?;
+    let (found, _) = open::<AddressVerification>(&app, source.client, request.token).await?;
     let mut transaction = app.management.begin().await?;
-    let found = open(&app, &mut transaction, source.client, request.token).await?;
     // Of two requests the second one waits here, and finds nothing left.
-    if address_verifications::end_all(&mut transaction, found.user_id, app.clock.now()).await? == 0 {
+    let purpose = LinkPurpose::AddressVerification;
+    if one_time_links::end_all(&mut transaction, purpose, found.user_id, app.clock.now()).await? == 0 {
         return Err(NONE);
     }
     verify(&app, &mut transaction, &source, found.user_id).await?;
@@ -176,27 +171,9 @@ fn offered(app: &App) -> Result<(), ApiError> {
     }
 }
 
-async fn open(
-    app: &App,
-    connection: &mut PgConnection,
-    client: Option<ClientAddress>,
-    token: Field<String>,
-) -> Result<OpenVerification, ApiError> {
-    let text = token.required("token is required")?;
-    let token = AddressVerificationToken::parse(&text).ok_or(NONE)?;
-    app.limits.admit_token(client)?;
-    let found = address_verifications::find_open(connection, token.hash(), app.clock.now()).await?;
-    found.ok_or_else(|| {
-        app.limits.count_unknown_token(client);
-        NONE
-    })
-}
-
 const NOT_OFFERED: ApiError =
     ApiError::NotFound("E-mail is not set up here: whoever runs this installation can verify an address");
 const VERIFIED_ALREADY: ApiError = ApiError::Conflict("This address is verified already");
-/// The same for every token that opens nothing.
-const NONE: ApiError = ApiError::NotFound("Link not found, or no longer valid");
 
 pub fn request_examples() -> Examples {
     Examples::of_refusals([NOT_OFFERED, VERIFIED_ALREADY, ApiError::LIMITED])

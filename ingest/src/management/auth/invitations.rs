@@ -184,10 +184,7 @@ async fn open(
     app.limits.admit_token(client)?;
     let mut connection = app.management.acquire().await?;
     let found = invitations::find_open(&mut connection, token.hash(), app.clock.now()).await?;
-    found.ok_or_else(|| {
-        app.limits.count_unknown_token(client);
-        NONE
-    })
+    app.limits.count_if_unknown(client, found).ok_or(NONE)
 }
 
 /// The state of an account is revealed only with its password.

@@ -3,7 +3,8 @@
 use axum::response::Response;
 use domain::account::Password;
 use domain::email_content::EmailContent;
-use storage::{password_resets, sessions, users};
+use storage::one_time_links::{self, LinkPurpose};
+use storage::{sessions, users};
 
 use super::open_session::{SignInMethod, SignedInAnswer, open_session};
 use crate::management::emails;
@@ -89,7 +90,13 @@ pub async fn change(
     signed_in
         .audit(&app, &mut transaction, "user.password_changed", json!({}))
         .await?;
-    password_resets::end_all(&mut transaction, user_id, app.clock.now()).await?;
+    one_time_links::end_all(
+        &mut transaction,
+        LinkPurpose::PasswordReset,
+        user_id,
+        app.clock.now(),
+    )
+    .await?;
     let content = EmailContent::PasswordChanged {
         at: app.clock.now(),
         by_link: false,

@@ -7,17 +7,23 @@ use axum::http::StatusCode;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::account::{EmailAddress, Password, PasswordError};
 use domain::email_content::EmailContent;
-use domain::token::PasswordResetToken;
-use storage::password_resets::{self, OpenReset};
-use storage::sessions;
-use storage::users::{self, User};
+use domain::token::{PasswordReset, PasswordResetToken};
+use storage::one_time_links::{self, LinkPurpose};
+use storage::{second_factors, sessions, users};
 
-use crate::http::client_address::ClientAddress;
 use crate::management::emails;
+use crate::management::one_time_links::{NONE, OneTimeLink, open, send};
 use crate::management::prelude::*;
 
-/// How long the link works.
-const RESET_LASTS: TimeDelta = TimeDelta::hours(1);
+impl OneTimeLink for PasswordReset {
+    const PURPOSE: LinkPurpose = LinkPurpose::PasswordReset;
+    const LASTS: TimeDelta = TimeDelta::hours(1);
+    const PAGE: &'static str = "/password-reset";
+
+    fn content(link: String, expires_at: DateTime<Utc>) -> EmailContent {
+        EmailContent::PasswordReset { link, expires_at }
+    }
+}
 
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct ResetRequest {
@@ -99,17 +105,8 @@ async fn send_link(app: &App, email: &EmailAddress) -> Result<(), ApiError> {
     let Some(user) = account.filter(|user| !user.suspended) else {
         return Ok(());
     };
-    let token = PasswordResetToken::generate(App::random());
-    let now = app.clock.now();
-    let expires_at = now + RESET_LASTS;
-    let content = EmailContent::PasswordReset {
-        link: emails::link(app, "/password-reset"),
-        expires_at,
-    };
-    if emails::write(app, &mut transaction, email, &content, Some(token.expose())).await? {
-        password_resets::create(&mut transaction, user.user_id, token.hash(), now, expires_at).await?;
-        transaction.commit().await?;
-    }
+    send::<PasswordReset>(app, &mut transaction, user.user_id, email).await?;
+    transaction.commit().await?;
     Ok(())
 }
 
@@ -128,11 +125,12 @@ async fn send_link(app: &App, email: &EmailAddress) -> Result<(), ApiError> {
 pub async fn inspect(State(app): State<App>, source: Source, body: RequestBody) -> Answer<ResetInspected> {
     offered(&app)?;
     let request: ResetToken = body.json()?;
-    let (reset, user, _) = open(&app, source.client, request.token).await?;
+    let (link, _) = open::<PasswordReset>(&app, source.client, request.token).await?;
+    let factor = second_factors::enabled(&mut *app.management.acquire().await?, link.user_id).await?;
     Ok(data(ResetInspected {
-        email: user.email,
-        second_factor: reset.second_factor,
-        expires_at: reset.expires_at,
+        email: link.email,
+        second_factor: factor.is_some(),
+        expires_at: link.expires_at,
     }))
 }
 
@@ -163,7 +161,9 @@ pub async fn complete(
     let password = request.password.required("password is required")?;
     // A password is no part of the proof: the link is, and the code.
     let proof = Proof::of(String::new(), request.code)?;
-    let (_, user, token) = open(&app, source.client, request.token).await?;
+    let (link, token) = open::<PasswordReset>(&app, source.client, request.token).await?;
+    let account = users::find(&mut *app.management.acquire().await?, link.user_id).await?;
+    let user = account.ok_or(NONE)?;
     // Hashing costs, and codes can be guessed.
     app.limits
         .spend_sign_in(source.client, &format!("user:{}", user.user_id))
@@ -173,7 +173,7 @@ pub async fn complete(
     let hash = app.passwords.hash(password, App::random()).await?;
     let now = app.clock.now();
     let mut transaction = app.management.begin().await?;
-    if !password_resets::take(&mut transaction, token.hash(), now).await? {
+    if !one_time_links::take(&mut transaction, LinkPurpose::PasswordReset, token.hash(), now).await? {
         return Err(NONE);
     }
     // Where it is missing or wrong, the link is not used up.
@@ -181,7 +181,7 @@ pub async fn complete(
         .take_second_factor(&app, &mut transaction, &source, user.user_id)
         .await?;
     users::set_password(&mut transaction, user.user_id, &hash).await?;
-    password_resets::end_all(&mut transaction, user.user_id, now).await?;
+    one_time_links::end_all(&mut transaction, LinkPurpose::PasswordReset, user.user_id, now).await?;
     let ended = sessions::revoke_all(&mut transaction, user.user_id, now).await?;
     // Nobody but the reader of that mailbox has seen the link.
     users::verify(&mut transaction, user.user_id, now).await?;
@@ -212,28 +212,8 @@ fn offered(app: &App) -> Result<(), ApiError> {
     }
 }
 
-async fn open(
-    app: &App,
-    client: Option<ClientAddress>,
-    token: Field<String>,
-) -> Result<(OpenReset, User, PasswordResetToken), ApiError> {
-    let text = token.required("token is required")?;
-    let token = PasswordResetToken::parse(&text).ok_or(NONE)?;
-    app.limits.admit_token(client)?;
-    let mut connection = app.management.acquire().await?;
-    let found = password_resets::find_open(&mut connection, token.hash(), app.clock.now()).await?;
-    let Some(reset) = found else {
-        app.limits.count_unknown_token(client);
-        return Err(NONE);
-    };
-    let user = users::find(&mut connection, reset.user_id).await?.ok_or(NONE)?;
-    Ok((reset, user, token))
-}
-
 const NOT_OFFERED: ApiError =
     ApiError::NotFound("E-mail is not set up here: whoever runs this installation can replace a password");
-/// The same for every token that opens nothing.
-const NONE: ApiError = ApiError::NotFound("Link not found, or no longer valid");
 
 pub fn request_examples() -> Examples {
     Examples::of_refusals([NOT_OFFERED, ApiError::LIMITED])

@@ -95,10 +95,7 @@ pub fn examples() -> Examples {
 fn whose(app: &App, client: Option<ClientAddress>, token: &str) -> Result<Option<UserId>, ApiError> {
     app.limits.admit_token(client)?;
     let user_id = unsubscribes(&app.sealing_keys, token);
-    if user_id.is_none() {
-        app.limits.count_unknown_token(client);
-    }
-    Ok(user_id)
+    Ok(app.limits.count_if_unknown(client, user_id))
 }
 
 fn none() -> Response {
