@@ -36,22 +36,23 @@ pub(crate) struct DevServers {
 impl DevServers {
     /// Without a front.
     pub(crate) fn start(checkout: &Checkout, area: &Area, running: &mut Running) -> Result<Self> {
-        Self::start_with(None, checkout, area, running)
+        Self::start_with(Ports::of(area)?, None, checkout, area, running)
     }
 
     /// The front's port is chosen before the ingest could: links in answers and e-mails begin with this one.
     pub(crate) fn start_with_front(checkout: &Checkout, area: &Area, running: &mut Running) -> Result<Self> {
-        let port = Ports::of(area)?.choose("front", Some(FRONT_PORT))?;
-        Self::start_with(Some(port), checkout, area, running)
+        let mut ports = Ports::of(area)?;
+        let front = ports.choose("front", Some(FRONT_PORT))?;
+        Self::start_with(ports, Some(front), checkout, area, running)
     }
 
     fn start_with(
+        mut ports: Ports,
         front_port: Option<u16>,
         checkout: &Checkout,
         area: &Area,
         running: &mut Running,
     ) -> Result<Self> {
-        let mut ports = Ports::of(area)?;
         let smtp = ports.choose("smtp", None)?;
         let mail = ports.choose("mail-catcher", Some(MAIL_PORT))?;
         let webhooks = ports.choose("webhook-receiver", Some(WEBHOOKS_PORT))?;
