@@ -202,4 +202,15 @@ mod tests {
         let corrupt = StorageError::corrupt("customers", "status", 1);
         assert_eq!(corrupt.retryable(), Retryable::Never);
     }
+
+    #[test]
+    fn an_unreadable_value_is_shown_with_the_place_of_its_query() {
+        let (index, source) = ("2".to_owned(), r#""colour" is no LinkStatus"#.into());
+        let error = StorageError::from(sqlx::Error::ColumnDecode { index, source });
+        assert_eq!(error.retryable(), Retryable::Never);
+        let shown = error.to_string();
+        for part in [file!(), "column 2", r#""colour" is no LinkStatus"#] {
+            assert!(shown.contains(part), "{shown}");
+        }
+    }
 }

@@ -1,5 +1,5 @@
-//! `password_resets` and `address_verifications`: links that are e-mailed to an account's owner, and work once, for a time. Only hashes of their
-//! tokens are stored. The tables have the same columns.
+//! `password_resets` and `address_verifications`: links that are e-mailed to an account's owner, and work once,
+//! for a time. Only hashes of their tokens are stored. The tables have the same columns.
 
 use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
@@ -44,7 +44,8 @@ pub struct NewLink {
     pub expires_at: DateTime<Utc>,
 }
 
-/// The links before it work on until they expire: e-mails come in any order, and repeated requests cannot make the owner's link useless.
+/// The links before it work on until they expire: e-mails come in any order, and repeated requests cannot make
+/// the owner's link useless.
 pub async fn create(connection: &mut PgConnection, new: &NewLink) -> StorageResult<()> {
     on_table!(
         new.purpose,
