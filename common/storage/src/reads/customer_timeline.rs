@@ -51,7 +51,7 @@ pub struct TimelineCommission {
     pub paid_at: Option<DateTime<Utc>>,
     pub superseded_at: Option<DateTime<Utc>>,
     pub payout_id: Option<i64>,
-    /// How the sale was credited. `None` of a commission that was added by hand.
+    /// How the sale was credited.
     pub attribution_model: Option<String>,
     pub referral_link_code: Option<String>,
     /// The customer's last click on that link before the sale, as far as it is known.
