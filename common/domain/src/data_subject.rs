@@ -1,5 +1,5 @@
-//! A customer who requests access or erasure; and whether a stored record, such as
-//! one that could not be processed, is about them.
+//! A customer who requests access to their data or its erasure, and the search of stored records for this
+//! customer. Such a record may be one that could not be processed.
 
 use std::collections::BTreeSet;
 
@@ -8,22 +8,23 @@ use serde_json::Value;
 use super::account::EmailAddress;
 use super::ids::ProgramId;
 
-/// The end of the name under which records and processors' metadata carry a customer's key, with any prefix.
+/// Suffix of the field names that hold a customer's key, in records and in processors' metadata. Any prefix
+/// is allowed.
 const KEY_FIELD: &str = "customer_key";
 
-/// Every text by which one customer of a program can be known.
+/// The names by which a record can identify one customer of a program.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct CustomerNames {
     pub keys: BTreeSet<String>,
     pub click_ids: BTreeSet<String>,
     pub email_hashes: BTreeSet<String>,
-    /// The payment processor's ids of them.
+    /// Ids of the customer at the payment processor.
     pub processor_customers: BTreeSet<String>,
-    /// As stated in the request: processors' events hold addresses unhashed.
+    /// As written in the request: events of the processor hold addresses unhashed.
     pub email: Option<EmailAddress>,
 }
 
-/// They are personal data: debug output shows how many there are.
+/// Names are personal data: debug output shows only their number.
 impl std::fmt::Debug for CustomerNames {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let names = [
@@ -37,18 +38,18 @@ impl std::fmt::Debug for CustomerNames {
     }
 }
 
-/// The customer a stored record belongs to, by its row.
+/// The owner of a stored record, according to its row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecordOwner {
     /// The customer's program.
     Program,
-    /// No program: only an operator looks through these.
+    /// No program is known: only an operator searches these records.
     Unknown,
 }
 
 impl CustomerNames {
-    /// Whether a record is about this customer of this program. Records of another program must not come here. What is no
-    /// JSON is searched as text.
+    /// Whether a record is about this customer of this program. The caller excludes records of other
+    /// programs. A record that is not JSON is searched as text.
     pub fn are_in(&self, record: &[u8], program_id: ProgramId, owner: RecordOwner) -> bool {
         match serde_json::from_slice(record) {
             Ok(value) => {
@@ -60,7 +61,7 @@ impl CustomerNames {
         }
     }
 
-    /// Minted by this installation or by the processor, so unique: matched anywhere.
+    /// These names are unique, because this installation or the processor made them. They match in any field.
     fn name_stands_in(&self, value: &Value) -> bool {
         match value {
             Value::String(text) => [&self.click_ids, &self.email_hashes, &self.processor_customers]
@@ -72,7 +73,7 @@ impl CustomerNames {
         }
     }
 
-    /// An address counts only where addresses are kept.
+    /// An address counts only in a field for addresses.
     fn email_stands_in(&self, value: &Value, field_of_addresses: bool) -> bool {
         match value {
             Value::String(text) => {
@@ -125,21 +126,21 @@ fn is_address(text: &str, email: &EmailAddress) -> bool {
     text.trim().to_lowercase() == email.as_str().to_lowercase()
 }
 
-/// Whole: `ann@shop.example` is not in `joann@shop.example`.
+/// A whole address: `ann@shop.example` is not in `joann@shop.example`.
 fn address_stands_in(text: &str, email: &EmailAddress) -> bool {
     let continues = |c: char| c.is_alphanumeric() || "+-_%@".contains(c);
     let (text, email) = (text.to_lowercase(), email.as_str().to_lowercase());
     text.match_indices(&email).any(|(start, found)| {
         let (before, after) = text.split_at(start);
         let after = after.get(found.len()..).unwrap_or_default();
-        // A dot after it may end the sentence.
+        // A dot after the address may end a sentence.
         let after = after.strip_prefix('.').unwrap_or(after);
         !before.ends_with(|c: char| continues(c) || c == '.') && !after.starts_with(continues)
     })
 }
 
-/// A key alone says little (`1` is one): it counts in a program's record that names no other, and elsewhere only beside the
-/// program's own name.
+/// Whether a matching key is evidence. A key alone proves little (`1` is a valid key). So it counts in a
+/// program's own record that names no other program; elsewhere the record must also name this program.
 fn key_counts(value: &Value, program_id: ProgramId, owner: RecordOwner) -> bool {
     let mut named = Vec::new();
     programs(value, &mut named);

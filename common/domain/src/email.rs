@@ -1,5 +1,6 @@
-//! E-mail addresses are hashed before they go anywhere: with a key, so that a list of known addresses cannot be
-//! tried against the table. A hash can be found again with the key that made it only.
+//! Keyed hashes of e-mail addresses. Addresses are hashed before they are stored or sent. Without the key, a
+//! list of known addresses cannot be tried against the table. Only the key that made a hash can find the hash
+//! again.
 
 use std::fmt::Write;
 
@@ -8,10 +9,10 @@ use sha2::Sha256;
 
 use crate::tracking::lead::EmailHash;
 
-/// Prefix of every hash: how it is made, not by which key.
+/// Prefix of every hash. It names the scheme, not the key.
 const SCHEME: &str = "v1";
 
-/// Makes hashes with the current key, and knows those that previous keys made.
+/// Makes hashes with the current key, and finds the hashes of previous keys.
 #[derive(Clone)]
 pub struct EmailHasher {
     current: [u8; 32],
@@ -28,12 +29,12 @@ impl From<([u8; 32], Vec<[u8; 32]>)> for EmailHasher {
 }
 
 impl EmailHasher {
-    /// The hash to be stored.
+    /// The hash to store.
     pub fn hash(&self, address: &str) -> Option<EmailHash> {
         hash(&self.current, address)
     }
 
-    /// What may be stored of the address, by each key.
+    /// Every hash under which the address may be stored: one for each key.
     pub fn hashes(&self, address: &str) -> Vec<EmailHash> {
         let keys = std::iter::once(&self.current).chain(&self.previous);
         keys.filter_map(|key| hash(key, address)).collect()
@@ -42,7 +43,7 @@ impl EmailHasher {
 
 /// HMAC-SHA-256 of the trimmed, lower-cased address, as `v1:<hex>`.
 fn hash(key: &[u8; 32], address: &str) -> Option<EmailHash> {
-    // HMAC takes keys of any length, so this is always some.
+    // HMAC takes keys of any length, so this is always `Some`.
     let mut mac = Hmac::<Sha256>::new_from_slice(key).ok()?;
     mac.update(address.trim().to_lowercase().as_bytes());
     let mut text = format!("{SCHEME}:");

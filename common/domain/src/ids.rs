@@ -1,5 +1,5 @@
-//! Identities of records. Each is a type of its own, so that a sale's id never lands where a partner's
-//! belongs.
+//! Ids of records. Each kind has its own type, so that the id of a sale cannot be passed as the id of a
+//! partner.
 
 use std::fmt;
 
@@ -42,44 +42,44 @@ macro_rules! row_ids {
 row_ids! {
     /// An advertiser's referral program.
     ProgramId,
-    /// A partner, across every program they promote.
+    /// A partner across all programs that they promote.
     PartnerId,
-    /// One partner's membership of one program; the holder of a balance.
+    /// A partner's membership of one program. The membership has the balance.
     PartnerProgramId,
-    /// The link whose short code is the `aff` value.
+    /// A referral link. Its short code is the `aff` value.
     ReferralLinkId,
-    /// The sequence number of a customer. Shown to members of the program's workspace alone: the public form is
+    /// The sequence number of a customer. Only members of the program's workspace see it; the public form is
     /// [`ClickId`](super::click_id::ClickId).
     CustomerId,
-    /// Answered as `sale_id`.
+    /// The contract's `sale_id`.
     SaleId,
-    /// Answered as `commission_id`.
+    /// The contract's `commission_id`.
     CommissionId,
     /// One version of a commission policy.
     PolicyId,
-    /// An advertiser: owns programs, has members and keys. The command line calls it `advertiser_id`.
+    /// An advertiser: has programs, members and keys. The command line calls the id `advertiser_id`.
     WorkspaceId,
     /// An account that signs in.
     UserId,
-    /// A user's place in a workspace.
+    /// A user's membership of a workspace.
     MemberId,
     SessionId,
     ManagementKeyId,
     PasskeyId,
-    /// A tracking token beside a program's own.
+    /// A further tracking token of a program, beside the program's own token.
     TrackingTokenId,
     InvitationId,
-    /// Commissions paid together.
+    /// A payout: commissions that are paid together.
     PayoutId,
-    /// Where events of a program are sent.
+    /// The address to which a program's events are sent.
     WebhookEndpointId,
-    /// One event on its way to one endpoint.
+    /// The delivery of one event to one endpoint.
     WebhookDeliveryId,
 }
 
-/// Identity of one record on the bus: a `UUIDv7` minted at the edge.
+/// Id of one message on the bus: a `UUIDv7` that ingest makes.
 ///
-/// Unique in its event table, so a redelivered record changes nothing.
+/// It is unique in its event table, so a redelivered message changes nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 #[cfg_attr(feature = "sqlx", derive(sqlx::Type), sqlx(transparent))]
@@ -94,7 +94,7 @@ impl EventId {
         self.0
     }
 
-    /// No id that was minted at that time or later comes before it.
+    /// The least id of this time: every id made at this time or later is greater.
     pub fn first_of(at: DateTime<Utc>) -> Uuid {
         let milliseconds = u128::try_from(at.timestamp_millis()).unwrap_or(0);
         Uuid::from_u128(milliseconds << 80)

@@ -1,43 +1,48 @@
-//! The rules of referral tracking, without I/O: time, randomness and keys are arguments, results are values.
+//! The rules of referral tracking, without I/O. Time, randomness and keys are arguments; results are values.
 //!
 //! - [`ids`]: internal ids of rows.
-//! - [`click_id`]: the public, unguessable name of a customer.
-//! - [`token`]: program tokens, management keys, sessions and invitations, and distinguishing them.
-//! - [`account`], [`permission`], [`management_key`]: who signs in, and what people and keys may do.
-//! - [`email_content`], [`weekly_summary`]: what e-mails to them tell; [`unsubscribe`]: how one click ends them.
-//! - [`tracking_token`]: what a tracking token may be limited to.
-//! - [`key_rotation`]: until when a marked token is accepted.
-//! - [`affiliate_url`]: from a landing URL to the referral link's short code.
+//! - [`click_id`]: the public, unguessable id of a customer.
+//! - [`token`]: program tokens, management keys, sessions and invitations, and how they are told apart.
+//! - [`account`], [`permission`], [`management_key`]: accounts and sign-in, and the permissions of people and
+//!   keys.
+//! - [`email_content`], [`weekly_summary`]: the facts in e-mails; [`unsubscribe`]: how one click ends the
+//!   e-mails.
+//! - [`tracking_token`]: the scopes of a tracking token.
+//! - [`key_rotation`]: the deadline after which a marked token is refused.
+//! - [`affiliate_url`]: finds the referral link's short code in a landing URL.
 //! - [`customer`]: the click → lead → conversion lifecycle.
-//! - [`attribution`]: which referral links a sale credits, and until when.
-//! - [`commission`]: what a sale owes, under which policy, and the commission's own lifecycle.
+//! - [`attribution`]: the referral links that a sale credits, and the attribution window.
+//! - [`commission`]: the commission of a sale, its policy and its lifecycle.
 //! - [`refund`]: refunds from two channels reverse commissions exactly once.
-//! - [`reassessment`]: judging recorded sales again when something earlier becomes known.
+//! - [`reassessment`]: decides recorded sales again when an earlier event becomes known.
 //! - [`ledger`]: how accruals, reversals and payouts move a partner's balance.
-//! - [`adjustment`]: commissions changed by hand.
-//! - [`payout`]: what of a commission can be paid, and how a debt is settled.
-//! - [`click`], [`lead`], [`sale`]: what a caller reports, and how it is decided.
-//! - [`visitor`]: device and location of a click.
+//! - [`adjustment`]: changes of commissions by hand.
+//! - [`payout`]: the payable part of a commission, and how a debt is settled.
+//! - [`click`], [`lead`], [`sale`]: reported events, and the decisions about them.
+//! - [`visitor`]: device and location of a click's visitor.
 //! - [`test_chain`]: whether a synthetic click, lead and sale reached the right partner.
-//! - [`program`]: a program's settings and their ranges; [`program_identity`]: how its e-mails present it.
+//! - [`program`]: a program's settings and their ranges; [`program_identity`]: the program's look in its
+//!   e-mails.
 //! - [`processor`], [`sealed`]: the payment processor of a program, and its secrets at rest.
-//! - [`event_types`]: what a processor is to send.
-//! - [`payment`]: the names of a payment, and what its processor took back of it.
-//! - [`outbound_event`], [`event_stream`]: the types of outbound events, and how far a reader has read them.
-//! - [`webhook_endpoint`], [`webhook_address`]: which events an endpoint wants, and where webhooks may be sent.
-//! - [`webhook`], [`webhook_attempt`]: how a webhook is signed, when it is sent again, and when an endpoint is disabled.
+//! - [`event_types`]: the events that a processor must send.
+//! - [`payment`]: the names of a payment, and the part of it that the processor reversed.
+//! - [`outbound_event`], [`event_stream`]: the types of outbound events, and a reader's position in the
+//!   stream.
+//! - [`webhook_endpoint`], [`webhook_address`]: the events of an endpoint, and the addresses that may receive
+//!   webhooks.
+//! - [`webhook`], [`webhook_attempt`]: signatures of webhooks, retries, and when an endpoint is disabled.
 //! - [`partner`]: memberships and referral links.
-//! - [`readiness`]: how far a program's set-up has come.
-//! - [`days`], [`performance`], [`partner_figures`]: ranges of UTC days, and their figures on the dashboard.
+//! - [`readiness`]: the progress of a program's set-up.
+//! - [`days`], [`performance`], [`partner_figures`]: ranges of UTC days, and their figures for the dashboard.
 //! - [`cohorts`]: customers by the month of their first sale.
-//! - [`program_events`]: a place in a program's list of events.
-//! - [`text`]: strings a caller sends, bounded.
-//! - [`sorting`]: by which column a list is sorted.
-//! - [`name`]: names people type, without invisible characters.
+//! - [`program_events`]: a position in a program's list of events.
+//! - [`text`]: strings from callers, with a maximum length.
+//! - [`sorting`]: the columns by which a list can be sorted.
+//! - [`name`]: names that people type, without invisible characters.
 //! - [`money`]: cents, basis points, currencies and the one rounding rule.
 //!
-//! A sale goes through `attribution` → `commission` → `ledger`; a refund walks `refund` → `ledger`, a payout
-//! `payout` → `ledger`.
+//! A sale passes through `attribution` → `commission` → `ledger`, a refund through `refund` → `ledger`, and a
+//! payout through `payout` → `ledger`.
 
 pub mod data_subject;
 mod earnings;

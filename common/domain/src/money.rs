@@ -1,7 +1,7 @@
-//! Money is integers: cents (the currency's smallest unit) and basis points. Floats exist only on the way
-//! out.
+//! Money is integers: cents (the currency's smallest unit) and basis points. Floats appear only in JSON
+//! answers.
 //!
-//! One rounding rule for the whole service, in [`proportion`]: to the nearest cent, halves away from zero.
+//! The whole service has one rounding rule, in [`proportion`]: to the nearest cent, halves away from zero.
 
 mod amount;
 
@@ -23,7 +23,7 @@ pub struct OutOfRange {
 
 /// A paid or refunded amount, in cents: 1..=[`AmountCents::MAX`].
 ///
-/// The ceiling keeps sums of many sales inside `i64` and single amounts exact in a JavaScript number.
+/// The maximum keeps sums of many sales inside `i64`, and single amounts exact in a JavaScript number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "i64", into = "i64")]
 pub struct AmountCents(i64);
@@ -70,13 +70,14 @@ impl From<AmountCents> for Cents {
     }
 }
 
-/// The part of a sale's amount that percentages are taken of: without tax, say. 0..=[`AmountCents::MAX`].
+/// The part of a sale's amount that percentages apply to, for example the amount without tax.
+/// 0..=[`AmountCents::MAX`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "i64", into = "i64")]
 pub struct CommissionableCents(i64);
 
 impl CommissionableCents {
-    /// `None` unless within `amount`.
+    /// `None` unless `cents` is within 0..=`amount`.
     pub fn of(amount: AmountCents, cents: i64) -> Option<Self> {
         (0..=amount.0).contains(&cents).then_some(Self(cents))
     }
@@ -135,7 +136,7 @@ impl Cents {
         self.0.checked_neg().map(Self)
     }
 
-    /// For sums whose terms are far below the bounds of `i64`.
+    /// Only for sums whose terms are far below the bounds of `i64`.
     #[must_use]
     pub const fn saturating_add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
@@ -153,7 +154,7 @@ impl Cents {
         Self(self.0.saturating_neg())
     }
 
-    /// Dollars for JSON answers: 1234 prints as `12.34`. Exact to the cent up to 10¹⁵ cents either side of
+    /// Dollars for JSON answers: 1234 becomes `12.34`. Exact to the cent up to 10¹⁵ cents above or below
     /// zero.
     #[expect(
         clippy::cast_precision_loss,
@@ -176,7 +177,7 @@ impl fmt::Display for Cents {
 pub struct BasisPoints(u32);
 
 impl BasisPoints {
-    /// The whole: 100 %.
+    /// 100 %.
     pub const WHOLE: Self = Self(10_000);
 
     pub const fn new(basis_points: u32) -> Option<Self> {
@@ -210,7 +211,7 @@ impl From<BasisPoints> for u32 {
     }
 }
 
-/// The currencies of ISO 4217 that people pay in, of 2026.
+/// The currencies of ISO 4217 in which people pay, as of 2026.
 const PAID_IN: &str = "AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BHD BIF BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF CHF CLP CNY COP \
     CRC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GNF GTQ GYD HKD HNL HTG HUF IDR ILS INR \
     IQD IRR ISK JMD JOD JPY KES KGS KHR KMF KPW KRW KWD KYD KZT LAK LBP LKR LRD LSL LYD MAD MDL MGA MKD MMK MNT MOP MRU \
@@ -220,15 +221,15 @@ const PAID_IN: &str = "AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BHD BIF B
 
 /// A currency code in the form of ISO 4217: three letters, upper-case. `USD` by default.
 ///
-/// Only the form is checked: a list of codes would refuse the sale of a merchant whose currency is newer than
-/// our release.
+/// Only the form is checked: a fixed list would refuse sales in a currency that is newer than our release.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Currency([u8; 3]);
 
 impl Currency {
     pub const USD: Self = Self(*b"USD");
 
-    /// Lower-case is accepted, since processors report it; `None` unless exactly three ASCII letters.
+    /// Takes lower case too, because processors report it; `None` unless the code is exactly three ASCII
+    /// letters.
     pub fn parse(code: &str) -> Option<Self> {
         let letters: [u8; 3] = code.as_bytes().try_into().ok()?;
         letters
@@ -237,7 +238,8 @@ impl Currency {
             .then(|| Self(letters.map(|letter| letter.to_ascii_uppercase())))
     }
 
-    /// Whether people pay in it today: what a program is set to must be, or its pages show amounts of no currency.
+    /// Whether people pay in this currency today. A program's own currency must pass this check, because its
+    /// pages show amounts in it.
     pub fn is_paid_in(&self) -> bool {
         PAID_IN.split(' ').any(|code| code == self.as_str())
     }
@@ -283,8 +285,7 @@ impl<'de> Deserialize<'de> for Currency {
 
 /// `of · numerator / denominator`, to the nearest cent, halves away from zero.
 ///
-/// `denominator` must be positive. A result beyond `i64`, possible only when the fraction exceeds one,
-/// saturates.
+/// `denominator` must be positive. A result beyond `i64` saturates; only a fraction above one can cause it.
 pub fn proportion(of: Cents, numerator: i64, denominator: i64) -> Cents {
     debug_assert!(denominator > 0, "a share of nothing has no amount");
     let product = i128::from(of.0) * i128::from(numerator);
@@ -294,7 +295,7 @@ pub fn proportion(of: Cents, numerator: i64, denominator: i64) -> Cents {
     Cents(i64::try_from(rounded).unwrap_or(if rounded < 0 { i64::MIN } else { i64::MAX }))
 }
 
-/// Equal parts that sum to `total`; the last one carries the remainder.
+/// Equal parts with the sum `total`. The last part has the remainder.
 pub fn split_evenly(total: Cents, parts: NonZeroUsize) -> Vec<Cents> {
     let others = parts.get() - 1;
     let count = i64::try_from(parts.get()).unwrap_or(i64::MAX);

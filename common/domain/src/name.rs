@@ -1,4 +1,4 @@
-//! What people call themselves and their things, as others will read it.
+//! Names of people and things, as others will read them.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use super::text::{Text, TextError};
 
 const MAX: usize = 120;
 
-/// A name as typed: trimmed, with visible characters, and without invisible or bidirectional controls.
+/// A name as typed: trimmed, with a visible character, and without invisible or bidirectional controls.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Name(Text<MAX>);
 
@@ -32,7 +32,7 @@ impl Name {
         Ok(Self(Text::try_from(text)?))
     }
 
-    /// As it was stored, perhaps under earlier rules.
+    /// A stored name. It may have been valid under earlier rules only.
     pub fn stored(text: &str) -> Result<Self, TextError> {
         Text::parse(text).map(Self)
     }
@@ -56,14 +56,15 @@ impl fmt::Display for Name {
     }
 }
 
-/// Names are personal: logs show their size only.
+/// Names are personal data: logs show only their size.
 impl fmt::Debug for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Name({} bytes)", self.as_str().len())
     }
 }
 
-/// Joiners belong between letters of some scripts and between the parts of an emoji; anywhere else they only hide.
+/// Joiners belong between letters of some scripts and between the parts of an emoji. Elsewhere they only hide
+/// text.
 fn has_hidden(text: &str) -> bool {
     let mut joins = false;
     let mut seen = false;
@@ -88,9 +89,9 @@ fn is_space(c: char) -> bool {
     c.general_category() == GeneralCategory::SpaceSeparator
 }
 
-/// Whether a character shows nothing, or changes how others are shown.
+/// Whether a character is invisible, or changes how other characters appear.
 pub fn is_hidden(c: char) -> bool {
-    // Letters, marks and symbols by category, and blank on the screen.
+    // By category these are letters, marks and symbols, but they appear blank.
     let is_blank = matches!(
         c,
         '\u{034F}' | '\u{115F}' | '\u{1160}' | '\u{17B4}' | '\u{17B5}' | '\u{2800}' | '\u{3164}' | '\u{FFA0}'

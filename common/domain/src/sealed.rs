@@ -1,7 +1,8 @@
-//! Secrets we must be able to read again, sealed for the database: XChaCha20-Poly1305 under a key of the installation.
+//! Secrets that must be readable again, sealed for the database: XChaCha20-Poly1305 under a key of the
+//! installation.
 //!
-//! A sealed secret is a version, the name of its key, a nonce, and the ciphertext with its tag. It opens only for what it
-//! was sealed for (a program, say): a row copied to another program's place is worth nothing there.
+//! A sealed secret consists of a version, the name of its key, a nonce, and the ciphertext with its tag. It
+//! opens only for its purpose (a program, for example). So a row copied to another program is useless there.
 
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
@@ -11,7 +12,8 @@ const VERSION: u8 = 1;
 const NAME_BYTES: usize = 4;
 pub const NONCE_BYTES: usize = 24;
 
-/// The installation's keys. The first seals; all of them open, so that a key can be replaced while old secrets stay.
+/// The installation's keys. The first key seals. All keys open, so a key can be replaced while old secrets
+/// remain.
 #[derive(Clone)]
 pub struct SealingKeys {
     current: SealingKey,
@@ -20,18 +22,18 @@ pub struct SealingKeys {
 
 #[derive(Clone)]
 struct SealingKey {
-    /// The start of the key's hash: which key opens a secret is known without trying.
+    /// The start of the key's hash. It shows which key opens a secret.
     name: [u8; NAME_BYTES],
     cipher: XChaCha20Poly1305,
 }
 
-/// Sealing or opening failed. The reason stays hidden from callers without the key.
+/// Sealing or opening failed. The error hides the reason from callers without the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the secret cannot be sealed or opened with the keys of this installation")]
 pub struct SealError;
 
 impl From<([u8; 32], Vec<[u8; 32]>)> for SealingKeys {
-    /// The current key, and earlier ones.
+    /// The current key and the earlier keys.
     fn from((current, earlier): ([u8; 32], Vec<[u8; 32]>)) -> Self {
         Self::new(&current, &earlier)
     }
@@ -45,8 +47,8 @@ impl SealingKeys {
         }
     }
 
-    /// `purpose` is what the secret is of, and must be the same when it is opened. `nonce` is random, and never used
-    /// again.
+    /// `purpose` names the use of the secret and must be the same on opening. `nonce` must be random and used
+    /// once.
     pub fn seal(
         &self,
         secret: &[u8],
@@ -70,7 +72,7 @@ impl SealingKeys {
         Ok(sealed)
     }
 
-    /// The same secret under the current key; `None` if that one has sealed it.
+    /// Seals the same secret with the current key; `None` if the current key sealed it already.
     pub fn reseal(
         &self,
         sealed: &[u8],
@@ -119,7 +121,7 @@ impl SealingKey {
     }
 }
 
-/// Associated data of the tag: the head, and the context of the secret.
+/// The associated data of the tag: the head and the purpose of the secret.
 fn associated(head: &[u8], purpose: &[u8]) -> Vec<u8> {
     [head, purpose].concat()
 }

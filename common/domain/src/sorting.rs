@@ -1,4 +1,4 @@
-//! How a list is to be sorted: by which column, and in which direction. Without it each list has its default order.
+//! The sorting of a list: a column and a direction. Without sorting, each list has its default order.
 
 use crate::text_enum;
 
@@ -9,14 +9,14 @@ pub struct Sorting<Column> {
 }
 
 impl<Column> Sorting<Column> {
-    /// What a column of numbers is multiplied with, to be sorted upwards: 1 or -1.
+    /// The factor that makes a descending number column sort upwards: 1 or -1.
     pub const fn sign(&self) -> i32 {
         if self.ascending { 1 } else { -1 }
     }
 }
 
 text_enum! {
-    /// Of programs.
+    /// Columns of the list of programs.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum ProgramColumn {
         Name = "name",
@@ -24,7 +24,7 @@ text_enum! {
 }
 
 text_enum! {
-    /// Of a program's partners.
+    /// Columns of the list of a program's partners.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum PartnerColumn {
         Name = "name",
@@ -36,7 +36,7 @@ text_enum! {
 }
 
 text_enum! {
-    /// Of referral links.
+    /// Columns of the list of referral links.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum LinkColumn {
         ShortCode = "short_code",
@@ -47,7 +47,7 @@ text_enum! {
 }
 
 text_enum! {
-    /// Of commissions. Amounts of one currency are together.
+    /// Columns of the list of commissions. Amounts are grouped by currency.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum CommissionColumn {
         Partner = "partner",
@@ -57,17 +57,17 @@ text_enum! {
 }
 
 text_enum! {
-    /// Of payouts. Amounts of one currency are together.
+    /// Columns of the list of payouts. Amounts are grouped by currency.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum PayoutColumn {
         Date = "date",
-        /// With a partner's part: what they received.
+        /// In a partner's list: the amount that the partner received.
         Amount = "amount",
     }
 }
 
 text_enum! {
-    /// Of a program's customers.
+    /// Columns of the list of a program's customers.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum CustomerColumn {
         SignupDate = "signup_date",
@@ -79,17 +79,17 @@ text_enum! {
 }
 
 text_enum! {
-    /// Of flagged commissions. Amounts of one currency are together.
+    /// Columns of the list of flagged commissions. Amounts are grouped by currency.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum FlaggedColumn {
-        /// What is left for the partner.
+        /// The amount left for the partner.
         Payable = "payable",
         HoldUntil = "hold_until",
     }
 }
 
 text_enum! {
-    /// Of a workspace's members.
+    /// Columns of the list of a workspace's members.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum MemberColumn {
         Name = "name",
@@ -99,7 +99,7 @@ text_enum! {
 }
 
 text_enum! {
-    /// Of a workspace's invitations.
+    /// Columns of the list of a workspace's invitations.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum InvitationColumn {
         Email = "email",
@@ -108,7 +108,7 @@ text_enum! {
 }
 
 text_enum! {
-    /// Of management keys.
+    /// Columns of the list of management keys.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum KeyColumn {
         Name = "name",

@@ -1,10 +1,10 @@
-//! How PostgreSQL's columns are read as types of the domain, for the crate that has the SQL (feature `sqlx`): a
-//! mapping, no I/O. A value that no code of ours can have written is an error, which shows the value unless that may
-//! be personal data.
+//! Conversion of PostgreSQL columns to domain types, for the storage crate (feature `sqlx`). It does no I/O.
+//! A value that our code cannot have written is an error. The error shows the value, unless it may be
+//! personal data.
 
-/// Reads a column as a type, with a function that returns an `Option`:
-/// `stored!(Currency: &str, |code| Self::parse(code))`. Its error shows the value; with `redacted` in front it does
-/// not.
+/// Decodes a column with a function that returns an `Option`:
+/// `stored!(Currency: &str, |code| Self::parse(code))`. The error shows the value; `redacted` in front of the
+/// type hides it.
 #[cfg(feature = "sqlx")]
 #[macro_export]
 macro_rules! stored {

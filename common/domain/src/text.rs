@@ -1,10 +1,10 @@
-//! Text a caller sends, with the two bounds PostgreSQL and we put on it: no NUL, and a length.
+//! Text from callers, within two limits of PostgreSQL and ours: no NUL, and a maximum length.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// At most `MAX` characters (not bytes), at least one, none of them NUL.
+/// At least 1 and at most `MAX` characters (not bytes), without NUL.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Text<const MAX: usize>(String);
@@ -37,7 +37,8 @@ impl<const MAX: usize> Text<MAX> {
         if text.as_bytes().contains(&0) {
             return Err(TextError::Nul);
         }
-        // Bytes bound characters from above, so the count is only paid for when it can matter.
+        // A text has at least as many bytes as characters, so characters are counted only when the bytes
+        // exceed `MAX`.
         if text.len() > MAX && text.chars().count() > MAX {
             return Err(TextError::TooLong { max: MAX });
         }
@@ -96,16 +97,16 @@ impl<const MAX: usize> fmt::Display for Text<MAX> {
     }
 }
 
-/// Text may be personal data (a customer's key, the URL of a page): debug output shows its size only.
+/// Text may be personal data (a customer key, the URL of a page): debug output shows only its size.
 impl<const MAX: usize> fmt::Debug for Text<MAX> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Text({} bytes)", self.0.len())
     }
 }
 
-/// The advertiser's own stable id of a user.
+/// The advertiser's stable id of a user.
 pub type CustomerKey = Text<255>;
-/// The idempotency key of a sale, unique over all programs.
+/// The idempotency key of a sale, unique across all programs.
 pub type TransactionId = Text<255>;
 /// The processor's id of a subscription.
 pub type SubscriptionId = Text<255>;
@@ -113,11 +114,11 @@ pub type SubscriptionId = Text<255>;
 pub type ProductId = Text<255>;
 /// The caller's idempotency key of one refund.
 pub type RefundId = Text<255>;
-/// Free words recorded with a refund.
+/// A free text stored with a refund.
 pub type RefundReason = Text<1000>;
 /// Short descriptive fields: session, language, screen size, event name.
 pub type Label = Text<255>;
-/// URLs, titles and user agents: what browsers really send fits, what fills a disk does not.
+/// URLs, titles and user agents. The limit fits what browsers send, and keeps a caller from filling the disk.
 pub type LongText = Text<8192>;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-/// An enum that is stored and shown as text: `ALL` its values, `as_str` and `parse`.
+/// Defines an enum that is stored and shown as text, with `ALL`, `as_str` and `parse`.
 #[macro_export]
 macro_rules! text_enum {
     ($(#[$meta:meta])* $vis:vis enum $name:ident {

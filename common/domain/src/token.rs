@@ -1,7 +1,7 @@
-//! Tokens: a prefix for their kind, 43 base62 digits of 256 random bits, 6 base62 digits of CRC-32.
+//! Tokens: a prefix for the kind, 43 base62 digits of 256 random bits, and 6 base62 digits of CRC-32.
 //!
-//! The checksum is no secret and no proof. It lets the edge refuse typing errors and junk without asking the
-//! database, and lets secret scanners recognise a leaked token.
+//! The checksum is no protection. It lets ingest refuse typing errors and junk without a database query, and
+//! lets secret scanners recognise a leaked token.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -14,10 +14,10 @@ const SECRET_DIGITS: usize = 43;
 /// 62⁶ is the first power of 62 above 2³².
 const CHECKSUM_DIGITS: usize = 6;
 
-/// The kind of a token, by its prefix alone.
+/// The kind of a token, which its prefix shows.
 pub trait TokenKind {
     const PREFIX: &'static str;
-    /// What `Debug` shows in place of the secret.
+    /// Text that `Debug` shows instead of the secret.
     const NAME: &'static str;
 }
 
@@ -35,25 +35,25 @@ macro_rules! token_kinds {
 }
 
 token_kinds! {
-    /// Tracking calls of one program.
+    /// Authenticates tracking calls of one program.
     ProgramToken = Program, "aff_";
-    /// Management endpoints, within the key's scopes.
+    /// Authenticates management calls, within the key's scopes.
     ManagementKey = Management, "affk_";
-    /// A signed-in user, at a dashboard or at the command line.
+    /// Authenticates a signed-in user, in a dashboard or at the command line.
     SessionToken = Session, "affs_";
-    /// A one-time invitation.
+    /// Belongs to a one-time invitation.
     InvitationToken = Invitation, "affi_";
-    /// A one-time link that replaces a forgotten password.
+    /// Belongs to a one-time link that replaces a forgotten password.
     PasswordResetToken = PasswordReset, "affr_";
-    /// A one-time link that shows that an address is its account's owner's.
+    /// Belongs to a one-time link that proves that an address belongs to the account's owner.
     AddressVerificationToken = AddressVerification, "affv_";
-    /// What a device's answer to a passkey's challenge comes with.
+    /// Identifies a passkey challenge. The device's answer comes with it.
     PasskeyChallengeToken = PasskeyChallenge, "affw_";
-    /// What a command line that waits for its sign-in knows itself by.
+    /// Identifies a command line that waits for its sign-in.
     CliLoginToken = CliLogin, "affl_";
 }
 
-/// Which kind of credential a bearer value claims to be. The wrong kind is a 401.
+/// The kind of credential that a bearer value claims to be. The wrong kind is a 401.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CredentialKind {
     ProgramToken,
@@ -62,7 +62,7 @@ pub enum CredentialKind {
 }
 
 impl CredentialKind {
-    /// `None` for anything else.
+    /// `None` for any other prefix.
     pub fn of(credential: &str) -> Option<Self> {
         [
             (Program::PREFIX, Self::ProgramToken),
@@ -83,7 +83,7 @@ pub struct Token<K> {
 impl<K: TokenKind> Token<K> {
     const LEN: usize = K::PREFIX.len() + SECRET_DIGITS + CHECKSUM_DIGITS;
 
-    /// A new token out of 256 bits from a cryptographic source.
+    /// Makes a token from 256 bits of a cryptographic source.
     pub fn generate(random: [u8; 32]) -> Self {
         let mut text = String::with_capacity(Self::LEN);
         text.push_str(K::PREFIX);
@@ -112,17 +112,17 @@ impl<K: TokenKind> Token<K> {
         }
     }
 
-    /// What is stored and looked up in place of the token.
+    /// The hash that is stored and looked up instead of the token.
     pub fn hash(&self) -> TokenHash {
         TokenHash(Sha256::digest(self.text.as_bytes()).into())
     }
 
-    /// The secret itself, for the one answer that shows it.
+    /// The secret itself, for the only answer that shows it.
     pub fn expose(&self) -> &str {
         &self.text
     }
 
-    /// The prefix with the first digits of the secret.
+    /// The prefix and the first digits of the secret.
     fn head(&self, digits: usize) -> &str {
         self.text.get(..K::PREFIX.len() + digits).unwrap_or_default()
     }
@@ -134,19 +134,19 @@ impl<K: TokenKind> Token<K> {
 }
 
 impl ProgramToken {
-    /// The form that read endpoints show: `aff_abcdefgh****wxyz`.
+    /// The form in read endpoints: `aff_abcdefgh****wxyz`.
     pub fn masked(&self) -> String {
         format!("{}****{}", self.head(8), self.tail())
     }
 }
 
 impl ManagementKey {
-    /// Identifies a key in lists: `affk_1a2b3c4d`.
+    /// The part that identifies a key in lists: `affk_1a2b3c4d`.
     pub fn prefix(&self) -> &str {
         self.head(8)
     }
 
-    /// The form that lists show: `affk_1a2b3c…c4d5`.
+    /// The masked form in lists: `affk_1a2b3c…c4d5`.
     pub fn masked(&self) -> String {
         format!("{}…{}", self.head(6), self.tail())
     }
@@ -175,7 +175,8 @@ impl<K: TokenKind> fmt::Debug for Token<K> {
     }
 }
 
-/// SHA-256 over the whole token text. With 256 random bits behind it, it needs neither salt nor stretching.
+/// SHA-256 of the whole token text. The token has 256 random bits, so the hash needs neither salt nor
+/// stretching.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 #[cfg_attr(feature = "sqlx", derive(sqlx::Type), sqlx(transparent))]
@@ -191,7 +192,7 @@ impl TokenHash {
     }
 }
 
-/// Appends exactly `DIGITS` digits of a big-endian number, most significant first, zero-padded.
+/// Appends exactly `DIGITS` digits of a big-endian number, most significant first, padded with zeros.
 fn push_base62<const DIGITS: usize>(text: &mut String, mut number: impl AsMut<[u8]>) {
     let mut digits = [0; DIGITS];
     for digit in digits.iter_mut().rev() {
@@ -200,7 +201,7 @@ fn push_base62<const DIGITS: usize>(text: &mut String, mut number: impl AsMut<[u
     text.extend(digits.map(base62_digit));
 }
 
-/// Long division in place; the remainder is the next digit.
+/// Long division in place. Returns the remainder, which is the next digit.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "a remainder below 62 keeps quotients and digits below 256"
@@ -229,7 +230,7 @@ mod tests {
 
     use super::*;
 
-    /// Computed by a separate implementation: tokens in advertisers' hands must stay readable.
+    /// A separate implementation computed these. Tokens in use must stay valid.
     #[test]
     fn tokens_stay_what_they_are() {
         let counting: [u8; 32] = std::array::from_fn(|at| u8::try_from(at).unwrap());

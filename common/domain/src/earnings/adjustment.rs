@@ -1,8 +1,8 @@
 //! Commissions changed by hand: rejected, or adjusted by an amount.
 //!
-//! A reduction of an unpaid commission is deducted from the balance like a refund, to zero at most. A reduction
-//! from a paid one is owed back like a refund of a paid commission. Nothing is added to a paid one: it would never be paid.
-//! Later refunds take their share of what the commission is by then.
+//! A reduction of an unpaid commission is deducted from the balance like a refund, to zero at most. The
+//! partner owes back a reduction of a paid commission, as with a refund of one. A paid commission cannot
+//! grow: the addition would never be paid. A later refund takes its share of the changed commission.
 
 use crate::earnings::commission::CommissionStatus;
 use crate::earnings::ledger::{self, Entry, deduct};
@@ -11,9 +11,9 @@ use crate::money::{AmountCents, Cents};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// Takes all that is left.
+    /// Takes everything that is left.
     Reject,
-    /// Adds, or takes when negative.
+    /// A negative amount reduces the commission.
     By(Cents),
 }
 
@@ -30,23 +30,23 @@ pub enum NotAdjustable {
     TooMuch,
 }
 
-/// A commission after a change, and how its partner's balance moves.
+/// A commission after a change, and the resulting ledger entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Adjusted {
-    /// By how much the commission grew, negative when it shrank.
+    /// Growth of the commission; negative if it shrank.
     pub by: Cents,
     pub status: CommissionStatus,
     pub entry: Entry,
 }
 
 impl Adjusted {
-    /// Change of the balance.
+    /// Change of the partner's balance.
     pub const fn moved(&self) -> Cents {
         self.entry.amount
     }
 }
 
-/// Changes a commission whose partner has this balance.
+/// Changes a commission. `balance` is its partner's.
 pub fn adjust(state: &CommissionState, change: Change, balance: Cents) -> Result<Adjusted, NotAdjustable> {
     if state.status == CommissionStatus::Reversed {
         return Err(NotAdjustable::Reversed);

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::ids::PolicyId;
 use crate::money::{AmountCents, BasisPoints, Cents, Currency, proportion};
 
-/// On which payments a commission is due.
+/// The payments on which a commission is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommissionType {
     /// On the first payment and on those within `months` calendar months of it.
@@ -52,9 +52,9 @@ impl CommissionType {
 /// The rate of a policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rate {
-    /// Of the commissionable amount, in the sale's currency.
+    /// A share of the commissionable amount, in the sale's currency.
     Percentage(BasisPoints),
-    /// The same for every sale, in a currency of its own.
+    /// The same amount for every sale, in the rate's own currency.
     Fixed { amount: Cents, currency: Currency },
 }
 
@@ -67,7 +67,7 @@ impl Rate {
             .map(Self::Percentage)
     }
 
-    /// 0..=[`AmountCents::MAX`].
+    /// `cents` must be in 0..=[`AmountCents::MAX`].
     pub fn fixed(cents: i64, currency: Currency) -> Option<Self> {
         (0..=AmountCents::MAX.get())
             .contains(&cents)
@@ -92,19 +92,19 @@ impl Rate {
     }
 }
 
-/// One version of what a program pays. A change is a new version with a later `effective_from`.
+/// One version of a program's commission rules. A change makes a new version with a later `effective_from`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
     pub id: PolicyId,
-    /// `None`: the program's default.
+    /// `None`: the version is the program's default.
     pub product_id: Option<String>,
     pub effective_from: DateTime<Utc>,
     pub commission_type: CommissionType,
     pub rate: Rate,
 }
 
-/// The policy for a product at a moment: the newest version for that product, else the newest default. Of
-/// two that begin together the later created one counts.
+/// The policy for a product at a moment: the newest version for that product, else the newest default. If two
+/// versions take effect at the same moment, the one created later wins.
 pub fn policy_in_force<'a>(
     policies: &'a [Policy],
     product_id: Option<&str>,
@@ -121,12 +121,13 @@ pub fn policy_in_force<'a>(
         .or_else(|| newest(None))
 }
 
-/// Payments before the one being judged.
+/// Payments before the payment that is being decided.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PaymentHistory {
     pub customer_first_payment_at: Option<DateTime<Utc>>,
     pub subscription_first_payment_at: Option<DateTime<Utc>>,
-    /// The sale is a payment of a subscription: that subscription's clock counts, not the customer's.
+    /// The sale is a payment of a subscription. Then the period starts with the subscription's first payment,
+    /// not with the customer's.
     pub names_subscription: bool,
 }
 
@@ -145,15 +146,15 @@ crate::text_enum! {
         NoPolicy = "no_commission_policy",
         RecurringPeriodOver = "recurring_period_over",
         OneTimeAlreadyPaid = "one_time_already_paid",
-        /// A renewal of a subscription that had ended by then.
+        /// The payment renews a subscription that had already ended.
         SubscriptionEnded = "subscription_ended",
-        /// The partner bought for themselves, which the program does not pay for.
+        /// The partner bought for themselves, and the program refuses such commissions.
         SelfReferral = "self_referral",
     }
 }
 
 impl NothingDue {
-    /// For the caller: completes a sentence.
+    /// Text for the caller, as part of a sentence.
     pub const fn message(self) -> &'static str {
         match self {
             Self::NoPolicy => "the program has no commission policy in force",
@@ -165,7 +166,7 @@ impl NothingDue {
     }
 }
 
-/// The commission of a payment made at `at` under a policy; percentages apply to `commissionable`.
+/// The commission of a payment made at `at` under a policy. Percentages apply to `commissionable`.
 pub fn due(
     policy: Option<&Policy>,
     commissionable: Cents,
@@ -205,14 +206,14 @@ pub fn due(
     }
 }
 
-/// Calendar months; a day that a shorter month lacks becomes its last day.
+/// Adds calendar months. If the target month is too short, the result is on its last day.
 fn months_after(first: DateTime<Utc>, months: u32) -> DateTime<Utc> {
     first
         .checked_add_months(Months::new(months))
         .unwrap_or(DateTime::<Utc>::MAX_UTC)
 }
 
-/// Days before a commission is approved: 0..=31, 15 unless the program says otherwise.
+/// Days before a commission is approved: 0..=31, by default 15.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HoldPeriod {
     days: u8,
@@ -239,19 +240,19 @@ impl HoldPeriod {
 }
 
 crate::text_enum! {
-    /// Which commissions of a program are approved by hand only, however long they were held.
+    /// The commissions of a program that need approval by hand, even after their hold period.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
     pub enum NeedsApproval {
         #[default]
         None = "none",
-        /// Commissions with a signal.
+        /// Commissions with a fraud signal.
         Flagged = "flagged",
         All = "all",
     }
 }
 
 impl NeedsApproval {
-    /// For a commission with or without a signal.
+    /// Whether a commission with or without a fraud signal needs approval.
     pub const fn applies(self, flagged: bool) -> bool {
         match self {
             Self::None => false,
@@ -265,10 +266,10 @@ crate::text_enum! {
     /// How a partner's own purchase is treated.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
     pub enum SelfReferrals {
-        /// It earns like any other, and is shown with a signal.
+        /// The purchase earns a commission, which is shown with a fraud signal.
         #[default]
         Flag = "flag",
-        /// It is recorded, and the partner earns nothing by it.
+        /// The purchase is recorded and earns no commission.
         Refuse = "refuse",
     }
 }
@@ -280,23 +281,24 @@ impl Default for HoldPeriod {
 }
 
 crate::text_enum! {
-    /// The life of a commission: pending → approved → paid, and refunded or reversed by refunds from any of these.
+    /// The lifecycle of a commission: pending → approved → paid. A refund moves any of these to refunded or
+    /// reversed.
     ///
-    /// That it was paid out is a fact of its own (`paid_at`), which a later refund does not erase.
+    /// A separate field, `paid_at`, records the payout, and a later refund does not erase it.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum CommissionStatus {
         Pending = "pending",
         Approved = "approved",
         Paid = "paid",
-        /// In part; the rest is still owed or paid.
+        /// Refunded in part. The rest is still payable or already paid.
         Refunded = "refunded",
-        /// Entirely. Terminal.
+        /// Refunded entirely. No transition leaves this status.
         Reversed = "reversed",
     }
 }
 
-/// A transition the lifecycle does not have.
+/// The lifecycle has no such transition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TransitionError {
     #[error("{} commissions cannot be {attempted}", .from.as_str())]
@@ -309,7 +311,7 @@ pub enum TransitionError {
 }
 
 impl CommissionStatus {
-    /// Once the hold period is over.
+    /// Approves once the hold period is over.
     pub fn approve(self, held_until: DateTime<Utc>, now: DateTime<Utc>) -> Result<Self, TransitionError> {
         match self {
             Self::Pending if now < held_until => Err(TransitionError::Held { held_until }),
@@ -321,12 +323,12 @@ impl CommissionStatus {
         }
     }
 
-    /// By the advertiser's word, before the hold period is over.
+    /// Approval by the advertiser before the end of the hold period.
     pub fn approve_early(self) -> Result<Self, TransitionError> {
         self.approve(DateTime::<Utc>::MIN_UTC, DateTime::<Utc>::MIN_UTC)
     }
 
-    /// The rest of a refunded commission can be paid out; its status stays refunded.
+    /// Pays the commission out. A refunded commission keeps its status when its rest is paid.
     pub fn pay(self) -> Result<Self, TransitionError> {
         match self {
             Self::Approved => Ok(Self::Paid),
@@ -338,7 +340,7 @@ impl CommissionStatus {
         }
     }
 
-    /// `fully`: the sale's effective refund has reached its amount.
+    /// `fully`: the sale is refunded in full.
     pub fn on_refund(self, fully: bool) -> Result<Self, TransitionError> {
         match self {
             Self::Reversed => Err(TransitionError::NotFrom {

@@ -1,7 +1,7 @@
 //! How accruals, reversals and payouts move a partner's balance.
 //!
-//! One row, two accounts: each movement is an entry that goes from what the program has spent to what the partner is owed, or
-//! back. So none can be out of balance. Nothing is changed afterwards; a mistake is corrected by the opposite movement.
+//! A movement is one entry between two accounts: the program's spending and the partner's balance. So the
+//! books always balance. Entries never change; an opposite entry corrects a mistake.
 
 use crate::money::Cents;
 
@@ -11,22 +11,24 @@ crate::text_enum! {
         Accrual = "accrual",
         Reversal = "reversal",
         Payout = "payout",
-        /// The shortfall of a clamped deduction, taken once a payout has settled the debt.
+        /// The shortfall of an earlier deduction. It is deducted once a payout has settled the debt.
         Settlement = "settlement",
-        /// By hand, up or down.
+        /// A change by hand, up or down.
         Adjustment = "adjustment",
     }
 }
 
-/// A movement.
+/// One ledger entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
     pub kind: EntryKind,
-    /// Signed: to the partner, or back to the program. The sum is the partner's balance.
+    /// Signed: positive to the partner, negative back to the program. The sum of a partner's entries is the
+    /// balance.
     pub amount: Cents,
-    /// The requested amount, without sign: |amount| + shortfall.
+    /// The requested amount, without a sign: |amount| + shortfall.
     pub requested: Cents,
-    /// The part not moved: of a reversal the part below zero, of a payout the debt it settled.
+    /// The part that did not move. In a reversal it is the part below zero; in a payout it is the settled
+    /// debt.
     pub shortfall: Cents,
 }
 
@@ -38,8 +40,8 @@ pub struct Deducted {
     pub shortfall: Cents,
 }
 
-/// Deducts from a balance: never below zero, unless the commission had been paid out. Then the partner holds the
-/// money, and the balance says so.
+/// Deducts from a balance, to zero at most. If the commission was paid out, the balance may become negative,
+/// because the partner holds the money.
 pub fn deduct(balance: Cents, requested: Cents, paid_out: bool) -> Deducted {
     let applied = if paid_out {
         requested
@@ -63,12 +65,12 @@ pub fn reversal(deducted: &Deducted) -> Entry {
     taken(EntryKind::Reversal, deducted)
 }
 
-/// The partner has been paid; how much of it moves, [`payout`](crate::payout) decides.
+/// The partner was paid. [`payout`](crate::payout) decides how much of the payment moves the balance.
 pub fn payout(paid: &Deducted) -> Entry {
     taken(EntryKind::Payout, paid)
 }
 
-/// A balance is lowered to what can still be paid of it.
+/// Lowers a balance to the amount that can still be paid.
 pub fn settlement(settled: Cents) -> Entry {
     Entry {
         kind: EntryKind::Settlement,
@@ -78,12 +80,12 @@ pub fn settlement(settled: Cents) -> Entry {
     }
 }
 
-/// Something was added to a commission by hand.
+/// A change by hand raised a commission.
 pub fn raised(by: Cents) -> Entry {
     given(EntryKind::Adjustment, by)
 }
 
-/// Something was taken from a commission by hand.
+/// A change by hand lowered a commission.
 pub fn lowered(deducted: &Deducted) -> Entry {
     taken(EntryKind::Adjustment, deducted)
 }

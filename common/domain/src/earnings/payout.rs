@@ -1,20 +1,20 @@
 //! The payable part of a commission, and the amount a payout moves.
 //!
-//! A partner may owe: a refund after a payout takes back what they were paid. Debts are settled first, so a payout moves
-//! what it pays less what is owed. What is owed is what was taken from commissions after they had been paid, less what
-//! payouts have held back for it. The balance cannot say it: held commissions raise it, and refunds of unpaid
-//! commissions take it to zero at most.
+//! A partner may have a debt, because a refund after a payout takes back paid money. A payout settles the
+//! debt first, so it moves the payable amount less the debt. The debt is the sum of deductions from paid
+//! commissions, less the sum that payouts held back. It cannot be read from the balance: held commissions
+//! raise the balance, and refunds of unpaid commissions lower it to zero at most.
 //!
 //! ```text
 //! debt    = Σ taken from paid commissions − Σ held back
 //! applied = payable − min(payable, debt)
 //! ```
 //!
-//! A commission counts as paid in full either way: with money, or with debt it settled (the entry's shortfall). Once it is
-//! paid, the balance may be more than what is left of unpaid commissions, by what clamping kept of earlier refunds. That
-//! part is taken then, as a settlement, so that the balance is never more than what can still be paid.
+//! A payout pays a commission in full: with money, or by settling debt (the entry's shortfall). After the
+//! payout, the balance may exceed the rest of the unpaid commissions, because earlier refunds stopped at
+//! zero. A settlement entry then deducts the excess. So the balance never exceeds what can still be paid.
 //!
-//! At any moment, money received = what is left of the paid commissions + debt.
+//! At any moment: money received = rest of the paid commissions + debt.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ use crate::earnings::ledger::Deducted;
 use crate::ids::PartnerProgramId;
 use crate::money::Cents;
 
-/// A commission as far as paying it goes.
+/// The facts about a commission that decide its payment.
 #[derive(Debug, Clone, Copy)]
 pub struct CommissionState {
     pub amount: Cents,
@@ -33,9 +33,9 @@ pub struct CommissionState {
     pub deducted: Cents,
     pub status: CommissionStatus,
     pub hold_until: DateTime<Utc>,
-    /// Its program wants it approved by hand; the end of the hold period does not do it.
+    /// The program requires approval by hand. The end of the hold period does not approve the commission.
     pub needs_approval: bool,
-    /// By the hold period's end or by the advertiser's word; a refund does not take it back.
+    /// Approved by the end of the hold period or by the advertiser. A refund does not undo the approval.
     pub approved: bool,
     pub paid_out: bool,
 }
@@ -47,10 +47,10 @@ pub enum NotPayable {
     AlreadyPaid,
     #[error("pending")]
     Pending,
-    /// Refunded in part before its hold period is over.
+    /// The commission was refunded in part, and its hold period is not over.
     #[error("on hold")]
     OnHold,
-    /// Refunded in part, and not approved by hand as its program wants it.
+    /// The commission was refunded in part, and its program requires approval by hand.
     #[error("needs approval")]
     NeedsApproval,
     #[error("reversed")]
@@ -60,12 +60,13 @@ pub enum NotPayable {
 }
 
 impl CommissionState {
-    /// The rest after refunds.
+    /// The rest after deductions.
     pub const fn left(&self) -> Cents {
         self.amount.saturating_sub(self.deducted)
     }
 
-    /// By the advertiser's word, before the hold period is over: what is pending, and what a refund has left of it.
+    /// Approval by the advertiser before the end of the hold period. It applies to pending commissions and to
+    /// the rest of refunded ones.
     pub fn approve_early(&self) -> Result<CommissionStatus, TransitionError> {
         match self.status {
             CommissionStatus::Refunded if !self.approved && !self.paid_out && self.left() > Cents::ZERO => {
@@ -75,7 +76,7 @@ impl CommissionState {
         }
     }
 
-    /// Whether it can be held for longer: what is neither approved, paid nor taken back.
+    /// Whether the hold period can be extended: the commission must not be approved, paid or taken back.
     pub fn hold(&self) -> Result<(), TransitionError> {
         let held = TransitionError::NotFrom {
             from: self.status,
@@ -84,7 +85,7 @@ impl CommissionState {
         self.approve_early().map(|_| ()).map_err(|_| held)
     }
 
-    /// The part payable now. An approved commission of zero is paid like any other, to end its lifecycle.
+    /// The amount payable now. An approved commission of zero is payable too, so that its lifecycle ends.
     pub fn payable(&self, now: DateTime<Utc>) -> Result<Cents, NotPayable> {
         if self.paid_out {
             return Err(NotPayable::AlreadyPaid);
@@ -103,7 +104,7 @@ impl CommissionState {
     }
 }
 
-/// Pays a partner who owes.
+/// Pays a partner. The debt is settled first.
 pub fn pay(payable: Cents, debt: Cents) -> Deducted {
     let shortfall = payable.min(debt);
     Deducted {
@@ -113,7 +114,7 @@ pub fn pay(payable: Cents, debt: Cents) -> Deducted {
     }
 }
 
-/// Where a membership is in one currency, as its payouts see it.
+/// The amounts of one membership in one currency that its payouts depend on.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Account {
     pub balance: Cents,
@@ -126,7 +127,7 @@ pub struct Account {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Paid {
     pub deducted: Deducted,
-    /// Also deducted from the balance: the shortfall of an earlier refund.
+    /// A further deduction from the balance: the shortfall of an earlier refund.
     pub settled: Cents,
 }
 
@@ -142,15 +143,15 @@ impl Account {
     }
 }
 
-/// One commission of a batch.
+/// One commission of a payout batch.
 #[derive(Debug, Clone, Copy)]
 pub struct Payable {
     pub partner_program_id: PartnerProgramId,
     pub amount: Cents,
 }
 
-/// Pays a batch of one currency; one answer for each, in its order. Each payment settles what those before it have left of
-/// a debt.
+/// Pays a batch of one currency. The results have the order of the batch. Each payment settles the debt that
+/// the payments before it have left.
 pub fn pay_all(batch: &[Payable], mut accounts: BTreeMap<PartnerProgramId, Account>) -> Vec<Paid> {
     batch
         .iter()

@@ -1,21 +1,22 @@
-//! How refunds reverse a sale's commissions: each cent once, in any order, over repeats and both channels.
+//! How refunds reverse a sale's commissions: each cent once, in any order, despite repeats and two channels.
 //!
-//! Refunds of one sale arrive on two channels that know nothing of each other. The refund endpoint reports
-//! **deltas**: this refund's amount. The payment processor reports **cumulative** totals: all that was
-//! refunded so far. The same refund usually arrives on both, so the channels are never added:
+//! Refunds of one sale arrive on two independent channels. The refund endpoint reports **deltas**: the amount
+//! of one refund. The payment processor reports **cumulative** totals: the sum of all refunds so far. Most
+//! refunds arrive on both channels, so the totals of the channels are never added:
 //!
 //! ```text
 //! effective = min(sale, max(Σ deltas, greatest cumulative))
 //! ```
 //!
-//! [`SaleRefunds::apply`] has three phases. *Judge*: is there anything left to refund, and is this request
-//! new? *Record*: move its channel's total. *Deduct*: from each commission C of a sale S, take
-//! `proportion(C, effective, S)` less what was deducted before. Targets depend on the total alone, so the
-//! deductions add up to C exactly when the sale is wholly refunded, and rounding never accumulates.
+//! [`SaleRefunds::apply`] has three phases. *Check*: does the sale have anything left to refund, and is this
+//! request new? *Record*: raise the total of the request's channel. *Deduct*: from each commission C of a
+//! sale S, take `proportion(C, effective, S)` less the earlier deductions. The targets depend on the
+//! effective total alone. So the deductions add up to exactly C when the sale is refunded in full, and
+//! rounding errors never accumulate.
 //!
-//! Bounds: both totals stay within 0..=S, deductions within 0..=C, and all three only grow.
-//! Ordering: none is needed between refunds, but two for one sale must not run at once; the caller locks the
-//! sale, then its commissions by id, then the balances.
+//! Bounds: both totals stay within 0..=S and deductions within 0..=C. All three only grow. Ordering: refunds
+//! may come in any order, but two refunds of one sale must not run concurrently. The caller locks the sale,
+//! then its commissions by id, then the balances.
 
 use std::collections::BTreeSet;
 
@@ -33,12 +34,12 @@ pub use key::{MalformedRefundKey, RefundKey};
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RefundRequest {
-    /// From the refund endpoint: this refund alone. `None` is the rest of the sale.
+    /// From the refund endpoint: the amount of this refund. `None` means the rest of the sale.
     Delta {
         key: RefundKey,
         amount: Option<AmountCents>,
     },
-    /// From the processor: everything refunded so far.
+    /// From the processor: the total refunded so far.
     ProcessorCumulative { key: RefundKey, amount: AmountCents },
 }
 
@@ -50,18 +51,18 @@ impl RefundRequest {
     }
 }
 
-/// A commission of the sale, as far as refunds care.
+/// The facts about a commission that its refunds depend on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RefundableCommission {
     pub id: CommissionId,
     /// The amount before any deduction.
     pub amount: Cents,
-    /// Σ of deductions requested so far, before the clamp of the balance.
+    /// Sum of the deductions requested so far, before the balance limits them.
     pub deducted: Cents,
     pub status: CommissionStatus,
 }
 
-/// Everything known about the refunds of one sale.
+/// The state of all refunds of one sale.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SaleRefunds {
     amount: AmountCents,
@@ -71,25 +72,25 @@ pub struct SaleRefunds {
     commissions: Vec<RefundableCommission>,
 }
 
-/// Everything that follows from one report.
+/// All effects of one report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefundDecision {
-    /// The first report under its key: a refund is stored.
+    /// The report is the first with its key, so a refund is stored.
     pub recorded: bool,
-    /// By how much the effective total grew.
+    /// Growth of the effective total.
     pub effective_delta: Cents,
     pub effect: RefundEffect,
-    /// One for each commission, ascending by id; the amount may be zero. None unless the refund is applied.
+    /// One for each commission, by ascending id; an amount may be zero. Empty unless the refund is applied.
     pub deductions: Vec<Deduction>,
 }
 
-/// The effect of a refund on the sale's commissions. The `commission_id` is the last one's.
+/// The effect of a refund on the sale's commissions. `commission_id` names the last commission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefundEffect {
     Applied {
-        /// `Reversed` once the sale is wholly refunded, `Refunded` before.
+        /// `Reversed` once the sale is refunded in full, `Refunded` before that.
         status: CommissionStatus,
-        /// Σ requested, before the clamp of the balance.
+        /// Sum of the requested deductions, before the balance limits them.
         total: Cents,
         commission_id: CommissionId,
     },
@@ -114,16 +115,16 @@ crate::text_enum! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum SkipReason {
-        /// Nothing of the sale is left to refund.
+        /// The sale has nothing left to refund.
         AlreadyReversed = "already reversed",
-        /// A repeat, or what the other channel had reported before.
+        /// A repeat, or a refund that the other channel has already reported.
         AlreadyProcessed = "already processed",
     }
 }
 
 impl SaleRefunds {
-    /// The stored state. `api_refunded` is the sum of deltas as they were recorded, `processor_refunded` the
-    /// greatest cumulative total, `keys` the canonical texts of the refunds recorded.
+    /// The stored state. `api_refunded` is the sum of the recorded deltas. `processor_refunded` is the
+    /// greatest cumulative total. `keys` holds the canonical texts of the recorded refunds.
     pub fn new(
         amount: AmountCents,
         api_refunded: Cents,
@@ -141,7 +142,7 @@ impl SaleRefunds {
         }
     }
 
-    /// A sale nothing of which was refunded yet.
+    /// The state of a sale without refunds.
     pub fn none(amount: AmountCents, commissions: Vec<RefundableCommission>) -> Self {
         Self::new(amount, Cents::ZERO, Cents::ZERO, [], commissions)
     }
@@ -158,19 +159,19 @@ impl SaleRefunds {
         self.processor_refunded
     }
 
-    /// Ascending by id.
+    /// The commissions, by ascending id.
     pub fn commissions(&self) -> &[RefundableCommission] {
         &self.commissions
     }
 
-    /// The refunded part of the sale, in 0..=sale amount.
+    /// The refunded part of the sale, within 0..=sale amount.
     pub fn effective(&self) -> Cents {
         self.api_refunded
             .max(self.processor_refunded)
             .min(self.amount.into())
     }
 
-    /// Applies one report, and returns all that follows from it. Repeating a report changes nothing.
+    /// Applies one report and returns all its effects. A repeated report changes nothing.
     pub fn apply(&mut self, request: &RefundRequest) -> RefundDecision {
         let was_wholly_refunded = self.is_wholly_refunded();
         let before = self.effective();
@@ -207,7 +208,7 @@ impl SaleRefunds {
         self.effective() == Cents::from(self.amount)
     }
 
-    /// Whether the report's key is new.
+    /// Records the report unless it is a repeat. Returns whether it was new.
     fn record_if_new(&mut self, request: &RefundRequest) -> bool {
         if self.is_repeat(request) {
             return false;
@@ -216,8 +217,8 @@ impl SaleRefunds {
         self.keys.insert(request.key().as_str().to_owned())
     }
 
-    /// A delta is known by its key. A cumulative total is known by not exceeding the greatest one: its
-    /// reference may be a charge, which reports growing totals under one name.
+    /// A delta is a repeat if its key is known. A cumulative total is a repeat if it does not exceed the
+    /// greatest one: its reference may be a charge, which reports growing totals under the same key.
     fn is_repeat(&self, request: &RefundRequest) -> bool {
         match request {
             RefundRequest::Delta { key, .. } => self.keys.contains(key.as_str()),
@@ -235,8 +236,8 @@ impl SaleRefunds {
             } => {
                 self.api_refunded = self.api_refunded.saturating_add((*amount).into()).min(sale);
             }
-            // Not the rest beyond the processor's total: the channels are not added, so this one alone must
-            // say it all.
+            // The whole sale, not the rest beyond the processor's total: the channels are not added, so this
+            // channel's total alone must cover the sale.
             RefundRequest::Delta { amount: None, .. } => self.api_refunded = sale,
             RefundRequest::ProcessorCumulative { amount, .. } => {
                 self.processor_refunded = Cents::from(*amount).min(sale);
@@ -271,7 +272,8 @@ impl SaleRefunds {
 }
 
 impl RefundableCommission {
-    /// Raises what was deducted to `target`; never lowers it, so that a row out of step pays nothing back.
+    /// Raises the deducted amount to `target`. It never lowers the amount, so an inconsistent row pays
+    /// nothing back.
     fn reduce_to(&mut self, target: Cents, fully: bool) -> Deduction {
         let requested = target.saturating_sub(self.deducted).max(Cents::ZERO);
         self.deducted = self.deducted.saturating_add(requested);

@@ -1,15 +1,15 @@
-//! Amounts as people read them.
+//! Amounts in the form that people read.
 
 use std::fmt;
 
 use super::{Cents, Currency};
 
-/// ISO 4217's currencies without a smaller unit, and those whose unit has a thousand.
+/// Currencies of ISO 4217 without decimals, and below them those with three.
 const WITHOUT_DECIMALS: &str = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX VND VUV XAF XOF XPF";
 const WITH_THREE: &str = "BHD IQD JOD KWD LYD OMR TND";
 
 impl Currency {
-    /// How many digits of an amount are behind the point: amounts are stored in the smallest unit there is.
+    /// Digits after the decimal point. Amounts are stored in the currency's smallest unit.
     pub fn decimals(&self) -> usize {
         let is_in = |codes: &str| codes.split(' ').any(|code| code == self.as_str());
         if is_in(WITHOUT_DECIMALS) {
@@ -22,7 +22,7 @@ impl Currency {
     }
 }
 
-/// `12.34 USD`, `500 JPY`; with a sign on request, `+12.34 USD`. Exact: no float holds every amount.
+/// `12.34 USD`, `500 JPY`; with a sign on request, `+12.34 USD`. The text is exact, because no float is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Amount {
     pub cents: Cents,

@@ -12,8 +12,8 @@ use crate::text::{Text, TextError};
 /// A person's name.
 pub type PersonName = Name;
 
-/// An e-mail address, trimmed and in lower case, so that one address has one spelling: PostgreSQL's `lower` depends on the
-/// database's collation. Only a message to it can show whether it exists.
+/// An e-mail address, trimmed and in lower case, so that one address has one spelling. PostgreSQL's `lower`
+/// depends on the database's collation. Only a message to the address can show whether it exists.
 #[derive(Clone, PartialEq, Eq)]
 pub struct EmailAddress(Text<254>);
 
@@ -36,7 +36,8 @@ impl EmailAddress {
             .map_err(|_: TextError| EmailError)
     }
 
-    /// One that e-mail is to be sent to: besides, not a list, a quoted text or a name with an address. What is stored or looked for may be odder.
+    /// An address for outgoing e-mail. It must not be a list, a quoted text or a name with an address. Stored
+    /// addresses and search terms are checked less strictly.
     pub fn for_sending(text: &str) -> Result<Self, EmailError> {
         let address = Self::parse(text)?;
         let (local, domain) = address.as_str().rsplit_once('@').ok_or(EmailError)?;
@@ -61,7 +62,7 @@ impl EmailAddress {
     }
 }
 
-/// Character by character: what the lower case of one is does not depend on its neighbours.
+/// Lower case by character: the lower case of a character must not depend on its neighbours.
 fn folded(text: &str) -> String {
     text.nfc().flat_map(char::to_lowercase).nfc().collect()
 }
@@ -83,9 +84,11 @@ pub enum PasswordError {
 impl Password {
     const LENGTH: std::ops::RangeInclusive<usize> = 10..=128;
 
-    /// For a new password: long, and not one of those that are tried first. Which characters it is made of is no rule.
+    /// A new password: long, and not among the passwords that attackers try first. The kinds of its
+    /// characters do not matter.
     ///
-    /// `personal` is what an attacker knows of its owner, such as name and address: it makes no password strong.
+    /// `personal` holds words that an attacker may know about the owner, such as name and address. They do
+    /// not make a password stronger.
     pub fn choose(text: String, personal: &[&str]) -> Result<Self, PasswordError> {
         if !Self::LENGTH.contains(&text.chars().count()) {
             return Err(PasswordError::Length);
@@ -94,20 +97,20 @@ impl Password {
             .iter()
             .flat_map(|text| text.split(|c: char| !c.is_alphanumeric()));
         let known: Vec<&str> = personal.iter().copied().chain(words).collect();
-        // Lists of common passwords, names and words are part of the crate. `Three` is 10^8 guesses and more.
+        // The crate has lists of common passwords, names and words. `Three` means at least 10^8 guesses.
         if zxcvbn(&text, &known).score() < Score::Three {
             return Err(PasswordError::Guessable);
         }
         Ok(Self(text))
     }
 
-    /// For verification, without today's rules. `None` beyond what can ever have been one:
-    /// hashing costs by length.
+    /// A password for verification, without the rules for new ones. `None` if it is longer than any password
+    /// can be: hashing takes time in proportion to the length.
     pub fn claim(text: String) -> Option<Self> {
         (text.chars().count() <= *Self::LENGTH.end()).then_some(Self(text))
     }
 
-    /// A generated one: 120 random bits, in letters and digits that are not mistaken for each other.
+    /// A generated password: 120 random bits, in letters and digits that are not mistaken for each other.
     pub fn generate(random: [u8; 24]) -> Self {
         Self(random.map(plain_digit).iter().collect())
     }
@@ -117,7 +120,7 @@ impl Password {
     }
 }
 
-/// Five bits as a letter or digit that is not mistaken for another.
+/// Maps five bits to a letter or digit that is not mistaken for another.
 pub fn plain_digit(byte: u8) -> char {
     const DIGITS: [char; 32] = [
         'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'm', 'n', 'p', 'q', 'r', 's', 't', 'u', 'v',
@@ -128,9 +131,10 @@ pub fn plain_digit(byte: u8) -> char {
 
 crate::redacted!(Password);
 
-/// A password under argon2id (19 MiB, two passes), in the PHC string format, salt and parameters included.
+/// The argon2id hash of a password (19 MiB, two passes), in the PHC string format with salt and parameters.
 ///
-/// Making and checking one takes tens of milliseconds of a core and the memory: never on a thread that others wait for.
+/// To make or check a hash takes tens of milliseconds of a core and the memory. Never do it on a thread that
+/// others wait for.
 #[derive(Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "sqlx", derive(sqlx::Type), sqlx(transparent))]
 pub struct PasswordHash(String);
@@ -140,7 +144,7 @@ pub struct PasswordHash(String);
 pub struct HashingFailed;
 
 impl PasswordHash {
-    /// `salt` comes from a cryptographic source.
+    /// `salt` must come from a cryptographic source.
     pub fn of(password: &Password, salt: [u8; 16]) -> Result<Self, HashingFailed> {
         let hash: Phc = Argon2::default()
             .hash_password_with_salt(password.expose().as_bytes(), &salt)
@@ -148,13 +152,13 @@ impl PasswordHash {
         Ok(Self(hash.to_string()))
     }
 
-    /// Of no password, and as slow to check as one made by [`Self::of`].
+    /// A hash that no password matches. Checking it takes as long as checking a hash made by [`Self::of`].
     pub fn decoy() -> Self {
         let (salt, hash) = ("A".repeat(22), "A".repeat(43));
         Self(format!("$argon2id$v=19$m=19456,t=2,p=1${salt}${hash}"))
     }
 
-    /// As it was stored.
+    /// A stored hash.
     pub const fn stored(phc: String) -> Self {
         Self(phc)
     }
@@ -176,7 +180,7 @@ crate::text_enum! {
     /// The kind of an account.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum UserKind {
-        /// Works in advertisers' workspaces.
+        /// Works in workspaces of advertisers.
         Advertiser = "advertiser",
         /// Sees their own links, clicks, commissions and balances.
         Partner = "partner",

@@ -1,4 +1,4 @@
-//! What e-mails tell: facts, without wording. `common/mail` has the wording.
+//! The facts in e-mails, without wording. `common/mail` has the wording.
 
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
@@ -24,17 +24,17 @@ crate::text_enum! {
     }
 }
 
-/// Of the kinds that have one, `link` is an address without its token, which is stored apart and sealed.
+/// The `link` of some kinds is an address without its token. The token is stored separately and sealed.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum EmailContent {
-    /// Into a workspace.
+    /// Invites to a workspace.
     MemberInvitation {
         workspace: String,
         link: String,
         expires_at: DateTime<Utc>,
     },
-    /// To an account of their own, for a partner of a program.
+    /// Invites a partner of a program to an account of their own.
     PartnerInvitation {
         program: String,
         #[serde(flatten)]
@@ -46,48 +46,49 @@ pub enum EmailContent {
         link: String,
         expires_at: DateTime<Utc>,
     },
-    /// Somebody signed in from where the account was not used before.
+    /// A sign-in from a place where the account was not used before.
     NewSignIn {
         at: DateTime<Utc>,
         address: Option<String>,
         /// Two letters (ISO 3166-1).
         country: Option<String>,
-        /// As the browser called itself.
+        /// The browser's name for itself.
         user_agent: Option<String>,
         account_link: String,
     },
     PasswordChanged {
         at: DateTime<Utc>,
-        /// By a link that was sent to the address, not with the password before.
+        /// Changed by a link sent to the address, not with the previous password.
         by_link: bool,
         account_link: String,
     },
-    /// Somebody had an invitation for an address that has an account, and could not show that the account is theirs.
+    /// Someone used an invitation for an address with an existing account, and could not prove that the
+    /// account is theirs.
     SecondClaim {
         at: DateTime<Utc>,
-        /// Of the workspace or program of the invitation.
+        /// Name of the invitation's workspace or program.
         invited_to: String,
         account_link: String,
     },
-    /// What a partner's programs gave in a week. Its token ends these e-mails.
+    /// The results of a partner's programs in a week. The token of this e-mail ends the weekly e-mails.
     WeeklySummary {
         first_day: NaiveDate,
         last_day: NaiveDate,
-        /// By program and currency; one at least.
+        /// By program and currency; at least one line.
         lines: Vec<WeekLine>,
         commissions_link: String,
         unsubscribe_link: String,
     },
-    /// Of a new account, or on request.
+    /// For a new account, or on request.
     AddressVerification {
         link: String,
         expires_at: DateTime<Utc>,
     },
-    /// What in a program needs those who look after it.
+    /// Problems of a program that its members must look at.
     ProgramNotice {
         program: String,
         endpoints: Vec<EndpointNotice>,
-        /// Events of its payment processor that a person must decide about.
+        /// Events of the payment processor that a person must decide about.
         to_review: i64,
         /// Events that could not be handled.
         stuck: i64,
@@ -101,12 +102,12 @@ crate::redacted!(EmailContent);
 /// A webhook endpoint that was disabled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndpointNotice {
-    /// `None` in an e-mail that was written before ids were in it.
+    /// `None` in e-mails written before this field existed.
     #[serde(default)]
     pub endpoint_id: Option<WebhookEndpointId>,
-    /// Several endpoints may have the same.
+    /// Several endpoints may have the same host.
     pub host: String,
-    /// It answered 410; otherwise every attempt failed, for days.
+    /// True: the endpoint answered 410. False: every attempt failed for days.
     pub gone: bool,
 }
 
@@ -125,7 +126,7 @@ impl EmailContent {
         }
     }
 
-    /// Until when it is worth sending: no longer than its link works.
+    /// The time after which the e-mail is not worth sending, at most the time at which its link expires.
     pub fn worth_sending_until(&self, written_at: DateTime<Utc>) -> DateTime<Utc> {
         match self {
             Self::MemberInvitation { expires_at, .. }
@@ -141,9 +142,9 @@ impl EmailContent {
     }
 }
 
-/// An e-mail that could not be sent for so long is not worth sending any more.
+/// An e-mail older than this is not worth sending.
 const WORTH_SENDING: TimeDelta = TimeDelta::days(1);
-/// The same of a summary, which tells of a week.
+/// The same limit for a weekly summary.
 const SUMMARY_WORTH_SENDING: TimeDelta = TimeDelta::days(3);
 
 /// Context under which the token of an e-mail's link is [sealed](crate::sealed).

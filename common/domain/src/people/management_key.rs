@@ -1,4 +1,4 @@
-//! A management key's settings: everything about it that may be changed after it was made.
+//! The settings of a management key: everything that can change after the key was made.
 
 use chrono::{DateTime, Utc};
 
@@ -12,7 +12,7 @@ pub struct KeySettings {
     pub name: KeyName,
     pub scopes: Scopes,
     pub program_scope: ProgramScope,
-    /// The first moment at which the key is no longer accepted; `None` is never.
+    /// The first moment at which the key is refused; `None` means never.
     pub expires_at: Option<DateTime<Utc>>,
 }
 
@@ -20,7 +20,7 @@ crate::text_enum! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum KeyStatus {
         Active = "active",
-        /// For good.
+        /// Permanent.
         Revoked = "revoked",
     }
 }

@@ -1,14 +1,14 @@
-//! Authorization: permissions, the roles of a workspace's members, the scopes of its management keys.
+//! Authorization: permissions, the roles of workspace members, and the scopes of management keys.
 
 use std::collections::BTreeSet;
 
 use crate::ids::ProgramId;
 
 crate::text_enum! {
-    /// One thing that may be allowed.
+    /// One permission.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Permission {
-        /// How a program's tracking is set up.
+        /// The set-up of a program's tracking.
         TrackingRead = "tracking:read",
         /// A program's events.
         TrackingList = "tracking:list",
@@ -24,13 +24,14 @@ crate::text_enum! {
         /// Approving commissions and paying them.
         ProgramPayOut = "program:pay_out",
         DashboardView = "dashboard:view",
-        /// Everything that happens in a program, clicks among it, as its event stream has it.
+        /// All events of a program, clicks included, through its event stream.
         EventsRead = "events:read",
     }
 }
 
 impl Permission {
-    /// May be a scope of a management key by its name. What is not comes with `*` alone, or with a session only.
+    /// Whether a management key can have this permission as a named scope. Other permissions come with `*`,
+    /// or with a session only.
     const fn is_scope(self) -> bool {
         !matches!(
             self,
@@ -38,25 +39,27 @@ impl Permission {
         )
     }
 
-    /// May be given to a member for one program. Creating programs and the view over all of them are no one program's.
+    /// Whether a member can have this permission for one program. Creating programs and viewing all of them
+    /// concern no single program.
     const fn is_of_a_program(self) -> bool {
         !matches!(self, Self::ProgramCreate | Self::DashboardView)
     }
 
-    /// Sessions only: the contract keeps tracking's events from every key.
+    /// For sessions only: the contract keeps tracking events from every key.
     const fn is_for_people(self) -> bool {
         matches!(self, Self::TrackingRead | Self::TrackingList)
     }
 }
 
-/// What a member may do with one program.
+/// The permissions of a member for one program.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProgramPermissions(BTreeSet<Permission>);
 
 crate::stored!(ProgramPermissions: Vec<String>, |names| Self::parse(names.iter().map(String::as_str)).ok());
 
 impl ProgramPermissions {
-    /// From names; `program:*` means everything about the program. The error is the first unknown name.
+    /// Parses names; `program:*` stands for all permissions of the program. The error is the first unknown
+    /// name.
     pub fn parse<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Self, &'a str> {
         let mut permissions = BTreeSet::new();
         for name in names {
@@ -86,28 +89,28 @@ impl ProgramPermissions {
 crate::text_enum! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
     pub enum Role {
-        /// Everything, the audit log and other owners among it.
+        /// Everything, including the audit log and other owners.
         Owner = "owner",
-        /// Everything with programs, members and keys.
+        /// Everything about programs, members and keys.
         Admin = "admin",
-        /// What was given, program by program.
+        /// Only the permissions given for each program.
         Member = "member",
     }
 }
 
 impl Role {
-    /// Members, keys and programs to come are the workspace's, not one program's.
+    /// Whether the role manages members, keys and new programs, which belong to the workspace.
     pub const fn runs_the_workspace(self) -> bool {
         matches!(self, Self::Owner | Self::Admin)
     }
 
-    /// What a member of this role may do with one program, given their permissions for it.
+    /// Whether a member with this role and these permissions for a program may do this in the program.
     pub fn may(self, given: &ProgramPermissions, permission: Permission) -> bool {
         self.runs_the_workspace() || given.contains(permission)
     }
 }
 
-/// What a management key may do.
+/// The permissions of a management key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scopes(ScopeSet);
 
@@ -120,10 +123,10 @@ enum ScopeSet {
 crate::stored!(Scopes: Vec<String>, |names| Self::parse(names.iter().map(String::as_str)).ok());
 
 impl Scopes {
-    /// Everything a key can do.
+    /// All permissions that a key can have.
     pub const ALL: Self = Self(ScopeSet::All);
 
-    /// Reading programs: what a new key may do unless said otherwise.
+    /// The default of a new key: reading programs.
     pub fn reading() -> Self {
         Self(ScopeSet::Some(BTreeSet::from([
             Permission::ProgramList,
@@ -131,7 +134,7 @@ impl Scopes {
         ])))
     }
 
-    /// From names, `*` among them. The error is the first name that is none.
+    /// Parses names, `*` included. The error is the first unknown name.
     pub fn parse<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Self, &'a str> {
         let mut all = false;
         let mut some = BTreeSet::new();
@@ -165,7 +168,7 @@ impl Scopes {
     }
 }
 
-/// Which programs a management key reaches; `None` is every one of its workspace.
+/// The programs that a management key reaches; `None` means all programs of its workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramScope(Option<BTreeSet<ProgramId>>);
 
@@ -180,12 +183,12 @@ impl ProgramScope {
             .is_none_or(|programs| programs.contains(&program_id))
     }
 
-    /// A key that is limited to programs there are cannot make others.
+    /// Whether the key reaches all programs. A key limited to existing programs cannot create new ones.
     pub const fn is_everything(&self) -> bool {
         self.0.is_none()
     }
 
-    /// As stored and shown.
+    /// The stored and displayed form.
     pub fn ids(&self) -> Option<Vec<i64>> {
         self.0
             .as_ref()

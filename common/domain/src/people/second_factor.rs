@@ -1,4 +1,4 @@
-//! Second factors: a code of an authenticator app (RFC 6238), or a recovery code for users who lost it.
+//! Second factors: a code of an authenticator app (RFC 6238), or a recovery code for users who lost the app.
 
 use chrono::{DateTime, Utc};
 use sha2::{Digest, Sha256};
@@ -9,36 +9,36 @@ use crate::people::account::plain_digit;
 use crate::sealed::{NONCE_BYTES, SealError, SealingKeys};
 use crate::token::TokenHash;
 
-/// What authenticator apps show above the code.
+/// Name that authenticator apps show above the code.
 const ISSUER: &str = "Referral tracker";
 pub const SECRET_BYTES: usize = 20;
 
-/// What an authenticator app and the service both know. Codes have six digits and change every half minute; the one before
-/// and the one after the present one are taken too, for clocks that differ.
+/// The secret that an authenticator app and the service share. Codes have six digits and change every 30
+/// seconds. The previous and the next code are valid too, because clocks differ.
 #[derive(Clone, Copy)]
 pub struct AuthenticatorSecret([u8; SECRET_BYTES]);
 
 impl AuthenticatorSecret {
-    /// `random` comes from a cryptographic source.
+    /// `random` must come from a cryptographic source.
     pub const fn new(random: [u8; SECRET_BYTES]) -> Self {
         Self(random)
     }
 
-    /// What an app reads as a QR code: `otpauth://totp/…`. It shows `account` beside the codes.
+    /// The content of the QR code: `otpauth://totp/…`. The app shows `account` beside the codes.
     pub fn uri(&self, account: &str) -> Result<String, TotpError> {
-        // A colon parts issuer and account in what the app reads.
+        // The app splits issuer and account at the colon.
         let account = account.replace(':', " ");
         let builder = self.builder().with_issuer(Some(ISSUER));
         builder.with_account_name(account).build()?.to_url()
     }
 
-    /// Typed into an app that cannot scan the QR code.
+    /// The secret as text, to type into an app that cannot scan the QR code.
     pub fn text(&self) -> String {
         Secret::from(self.0).to_base32()
     }
 
-    /// The half minute since 1970 that this is the code of, if it is one of the present: none may be taken twice, so a
-    /// caller keeps the latest.
+    /// The number of the 30-second step since 1970 that the code belongs to; `None` if the code is not valid
+    /// now. The caller keeps the latest step, so that no code is used twice.
     pub fn step_of(&self, code: &str, now: DateTime<Utc>) -> Option<i64> {
         let digits: String = code.chars().filter(|c| !c.is_whitespace()).collect();
         let seconds = u64::try_from(now.timestamp()).ok()?;
@@ -55,7 +55,8 @@ impl AuthenticatorSecret {
         format!("second factor of user {user_id}").into_bytes()
     }
 
-    /// As it is stored: only the installation's keys open it, and only as this user's. `nonce` is random.
+    /// The sealed form for storage. Only the installation's keys open it, and only for this user. `nonce`
+    /// must be random.
     pub fn seal(
         &self,
         keys: &SealingKeys,
@@ -75,19 +76,19 @@ impl AuthenticatorSecret {
 
 crate::redacted!(AuthenticatorSecret);
 
-/// A recovery code replaces the app once: 80 random bits, so its hash needs no stretching.
+/// A recovery code replaces the app once. It has 80 random bits, so its hash needs no stretching.
 pub struct RecoveryCode(String);
 
 impl RecoveryCode {
     pub const RANDOM_BYTES: usize = 16;
-    /// How many there are on a list.
+    /// Number of codes on a list.
     pub const ON_A_LIST: usize = 10;
 
     pub fn generate(random: [u8; Self::RANDOM_BYTES]) -> Self {
         Self(random.map(plain_digit).iter().collect())
     }
 
-    /// However it was typed: with blanks, hyphens, capitals. `None` for what has not its length.
+    /// Parses a code with blanks, hyphens or capitals. `None` if the length is wrong.
     pub fn parse(text: &str) -> Option<Self> {
         let plain: String = text
             .chars()
@@ -97,7 +98,7 @@ impl RecoveryCode {
         (plain.len() == Self::RANDOM_BYTES).then_some(Self(plain))
     }
 
-    /// In fours, as people read them: `abcd-efgh-ijkm-npqr`.
+    /// Four groups of four, for people: `abcd-efgh-ijkm-npqr`.
     pub fn expose(&self) -> String {
         let digits: Vec<char> = self.0.chars().collect();
         let fours: Vec<String> = digits.chunks(4).map(|four| four.iter().collect()).collect();
@@ -121,7 +122,7 @@ mod tests {
         AuthenticatorSecret::new(*b"12345678901234567890")
     }
 
-    /// The last six digits of the values of RFC 6238, appendix B.
+    /// The last six digits of the test values in RFC 6238, appendix B.
     #[test]
     fn codes_are_those_of_the_standard() {
         for (seconds, code) in [

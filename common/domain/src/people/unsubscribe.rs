@@ -1,5 +1,5 @@
-//! The token behind the link that ends weekly summaries: whose they are, sealed. Nothing of it is stored, and it works for as long as the key
-//! that sealed it is configured. A made-up token cannot be opened.
+//! The token in the link that ends weekly summaries. It is the sealed id of the user. Nothing is stored: the
+//! token works while the key that sealed it is configured. An invented token cannot be opened.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -9,7 +9,7 @@ use crate::sealed::{NONCE_BYTES, SealError, SealingKeys};
 
 const PURPOSE: &[u8] = b"end of weekly summaries";
 
-/// `nonce` is random, and never used again.
+/// `nonce` must be random and used once.
 pub fn unsubscribe_token(
     keys: &SealingKeys,
     user_id: UserId,
@@ -19,7 +19,7 @@ pub fn unsubscribe_token(
     Ok(URL_SAFE_NO_PAD.encode(sealed))
 }
 
-/// Whose summaries a token ends; `None` for one that is not ours.
+/// The user whose summaries the token ends; `None` if the token is not ours.
 pub fn unsubscribes(keys: &SealingKeys, token: &str) -> Option<UserId> {
     let sealed = URL_SAFE_NO_PAD.decode(token).ok()?;
     let id = keys.open(&sealed, PURPOSE).ok()?;

@@ -1,17 +1,17 @@
-//! The code that a command line shows during sign-in, compared or typed in a browser (RFC 8628): it
-//! confirms a login and collects nothing.
+//! The code that a command line shows during sign-in (RFC 8628). The user compares it or types it in a
+//! browser. It confirms a login and is not a credential.
 
 use sha2::{Digest, Sha256};
 
 use crate::token::TokenHash;
 
-/// No vowels, so no words; none that is mistaken for another.
+/// Without vowels, so that no words arise, and without letters that are mistaken for others.
 const LETTERS: [char; 20] = [
     'B', 'C', 'D', 'F', 'G', 'H', 'J', 'K', 'L', 'M', 'N', 'P', 'Q', 'R', 'S', 'T', 'V', 'W', 'X', 'Z',
 ];
 pub const LETTERS_OF_A_CODE: usize = 8;
 
-/// Eight letters: 34 bits, for five minutes, and guesses are counted.
+/// Eight letters have 34 bits. A code is valid for five minutes, and wrong guesses are counted.
 #[derive(Clone, PartialEq, Eq)]
 pub struct UserCode(String);
 
@@ -21,7 +21,7 @@ impl UserCode {
         Self(random.into_iter().filter_map(letter).collect())
     }
 
-    /// However it was typed. `None` for what is no code.
+    /// Parses a code in any spelling: with blanks, hyphens or lower case. `None` if it is not a code.
     pub fn parse(text: &str) -> Option<Self> {
         let plain: String = text
             .chars()
@@ -32,7 +32,7 @@ impl UserCode {
         is_code.then_some(Self(plain))
     }
 
-    /// As it is shown: `BCDF-GHJK`.
+    /// The displayed form: `BCDF-GHJK`.
     pub fn expose(&self) -> String {
         let (first, second) = self.0.split_at_checked(LETTERS_OF_A_CODE / 2).unwrap_or_default();
         format!("{first}-{second}")

@@ -1,4 +1,4 @@
-//! A partner's week: what each program gave, currency by currency.
+//! A partner's week: the results of each program by currency.
 
 use chrono::{DateTime, Datelike, Days, NaiveDate, NaiveTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
@@ -6,10 +6,11 @@ use serde::{Deserialize, Serialize};
 use crate::money::{Cents, Currency};
 use crate::program_identity::ProgramIdentity;
 
-/// A week's summary is made so long after its end that late commits are in it. It arrives on Monday morning.
+/// Time between the end of a week and its summary, so that late commits are included. The summary arrives on
+/// Monday morning.
 const TOLD_AFTER: TimeDelta = TimeDelta::hours(6);
 
-/// From Monday to Sunday, UTC.
+/// A week from Monday to Sunday, in UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Week {
     pub monday: NaiveDate,
@@ -17,7 +18,7 @@ pub struct Week {
 }
 
 impl Week {
-    /// The last week that is over, once it is time to tell of it.
+    /// The latest complete week whose summary is due.
     pub fn to_tell(now: DateTime<Utc>) -> Option<Self> {
         let today = (now - TOLD_AFTER).date_naive();
         let since_monday = u64::from(today.weekday().num_days_from_monday());
@@ -37,7 +38,7 @@ impl Week {
     }
 }
 
-/// How many, and their sum.
+/// A count and the sum of the amounts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Figure {
     pub count: i64,
@@ -50,10 +51,10 @@ impl Figure {
     }
 }
 
-/// What one program gave in one currency.
+/// The results of one program in one currency.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WeekLine {
-    /// Of the program.
+    /// The program's name.
     pub program: String,
     #[serde(flatten)]
     pub identity: ProgramIdentity,
@@ -61,11 +62,11 @@ pub struct WeekLine {
     /// Commissions that were created.
     pub earned: Figure,
     pub approved: Figure,
-    /// Changed or added by hand; the sum may be below zero.
+    /// Changes and additions by hand. The sum may be negative.
     pub adjusted: Figure,
-    /// Taken back: how much, above zero.
+    /// Deductions, as a positive amount.
     pub reversed: Figure,
-    /// Payouts.
+    /// Payouts to the partner.
     pub paid: Figure,
 }
 
@@ -79,7 +80,7 @@ mod tests {
 
     #[test]
     fn a_week_is_told_from_monday_morning_to_the_next() {
-        // A Monday.
+        // 2 March 2026 is a Monday.
         for (now, monday) in [
             ("2026-03-02T05:59:59Z", "2026-02-16"),
             ("2026-03-02T06:00:00Z", "2026-02-23"),

@@ -1,4 +1,4 @@
-//! The types of events that a processor is to send, and what goes wrong without one of them.
+//! The event types that a processor must send, and the consequence of each missing type.
 
 use std::collections::BTreeSet;
 
@@ -21,16 +21,16 @@ pub const SUBSCRIBED: [&str; 15] = [
     "customer.updated",
 ];
 
-/// The same as `invoice.paid`.
+/// Another name of `invoice.paid`.
 pub const INVOICE_PAYMENT_SUCCEEDED: &str = "invoice.payment_succeeded";
 
-/// An event type that has not arrived although others show that there was something to send.
+/// An event type that has not arrived, although other events prove that the processor had one to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MissingEventType {
     pub missing: &'static str,
-    /// One of these arrived.
+    /// An event of one of these types arrived.
     shown_by: &'static [&'static str],
-    /// For people: what was seen, and what is lost.
+    /// For people: the evidence and the consequence.
     pub message: &'static str,
 }
 
@@ -61,7 +61,7 @@ const PROVEN_MISSING: [MissingEventType; 4] = [
     },
 ];
 
-/// The subscribed types that are not among those received, in the order of [`SUBSCRIBED`].
+/// The subscribed types that were not received, in the order of [`SUBSCRIBED`].
 pub fn never_received(received: &BTreeSet<String>) -> Vec<&'static str> {
     SUBSCRIBED
         .into_iter()
@@ -69,7 +69,8 @@ pub fn never_received(received: &BTreeSet<String>) -> Vec<&'static str> {
         .collect()
 }
 
-/// Those of them that must have been sent if the endpoint subscribed to them. A program without refunds receives none.
+/// The missing types whose absence other events prove. A program without refunds receives no refund events,
+/// so their absence alone proves nothing.
 pub fn proven_missing(received: &BTreeSet<String>) -> Vec<MissingEventType> {
     PROVEN_MISSING
         .into_iter()

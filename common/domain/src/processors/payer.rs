@@ -1,7 +1,7 @@
 //! Which customer made a payment that a processor reports.
 //!
-//! Read order: what the merchant's code wrote beside the payment, then the processor's own customer, as it was bound before. What
-//! a processor's customer was bound to first stays until it is bound by hand.
+//! The names that the merchant's code wrote beside the payment come first. Otherwise the processor's customer
+//! decides, as earlier events bound it. A binding stays until a person changes it.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use crate::processors::processor::ProcessorId;
 use crate::text::CustomerKey;
 use crate::tracking::click_id::ClickId;
 
-/// The names by which a customer is known here. One of them is there.
+/// The names by which a customer is known here. At least one is present.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Payer {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -18,7 +18,7 @@ pub struct Payer {
     pub customer_key: Option<CustomerKey>,
 }
 
-/// A processor's customer, and the customer an event binds it to.
+/// A processor's customer, and the customer to which an event binds it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedCustomer {
     pub processor_customer: ProcessorId,
@@ -29,9 +29,9 @@ pub struct NamedCustomer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Addition {
     Nothing,
-    /// A name that was missing.
+    /// A missing name.
     Name,
-    /// It names another customer, which changes nothing.
+    /// The event names another customer. It changes nothing.
     Conflict,
 }
 
@@ -53,9 +53,9 @@ impl Payer {
         Self::new(click_id, customer_key)
     }
 
-    /// Takes a name that is missing from another event of the same processor's customer.
+    /// Adds a missing name from another event of the same processor's customer.
     pub fn add(&mut self, other: &Self) -> Addition {
-        // A customer may have several clicks: the key identifies them.
+        // A customer may have several clicks, so the key decides where both have one.
         let differs = match (&self.customer_key, &other.customer_key) {
             (Some(mine), Some(other)) => mine != other,
             _ => matches!((&self.click_id, &other.click_id), (Some(mine), Some(other)) if mine != other),

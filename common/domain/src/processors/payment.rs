@@ -1,13 +1,14 @@
 //! A payment as its processor reports it: under several names, and reversed in parts.
 //!
-//! Events arrive in any order, and repeatedly. So the result depends on what was reported, never on when: the least of its names
-//! identifies a payment, and the amount reversed is the sum of the greatest amounts reported per source.
+//! Events arrive in any order and more than once. So the result depends only on the reports, never on their
+//! order. The least of its names identifies a payment. The reversed amount is the sum of the greatest amount
+//! of each source.
 
 use std::collections::BTreeMap;
 
 use crate::money::{AmountCents, Cents};
 
-/// Names reported for the same payment, directly or through other names: a union-find.
+/// Names that reports assign to the same payment, directly or through other names: a union-find.
 #[derive(Debug, Clone)]
 pub struct Names<T>(BTreeMap<T, T>);
 
@@ -16,7 +17,7 @@ impl<T: Ord + Clone> Names<T> {
         Self(BTreeMap::new())
     }
 
-    /// These names are of one payment.
+    /// Records that these names belong to one payment.
     pub fn join(&mut self, names: impl IntoIterator<Item = T>) {
         let mut names = names.into_iter();
         let Some(first) = names.next() else {
@@ -27,7 +28,7 @@ impl<T: Ord + Clone> Names<T> {
         for name in names {
             let other = self.least(&name);
             self.0.entry(name).or_insert_with(|| other.clone());
-            // The greater of two heads points to the lesser, so that a head is always the least of its names.
+            // The greater of two roots points to the lesser, so a root is always the least of its names.
             let (head, under) = if payment <= other {
                 (payment, other)
             } else {
@@ -38,7 +39,7 @@ impl<T: Ord + Clone> Names<T> {
         }
     }
 
-    /// The least of the names that are one with this one.
+    /// The least name of the payment that has this name.
     pub fn least(&self, name: &T) -> T {
         let mut head = name;
         while let Some(lesser) = self.0.get(head).filter(|lesser| *lesser != head) {
@@ -47,7 +48,7 @@ impl<T: Ord + Clone> Names<T> {
         head.clone()
     }
 
-    /// Every name with its payment's, ascending.
+    /// Every name with the least name of its payment, ascending.
     pub fn payments(&self) -> BTreeMap<T, T> {
         self.0
             .keys()
@@ -63,12 +64,12 @@ impl<T: Ord + Clone> Default for Names<T> {
 }
 
 crate::text_enum! {
-    /// Kind of a reversal.
+    /// The kind of a reversal.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum ReversalKind {
-        /// Of a charge; reported as the total refunded so far.
+        /// A refund of a charge, reported as the total refunded so far.
         Refund = "refund",
-        /// Withdrawn for a dispute, in addition to refunds.
+        /// Money withdrawn for a dispute, in addition to refunds.
         Dispute = "dispute",
     }
 }
@@ -78,8 +79,8 @@ crate::text_enum! {
 pub struct RunningTotal(BTreeMap<(ReversalKind, String), Cents>);
 
 impl RunningTotal {
-    /// Records the total reported for a charge or dispute (`source`), and returns the total over all of them, at most
-    /// [`AmountCents::MAX`]. A total lower than the source reported before changes nothing.
+    /// Records the total reported for a charge or dispute (`source`). Returns the total over all sources, at
+    /// most [`AmountCents::MAX`]. A total below an earlier one of the same source changes nothing.
     pub fn record(&mut self, kind: ReversalKind, source: &str, amount: AmountCents) -> AmountCents {
         let reported = self.0.entry((kind, source.to_owned())).or_insert(Cents::ZERO);
         *reported = (*reported).max(amount.into());
@@ -99,7 +100,7 @@ mod tests {
 
     use super::*;
 
-    /// By definition: names are one when a chain of reports leads from one to the other.
+    /// The definition: two names belong together if a chain of reports connects them.
     fn slowly(reported: &[Vec<u8>]) -> BTreeMap<u8, u8> {
         let mut groups: Vec<BTreeSet<u8>> = Vec::new();
         for names in reported {

@@ -1,4 +1,4 @@
-//! A program's account at its payment processor, and what its webhooks are signed with.
+//! A program's account at its payment processor, and the signing secret of its webhooks.
 
 use std::str::FromStr;
 
@@ -14,10 +14,10 @@ crate::text_enum! {
     /// Status of an account's connection.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum ConnectionStatus {
-        /// Started, not finished.
+        /// Started, but not finished.
         Pending = "pending",
         Connected = "connected",
-        /// Given up by the advertiser or by the processor.
+        /// Ended by the advertiser or by the processor.
         Disconnected = "disconnected",
     }
 }
@@ -46,7 +46,7 @@ impl WebhookSecret {
         &self.0
     }
 
-    /// Shown in lists to distinguish two secrets.
+    /// The last characters, which lists show to distinguish two secrets.
     pub fn last_four(&self) -> &str {
         self.0.get(self.0.len().saturating_sub(4)..).unwrap_or_default()
     }
@@ -67,8 +67,8 @@ impl FromStr for WebhookSecret {
 
 crate::redacted!(WebhookSecret);
 
-/// How long the previous secret is accepted after a rotation: webhooks in flight are signed with it. 0..=168 hours, a
-/// day unless said otherwise.
+/// How long a rotation keeps the previous secret valid, because webhooks in flight are signed with it.
+/// 0..=168 hours, by default 24.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Overlap {
     hours: u8,

@@ -1,5 +1,5 @@
-//! What readers of a program's event stream ask for, and how far they have read: an opaque text, given with each answer and sent with the
-//! next request.
+//! The event types that a reader of a program's event stream requests, and the reader's cursor. A cursor is
+//! an opaque text. Each answer contains one, and the reader sends it with the next request.
 
 use std::collections::BTreeSet;
 
@@ -10,16 +10,17 @@ use chrono::{DateTime, TimeDelta, Utc};
 use crate::ids::ProgramId;
 use crate::outbound_event::OutboundEventType;
 
-/// Of the bytes below. A later form has another.
+/// Version of the byte layout below. A later layout gets another number.
 const VERSION: u8 = 1;
 
-/// Events are kept for 30 days. A day less: some were written a while before they got their positions.
+/// Events are kept for 30 days. This is a day less, because some events get their positions a while after
+/// they are written.
 const KEPT: TimeDelta = TimeDelta::days(29);
 
-/// How the stream calls a click. It is no type of a webhook endpoint's.
+/// The stream's name for a click. Webhook endpoints have no such type.
 pub const CLICK_RECORDED: &str = "click.recorded";
 
-/// The types of events that a reader asks for.
+/// The event types that a reader requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreamTypes {
     pub clicks: bool,
@@ -34,7 +35,7 @@ impl StreamTypes {
         }
     }
 
-    /// From names with commas between them. The error is the first unknown one.
+    /// Parses names separated by commas. The error is the first unknown name.
     pub fn parse(names: &str) -> Result<Self, &str> {
         let mut types = Self {
             clicks: false,
@@ -51,12 +52,13 @@ impl StreamTypes {
     }
 }
 
-/// A place in a program's event stream: after the event at a position, or within one that stands for several clicks.
+/// A position in a program's event stream: after an event, or inside an event that stands for several clicks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct StreamPlace {
-    /// Everything before it was read; 0 is the beginning.
+    /// The reader has read all events before this position; 0 is the beginning.
     pub position: i64,
-    /// 0: so was the event at the position. Otherwise that many of its clicks were.
+    /// 0: the reader has also read the event at `position`. Otherwise it has read this many clicks of that
+    /// event.
     pub clicks: u32,
 }
 
@@ -64,7 +66,8 @@ pub struct StreamPlace {
 pub struct EventCursor {
     pub program_id: ProgramId,
     pub place: StreamPlace,
-    /// All that was written before this time, to the second and but for late commits, was read.
+    /// The reader has read all events written before this time, apart from late commits. Precise to the
+    /// second.
     pub read_until: DateTime<Utc>,
 }
 
@@ -77,7 +80,7 @@ pub enum InvalidCursor {
 }
 
 impl EventCursor {
-    /// Only letters, digits, `-` and `_`.
+    /// The encoded cursor has only letters, digits, `-` and `_`.
     pub fn encode(self) -> String {
         let mut bytes = Vec::with_capacity(33);
         bytes.push(VERSION);
@@ -85,12 +88,13 @@ impl EventCursor {
         bytes.extend(self.place.position.to_be_bytes());
         bytes.extend(self.place.clicks.to_be_bytes());
         bytes.extend(self.read_until.timestamp().to_be_bytes());
-        // Against what is cut or mistyped. Who makes one up reads their own program from elsewhere, as they may.
+        // The checksum detects truncated and mistyped cursors. It is no protection: a reader with an invented
+        // cursor only reads other parts of their own program's stream.
         bytes.extend(crc32fast::hash(&bytes).to_be_bytes());
         URL_SAFE_NO_PAD.encode(bytes)
     }
 
-    /// The cursor of a stream, of any ingest's.
+    /// Parses a cursor of this program. A cursor from any ingest process is valid.
     pub fn parse(text: &str, program_id: ProgramId) -> Result<Self, InvalidCursor> {
         let cursor = Self::decode(text).ok_or(InvalidCursor::Broken)?;
         if cursor.program_id == program_id {
@@ -122,13 +126,14 @@ impl EventCursor {
         })
     }
 
-    /// Events that come after it may be gone.
+    /// Events after the cursor may already be deleted.
     pub fn is_too_old(self, now: DateTime<Utc>) -> bool {
         self.read_until < now - KEPT
     }
 
-    /// It was given before the stream was turned off and on again, and what happened in between was not written. Clocks differ by far less
-    /// than a day, and a stream is turned off after a month.
+    /// The cursor was issued before the stream was turned off and on again, and events between were not
+    /// written. The tolerance is a day: clocks differ by far less, and a stream is turned off only after a
+    /// month.
     pub fn is_from_before(self, since: DateTime<Utc>) -> bool {
         self.read_until < since - TimeDelta::days(1)
     }

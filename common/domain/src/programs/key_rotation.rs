@@ -1,23 +1,23 @@
-//! A program key that must be replaced: usable until its deadline, refused from then on.
+//! A program key that must be replaced. It works until its deadline and is refused from then on.
 
 use chrono::{DateTime, Utc};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeyRotation {
     pub marked_at: DateTime<Utc>,
-    /// The first moment at which the key is no longer accepted.
+    /// The first moment at which the key is refused.
     pub rotate_by: DateTime<Utc>,
 }
 
 impl KeyRotation {
-    /// As stored: both times, or none.
+    /// The stored form: both times, or neither.
     pub fn of(marked_at: Option<DateTime<Utc>>, rotate_by: Option<DateTime<Utc>>) -> Option<Self> {
         let (marked_at, rotate_by) = marked_at.zip(rotate_by)?;
         Some(Self { marked_at, rotate_by })
     }
 
-    /// A time for which the key is kept, cut to the deadline of a mark it has already. `None` once that has passed: a key
-    /// that is refused does not come back.
+    /// Limits this rotation to the deadline of an earlier mark. `None` if that deadline has passed: a refused
+    /// key never becomes valid again.
     #[must_use]
     pub fn no_later_than(self, mark: Option<Self>, now: DateTime<Utc>) -> Option<Self> {
         let Some(mark) = mark else { return Some(self) };

@@ -1,7 +1,7 @@
-//! The types of outbound events, and which of them a program wants.
+//! The types of outbound events, and the set of types that a program wants.
 
 crate::text_enum! {
-    /// One thing that happens in a program. The order is stored ([`WantedEvents`]): new types come last.
+    /// The type of an event in a program. [`WantedEvents`] stores the order, so new types come last.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum OutboundEventType {
         LeadCreated = "lead.created",
@@ -25,19 +25,19 @@ crate::text_enum! {
 }
 
 impl OutboundEventType {
-    /// As stored in [`WantedEvents`].
+    /// The type's bit in [`WantedEvents`].
     pub const fn bit(self) -> i32 {
         1 << self as i32
     }
 }
 
-/// The types of outbound events that one program wants: steps write these and no others.
+/// The types of outbound events that a program wants. Worker steps write only these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "sqlx", derive(sqlx::Type), sqlx(transparent))]
 pub struct WantedEvents(i32);
 
 impl WantedEvents {
-    /// Readers of the event stream want clicks too, which are not written one by one.
+    /// A reader of the event stream also wants clicks. Clicks are not written one by one.
     const STREAM: i32 = 1 << 30;
     pub const NONE: Self = Self(0);
 
@@ -45,7 +45,7 @@ impl WantedEvents {
         Self(bits)
     }
 
-    /// As stored.
+    /// The stored form.
     pub const fn bits(self) -> i32 {
         self.0
     }
@@ -55,7 +55,7 @@ impl WantedEvents {
         Self(self.0 | event_type.bit())
     }
 
-    /// Everything, for a reader of the event stream.
+    /// All types, for a reader of the event stream.
     #[must_use]
     pub fn with_stream(self) -> Self {
         let all = OutboundEventType::ALL.into_iter().fold(self, Self::with);

@@ -1,4 +1,4 @@
-//! A partner's place in a program, and the links that carry it into a URL.
+//! A partner's membership of a program, and the referral links whose short codes appear in URLs.
 
 use std::fmt;
 
@@ -6,14 +6,14 @@ use crate::people::account::PersonName;
 use crate::programs::outbound_event::OutboundEventType;
 use crate::text::Text;
 
-/// The name their advertiser uses.
+/// The name that the advertiser uses for a partner.
 pub type PartnerName = PersonName;
 
-/// What an advertiser writes down about a partner.
+/// An advertiser's notes about a partner.
 pub type PartnerNote = Text<10_000>;
 
 crate::text_enum! {
-    /// Status of a membership. Only an approved one earns, and only its links take clicks.
+    /// The status of a membership. Only an approved membership earns, and only its links accept clicks.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum MembershipStatus {
         Pending = "pending",
@@ -23,7 +23,7 @@ crate::text_enum! {
 }
 
 impl MembershipStatus {
-    /// The event of getting it.
+    /// The event of a change to this status.
     pub const fn event_type(self) -> OutboundEventType {
         match self {
             Self::Pending => OutboundEventType::PartnerApplied,
@@ -42,7 +42,7 @@ crate::text_enum! {
     }
 }
 
-/// The `aff` value of a referral link: no letter of it needs encoding in a URL. Case matters.
+/// The `aff` value of a referral link. Its characters need no encoding in a URL, and case matters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShortCode(String);
 
@@ -51,7 +51,8 @@ pub struct ShortCode(String);
 pub struct ShortCodeError;
 
 impl ShortCode {
-    /// Without those that are mistaken for others when a code is read out: 32 of them, so that a byte's share is even.
+    /// Digits that are not mistaken for others when a code is read aloud. There are 32, so that bytes map
+    /// evenly.
     const DIGITS: &[u8; 32] = b"abcdefghjkmnpqrstuvwxyz123456789";
 
     pub fn parse(text: &str) -> Result<Self, ShortCodeError> {
@@ -63,7 +64,7 @@ impl ShortCode {
         }
     }
 
-    /// A random code, five bits a digit.
+    /// A random code with five bits per digit.
     pub fn generate(random: [u8; 10]) -> Self {
         let digit = |byte: u8| Self::DIGITS.get(usize::from(byte % 32)).copied().map(char::from);
         Self(random.into_iter().filter_map(digit).collect())

@@ -1,4 +1,4 @@
-//! A program's settings, each within its range.
+//! The settings of a program and their ranges.
 
 use std::fmt;
 
@@ -13,15 +13,15 @@ use crate::tracking::lead::LeadAuth;
 pub type ProgramName = Name;
 pub type Description = Text<2000>;
 
-/// Everything about a program that its advertiser may set, but for commission policies and credentials.
+/// Everything that an advertiser can set for a program, except commission policies and credentials.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramSettings {
     pub name: ProgramName,
     pub slug: Slug,
     pub description: Option<Description>,
-    /// The advertiser's own site.
+    /// The advertiser's website.
     pub domain: Option<Domain>,
-    /// Currency of fixed commissions; a percentage is paid in the sale's currency.
+    /// The currency of fixed commissions. Percentage commissions have the sale's currency.
     pub currency: Currency,
     pub attribution_model: AttributionModel,
     pub attribution_window: AttributionWindow,
@@ -31,19 +31,19 @@ pub struct ProgramSettings {
     pub needs_approval: NeedsApproval,
     pub self_referrals: SelfReferrals,
     pub partner_link_limit: PartnerLinkLimit,
-    /// Crawlers and link previews move neither counters nor attribution. Off unless asked for: by the contract every
-    /// recorded click counts.
+    /// Crawlers and link previews change neither counters nor attribution. Off by default: in the contract
+    /// every recorded click counts.
     pub exclude_bots: bool,
-    /// In e-mails to partners and on their pages.
+    /// Shown in e-mails to partners and on their pages.
     pub logo_url: Option<LogoUrl>,
-    /// On the partners' pages.
+    /// Used on the partners' pages.
     pub color: Option<Color>,
-    /// Where answers to e-mails to partners go.
+    /// The address for replies to e-mails to partners.
     pub reply_to: Option<EmailAddress>,
 }
 
 impl ProgramSettings {
-    /// The contract's defaults under a name.
+    /// The contract's default settings.
     pub fn new(name: ProgramName, slug: Slug) -> Self {
         Self {
             name,
@@ -71,15 +71,15 @@ crate::text_enum! {
     /// Lifecycle of a program.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum ProgramStatus {
-        /// Being set up. It takes events like a live one, so that an integration can be tried.
+        /// In set-up. A draft accepts events like a live program, so that an integration can be tested.
         Draft = "draft",
         Live = "live",
-        /// Its key and its links no longer work; what it owes is still owed.
+        /// The program's key and links no longer work. Its debts to partners remain.
         Archived = "archived",
     }
 }
 
-/// A program's name in URLs: lower-case letters and digits, words joined by single hyphens.
+/// A program's name in URLs: words of lower-case letters and digits, joined by single hyphens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Slug(String);
 
@@ -106,7 +106,7 @@ impl Slug {
         }
     }
 
-    /// A slug for a name, with some digits so that programs of the same name differ. `digits` is random.
+    /// A slug made from a name. The random `digits` at its end distinguish programs of the same name.
     pub fn of_name(name: &str, digits: u32) -> Self {
         let mut slug = String::new();
         for word in name.to_lowercase().split(|c: char| !c.is_ascii_alphanumeric()) {
@@ -129,7 +129,7 @@ impl fmt::Display for Slug {
     }
 }
 
-/// A host name, lower-case: the part between `https://` and the path of the advertiser's site.
+/// A lower-case host name of the advertiser's website.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "sqlx", derive(sqlx::Type), sqlx(transparent))]
 pub struct Domain(String);
@@ -139,7 +139,7 @@ pub struct Domain(String);
 pub struct DomainError;
 
 impl Domain {
-    /// Takes a host name; a scheme before it and a path after it are cut off, because people paste addresses.
+    /// Parses a host name. People paste whole addresses, so a scheme and a path are removed.
     pub fn parse(text: &str) -> Result<Self, DomainError> {
         let text = text.trim();
         let text = text
@@ -147,7 +147,7 @@ impl Domain {
             .or_else(|| text.strip_prefix("http://"))
             .unwrap_or(text);
         let host = text.split('/').next().unwrap_or_default();
-        // The URL parser also brings international names into their ASCII form.
+        // The URL parser also converts international names to ASCII.
         let parsed = url::Url::parse(&format!("https://{host}/")).map_err(|_| DomainError)?;
         let name = parsed.domain().ok_or(DomainError)?;
         let plain = parsed.port().is_none() && parsed.username().is_empty() && parsed.password().is_none();
@@ -163,7 +163,7 @@ impl Domain {
     }
 }
 
-/// URL of a program's logo in e-mails, which mail programs load: https, at most 500 characters of ASCII.
+/// The URL of a program's logo, which mail programs load: https, at most 500 ASCII characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogoUrl(String);
 
@@ -179,7 +179,7 @@ impl LogoUrl {
     pub fn parse(text: &str) -> Result<Self, LogoUrlError> {
         let url = url::Url::parse(text.trim()).map_err(|_| LogoUrlError)?;
         let plain = url.username().is_empty() && url.password().is_none();
-        // As it is written out: the parser drops line breaks, and encodes what is no ASCII.
+        // Check the normalised text: the parser drops line breaks and encodes other than ASCII characters.
         let text = url.as_str();
         let fits = text.len() <= Self::MAX && text.bytes().all(|byte| byte.is_ascii_graphic());
         if url.scheme() == "https" && url.domain().is_some() && plain && fits {
@@ -221,7 +221,7 @@ impl fmt::Display for Color {
     }
 }
 
-/// Days a browser keeps the click's cookie: 1..=365, 90 unless the program says otherwise.
+/// Days that a browser keeps the click's cookie: 1..=365, by default 90.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CookieWindow {
     days: u16,
@@ -245,7 +245,8 @@ impl CookieWindow {
     }
 }
 
-/// How many referral links a partner may make: 0..=100, 10 unless the program says otherwise. With 0 only the advertiser makes links.
+/// Referral links that a partner may create: 0..=100, by default 10. With 0, only the advertiser creates
+/// links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PartnerLinkLimit {
     links: u8,

@@ -1,4 +1,4 @@
-//! How a program presents itself to its partners in e-mails, beside its name.
+//! A program's look in e-mails to its partners, beside its name.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,6 +7,6 @@ use serde::{Deserialize, Serialize};
 pub struct ProgramIdentity {
     /// An https address.
     pub logo_url: Option<String>,
-    /// Where answers go, if not to the installation's address.
+    /// The address for replies. Without it, replies go to the installation's address.
     pub reply_to: Option<String>,
 }

@@ -1,9 +1,9 @@
-//! Readiness of a program: five gates, the first closed one, and the resulting state.
+//! The readiness of a program: five gates, the first gate that is not passed, and the resulting state.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-/// Facts about a program.
+/// The facts that decide a program's readiness.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
     pub name: String,
@@ -12,11 +12,11 @@ pub struct Facts {
     pub has_policy: bool,
     /// A payment processor's account is connected.
     pub processor_connected: bool,
-    /// Any test event was ever received.
+    /// A test event was received at some time.
     pub has_test_events: bool,
-    /// Latest real events.
+    /// The times of the latest real events.
     pub last_event_at: LastEvents,
-    /// When a test chain first reached its partner.
+    /// The first time at which a test chain reached its partner.
     pub chain_verified_at: Option<DateTime<Utc>>,
 }
 
@@ -31,11 +31,11 @@ pub struct LastEvents {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReadinessState {
-    /// Its advertiser is not known yet.
+    /// The advertiser is not known yet.
     Draft,
-    /// Something is left to set up.
+    /// Some of the set-up is missing.
     Configuring,
-    /// Everything is set up, nothing is proven.
+    /// The set-up is complete, but nothing has proven that it works.
     Ready,
     /// A test chain reached its partner.
     IntegrationVerified,
@@ -43,7 +43,7 @@ pub enum ReadinessState {
     LiveVerified,
 }
 
-/// In the recommended order.
+/// The gates, in the recommended order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Gate {
@@ -59,7 +59,7 @@ pub enum Gate {
 pub enum GateStatus {
     Pass,
     Fail,
-    /// Nothing is left to do, and nothing has shown yet that it works.
+    /// Nothing is left to do, but nothing has proven yet that the gate's part works.
     Unknown,
 }
 
@@ -77,7 +77,7 @@ pub enum NextAction {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GateReport {
     pub status: GateStatus,
-    /// How to open it when it is closed.
+    /// The action that passes the gate, if it is not passed.
     pub next_action: Option<NextAction>,
 }
 
@@ -98,7 +98,7 @@ pub struct Readiness {
     pub gates: Gates,
 }
 
-/// Judges a program by what is known of it.
+/// Decides a program's readiness from the facts.
 pub fn assess(facts: &Facts) -> Readiness {
     let gates = Gates {
         profile: passes_if(has_profile(facts), NextAction::CompleteProgramProfile),
@@ -162,7 +162,8 @@ fn was_heard_of(facts: &Facts) -> bool {
     facts.has_test_events || facts.chain_verified_at.is_some() || click.or(lead).or(sale).is_some()
 }
 
-/// A real sale is the proof. Once a chain has shown the way, only a customer can bring it.
+/// Only a real sale passes this gate. After an attributed test chain the advertiser can only wait for a
+/// customer.
 fn live(facts: &Facts) -> GateReport {
     if facts.last_event_at.sale.is_none() && facts.chain_verified_at.is_some() {
         return GateReport {

@@ -1,18 +1,20 @@
-//! Scopes of tracking tokens: the program's own token has all, a token for a single server those it needs.
+//! Scopes of tracking tokens. The program's own token has all scopes; a token for a single server has only
+//! those it needs.
 
 use crate::name::Name;
 
 pub type TokenName = Name;
 
 crate::text_enum! {
-    /// One kind of call that a token may be limited to. Test events, readiness and status are open to each token of the program.
+    /// One kind of request that a token may make. Every token of the program may use test events, readiness
+    /// and status.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum TokenScope {
         Sale = "sale",
         Refund = "refund",
         /// Leads in server mode.
         Lead = "lead",
-        /// The payment processor's account and webhook secret, while there are none.
+        /// Setting the payment processor's account and webhook secret, while the program has none.
         Connect = "connect",
     }
 }
@@ -23,7 +25,7 @@ impl TokenScope {
     }
 }
 
-/// Some of the scopes; read from names, it holds at least one.
+/// A set of scopes. A set parsed from names has at least one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenScopes(u8);
 

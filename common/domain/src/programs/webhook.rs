@@ -1,4 +1,4 @@
-//! Webhooks of ours, by the Standard Webhooks specification: the secret, the signature, and when a failed attempt is repeated.
+//! Outgoing webhooks by the Standard Webhooks specification: secret, signature and URL.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -22,12 +22,12 @@ impl SigningSecret {
         Self(random)
     }
 
-    /// As receivers configure it.
+    /// The form in which receivers configure the secret.
     pub fn text(&self) -> String {
         format!("whsec_{}", STANDARD.encode(self.0))
     }
 
-    /// As it is [sealed](crate::sealed).
+    /// The bytes to be [sealed](crate::sealed).
     pub const fn expose(&self) -> &[u8] {
         &self.0
     }
@@ -41,7 +41,8 @@ impl SigningSecret {
         format!("signing secret of webhook endpoint {endpoint_id}").into_bytes()
     }
 
-    /// One signature of a message, with its version. `timestamp` is the attempt's, in seconds since 1970.
+    /// One signature of a message, with its version. `timestamp` is the time of the attempt in seconds since
+    /// 1970.
     fn sign(&self, message_id: &str, timestamp: i64, body: &str) -> Option<String> {
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).ok()?;
         for part in [message_id, ".", &timestamp.to_string(), ".", body] {
@@ -51,7 +52,8 @@ impl SigningSecret {
     }
 }
 
-/// Where an endpoint is: https, or http on loopback where that is allowed (development). Its address is checked when it is connected to.
+/// The URL of an endpoint: https, or http on loopback where that is allowed (development). The sender checks
+/// the IP address when it connects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebhookUrl(Url);
 
@@ -100,12 +102,12 @@ fn is_loopback(url: &Url) -> bool {
     }
 }
 
-/// The `webhook-id` of an event: the same for every endpoint, attempt and replay.
+/// The `webhook-id` of an event: the same for all endpoints, attempts and replays.
 pub fn message_id(event_id: Uuid) -> String {
     format!("evt_{event_id}")
 }
 
-/// The `webhook-signature` of an attempt: one for each secret that is valid, separated by spaces.
+/// The `webhook-signature` of an attempt: one signature for each valid secret, separated by spaces.
 pub fn signatures(secrets: &[SigningSecret], message_id: &str, timestamp: i64, body: &str) -> String {
     let each = secrets
         .iter()

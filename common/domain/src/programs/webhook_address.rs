@@ -1,23 +1,24 @@
-//! Where webhooks may be sent: an address that is public, or one that the operator allows.
+//! The addresses to which webhooks may be sent: public addresses, and those that the operator allows.
 //!
-//! A table of what is not public, because whoever names an endpoint must not reach what this installation's machines reach. An IPv6 address
-//! that leads to an IPv4 one is judged by that one, or not reached at all.
+//! An advertiser names the endpoint, and must not reach the internal network of this installation. So a table
+//! lists the addresses that are not public. If an IPv6 address leads to an IPv4 address, the IPv4 address
+//! decides, or the IPv6 address is refused.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use url::Host;
 
-/// Not public, by IANA's registry of special purposes, and a public address that clouds answer at. Documentation of each: RFC 6890 and those it
-/// lists.
+/// Addresses that are not public by IANA's registry of special purposes, and one public address that a cloud
+/// uses internally. RFC 6890, and the RFCs that it lists, describe them.
 const NOT_PUBLIC_V4: [(Ipv4Net, &str); 19] = [
     (v4([0, 0, 0, 0], 8), "this network"),
     (v4([10, 0, 0, 0], 8), "private"),
     (v4([100, 64, 0, 0], 10), "carrier-grade NAT"),
     (v4([127, 0, 0, 0], 8), "loopback"),
-    // Clouds have their metadata at 169.254.169.254.
+    // Clouds serve their metadata at 169.254.169.254.
     (v4([169, 254, 0, 0], 16), "link-local"),
-    // Public by its number; in Azure it is the host of the machine that asks.
+    // A public number; in Azure it is the host of the virtual machine that connects.
     (v4([168, 63, 129, 16], 32), "Azure's platform"),
     (v4([172, 16, 0, 0], 12), "private"),
     (v4([192, 0, 0, 0], 24), "protocol assignments"),
@@ -34,20 +35,21 @@ const NOT_PUBLIC_V4: [(Ipv4Net, &str); 19] = [
     (v4([240, 0, 0, 0], 4), "reserved, and broadcast"),
 ];
 
-/// Global unicast addresses; everything else is loopback, link-local, unique-local (fd00:ec2::254 has metadata), multicast or unassigned.
+/// Global unicast addresses. All others are loopback, link-local, unique-local (a cloud serves metadata at
+/// fd00:ec2::254), multicast or unassigned.
 const PUBLIC_V6: Ipv6Net = v6([0x2000, 0, 0, 0, 0, 0, 0, 0], 3);
 
-/// Of these, not public.
+/// Parts of [`PUBLIC_V6`] that are not public.
 const NOT_PUBLIC_V6: [(Ipv6Net, &str); 4] = [
-    // Teredo, which leads to IPv4, benchmarking, identifiers that are no addresses.
+    // Teredo (which leads to IPv4), benchmarking, and identifiers that are no addresses.
     (v6([0x2001, 0, 0, 0, 0, 0, 0, 0], 23), "protocol assignments"),
     (v6([0x2001, 0xdb8, 0, 0, 0, 0, 0, 0], 32), "documentation"),
-    // Leads to any IPv4 address, through relays that nobody runs any more.
+    // Leads to any IPv4 address, through relays that no longer exist.
     (v6([0x2002, 0, 0, 0, 0, 0, 0, 0], 16), "6to4"),
     (v6([0x3fff, 0, 0, 0, 0, 0, 0, 0], 20), "documentation"),
 ];
 
-/// In a network without IPv4 the way to public IPv4 addresses: judged by the address inside.
+/// Leads to public IPv4 addresses in a network without IPv4. The IPv4 address inside decides.
 const NAT64: Ipv6Net = v6([0x64, 0xff9b, 0, 0, 0, 0, 0, 0], 96);
 
 const fn v4(octets: [u8; 4], length: u8) -> Ipv4Net {
@@ -65,17 +67,17 @@ const fn v6(segments: [u16; 8], length: u8) -> Ipv6Net {
     Ipv6Net::new_assert(Ipv6Addr::from_bits(bits), length)
 }
 
-/// Which addresses an installation sends webhooks to.
+/// The addresses to which an installation sends webhooks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AllowedAddresses {
-    /// In development, a receiver on the same machine.
+    /// Loopback addresses, for a receiver on the developer's machine.
     pub loopback: bool,
     /// Networks that are allowed although they are not public.
     pub networks: Vec<IpNet>,
 }
 
 impl AllowedAddresses {
-    /// What a URL alone shows: a name is judged by its addresses, when it is connected to.
+    /// Checks the host of a URL. The addresses of a name are checked later, when the sender connects.
     pub fn permits_host(&self, host: &Host<&str>) -> bool {
         match host {
             Host::Ipv4(address) => self.permits((*address).into()),
@@ -95,13 +97,13 @@ impl AllowedAddresses {
     }
 }
 
-/// DNS has no name with an empty part, nor one with more than 63 characters in a part or 253 in all (RFC 1035).
+/// A DNS name has no empty part, at most 63 characters in a part, and at most 253 in all (RFC 1035).
 fn can_be_resolved(name: &str) -> bool {
     let name = without_root(name);
     name.len() <= 253 && name.split('.').all(|part| (1..=63).contains(&part.len()))
 }
 
-/// The dot at the end of a name is the root's.
+/// Removes the dot at the end of a name, which stands for the root.
 fn without_root(name: &str) -> &str {
     name.strip_suffix('.').unwrap_or(name)
 }
@@ -111,14 +113,14 @@ fn is_localhost(name: &str) -> bool {
     name == "localhost" || name.ends_with(".localhost")
 }
 
-/// The address that is really connected to.
+/// The address that a connection really reaches.
 fn inner(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V6(v6) if NAT64.contains(&v6) => {
             let [.., high, low] = v6.segments();
             IpAddr::V4(Ipv4Addr::from(u32::from(high) << 16 | u32::from(low)))
         }
-        // Only `::ffff:0:0/96`: what is called compatible (`::/96`) is not public.
+        // Converts only `::ffff:0:0/96`. IPv4-compatible addresses (`::/96`) are not public.
         other => other.to_canonical(),
     }
 }
@@ -174,13 +176,13 @@ mod tests {
             "255.255.255.255",
             "::",
             "::1",
-            // IPv4, mapped and compatible.
+            // IPv4-mapped and IPv4-compatible.
             "::ffff:127.0.0.1",
             "::ffff:10.0.0.1",
             "::ffff:169.254.169.254",
             "::127.0.0.1",
             "::8.8.8.8",
-            // Translated, of which only one prefix is known.
+            // IPv4-translated. Only one prefix of these is known.
             "64:ff9b::10.0.0.1",
             "64:ff9b::127.0.0.1",
             "64:ff9b::a9fe:a9fe",

@@ -1,8 +1,9 @@
-//! Attempts to deliver a webhook: what an answer means, when the next attempt is due, and when an endpoint is disabled.
+//! Attempts to deliver a webhook: the meaning of an answer, the time of the next attempt, and when an
+//! endpoint is disabled.
 
 use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
 
-/// Between one attempt and the next: ten attempts within three days and a bit.
+/// Delays between attempts: ten attempts within a little more than three days.
 const DELAYS: [TimeDelta; 9] = [
     TimeDelta::seconds(5),
     TimeDelta::minutes(5),
@@ -15,34 +16,34 @@ const DELAYS: [TimeDelta; 9] = [
     TimeDelta::hours(24),
 ];
 
-/// The first one is made at once.
+/// The first attempt is made at once.
 pub const MAX_ATTEMPTS: usize = DELAYS.len() + 1;
 
-/// A receiver may ask for so much patience.
+/// The longest delay that a receiver may request.
 const LONGEST_RETRY_AFTER: TimeDelta = TimeDelta::hours(24);
 
-/// An endpoint that only fails is disabled after this time …
+/// A failing endpoint is disabled after this time, …
 pub const FAILS_FOR: TimeDelta = TimeDelta::days(5);
-/// … if the failures are so far apart: one bad event is no reason.
+/// … if its first and its last failure are at least this far apart: one bad event is no reason.
 pub const FAILURES_APART: TimeDelta = TimeDelta::hours(12);
 
-/// What an attempt came to.
+/// The result of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     Delivered,
     Failed {
-        /// How long the receiver asked us to wait.
+        /// The delay that the receiver requested.
         retry_after: Option<TimeDelta>,
     },
-    /// The receiver wants nothing more, ever.
+    /// The receiver wants no more webhooks.
     Gone,
 }
 
 impl Outcome {
-    /// Of an attempt without an answer.
+    /// The outcome of an attempt without an answer.
     pub const UNANSWERED: Self = Self::Failed { retry_after: None };
 
-    /// Of an answer. Redirects are not followed: they are failures.
+    /// The outcome of an answer. A redirect is not followed and counts as a failure.
     pub fn of_answer(status: u16, retry_after: Option<&str>, now: DateTime<Utc>) -> Self {
         match status {
             200..=299 => Self::Delivered,
@@ -54,13 +55,14 @@ impl Outcome {
     }
 }
 
-/// Seconds, or a date in one of the three forms of HTTP. At most a day; `None` if it is neither, or past.
+/// Parses seconds, or a date in one of the three forms of HTTP. The result is at most a day. `None` if the
+/// text is neither, or the time is past.
 fn parse_retry_after(text: &str, now: DateTime<Utc>) -> Option<TimeDelta> {
     let text = text.trim();
     let wait = if text.is_empty() {
         return None;
     } else if text.bytes().all(|byte| byte.is_ascii_digit()) {
-        // More digits than fit are a long time.
+        // A number too large to parse means a long time.
         let seconds = text.parse().unwrap_or(i64::MAX);
         TimeDelta::try_seconds(seconds).unwrap_or(TimeDelta::MAX)
     } else {
@@ -81,8 +83,8 @@ fn parse_http_date(text: &str) -> Option<DateTime<Utc>> {
     parsed.map(|time| time.and_utc())
 }
 
-/// When the next attempt is due, after `attempts` of them have failed; `None` after the last one. `jitter`, between -1 and 1, moves it by
-/// up to a tenth. A receiver that asked for more time gets it.
+/// The time of the next attempt after `attempts` failed ones; `None` after the last. `jitter`, between -1 and
+/// 1, changes the delay by up to a tenth. A receiver can request a longer delay.
 pub fn next_attempt(
     attempts: usize,
     retry_after: Option<TimeDelta>,
@@ -100,7 +102,7 @@ pub fn next_attempt(
     Some(now + delay)
 }
 
-/// Whether an endpoint that has failed since then, and last then, with no success between, is to be disabled.
+/// Whether to disable an endpoint that had no success since its first failure.
 pub fn fails_for_good(
     failing_since: DateTime<Utc>,
     last_failure_at: DateTime<Utc>,

@@ -1,23 +1,23 @@
-//! An endpoint of webhooks: its settings, why it is off, and what became of a delivery to it.
+//! A webhook endpoint: its settings, why it is disabled, and the states of its deliveries.
 
 use crate::outbound_event::OutboundEventType;
 use crate::text::Text;
 
-/// Endpoints that a program has at most.
+/// The most endpoints that a program may have.
 pub const MAX_ENDPOINTS: usize = 20;
 
-/// The owner's own words.
+/// The owner's description of an endpoint.
 pub type EndpointDescription = Text<200>;
 
 crate::text_enum! {
-    /// Why an endpoint is sent nothing.
+    /// Why an endpoint is disabled.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum DisabledReason {
         /// A person or a key turned it off.
         ByHand = "by_hand",
-        /// It answered 410.
+        /// The endpoint answered 410.
         Gone = "gone",
-        /// It only failed, for days.
+        /// Every attempt failed, for days.
         Failing = "failing",
     }
 }
@@ -25,17 +25,17 @@ crate::text_enum! {
 crate::text_enum! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum DeliveryState {
-        /// For its first or its next attempt.
+        /// The delivery waits for its first or next attempt.
         Waiting = "waiting",
         Delivered = "delivered",
-        /// Its last attempt failed.
+        /// The last attempt failed.
         GivenUp = "given_up",
-        /// The endpoint was disabled before.
+        /// The endpoint was disabled before the delivery succeeded.
         Cancelled = "cancelled",
     }
 }
 
-/// The types of events that an endpoint is sent: at least one, each once, in the order of the catalogue.
+/// The event types of an endpoint: at least one, each once, in the order of the catalogue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventTypes(Vec<OutboundEventType>);
 
@@ -72,7 +72,7 @@ impl EventTypes {
     }
 }
 
-/// A caller's own text goes into a message: its beginning is enough.
+/// The error for an unknown name. It shows only the beginning of the caller's text.
 fn unknown(name: &str) -> EventTypesError {
     const SHOWN_CHARACTERS: usize = 60;
     EventTypesError::Unknown(name.chars().take(SHOWN_CHARACTERS).collect())

@@ -1,9 +1,9 @@
-//! How a range of days is broken down.
+//! How the figures of a range of days are broken down.
 
 use url::Url;
 
 crate::text_enum! {
-    /// What the figures are divided by.
+    /// The dimension by which the figures are divided.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Dimension {
         Partner = "partner",
@@ -15,7 +15,7 @@ crate::text_enum! {
 }
 
 crate::text_enum! {
-    /// What is known of where clicks come from. Counted for clicks alone.
+    /// A property of the visitor. Only clicks are counted by it.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Origin {
         Country = "country",
@@ -25,7 +25,7 @@ crate::text_enum! {
 }
 
 crate::text_enum! {
-    /// What the rows are sorted by, most first.
+    /// The measure by which rows are sorted, greatest first.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Measure {
         Clicks = "clicks",
@@ -40,7 +40,7 @@ crate::text_enum! {
     }
 }
 
-/// The host of the page a visitor came from, without `www.`; `None` where the text names no host of the web.
+/// The host of the page a visitor came from, without `www.`; `None` if the text is not a web URL with a host.
 pub fn referring_host(referrer_url: &str) -> Option<String> {
     let url = Url::parse(referrer_url).ok()?;
     if !matches!(url.scheme(), "http" | "https") {
@@ -51,7 +51,7 @@ pub fn referring_host(referrer_url: &str) -> Option<String> {
     (!host.is_empty() && host.len() <= LONGEST_HOST).then(|| host.to_owned())
 }
 
-/// Of a name in the DNS.
+/// The maximum length of a DNS name.
 const LONGEST_HOST: usize = 253;
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
-//! Customers by the month of their first sale, and what they brought in each month since.
+//! Customers by the month of their first sale, and their purchases in each month since.
 //!
-//! Months are UTC calendar months, and stand for themselves by their first day. Amounts of different currencies are never added.
+//! Months are UTC calendar months, represented by their first day. Amounts of different currencies are never
+//! added.
 
 use std::collections::BTreeMap;
 
@@ -9,24 +10,24 @@ use chrono::{Datelike, Months, NaiveDate};
 use crate::money::Currency;
 use crate::reports::figures::Earnings;
 
-/// The most cohorts that can be asked for at once.
+/// The most months that one request may ask for.
 pub const MOST_MONTHS: u32 = 36;
 
-/// A piece of what is known of a cohort in a month.
+/// A part of a cohort's figures in one month.
 #[derive(Debug, Clone, Copy)]
 pub struct CohortPiece {
     pub cohort: NaiveDate,
     pub month: NaiveDate,
-    /// Who bought in that month, in whatever currency.
+    /// Customers who bought in that month, in any currency.
     pub customers: i64,
-    /// `None` of a piece without money.
+    /// `None` if the part has no money.
     pub earnings: Option<(Currency, Earnings)>,
 }
 
-/// What a cohort brought in one month.
+/// The figures of a cohort in one month.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CohortFigures {
-    /// Who bought in that month.
+    /// Customers who bought in that month.
     pub customers: i64,
     pub earnings: Earnings,
 }
@@ -35,17 +36,17 @@ pub struct CohortFigures {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cohort {
     pub month: NaiveDate,
-    /// Of the cohort's own month and of every one since, in order.
+    /// The figures of the cohort's own month and of every later one, in order.
     pub months: Vec<CohortFigures>,
 }
 
 impl Cohort {
-    /// How many they are: each bought in the cohort's own month.
+    /// The size of the cohort: each customer bought in the cohort's own month.
     pub fn customers(&self) -> i64 {
         self.months.first().map_or(0, |figures| figures.customers)
     }
 
-    /// What they brought in all these months.
+    /// The cohort's earnings over all months.
     pub fn total(&self) -> Earnings {
         let mut total = Earnings::default();
         for figures in &self.months {
@@ -55,7 +56,7 @@ impl Cohort {
     }
 }
 
-/// The cohorts of some months, the latest of which is that of `today`.
+/// The cohorts of a range of months that ends with the month of `today`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CohortRange {
     first: NaiveDate,
@@ -63,7 +64,7 @@ pub struct CohortRange {
 }
 
 impl CohortRange {
-    /// `None` unless `months` are 1 to [`MOST_MONTHS`].
+    /// `None` unless `months` is in 1..=[`MOST_MONTHS`].
     pub fn ending(today: NaiveDate, months: u32) -> Option<Self> {
         if !(1..=MOST_MONTHS).contains(&months) {
             return None;
@@ -86,7 +87,7 @@ impl CohortRange {
         std::iter::successors(Some(first), next).take_while(move |month| *month <= self.last)
     }
 
-    /// Every cohort since the first one that has customers, with the amounts of one currency.
+    /// All cohorts from the first with customers on. Amounts are in `currency` only.
     pub fn cohorts(self, currency: Currency, known: &[CohortPiece]) -> Vec<Cohort> {
         let mut figures: BTreeMap<(NaiveDate, NaiveDate), CohortFigures> = BTreeMap::new();
         for piece in known {

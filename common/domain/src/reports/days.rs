@@ -1,11 +1,11 @@
-//! Days and ranges of days as callers name them. A day is a UTC calendar day, everywhere.
+//! Days and ranges of days in requests. A day is always a UTC calendar day.
 
 use chrono::{DateTime, Datelike, Days, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, Utc};
 
-/// What a caller may name: nothing happened before these years, and the database knows all of them.
+/// The years that a request may use. No event is older, and PostgreSQL can store all of them.
 const YEARS: std::ops::RangeInclusive<i32> = 1970..=9999;
 
-/// A whole day, or an instant: ISO 8601, of the years 1970 to 9999.
+/// A whole day or an instant in ISO 8601, in the years 1970 to 9999.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
     Day(NaiveDate),
@@ -13,7 +13,8 @@ pub enum Moment {
 }
 
 impl Moment {
-    /// `2026-01-31`, `2026-01-31T10:00:00Z` or with another offset; an instant without one is UTC.
+    /// Parses `2026-01-31`, or `2026-01-31T10:00:00Z` with this or another offset. Without an offset an
+    /// instant is UTC.
     pub fn parse(text: &str) -> Option<Self> {
         let day = text.get(..10).filter(|day| has_the_form_of_a_day(day))?;
         let moment = if text.len() == day.len() {
@@ -29,7 +30,7 @@ impl Moment {
         YEARS.contains(&moment.day().year()).then_some(moment)
     }
 
-    /// The UTC day it is or lies in.
+    /// The UTC day of the moment.
     pub fn day(self) -> NaiveDate {
         match self {
             Self::Day(day) => day,
@@ -37,7 +38,7 @@ impl Moment {
         }
     }
 
-    /// Its first instant.
+    /// The first instant of the moment.
     pub fn start(self) -> DateTime<Utc> {
         match self {
             Self::Day(day) => midnight(day),
@@ -45,7 +46,8 @@ impl Moment {
         }
     }
 
-    /// The first instant after it. An instant lasts its millisecond: answers show no more of one.
+    /// The first instant after the moment. An instant lasts one millisecond, because answers show
+    /// milliseconds.
     pub fn end(self) -> DateTime<Utc> {
         match self {
             Self::Day(day) => day
@@ -58,7 +60,7 @@ impl Moment {
     }
 }
 
-/// `0000-00-00`: chrono alone takes signs, spaces and years of any length.
+/// The form `0000-00-00`. chrono alone also accepts signs, spaces and years of any length.
 fn has_the_form_of_a_day(text: &str) -> bool {
     text.bytes().enumerate().all(|(at, byte)| match at {
         4 | 7 => byte == b'-',
@@ -70,7 +72,7 @@ const fn midnight(day: NaiveDate) -> DateTime<Utc> {
     day.and_time(NaiveTime::MIN).and_utc()
 }
 
-/// Whole days, one at least and [`DayRange::MAX_DAYS`] at most, that have as many days before them.
+/// A range of 1 to [`DayRange::MAX_DAYS`] whole days. The calendar has a range of equal length before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DayRange {
     first: NaiveDate,
@@ -94,7 +96,7 @@ impl DayRange {
     /// Ten years.
     pub const MAX_DAYS: u64 = 3_660;
 
-    /// Both days are in it.
+    /// The range includes both days.
     pub fn new(first: NaiveDate, last: NaiveDate) -> Result<Self, DayRangeError> {
         let between = last.signed_duration_since(first).num_days();
         let length = u64::try_from(between).map_err(|_| DayRangeError::Reversed)? + 1;
@@ -114,7 +116,7 @@ impl DayRange {
         })
     }
 
-    /// The `length` days that end with `last`, as far as a range may go.
+    /// The `length` days that end with `last`, within the limits of a range.
     pub fn ending(last: NaiveDate, length: u64) -> Result<Self, DayRangeError> {
         let before = length.clamp(1, Self::MAX_DAYS) - 1;
         let first = last
@@ -123,7 +125,8 @@ impl DayRange {
         Self::new(first, last)
     }
 
-    /// From `first` to `last`, or as many of the latest days as a range may have; `last` alone when `first` is after it.
+    /// From `first` to `last`, shortened to the latest [`DayRange::MAX_DAYS`] days. If `first` is after
+    /// `last`, only `last`.
     pub fn since(first: NaiveDate, last: NaiveDate) -> Result<Self, DayRangeError> {
         let between = last.signed_duration_since(first).num_days();
         Self::ending(last, u64::try_from(between).map_or(1, |days| days + 1))
@@ -137,7 +140,7 @@ impl DayRange {
         self.last
     }
 
-    /// The first of the days it is compared with.
+    /// The first day of the previous range.
     pub const fn previous_first(&self) -> NaiveDate {
         self.previous_first
     }
@@ -148,18 +151,18 @@ impl DayRange {
 
     pub fn days(&self) -> impl Iterator<Item = NaiveDate> + use<> {
         let last = self.last;
-        // Not `iter_days`: that one leaves out the calendar's last day.
+        // `iter_days` would leave out the calendar's last day.
         std::iter::successors(Some(self.first), move |day| {
             day.succ_opt().filter(|next| *next <= last)
         })
     }
 
-    /// First and last millisecond.
+    /// The first and the last millisecond of the range.
     pub const fn bounds(&self) -> (DateTime<Utc>, DateTime<Utc>) {
         (midnight(self.first), end_of(self.last))
     }
 
-    /// The same of the days it is compared with.
+    /// The first and the last millisecond of the previous range.
     pub const fn previous_bounds(&self) -> (DateTime<Utc>, DateTime<Utc>) {
         (midnight(self.previous_first), end_of(self.previous_last))
     }

@@ -1,7 +1,7 @@
-//! What a program earned and gave back in a range of days, and in the days before it.
+//! A program's earnings and deductions in a range of days, and in the range before it.
 //!
-//! Money stays in cents. Amounts of different currencies are never added: a day has those of the program's currency, and each currency
-//! has totals of its own.
+//! Money stays in cents. Amounts of different currencies are never added: a day has amounts in the program's
+//! currency only, and each currency has its own totals.
 
 use std::collections::BTreeMap;
 
@@ -10,17 +10,17 @@ use chrono::NaiveDate;
 use crate::money::{Cents, Currency, proportion};
 use crate::reports::days::DayRange;
 
-/// Money of one currency, and the sales that brought it.
+/// Amounts in one currency, and the number of sales behind them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Earnings {
     pub sales: i64,
-    /// As paid.
+    /// As paid, before refunds.
     pub revenue: Cents,
-    /// Of sales of any day.
+    /// Refunds in the range, of sales of any day.
     pub refunded: Cents,
-    /// As created.
+    /// As created, before deductions.
     pub commission: Cents,
-    /// What refunds and changes by hand took from commissions of any day, less what was added by hand.
+    /// Deductions from commissions of any day, by refunds and by hand, less additions by hand.
     pub deducted: Cents,
 }
 
@@ -33,7 +33,7 @@ impl Earnings {
         self.deducted = self.deducted.saturating_add(other.deducted);
     }
 
-    /// Negative where more was refunded than sold.
+    /// Negative if refunds exceed sales.
     pub const fn net_revenue(&self) -> Cents {
         self.revenue.saturating_sub(self.refunded)
     }
@@ -42,7 +42,7 @@ impl Earnings {
         self.commission.saturating_sub(self.deducted)
     }
 
-    /// Revenue a sale, to the nearest cent; 0 without sales.
+    /// Revenue per sale, to the nearest cent; 0 without sales.
     pub fn average_order(&self) -> Cents {
         if self.sales > 0 {
             proportion(self.revenue, 1, self.sales)
@@ -52,7 +52,7 @@ impl Earnings {
     }
 }
 
-/// What is counted, whatever its currency.
+/// Counts in all currencies together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     pub clicks: i64,
@@ -60,7 +60,7 @@ pub struct Counts {
     pub leads: i64,
     /// Customers who bought for the first time.
     pub conversions: i64,
-    /// Memberships made.
+    /// New memberships.
     pub partners: i64,
     pub sales: i64,
 }
@@ -75,7 +75,7 @@ impl Counts {
     }
 }
 
-/// Counts, and money of the program's currency.
+/// Counts, and amounts in the program's currency.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Figures {
     pub counts: Counts,
@@ -89,26 +89,26 @@ impl Figures {
     }
 }
 
-/// A piece of what is known of a day.
+/// A part of the figures of a day.
 #[derive(Debug, Clone, Copy)]
 pub struct Known {
     pub day: NaiveDate,
     pub counts: Counts,
-    /// `None` of a piece without money.
+    /// `None` if the part has no money.
     pub earnings: Option<(Currency, Earnings)>,
 }
 
-/// One of the two ranges.
+/// The figures of one range.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Period {
     /// Every day, in order.
     pub days: Vec<(NaiveDate, Figures)>,
     pub total: Figures,
-    /// Totals of every currency there is in either range, the program's first.
+    /// Totals of every currency that occurs in either range. The program's currency comes first.
     pub currencies: Vec<(Currency, Earnings)>,
 }
 
-/// A range and the one before it.
+/// The figures of a range and of the range before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
     pub range: Period,
@@ -116,7 +116,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Of what is known, in any order and any number of pieces a day.
+    /// Sums the parts, in any order and any number per day.
     pub fn of(range: &DayRange, currency: Currency, known: &[Known]) -> Self {
         let previous_days = std::iter::successors(Some(range.previous_first()), NaiveDate::succ_opt);
         let first = range.first();
@@ -157,7 +157,7 @@ impl Sums {
         }
     }
 
-    /// Whether the day is one of these.
+    /// Adds a part. Returns whether its day is in this range.
     fn add(&mut self, piece: &Known, currency: Currency) -> bool {
         let Some(of_day) = self.days.get_mut(&piece.day) else {
             return false;

@@ -1,4 +1,5 @@
-//! What a partner brought and earned in a range of days, by day and currency: their programs may pay in several.
+//! A partner's results and earnings in a range of days, by day and currency: a partner's programs may pay in
+//! several currencies.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +9,7 @@ use crate::money::Currency;
 use crate::reports::days::DayRange;
 use crate::reports::figures::{Counts, Earnings, Known};
 
-/// Counts, and the money of each currency there is any of.
+/// Counts, and the amounts of each currency that occurs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ByCurrency {
     pub counts: Counts,
@@ -32,7 +33,7 @@ pub struct PartnerFigures {
 }
 
 impl PartnerFigures {
-    /// Of what is known, in any order and any number of pieces a day.
+    /// Sums the parts, in any order and any number per day.
     pub fn of(range: &DayRange, known: &[Known]) -> Self {
         let mut days: BTreeMap<NaiveDate, ByCurrency> =
             range.days().map(|day| (day, ByCurrency::default())).collect();

@@ -1,6 +1,6 @@
-//! Figures of a program's days: totals, rates, and trends against the days before.
+//! Figures of a program's days: totals, rates, and trends against the previous range.
 //!
-//! Money is summed in cents and divided last; every rounding is [`proportion`]'s, halves away from zero.
+//! Money is summed in cents and divided at the end. [`proportion`] does all rounding, halves away from zero.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use chrono::NaiveDate;
 use crate::money::{Cents, proportion};
 use crate::reports::days::DayRange;
 
-/// Sums of one or more days. Amounts are in one currency.
+/// Sums over one or more days. Amounts are in one currency.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Totals {
     pub clicks: i64,
@@ -32,12 +32,12 @@ impl Totals {
         self.commission = self.commission.saturating_add(other.commission);
     }
 
-    /// Conversions in a hundred clicks, to two decimals; 0 without clicks.
+    /// Conversions per hundred clicks, to two decimals; 0 without clicks.
     pub fn conversion_rate(&self) -> f64 {
         hundredths(self.conversions, 10_000, self.clicks)
     }
 
-    /// Revenue in dollars a conversion, to two decimals; 0 without conversions.
+    /// Revenue in dollars per conversion, to two decimals; 0 without conversions.
     pub fn average_order_value(&self) -> f64 {
         hundredths(self.revenue.get(), 1, self.conversions)
     }
@@ -52,7 +52,7 @@ fn hundredths(of: i64, times: i64, by: i64) -> f64 {
 }
 
 crate::text_enum! {
-    /// Which way a number went.
+    /// The direction of a change.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Direction {
         Up = "up",
@@ -61,17 +61,17 @@ crate::text_enum! {
     }
 }
 
-/// How a number compares with the one before.
+/// The change of a number against the previous range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trend {
-    /// The change in tenths of a percent of the number before, without sign.
+    /// The size of the change in tenths of a percent of the previous number.
     tenths: i64,
-    /// Of the numbers themselves: a change too small to show goes up or down all the same.
+    /// Compares the exact numbers, so a change that rounds to 0.0 % still has a direction.
     pub direction: Direction,
 }
 
 impl Trend {
-    /// From zero to any number is 100 %.
+    /// A change from zero to any other number counts as 100 %.
     pub fn between(previous: i64, current: i64) -> Self {
         let direction = match current.cmp(&previous) {
             std::cmp::Ordering::Greater => Direction::Up,
@@ -87,14 +87,14 @@ impl Trend {
         Self { tenths, direction }
     }
 
-    /// To one decimal.
+    /// The change in percent, to one decimal.
     #[expect(clippy::cast_precision_loss, reason = "exact up to 10^15")]
     pub fn percent(&self) -> f64 {
         self.tenths as f64 / 10.0
     }
 }
 
-/// A range of days and the one before it.
+/// The figures of a range of days, and the totals of the range before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Performance {
     /// Every day of the range, in order.
@@ -104,7 +104,7 @@ pub struct Performance {
 }
 
 impl Performance {
-    /// Of what is known, in any order and any number of pieces a day; what is not known of a day is zero.
+    /// Sums the parts, in any order and any number per day. A day without parts is zero.
     pub fn of(range: &DayRange, known: impl IntoIterator<Item = (NaiveDate, Totals)>) -> Self {
         let mut days: BTreeMap<NaiveDate, Totals> =
             range.days().map(|day| (day, Totals::default())).collect();
@@ -124,7 +124,7 @@ impl Performance {
         }
     }
 
-    /// How one of the numbers went.
+    /// The trend of one number.
     pub fn trend(&self, number: impl Fn(&Totals) -> i64) -> Trend {
         Trend::between(number(&self.previous), number(&self.total))
     }

@@ -1,5 +1,6 @@
-//! A program's list of events, newest first, and how far a reader has read it: an opaque text, given with each answer and sent with the next
-//! request. Events that come meanwhile are listed before it, so they shift nothing.
+//! A program's list of events, newest first, and a reader's cursor in it. A cursor is an opaque text. Each
+//! answer contains one, and the reader sends it with the next request. New events come before the cursor, so
+//! they shift no later page.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -8,11 +9,11 @@ use chrono::{DateTime, Utc};
 use crate::event_stream::InvalidCursor;
 use crate::ids::ProgramId;
 
-/// Of the bytes below. A later form has another.
+/// Version of the byte layout below. A later layout gets another number.
 const VERSION: u8 = 1;
 
 crate::text_enum! {
-    /// In the order in which events of the same instant happened.
+    /// Event types, in the order of events with the same time.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum ProgramEventType {
         Click = "click",
@@ -22,18 +23,18 @@ crate::text_enum! {
     }
 }
 
-/// A place in the list. Its order is that of time: the list has the greatest first.
+/// A position in the list. Positions are ordered by time; the list shows the greatest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EventPlace {
-    /// Microseconds count: rows have them.
+    /// With microseconds, because rows have them.
     pub at: DateTime<Utc>,
     pub event_type: ProgramEventType,
-    /// Of its table.
+    /// The id of the event's row in its table.
     pub id: i64,
 }
 
 impl EventPlace {
-    /// Behind everything that happened at this instant or later.
+    /// The position after all events of this time or later.
     pub const fn before(at: DateTime<Utc>) -> Self {
         Self {
             at,
@@ -42,7 +43,8 @@ impl EventPlace {
         }
     }
 
-    /// Events of a type that follow this place happened before the instant, or at it with a lower id than this.
+    /// Events of a type after this position are older than `at`, or have the same time and an id below the
+    /// returned one.
     pub fn lowest_read_id(self, event_type: ProgramEventType) -> i64 {
         match event_type.cmp(&self.event_type) {
             std::cmp::Ordering::Less => i64::MAX,
@@ -51,7 +53,7 @@ impl EventPlace {
         }
     }
 
-    /// Only letters, digits, `-` and `_`.
+    /// The encoded cursor has only letters, digits, `-` and `_`.
     pub fn encode(self, program_id: ProgramId) -> String {
         let mut bytes = Vec::with_capacity(30);
         bytes.push(VERSION);
@@ -59,12 +61,13 @@ impl EventPlace {
         bytes.extend(self.at.timestamp_micros().to_be_bytes());
         bytes.push(self.event_type as u8);
         bytes.extend(self.id.to_be_bytes());
-        // Against what is cut or mistyped. Who makes one up reads their own program from elsewhere, as they may.
+        // The checksum detects truncated and mistyped cursors. It is no protection: a reader with an invented
+        // cursor only reads other parts of their own program's list.
         bytes.extend(crc32fast::hash(&bytes).to_be_bytes());
         URL_SAFE_NO_PAD.encode(bytes)
     }
 
-    /// A place in the list of this program.
+    /// Parses a position in the list of this program.
     pub fn parse(text: &str, program_id: ProgramId) -> Result<Self, InvalidCursor> {
         let (of, place) = Self::decode(text).ok_or(InvalidCursor::Broken)?;
         if of == program_id {
@@ -92,7 +95,7 @@ impl EventPlace {
                 .find(|event_type| *event_type as u8 == number)?,
             id: i64::from_be_bytes(rest.try_into().ok()?),
         };
-        // No event is older. PostgreSQL does not know every instant that has these bytes.
+        // No event is older than 1970, and PostgreSQL cannot store every time that these bytes can encode.
         (version == VERSION && at >= DateTime::UNIX_EPOCH)
             .then_some((ProgramId::new(i64::from_be_bytes(*program_id)), place))
     }

@@ -1,4 +1,4 @@
-//! From the landing URL to the `aff` value that names a referral link.
+//! Extracts the `aff` value, which names a referral link, from a landing URL.
 
 use url::Url;
 
@@ -8,16 +8,15 @@ pub enum AffiliateUrlError {
     /// Not an `http` or `https` URL with a host.
     #[error("not an absolute http or https URL")]
     NotAbsolute,
-    /// No `aff` in the query, or none that could be a short code.
+    /// The query has no `aff`, or no value that can be a short code.
     #[error("no usable aff parameter in the query")]
     NoAffParameter,
 }
 
-/// The percent-decoded value of the first non-empty `aff` parameter of the query; the fragment is not looked
-/// at.
+/// The percent-decoded value of the first non-empty `aff` parameter in the query. The fragment is ignored.
 ///
-/// The value is not judged any further: a code that no link has is simply not found. Only NUL is refused
-/// here, because it cannot be stored as text in Postgres and would fail the lookup instead of missing.
+/// The value is not checked further: the lookup finds no link for an unknown code. Only NUL is refused here,
+/// because PostgreSQL cannot store it as text and the lookup would fail.
 pub fn aff_code(affiliate_url: &str) -> Result<String, AffiliateUrlError> {
     let url = Url::parse(affiliate_url).map_err(|_| AffiliateUrlError::NotAbsolute)?;
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {

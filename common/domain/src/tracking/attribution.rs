@@ -1,8 +1,9 @@
-//! Which referral links a sale credits, and whether the customer's first click is still recent enough.
+//! The referral links that a sale credits, and the attribution window after the customer's first click.
 //!
-//! Clicks arrive late, twice and out of order. A [`Journey`] is a fold that does not notice: the same clicks
-//! give the same journey in any order and any number. It answers as of any moment ([`Journey::as_of`]), because a
-//! payment may be processed long after it was made. It is bounded: see [`Journey`] for what is kept.
+//! Clicks arrive late, twice and out of order. A [`Journey`] is a fold over clicks: the same clicks give the
+//! same journey in any order and with any repeats. [`Journey::as_of`] gives the journey at any moment,
+//! because a payment may be processed long after it was made. A journey has a maximum size: see [`Journey`]
+//! for what it keeps.
 
 use std::collections::HashSet;
 
@@ -13,7 +14,7 @@ use crate::ids::ReferralLinkId;
 use crate::money::OutOfRange;
 
 /// One real (non-test) click of a customer on a referral link.
-// Time comes first because the derived order is the attribution order: by time, then by link.
+// Time comes first: the derived order is the attribution order, by time and then by link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Touch {
     pub clicked_at: DateTime<Utc>,
@@ -23,16 +24,16 @@ pub struct Touch {
 /// Tolerated clock skew between a payment and its click.
 const CLOCK_SKEW: TimeDelta = TimeDelta::minutes(1);
 
-/// The clicks of one customer, as far as attribution needs them.
+/// The clicks of one customer that attribution needs.
 ///
-/// Kept are the first click, the [`Journey::KEPT`] latest clicks, and the latest click of each of the [`Journey::KEPT`] links
-/// that were clicked last: at most `2 × KEPT + 1`. So a customer with up to `KEPT` clicks is known exactly as of every moment,
-/// and one with more as of every moment since the oldest of the latest `KEPT`; for a moment before that, the clicks that were
-/// forgotten count as not made.
+/// A journey keeps the first click, the latest [`Journey::KEPT`] clicks, and the latest click of each of the
+/// [`Journey::KEPT`] most recently clicked links: at most `2 × KEPT + 1` clicks. So the journey of a customer
+/// with up to `KEPT` clicks is exact at every moment. A longer one is exact since the oldest of the latest
+/// `KEPT` clicks; before that, dropped clicks do not count.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct Journey {
     first: Touch,
-    /// Ascending and distinct; never empty; none before `first`.
+    /// Ascending, distinct, not empty, and none before `first`.
     touches: Vec<Touch>,
 }
 
@@ -46,7 +47,7 @@ impl Journey {
         }
     }
 
-    /// Takes one more click in. A repeated click changes nothing.
+    /// Adds a click. A repeated click changes nothing.
     pub fn touch(&mut self, touch: Touch) {
         self.first = self.first.min(touch);
         if let Err(position) = self.touches.binary_search(&touch) {
@@ -55,7 +56,7 @@ impl Journey {
         }
     }
 
-    /// Keeping the greatest by time is what makes the fold indifferent to the order of its clicks.
+    /// It keeps the latest clicks by time, so the order of arrival does not matter.
     fn forget_beyond_the_bound(&mut self) {
         if self.touches.len() <= Self::KEPT {
             return;
@@ -72,8 +73,8 @@ impl Journey {
         self.touches = kept;
     }
 
-    /// The journey of stored rows, in any order. `None` when no clicks could have produced them: no touch at
-    /// all, a touch twice, or one before the first click.
+    /// The journey of stored rows, in any order. `None` if no clicks can have produced them: they are empty,
+    /// contain a click twice, or contain a click before the first.
     pub fn from_parts(first: Touch, mut touches: Vec<Touch>) -> Option<Self> {
         touches.sort_unstable();
         let starts_at_first = touches.first().is_some_and(|earliest| *earliest >= first);
@@ -81,7 +82,7 @@ impl Journey {
         (starts_at_first && is_distinct).then_some(Self { first, touches })
     }
 
-    /// The journey as it was at a moment, without later clicks. `None` before the first click.
+    /// The journey at a moment, without later clicks. `None` before the first click.
     pub fn as_of(&self, at: DateTime<Utc>) -> Option<Self> {
         if self.first.clicked_at > at {
             return None;
@@ -97,10 +98,11 @@ impl Journey {
         })
     }
 
-    /// The journey as a payment of this time is judged by it. `None`: it was paid before the first click.
+    /// The journey that decides a payment of this time. `None` if the payment was made before the first
+    /// click.
     ///
-    /// Clocks differ: a first click that seems to come up to a minute after the payment brought it nevertheless. No other click
-    /// does: a click right after a payment did not cause it.
+    /// Clocks differ. So a first click up to a minute after the payment still counts. Other clicks after the
+    /// payment do not count, because they did not cause it.
     pub fn at_payment(&self, paid_at: DateTime<Utc>) -> Option<Self> {
         let first_clicked_at = self.first.clicked_at;
         if first_clicked_at - paid_at > CLOCK_SKEW {
@@ -109,7 +111,7 @@ impl Journey {
         self.as_of(paid_at.max(first_clicked_at))
     }
 
-    /// The anchor of the attribution window: the earliest click ever. A switch of partner does not move it.
+    /// The start of the attribution window: the earliest click. A change of partner does not move it.
     pub const fn first(&self) -> Touch {
         self.first
     }
@@ -119,12 +121,12 @@ impl Journey {
         self.touches.last().copied().unwrap_or(self.first)
     }
 
-    /// The clicks that are kept, oldest first.
+    /// The kept clicks, oldest first.
     pub fn touches(&self) -> &[Touch] {
         &self.touches
     }
 
-    /// Every link once, at its latest click, oldest first.
+    /// Every link once, ordered by its latest click, oldest first.
     pub fn links(&self) -> Vec<ReferralLinkId> {
         let clicked: Vec<ReferralLinkId> = self.touches.iter().map(|touch| touch.referral_link_id).collect();
         distinct_in_order(&clicked)
@@ -132,7 +134,7 @@ impl Journey {
 }
 
 crate::text_enum! {
-    /// Which links of a journey a sale credits.
+    /// The links of a journey that a sale credits.
     #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum AttributionModel {
@@ -145,7 +147,7 @@ crate::text_enum! {
 }
 
 impl AttributionModel {
-    /// The links to credit; never empty. The last one's commission is the one a sale's answer names.
+    /// The links to credit; never empty. The answer to a sale names the last link's commission.
     pub fn credited(self, journey: &Journey) -> Vec<ReferralLinkId> {
         match self {
             Self::LastClick => vec![journey.last().referral_link_id],
@@ -155,9 +157,9 @@ impl AttributionModel {
     }
 }
 
-/// Each item once, at the place of its last occurrence.
+/// Each item once, at the position of its last occurrence.
 ///
-/// A partner with several links is credited once, and as late as their latest click.
+/// So a partner with several links is credited once, at the position of their latest click.
 pub fn distinct_in_order<T: Eq + Copy>(items: &[T]) -> Vec<T> {
     let mut distinct = Vec::with_capacity(items.len());
     for item in items.iter().rev() {
@@ -169,7 +171,7 @@ pub fn distinct_in_order<T: Eq + Copy>(items: &[T]) -> Vec<T> {
     distinct
 }
 
-/// How long after the first click a sale still counts: 1..=365 days of 24 hours.
+/// How long after the first click a sale counts: 1..=365 days of 24 hours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "u16", into = "u16")]
 pub struct AttributionWindow {
@@ -180,7 +182,7 @@ pub struct AttributionWindow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum WindowVerdict {
     Inside,
-    /// The sale succeeds unattributed. `click_age_days` counts whole days, rounded down, so it may equal
+    /// The sale succeeds without attribution. `click_age_days` is rounded down to whole days, so it may equal
     /// `window_days`.
     Expired {
         click_age_days: i64,
@@ -205,7 +207,7 @@ impl AttributionWindow {
         self.days
     }
 
-    /// Expired once more than the whole window has passed since the first click; exactly the window is
+    /// Expired once more than the window has passed since the first click. A sale exactly at its end is
     /// inside.
     pub fn judge(self, first_click: DateTime<Utc>, at: DateTime<Utc>) -> WindowVerdict {
         let age = at.signed_duration_since(first_click);

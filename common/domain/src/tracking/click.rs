@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::text::{Label, LongText};
 
-/// What the browser reports about the visit. All of it is optional, and no decision depends on it.
+/// The browser's report about the visit. Everything is optional, and no decision depends on it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Visit {
@@ -16,7 +16,7 @@ pub struct Visit {
     pub referrer_url: Option<LongText>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<Label>,
-    /// From the body, else from the `User-Agent` header.
+    /// From the body, or else from the `User-Agent` header.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_agent: Option<LongText>,
     /// `<width>x<height>` in CSS pixels.

@@ -1,18 +1,19 @@
-//! The public name of a customer: `cust_<customer_id>_<epoch_ms>`.
+//! The public id of a customer: `cust_<customer_id>_<epoch_ms>`.
 //!
-//! In browser mode a `click_id` is the only proof of attribution, so one visitor's must not lead to a
-//! neighbour's. The public number is therefore a keyed permutation of the customer's sequence number: an
-//! integer that JavaScript keeps exactly, unguessable without the key, and invertible with it, so that a
-//! lookup is one primary-key probe.
+//! In browser mode a `click_id` is the only proof of attribution. So a visitor must not be able to guess
+//! another visitor's id. The public number is therefore a keyed permutation of the customer's sequence
+//! number. It is an integer that JavaScript keeps exactly. Without the key it cannot be guessed; with the key
+//! it can be inverted, so a lookup is one read by primary key.
 //!
-//! - Permutation: a balanced Feistel network over 54 bits, its round function `SipHash`-2-4 over (round,
-//!   half), even and odd rounds under the two halves of the key.
-//! - Range: 54 bits is one more than wanted, so a result of 2⁵³ or above is permuted again. Starting inside
-//!   the range, the walk must come back to it; on average it takes two steps.
-//! - Rotation: old ids were made under old keys, so decoding yields one candidate for each key. A candidate
+//! - Permutation: a balanced Feistel network over 54 bits. Its round function is `SipHash`-2-4 over (round,
+//!   half). Even and odd rounds use the two halves of the key.
+//! - Range: 54 bits is one bit too many, so a result of 2⁵³ or above is permuted again. The start is inside
+//!   the range, so the walk must come back to it; the average is two steps.
+//! - Rotation: old ids were made with old keys, so decoding gives one candidate for each key. A candidate
 //!   proves nothing until the whole `click_id` equals the stored one.
 //!
-//! The rounds, the key split and the message layout are frozen: changing any orphans every id ever issued.
+//! The rounds, the split of the key and the message layout must never change: every issued id would become
+//! unreadable.
 
 use std::fmt::{self, Write as _};
 use std::iter;
@@ -28,11 +29,11 @@ const HALF_MASK: u64 = (1 << HALF_BITS) - 1;
 const ROUNDS: u8 = 10;
 
 const PREFIX: &str = "cust_";
-/// Thirteen to fourteen digits: September 2001 to the year 5138.
+/// 13 or 14 digits: September 2001 to the year 5138.
 const ISSUED_AT_MS: std::ops::RangeInclusive<i64> = 1_000_000_000_000..=99_999_999_999_999;
 const MAX_LEN: usize = "cust_".len() + 16 + "_".len() + 14;
 
-/// The secret of one generation of ids. Prints only its name.
+/// The secret key of one generation of ids. `Debug` prints only its name.
 #[derive(Clone)]
 pub struct ClickIdKey {
     even: SipHasher24,
@@ -98,7 +99,7 @@ impl ClickIdKey {
 
 crate::redacted!(ClickIdKey);
 
-/// Issues ids under the current key and reads those of every key still honoured.
+/// Issues ids with the current key, and reads the ids of all configured keys.
 #[derive(Debug, Clone)]
 pub struct ClickIdCodec {
     current: ClickIdKey,
@@ -106,7 +107,7 @@ pub struct ClickIdCodec {
 }
 
 impl From<([u8; 32], Vec<[u8; 32]>)> for ClickIdCodec {
-    /// The current key, and previous ones.
+    /// The current key and the previous keys.
     fn from((current, previous): ([u8; 32], Vec<[u8; 32]>)) -> Self {
         let previous = previous.into_iter().map(ClickIdKey::from_bytes).collect();
         Self::new(ClickIdKey::from_bytes(current), previous)
@@ -118,11 +119,11 @@ impl ClickIdCodec {
         Self { current, previous }
     }
 
-    /// The id to hand to the visitor, in one allocation.
+    /// The id for the visitor, made in one allocation.
     ///
     /// `customer` comes from a sequence that starts at 1 and stays below 2⁵³; higher bits are dropped. A
-    /// clock outside the years 2001 to 5138 is moved to the nearer end, so that what is issued can always be
-    /// read back.
+    /// clock outside the years 2001 to 5138 is moved to the nearer end, so that every issued id can be read
+    /// back.
     pub fn encode(&self, customer: CustomerId, issued_at_ms: i64) -> ClickId {
         let sequence = customer.get().cast_unsigned();
         debug_assert!(sequence < ID_LIMIT, "customer ids stay below 2^53");
@@ -133,10 +134,10 @@ impl ClickIdCodec {
         )
     }
 
-    /// The customer the id decodes to under each key, the current one first.
+    /// The customer that each key decodes from the id. The current key comes first.
     ///
-    /// Every well-formed id yields candidates, forged ones too: compare the whole id with the candidate's
-    /// stored one.
+    /// Every well-formed id gives candidates, even a forged one. The caller must compare the whole id with
+    /// the stored id of the candidate.
     pub fn decode(&self, click_id: &ClickId) -> impl Iterator<Item = CustomerId> {
         let number = click_id.number;
         iter::once(&self.current)
@@ -145,7 +146,7 @@ impl ClickIdCodec {
     }
 }
 
-/// A well-formed `click_id` in its one canonical spelling. Says nothing about whether it was ever issued.
+/// A well-formed `click_id` in its only canonical spelling. It may never have been issued.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ClickId {
@@ -160,8 +161,8 @@ pub struct ClickId {
 pub struct MalformedClickId;
 
 impl ClickId {
-    /// `None` unless this is exactly what [`ClickIdCodec::encode`] could have written: no sign, no leading
-    /// zero, a number below 2⁵³, a time of 13 or 14 digits.
+    /// `None` unless [`ClickIdCodec::encode`] could have written exactly this text: no sign, no leading zero,
+    /// a number below 2⁵³, and a time of 13 or 14 digits.
     pub fn parse(text: &str) -> Option<Self> {
         let (number, issued_at_ms) = Self::numbers(text)?;
         Some(Self {
@@ -175,7 +176,7 @@ impl ClickId {
         &self.text
     }
 
-    /// When the id was issued, in milliseconds since 1970, as the id itself claims.
+    /// The time in the id, in milliseconds since 1970. The id may be forged.
     pub const fn issued_at_ms(&self) -> i64 {
         self.issued_at_ms
     }
@@ -201,8 +202,7 @@ impl ClickId {
     }
 }
 
-/// Decimal digits only, and only the shortest spelling: two texts for one number would be two ids for one
-/// customer.
+/// Accepts only decimal digits in the shortest spelling. Otherwise one customer would have two ids.
 fn canonical_number(digits: &str) -> Option<u64> {
     let is_canonical =
         digits.bytes().all(|byte| byte.is_ascii_digit()) && (digits == "0" || !digits.starts_with('0'));

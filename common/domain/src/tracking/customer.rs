@@ -1,11 +1,11 @@
-//! The customer lifecycle: click, then lead, then conversion; never backwards.
+//! The customer lifecycle: click, then lead, then conversion. A status never moves back.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 crate::text_enum! {
-    /// Status of a customer. The order of the variants is the order of the funnel.
+    /// The status of a customer. The variants are in the order of the funnel.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum CustomerStatus {
@@ -15,7 +15,7 @@ crate::text_enum! {
     }
 }
 
-/// A lead arrived for a customer who is one already, or has bought.
+/// A lead arrived for a customer who already is a lead or has bought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a customer whose status is {current} cannot become a lead")]
 pub struct CannotBecomeLead {
@@ -23,7 +23,7 @@ pub struct CannotBecomeLead {
 }
 
 impl CustomerStatus {
-    /// A settled signup. Only a customer who has merely clicked becomes a lead.
+    /// The status after a confirmed signup. Only a customer with status `click` becomes a lead.
     pub const fn on_lead(self) -> Result<Self, CannotBecomeLead> {
         match self {
             Self::Click => Ok(Self::Lead),
@@ -31,13 +31,15 @@ impl CustomerStatus {
         }
     }
 
-    /// An attributed sale. A customer who never signed up converts too; their signup date stays empty.
+    /// The status after an attributed sale. A customer who never signed up also converts, and has no signup
+    /// date.
     #[must_use]
     pub const fn on_sale(self) -> Self {
         Self::Conversion
     }
 
-    /// Of a customer as they were before their first sale, or whose only sale was another customer's after all.
+    /// The status before the first sale. It applies again if the customer's only sale turns out to be another
+    /// customer's.
     #[must_use]
     pub const fn without_sale(signed_up: bool) -> Self {
         if signed_up { Self::Lead } else { Self::Click }

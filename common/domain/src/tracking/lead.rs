@@ -1,4 +1,4 @@
-//! A lead: a visitor signed up.
+//! A lead: the signup of a visitor.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,10 +7,10 @@ use crate::text::{CustomerKey, Label};
 use crate::tracking::click_id::ClickId;
 use crate::tracking::customer::CustomerStatus;
 
-/// Keyed hash of an e-mail address, `v<key version>:<hex>`. The address itself never leaves the edge.
+/// Keyed hash of an e-mail address, `v<scheme version>:<hex>`. The address itself never leaves ingest.
 pub type EmailHash = crate::text::Text<80>;
 
-/// Who reports the signup, and so how far it is trusted.
+/// The reporter of the signup, which decides how far it is trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LeadMode {
@@ -21,7 +21,7 @@ pub enum LeadMode {
 }
 
 impl LeadMode {
-    /// The authenticated caller's program.
+    /// The program of the authenticated caller.
     pub const fn program_id(self) -> Option<ProgramId> {
         match self {
             Self::Server { program_id } => Some(program_id),
@@ -44,8 +44,9 @@ pub struct Lead {
 }
 
 impl Lead {
-    /// Whether the caller may learn why a lead of this customer is refused: a backend, or a browser that sends the customer's
-    /// click_id. A key alone can be guessed, so a refusal must not reveal that it exists.
+    /// Whether the caller may see why a lead of this customer is refused. A backend may, and so may a browser
+    /// that sends the customer's click_id. A key alone can be guessed, so the refusal must not reveal that it
+    /// exists.
     pub fn may_see_refusal(&self, click_id: &str) -> bool {
         match self.mode {
             LeadMode::Server { .. } => true,
@@ -57,16 +58,17 @@ impl Lead {
 /// Whether a program accepts unauthenticated leads (`lead_auth`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeadAuth {
-    /// `lead_auth` not set: a browser lead counts at once.
+    /// `lead_auth` is not set: a browser lead counts at once.
     AnyCaller,
-    /// `lead_auth: server_required`: a browser lead is provisional until the backend or a payment confirms.
+    /// `lead_auth: server_required`: a browser lead is provisional until the backend or a payment confirms
+    /// it.
     ServerRequired,
 }
 
 crate::stored!(LeadAuth: &str, |text| Self::parse(Some(text)));
 
 impl LeadAuth {
-    /// The stored value of a program's setting `lead_auth`.
+    /// The stored value of the program's `lead_auth` setting.
     pub const fn as_str(self) -> Option<&'static str> {
         match self {
             Self::AnyCaller => None,
@@ -82,7 +84,7 @@ impl LeadAuth {
     }
 }
 
-/// Why a lead stores nothing.
+/// Why a lead is not stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LeadRefusal {
@@ -94,17 +96,17 @@ pub enum LeadRefusal {
 /// The effect of a lead on its customer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeadDecision {
-    /// The status moves to `lead` and the key is bound if the customer has none.
+    /// The status becomes `lead`, and the key is bound if the customer has none.
     Track,
-    /// Only the event and the proposed key are stored; the status stays `click`.
+    /// Only the event and the proposed key are stored. The status stays `click`.
     Provisional,
     Refuse(LeadRefusal),
 }
 
-/// Judges a lead for the customer it resolved to.
+/// Decides a lead of the customer that it names.
 ///
-/// A provisional lead may be repeated (the browser retries); it is judged by the same lifecycle rule as a
-/// confirmed one, because a status that cannot become `lead` cannot be promised to either.
+/// A provisional lead may be repeated, because browsers retry. It follows the same lifecycle rule as a
+/// confirmed lead: a customer who cannot become a lead cannot get a provisional one.
 pub fn decide(
     mode: LeadMode,
     customer_program: ProgramId,

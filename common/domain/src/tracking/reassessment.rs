@@ -1,7 +1,9 @@
-//! Judging a customer's recorded sales again, after an earlier click, payment or start of a subscription became known.
+//! Decides a customer's recorded sales again, after an earlier click, payment or start of a subscription
+//! became known.
 //!
-//! Events arrive in any order, and each sale is decided at once by what is known then. This repeats the decisions in the order of
-//! the sales' own times, each by what came before it.
+//! Events arrive in any order, and each sale is decided at once with the facts known at that time. A
+//! reassessment repeats the decisions in the order of the sales' times. Each decision uses only what happened
+//! before the sale.
 
 use std::collections::{HashMap, HashSet};
 
@@ -22,22 +24,23 @@ pub struct RecordedSale {
     pub sale_id: SaleId,
     pub sale: Sale,
     pub at: DateTime<Utc>,
-    /// The program's at the time it was recorded.
+    /// The program's model when the sale was recorded.
     pub model: AttributionModel,
-    /// The program's at that time.
+    /// The program's setting when the sale was recorded.
     pub self_referrals: SelfReferrals,
 }
 
-/// The decisions as they should have been.
+/// The corrected decisions.
 #[derive(Debug, Default)]
 pub struct Reassessment {
-    /// The new decision on each sale. A sale that would be refused now is left out and stays unchanged: its caller was answered.
+    /// The new decision on each sale. A sale that would now be refused is omitted and stays unchanged,
+    /// because its caller already has an answer.
     pub recordings: Vec<(SaleId, Recording)>,
-    /// The first payments of the subscriptions that these sales name, each with its sale.
+    /// The first payments of the subscriptions in these sales, each with its sale.
     pub first_payments: HashMap<SubscriptionId, (SaleId, FirstPayment)>,
 }
 
-/// The state of a customer before the sales that are judged again.
+/// The state of a customer before the sales to be reassessed.
 #[derive(Debug)]
 pub struct Earlier<'a> {
     pub customer: SaleCustomer,
@@ -48,7 +51,7 @@ pub struct Earlier<'a> {
     pub buying_partners: &'a HashSet<PartnerId>,
 }
 
-/// Repeats the decisions on all of a customer's sales since some moment.
+/// Repeats the decisions on all sales of a customer since some moment.
 pub fn reassess(earlier: Earlier<'_>, mut sales: Vec<RecordedSale>) -> Reassessment {
     let Earlier {
         mut customer,
@@ -57,7 +60,7 @@ pub fn reassess(earlier: Earlier<'_>, mut sales: Vec<RecordedSale>) -> Reassessm
         links,
         buying_partners,
     } = earlier;
-    // Two payments of one second have an order too, which is not that of their arrival.
+    // Payments of the same second need a fixed order that does not depend on arrival.
     sales.sort_by(|a, b| (a.at, a.sale.transaction_id.as_str()).cmp(&(b.at, b.sale.transaction_id.as_str())));
     let mut reassessment = Reassessment::default();
     for recorded in sales {
@@ -70,7 +73,7 @@ pub fn reassess(earlier: Earlier<'_>, mut sales: Vec<RecordedSale>) -> Reassessm
         let facts = SaleFacts {
             program_id: customer.program_id,
             terms: &terms,
-            // It was recorded: what was archived since changes nothing.
+            // The sale is already recorded, so a later archiving of the program does not matter.
             archived_at: None,
             claimed_at: recorded.at,
             customer: Some(&customer),

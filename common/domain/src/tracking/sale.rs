@@ -1,9 +1,11 @@
-//! A sale: a reported payment, and the decision what it earns for which partners.
+//! A sale: a reported payment, and the decision which partners earn what.
 //!
-//! Order of the checks (each refusal hides the ones after it): archived program, customer, attribution, relationship, window,
-//! partner, commission. Everything up to the window stores nothing; from there on the sale exists.
+//! The checks run in this order, and the first refusal ends them: archived program, customer, attribution,
+//! relationship, window, partner, commission. A refusal up to the window stores nothing; after the window the
+//! sale is stored.
 //!
-//! A sale is judged as of the time it was paid, whenever it is processed: by the clicks until then and by the payments before it.
+//! A sale is decided as of its payment time, whenever it is processed: with the clicks up to that time and
+//! the payments before it.
 
 use std::collections::{HashMap, HashSet};
 
@@ -28,7 +30,7 @@ use crate::tracking::click_id::ClickId;
 pub struct Sale {
     pub transaction_id: TransactionId,
     pub amount: AmountCents,
-    /// The commissionable part, where that is not the whole amount.
+    /// The commissionable part, if it is not the whole amount.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commissionable: Option<CommissionableCents>,
     pub currency: Currency,
@@ -36,7 +38,7 @@ pub struct Sale {
     pub customer_key: Option<CustomerKey>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub click_id: Option<ClickId>,
-    /// The processor's customer; identifies the payer where neither `customer_key` nor `click_id` does.
+    /// The processor's customer. It identifies the payer if neither `customer_key` nor `click_id` does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processor_customer: Option<ProcessorId>,
     pub sale_type: SaleType,
@@ -47,13 +49,13 @@ pub struct Sale {
     pub subscription_interval: Option<SubscriptionInterval>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub product_id: Option<ProductId>,
-    /// JSON object or array, stored as sent.
+    /// A JSON object or array, stored as sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line_items: Option<Box<RawValue>>,
 }
 
 impl Sale {
-    /// The base of percentages. The amount itself is the revenue, and the base of refunds.
+    /// The amount that percentages apply to. Revenue and refunds use the whole amount.
     pub fn commissionable_amount(&self) -> Cents {
         let whole = self.amount.get();
         let part = self.commissionable.map_or(whole, CommissionableCents::get);
@@ -95,34 +97,34 @@ pub struct ProgramTerms {
 pub struct SaleCustomer {
     pub customer_id: CustomerId,
     pub program_id: ProgramId,
-    /// All of it: what was clicked after the sale does not count for it.
+    /// All clicks. The decision ignores clicks after the sale.
     pub journey: Journey,
-    /// The first payment made before this one, in any order of arrival.
+    /// The earliest payment made before this sale, in any order of arrival.
     pub first_payment_at: Option<DateTime<Utc>>,
 }
 
-/// A subscription, as far as known.
+/// The known facts about a subscription.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Subscription {
-    /// The earliest payment, of those that are known.
+    /// The earliest known payment.
     pub first: Option<FirstPayment>,
-    /// It began without a payment, by a trial or a full discount.
+    /// The start of a subscription that began without a payment, by a trial or a full discount.
     pub started_at: Option<DateTime<Utc>>,
-    /// Ended at the processor.
+    /// The end of the subscription at the processor.
     pub ended_at: Option<DateTime<Utc>>,
 }
 
-/// The first payment of a subscription, on which its renewals depend.
+/// The first payment of a subscription. Its renewals depend on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FirstPayment {
     pub at: DateTime<Utc>,
-    /// The click that anchors the attribution window of every renewal.
+    /// The click that starts the attribution window of every renewal.
     pub first_click_at: DateTime<Utc>,
     pub credited_links: Vec<ReferralLinkId>,
 }
 
 impl Subscription {
-    /// The subscription as known before a moment.
+    /// The facts about the subscription from before a moment.
     #[must_use]
     pub fn before(&self, at: DateTime<Utc>) -> Self {
         Self {
@@ -132,37 +134,37 @@ impl Subscription {
     }
 }
 
-/// Where a referral link leads the money.
+/// The owner of a referral link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkOwner {
     pub program_id: Option<ProgramId>,
     pub membership: Option<Membership>,
 }
 
-/// A partner-program record; its partner's account may be gone.
+/// A partner-program record. The partner's account may no longer exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Membership {
     pub partner_program_id: PartnerProgramId,
     pub partner_id: Option<PartnerId>,
 }
 
-/// Everything a decision rests on.
+/// The facts that a decision depends on.
 #[derive(Debug, Clone, Copy)]
 pub struct SaleFacts<'a> {
     pub program_id: ProgramId,
     pub terms: &'a ProgramTerms,
-    /// An archived program takes what was paid and claimed before, and nothing else.
+    /// An archived program accepts only sales that were paid and claimed before this time.
     pub archived_at: Option<DateTime<Utc>>,
     pub claimed_at: DateTime<Utc>,
     pub customer: Option<&'a SaleCustomer>,
-    /// The subscription the sale names, as it was before the sale.
+    /// The subscription that the sale names, as it was before the sale.
     pub subscription: Option<&'a Subscription>,
     pub links: &'a HashMap<ReferralLinkId, LinkOwner>,
-    /// Partners who are the customer themselves, by their addresses.
+    /// Partners who are the customer themselves, according to their addresses.
     pub buying_partners: &'a HashSet<PartnerId>,
 }
 
-/// Why a sale stores nothing; its transaction_id becomes free again.
+/// Why a sale is not stored. Its transaction_id becomes free again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SaleRefusal {
@@ -170,14 +172,15 @@ pub enum SaleRefusal {
     CustomerNotFound,
     NoAttribution,
     NoRelationship,
-    /// Paid before the customer's first click. Callers of the API get [`SaleRefusal::NoAttribution`].
+    /// The payment was made before the customer's first click. The API answers with
+    /// [`SaleRefusal::NoAttribution`].
     BeforeFirstClick,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum SaleDecision {
     Refuse(SaleRefusal),
-    /// A success for the caller, but neither sale nor commission exists.
+    /// A success for the caller, but neither a sale nor a commission is stored.
     WindowExpired {
         click_age_days: i64,
         window_days: u16,
@@ -185,24 +188,24 @@ pub enum SaleDecision {
     Record(Recording),
 }
 
-/// A sale that is stored, and what it earns.
+/// A stored sale and its earnings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recording {
-    /// The links credited, in the model's order; the subscription's renewals will follow them.
+    /// The credited links in the model's order. Renewals of the subscription will credit the same links.
     pub credited_links: Vec<ReferralLinkId>,
     pub earning: Earning,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Earning {
-    /// One commission for each credit; the last one is the one the answer names.
+    /// One commission for each credit. The answer names the last one.
     Commissions {
         credits: Vec<Credit>,
         currency: Currency,
         policy: Policy,
     },
     Nothing(NothingDue),
-    /// The membership has no partner left to pay: the sale is kept, the caller gets an error.
+    /// The membership has no partner to pay. The sale is stored, and the caller gets an error.
     PartnerMissing,
 }
 
@@ -215,7 +218,7 @@ pub struct Credit {
     pub amount: Cents,
 }
 
-/// Decides one sale made at `at`.
+/// Decides a sale that was paid at `at`.
 pub fn decide(sale: &Sale, at: DateTime<Utc>, facts: &SaleFacts<'_>) -> SaleDecision {
     if facts
         .archived_at
@@ -233,7 +236,7 @@ pub fn decide(sale: &Sale, at: DateTime<Utc>, facts: &SaleFacts<'_>) -> SaleDeci
         return SaleDecision::Refuse(SaleRefusal::BeforeFirstClick);
     };
     let model = facts.terms.attribution_model;
-    // A recurring charge stays with the partner of the subscription's beginning, and with its click.
+    // A renewal keeps the links and the first click of the subscription's start.
     let renewed = facts
         .subscription
         .filter(|_| sale.is_recurring)
@@ -264,7 +267,7 @@ pub fn decide(sale: &Sale, at: DateTime<Utc>, facts: &SaleFacts<'_>) -> SaleDeci
     })
 }
 
-/// The links a subscription credits, from its first payment, and the click that anchors its window.
+/// The links that a subscription credits since its first payment, and the click that starts its window.
 fn beginning(
     subscription: &Subscription,
     model: AttributionModel,
@@ -359,7 +362,7 @@ fn owners_in_program(
         .collect()
 }
 
-/// One entry a membership, each at its latest link: two links of one partner earn one share.
+/// One entry for each membership, at its latest link. Two links of one partner earn one share.
 fn memberships(owners: &[(ReferralLinkId, LinkOwner)]) -> Vec<(ReferralLinkId, Membership)> {
     let by_link: Vec<(ReferralLinkId, Membership)> = owners
         .iter()

@@ -1,5 +1,5 @@
-//! Fraud signals of a sale: hints for the advertiser, decided with the sale and stored with the commission; a contested key may be
-//! found later. They change no amount, no state and no answer.
+//! Fraud signals of a sale: hints for the advertiser. They are decided with the sale and stored with the
+//! commission; a contested key may be found later. They change no amount, status or answer.
 
 use std::collections::HashSet;
 
@@ -9,33 +9,36 @@ use crate::email::EmailHasher;
 use crate::ids::PartnerId;
 
 crate::text_enum! {
-    /// In the order in which they are shown.
+    /// Signals, in the order in which they are shown.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Signal {
-        /// The customer has the address of the partner who earns, or of that partner's account.
+        /// The customer's address is that of the paid partner or of the partner's account.
         SelfReferral = "self_referral",
-        /// The sale followed the customer's first click sooner than people buy.
+        /// The sale followed the customer's first click suspiciously fast.
         FastSale = "fast_sale",
-        /// A browser had bound the customer's key to another click, or to this one, when an authenticated call named another.
+        /// A browser had bound a key to one click, and an authenticated call named the key with another
+        /// click. The customers of both clicks get the signal.
         ContestedKey = "contested_key",
-        /// The customer's lead was one of many within an hour that browsers sent for one link, or from one address.
+        /// The customer's lead was one of many leads that browsers sent within an hour for one link or from
+        /// one address.
         ManyLeads = "many_leads",
-        /// It takes the place of a commission of the customer that was rejected or adjusted by hand, since an earlier click or payment
-        /// became known.
+        /// An earlier click or payment became known, so this commission replaces another of the customer. A
+        /// person had rejected or adjusted the replaced commission.
         ReplacesChanged = "replaces_changed",
-        /// There was a signal, and the customer's data was erased since. The signal itself could identify the customer.
+        /// The commission had a signal before the customer's data was erased. The signal itself could
+        /// identify the customer.
         Erased = "erased",
     }
 }
 
-/// Addresses of a partner: the record's and the account's, as they were written.
+/// Addresses of a partner, as written in the partner record and in the account.
 pub type PartnerAddresses = std::collections::HashMap<PartnerId, Vec<String>>;
 
-/// Facts about a sale and one partner it pays.
+/// Facts about a sale and one partner whom it pays.
 #[derive(Debug, Clone, Copy)]
 pub struct SignalFacts<'a> {
     pub customer_key: Option<&'a str>,
-    /// The customer's, by the same hasher.
+    /// The hash of the customer's address, made by the same hasher.
     pub email_hash: Option<&'a str>,
     pub key_contested: bool,
     pub many_leads: bool,
@@ -48,19 +51,19 @@ pub struct SignalFacts<'a> {
 #[derive(Debug, Clone)]
 pub struct SignalRules {
     pub hasher: EmailHasher,
-    /// A sale that follows the first click sooner than this is fast.
+    /// The limit below which the time from the first click to the sale is suspicious.
     pub fast_sale: TimeDelta,
 }
 
 impl SignalRules {
-    /// Each at most once, in their order.
+    /// The signals of a sale and partner, each once, in their order.
     pub fn judge(&self, facts: &SignalFacts<'_>) -> Vec<Signal> {
         let is_so = |signal: &Signal| match signal {
             Signal::SelfReferral => self.is_self_referral(facts),
             Signal::FastSale => facts.sold_at - facts.first_click_at < self.fast_sale,
             Signal::ContestedKey => facts.key_contested,
             Signal::ManyLeads => facts.many_leads,
-            // Found where commissions are replaced, and where customers are erased.
+            // Set when commissions are replaced and when customers are erased.
             Signal::ReplacesChanged | Signal::Erased => false,
         };
         Signal::ALL.into_iter().filter(is_so).collect()
@@ -70,8 +73,8 @@ impl SignalRules {
         self.is_customer(facts.partner_addresses, facts.customer_key, facts.email_hash)
     }
 
-    /// Whether one of a partner's addresses is the customer's. Many advertisers use addresses as keys; others may
-    /// send the address with the lead.
+    /// Whether one of a partner's addresses is the customer's. Many advertisers use addresses as keys. Others
+    /// may send the address with the lead.
     fn is_customer(
         &self,
         addresses: &[String],

@@ -1,19 +1,19 @@
-//! A test chain: a synthetic click, lead and sale, and whether each of them reached the partner it should.
+//! A test chain: a synthetic click, lead and sale, and whether each reached the right partner.
 
 use serde::{Deserialize, Serialize};
 
 use crate::ids::PartnerId;
 
-/// The partner an event of the chain was credited to.
+/// Where an event of the chain was credited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// The partner whose link was used.
+    /// To the partner whose link was used.
     Attributed,
-    /// No partner, or the event was refused.
+    /// To no partner, or the event was refused.
     Unattributed,
     WrongPartner,
-    /// Not decided: the event waits for something that has not happened.
+    /// Not decided yet: the event waits for something else.
     Pending,
 }
 
@@ -24,13 +24,13 @@ pub struct ChainVerdict {
     pub sale: Verdict,
 }
 
-/// What one call tests.
+/// The subject of one test call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TestRun {
     /// Click, lead and sale, one after the other.
     Chain,
-    /// One event that only says that it arrived.
+    /// A single event, which only proves that events arrive.
     Event(TestEventType),
 }
 
@@ -45,7 +45,8 @@ crate::text_enum! {
 }
 
 impl Verdict {
-    /// One other partner among the credited makes it wrong: the chain has a single click, so credit is not shared.
+    /// Any other partner among the credited ones is wrong: the chain has a single click, so credit is not
+    /// shared.
     pub fn of(expected: PartnerId, credited: &[PartnerId]) -> Self {
         match credited {
             [] => Self::Unattributed,
@@ -56,7 +57,7 @@ impl Verdict {
 }
 
 impl ChainVerdict {
-    /// Every event alike.
+    /// The same verdict for every event.
     pub const fn uniform(verdict: Verdict) -> Self {
         Self {
             click: verdict,
@@ -65,7 +66,7 @@ impl ChainVerdict {
         }
     }
 
-    /// True when the whole chain reached the partner.
+    /// Whether the whole chain reached the partner.
     pub fn is_attributed(self) -> bool {
         self == Self::uniform(Verdict::Attributed)
     }

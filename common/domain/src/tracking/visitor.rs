@@ -1,7 +1,7 @@
-//! The visitor of a click: the software from its user agent, the location from its address.
+//! The visitor of a click: software from the user agent, location from the IP address.
 //!
-//! Derived once, by the click step, and stored with the click event. Nothing here decides about money, except that
-//! a program may keep bots out of its counters and its attribution.
+//! The click step derives them once and stores them with the click event. They do not affect money, except
+//! that a program may exclude bots from its counters and its attribution.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::text::Label;
 /// Device and location of a visitor.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Visitor {
-    /// Shared, because the same user agents come again and again.
+    /// Shared, because the same user agents occur again and again.
     pub software: Arc<Software>,
     pub place: Place,
 }
@@ -24,7 +24,7 @@ impl Visitor {
     }
 }
 
-/// Parsed from a user agent; `None` where unknown.
+/// Parsed from a user agent; `None` if unknown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Software {
     pub device_type: Option<DeviceType>,
@@ -41,12 +41,12 @@ crate::text_enum! {
         Mobile = "mobile",
         Tablet = "tablet",
         Tv = "tv",
-        /// Crawlers, and services that fetch a page to show a preview of its link.
+        /// Crawlers, and services that fetch a page for a link preview.
         Bot = "bot",
     }
 }
 
-/// Where an address is; each part only as far as the source knows it.
+/// The place of an IP address. Parts that the source does not know are `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Place {
     pub country: Option<CountryCode>,
@@ -67,8 +67,8 @@ pub struct CountryCode([u8; 2]);
 pub struct CountryCodeError;
 
 impl CountryCode {
-    /// Accepts lower case. `None` for what content delivery networks send instead of a country: `XX` when they
-    /// do not know, `T1` for Tor.
+    /// Accepts lower case. `None` for the codes that content delivery networks send instead of a country:
+    /// `XX` for an unknown country, `T1` for Tor.
     pub fn parse(text: &str) -> Option<Self> {
         let letters: [u8; 2] = text.as_bytes().try_into().ok()?;
         let code = letters.map(|letter| letter.to_ascii_uppercase());
@@ -76,7 +76,7 @@ impl CountryCode {
     }
 
     pub fn as_str(&self) -> &str {
-        // Two ASCII letters are always text.
+        // Two ASCII letters are always valid UTF-8.
         std::str::from_utf8(&self.0).unwrap_or_default()
     }
 }
@@ -95,8 +95,8 @@ impl From<CountryCode> for String {
     }
 }
 
-/// The visitor's address, on its way to the look-up of its place. Personal data: never stored, and debug output does
-/// not show it.
+/// The visitor's IP address, on its way to the location lookup. It is personal data: it is never stored, and
+/// debug output does not show it.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ClientIp(IpAddr);
@@ -106,7 +106,7 @@ impl ClientIp {
         Self(address)
     }
 
-    /// An IPv4 address even when it came as IPv4 in IPv6.
+    /// The IPv4 address, even if it arrived as an IPv4-mapped IPv6 address.
     pub fn canonical(self) -> IpAddr {
         self.0.to_canonical()
     }

@@ -92,7 +92,7 @@ fn what_is_approved_is_payable_and_what_a_refund_has_left_of_it() {
 
 #[test]
 fn a_debt_is_settled_first_and_by_held_commissions_only_once_they_are_paid() {
-    // 20.00 were paid and reversed; 15.00 are approved, 15.00 held.
+    // 20.00 were paid and then reversed; 15.00 are approved and 15.00 are held.
     let account = Account {
         balance: Cents::new(1000),
         unpaid: Cents::new(3000),
@@ -103,7 +103,8 @@ fn a_debt_is_settled_first_and_by_held_commissions_only_once_they_are_paid() {
 
 #[test]
 fn a_settled_debt_leaves_no_more_on_the_balance_than_can_be_paid() {
-    // 20.00 were paid and reversed, another 20.00 reversed while the balance was zero: that is still owed.
+    // 20.00 were paid and then reversed. Another 20.00 were reversed at a balance of zero, so they are still
+    // owed.
     let account = Account {
         balance: Cents::new(2000),
         unpaid: Cents::new(2000),
@@ -112,7 +113,7 @@ fn a_settled_debt_leaves_no_more_on_the_balance_than_can_be_paid() {
     assert_eq!(paid(account, [2000]), [(0, 2000, 2000)]);
 }
 
-/// What is applied, held back and settled, one after the other.
+/// The applied, held-back and settled amounts of each payment.
 fn paid<const N: usize>(account: Account, amounts: [i64; N]) -> Vec<(i64, i64, i64)> {
     let partner_program_id = PartnerProgramId::new(1);
     let batch = amounts.map(|amount| Payable {
@@ -149,8 +150,8 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
 }
 
 proptest! {
-    /// What was received is what is left of the commissions paid, and what is still owed back; nothing is owed once money
-    /// moves.
+    /// Money received equals the rest of the paid commissions plus the debt. A payout that moves money leaves
+    /// no debt.
     #[test]
     fn money_received_is_earned_or_owed(events in events()) {
         let mut commissions: Vec<CommissionState> = Vec::new();

@@ -1,4 +1,4 @@
-//! Keys that identify a refund over repeated reports.
+//! Keys that identify a refund across repeated reports.
 
 use std::fmt;
 
@@ -9,9 +9,9 @@ use crate::money::AmountCents;
 /// The idempotency key of a refund within its sale, as canonical text:
 ///
 /// - `id:<refund_id>` when the caller names the refund;
-/// - `amount:<cents>` when it names only an amount, so that the same amount again is a retry;
-/// - `rest` when it names neither;
-/// - `processor:<reference>` for what the processor reports.
+/// - `amount:<cents>` when the caller names only an amount: the same amount again is a retry;
+/// - `rest` when the caller names neither;
+/// - `processor:<reference>` for a report of the processor.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct RefundKey(String);
@@ -22,7 +22,7 @@ pub struct RefundKey(String);
 pub struct MalformedRefundKey;
 
 impl RefundKey {
-    /// The key of a refund sent to the refund endpoint. An empty `refund_id` counts as none.
+    /// The key of a refund from the refund endpoint. An empty `refund_id` counts as absent.
     pub fn for_delta(refund_id: Option<&str>, amount: Option<AmountCents>) -> Self {
         match (refund_id, amount) {
             (Some(refund_id), _) if !refund_id.is_empty() => Self(format!("id:{refund_id}")),
@@ -31,12 +31,12 @@ impl RefundKey {
         }
     }
 
-    /// The key of a processor's report, by the event's id (or the charge's).
+    /// The key of a processor's report. `reference` is the id of the event or of the charge.
     pub fn processor(reference: &str) -> Self {
         Self(format!("processor:{reference}"))
     }
 
-    /// A stored or received key; `None` unless canonical.
+    /// Parses a stored or received key; `None` unless it is canonical.
     pub fn parse(text: &str) -> Option<Self> {
         let is_canonical = match text.split_once(':') {
             Some(("id" | "processor", reference)) => !reference.is_empty(),

@@ -48,7 +48,7 @@ fn cumulative(reference: &str, cents: i64) -> RefundRequest {
     }
 }
 
-/// Status, growth of the effective total, and what was deducted in all.
+/// Status, growth of the effective total, and total deduction.
 fn applied(decision: &RefundDecision) -> (CommissionStatus, i64, i64) {
     let RefundEffect::Applied { status, total, .. } = decision.effect else {
         panic!("not applied: {decision:?}");
@@ -61,7 +61,7 @@ fn applied(decision: &RefundDecision) -> (CommissionStatus, i64, i64) {
             .sum::<i64>(),
         total.get()
     );
-    // One that was rejected stays reversed, and nothing is asked of it.
+    // A rejected commission stays reversed, and the refund deducts nothing from it.
     assert!(deductions.iter().all(|deduction| {
         deduction.status_after == status
             || deduction.status_after == Reversed && deduction.requested == Cents::ZERO
@@ -69,7 +69,7 @@ fn applied(decision: &RefundDecision) -> (CommissionStatus, i64, i64) {
     (status, decision.effective_delta.get(), total.get())
 }
 
-/// Why nothing was deducted.
+/// The reason of a refund that deducted nothing.
 fn skipped(decision: &RefundDecision) -> SkipReason {
     let RefundEffect::Skipped { reason, .. } = decision.effect else {
         panic!("not skipped: {decision:?}");

@@ -17,7 +17,7 @@ fn trends_with_their_edges() {
         (3, 4, 33.3, Up),
         (3, 2, 33.3, Down),
         (3, 5, 66.7, Up),
-        // Exactly half of a tenth: away from zero, up and down alike.
+        // Exactly half of a tenth rounds away from zero, up and down.
         (2_000, 2_001, 0.1, Up),
         (2_000, 1_999, 0.1, Down),
         (2_001, 2_002, 0.0, Up),

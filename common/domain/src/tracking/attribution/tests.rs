@@ -229,7 +229,7 @@ proptest! {
 }
 
 proptest! {
-    // Each case folds hundreds of clicks.
+    // Few cases, because each folds hundreds of clicks.
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]

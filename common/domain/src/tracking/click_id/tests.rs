@@ -14,7 +14,8 @@ fn codec(seed: u8) -> ClickIdCodec {
     ClickIdCodec::new(ClickIdKey::from_bytes([seed; 32]), Vec::new())
 }
 
-/// Computed by a separate implementation of the permutation. Must never change: see the module's first lines.
+/// A separate implementation of the permutation computed these. They must never change: see the module
+/// comment.
 #[test]
 fn issued_ids_stay_what_they_are() {
     let codec = ClickIdCodec::new(counting_key(), Vec::new());

@@ -10,7 +10,7 @@ use crate::tracking::attribution::Touch;
 const PROGRAM: ProgramId = ProgramId::new(1);
 const ADA: ReferralLinkId = ReferralLinkId::new(11);
 const BRUNO: ReferralLinkId = ReferralLinkId::new(12);
-/// A second link of Ada's.
+/// A second link of Ada.
 const ADA_TOO: ReferralLinkId = ReferralLinkId::new(13);
 
 fn start() -> DateTime<Utc> {
@@ -100,7 +100,7 @@ fn credits(decision: &SaleDecision) -> Vec<(ReferralLinkId, i64)> {
         .collect()
 }
 
-/// Decides a sale an hour after the clicks.
+/// Decides a sale one hour after the clicks.
 fn decided(
     model: AttributionModel,
     customer: Option<&SaleCustomer>,
@@ -357,7 +357,7 @@ fn a_partners_own_purchase_earns_them_nothing_where_the_program_refuses_it() {
     };
     let both = paid(AttributionModel::Linear, SelfReferrals::Flag, &links, &customer);
     assert_eq!(credits(&both).len(), 2);
-    // The other partner earns what there is to earn.
+    // The other partner earns the whole commission.
     let other = credits(&paid(
         AttributionModel::Linear,
         SelfReferrals::Refuse,

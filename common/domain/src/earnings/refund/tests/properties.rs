@@ -4,7 +4,7 @@ use super::*;
 
 const SALE: std::ops::RangeInclusive<i64> = 1..=AmountCents::MAX.get();
 
-/// A sale with up to four commissions, none above the sale.
+/// A sale with up to four commissions, each at most as large as the sale.
 fn any_sale() -> impl Strategy<Value = SaleRefunds> {
     prop_oneof![1i64..300, SALE].prop_flat_map(|cents| {
         prop::collection::vec(0..=cents, 1..5).prop_map(move |commissions| sale(cents, &commissions))
@@ -60,7 +60,7 @@ fn requested(decision: &RefundDecision) -> i64 {
     }
 }
 
-/// What must hold of any sale after any refunds.
+/// The invariants of every sale after any refunds.
 fn assert_sound(refunds: &SaleRefunds) {
     let (sale, effective) = (refunds.amount().get(), refunds.effective());
     assert!(Cents::ZERO <= effective && effective.get() <= sale);
@@ -118,8 +118,7 @@ proptest! {
         for at in 0..requests.len() {
             refunds.apply(&requests[at]);
             let settled = refunds.clone();
-            // A cumulative total that a greater one has overtaken, and a delta under a known key, are repeats
-            // as well.
+            // A cumulative total below a later one is a repeat too, and so is a delta with a known key.
             for repeated in &requests[..=at] {
                 let decision = refunds.apply(repeated);
                 prop_assert!(!decision.recorded);
@@ -134,7 +133,7 @@ proptest! {
         (refunds, requests) in any_history(),
         seed in any::<prop::sample::Index>(),
     ) {
-        // One report for each key: of two amounts under one key, the first to arrive counts.
+        // One report for each key: if two amounts share a key, the first to arrive counts.
         let mut distinct: Vec<RefundRequest> = Vec::new();
         for request in requests {
             if distinct.iter().all(|known| known.key() != request.key()) {
