@@ -1,4 +1,5 @@
-//! A connection to a checked address. The name is resolved once: what was checked is what is connected to.
+//! Connects to a checked address. The name is resolved once, so the checked address is the one that is
+//! connected to.
 
 use std::io;
 use std::net::SocketAddr;
@@ -25,15 +26,15 @@ use url::Host;
 use crate::error::AttemptError;
 use crate::resolve::Resolve;
 
-/// A host with more addresses is tried at these.
+/// The most addresses of a host that are tried.
 const MAX_ADDRESSES: usize = 4;
-/// For one address, so that another one has time.
+/// The limit for one address, so that time remains for another.
 const CONNECT_WITHIN: Duration = Duration::from_secs(4);
-/// Of an answer's head. Hyper's default is 400 KiB.
+/// The limit for the head of an answer. Hyper's default is 400 KiB.
 const MAX_HEAD: usize = 16 << 10;
 const MAX_HEADERS: usize = 64;
 
-/// What connections are kept by.
+/// The key under which idle connections are kept.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Origin {
     pub(crate) tls: bool,
@@ -41,7 +42,7 @@ pub(crate) struct Origin {
     pub(crate) port: u16,
 }
 
-/// Closed when dropped, whatever it was doing.
+/// Dropping it closes the connection at once.
 pub(crate) struct Connection {
     pub(crate) sender: SendRequest<Full<Bytes>>,
     pub(crate) opened: Instant,
@@ -75,7 +76,7 @@ impl Connector {
     pub(crate) async fn connect(&self, origin: &Origin) -> Result<Connection, AttemptError> {
         let addresses = self.checked_addresses(origin).await?;
         let stream = open_any(&addresses).await?;
-        // Small requests, each waited for.
+        // Requests are small, and each waits for its answer.
         let _ = stream.set_nodelay(true);
         if !origin.tls {
             return handshake(stream).await;
@@ -89,7 +90,8 @@ impl Connector {
         handshake(stream.map_err(|_| AttemptError::Tls)?).await
     }
 
-    /// One address that is not allowed refuses the host: a name with a public and a private address is how a check like this one is probed.
+    /// One forbidden address refuses the whole host: attackers probe such checks with a name that has a
+    /// public and a private address.
     async fn checked_addresses(&self, origin: &Origin) -> Result<Vec<SocketAddr>, AttemptError> {
         let mut addresses = match &origin.host {
             Host::Ipv4(address) => vec![SocketAddr::from((*address, origin.port))],
@@ -130,7 +132,7 @@ where
         .handshake(TokioIo::new(stream))
         .await;
     let (sender, io) = handshake.map_err(|_| AttemptError::Closed)?;
-    // Its error is the request's, too.
+    // The request returns the same error.
     let io = tokio::spawn(async move {
         let _ = io.await;
     });
@@ -151,11 +153,11 @@ pub enum RootsError {
     None(Vec<io::Error>),
 }
 
-/// Who may vouch for a receiver: the machine's CA certificates, and those of a file (PEM). Reads files.
+/// The trusted CA certificates: the system's, and those of a file (PEM). Reads files.
 pub fn roots(more: Option<&Path>) -> Result<RootCertStore, RootsError> {
     let mut roots = RootCertStore::empty();
     let native = rustls_native_certs::load_native_certs();
-    // Certificates of the system that cannot be read are skipped.
+    // System certificates that cannot be parsed are skipped.
     roots.add_parsable_certificates(native.certs);
     if let Some(file) = more {
         for certificate in CertificateDer::pem_file_iter(file)? {

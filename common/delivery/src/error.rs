@@ -1,4 +1,5 @@
-/// Why there was no answer. The text is stored with the delivery and shown to the endpoint's owner: it names nothing inside.
+/// Why an attempt got no answer. The text is stored with the delivery and shown to the endpoint's owner, so
+/// it reveals nothing about the installation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AttemptError {
     #[error("the URL is not allowed")]
@@ -18,7 +19,7 @@ pub enum AttemptError {
 }
 
 impl AttemptError {
-    /// Label of metrics.
+    /// The label in metrics.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Url => "url",

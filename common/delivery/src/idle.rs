@@ -1,4 +1,4 @@
-//! Connections that wait for another request to the same origin.
+//! Idle connections, kept for further requests to the same origin.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use crate::connect::{Connection, Origin};
 
-/// Since it was opened: the time for which a check of the address counts.
+/// The maximum age since the connection was opened. The address check is valid for this time.
 const MAX_AGE: Duration = Duration::from_mins(1);
 const MAX_PER_ORIGIN: usize = 8;
 const MAX_ALL: usize = 1_024;
-/// Old connections to origins that get no more are closed so often.
+/// The interval at which old idle connections are closed.
 const SWEEP_EVERY: Duration = Duration::from_secs(10);
 
 pub(crate) struct IdleConnections(Mutex<Idle>);
@@ -32,7 +32,7 @@ impl Default for IdleConnections {
 }
 
 impl IdleConnections {
-    /// The one that was used last.
+    /// Takes the connection that was used last.
     pub(crate) fn take(&self, origin: &Origin) -> Option<Connection> {
         let mut idle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
@@ -48,7 +48,7 @@ impl IdleConnections {
         }
     }
 
-    /// `whole`: the answer was read to its end. Otherwise the connection is closed.
+    /// Keeps the connection if `whole`: the answer was read to its end. Otherwise closes it.
     pub(crate) fn keep(&self, origin: Origin, connection: Connection, whole: bool) {
         if !whole || !is_usable(&connection) {
             return;

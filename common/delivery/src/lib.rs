@@ -1,7 +1,8 @@
 //! The only HTTP client of the service, for the worker's delivery role.
 //!
-//! One attempt: resolve the host, check every address, connect to a checked one, TLS in the host's name, send, read the status and a little of
-//! the answer. No redirects, no proxies, no cookies, and nothing of the environment. Connections are kept for a minute at most: then the host is
+//! One attempt resolves the host, checks every address, connects to a checked one, starts TLS with the host's
+//! name, sends, and reads the status and the start of the answer. It follows no redirects, uses no proxies or
+//! cookies, and reads no environment variables. Connections are kept for at most a minute; then the host is
 //! resolved and checked again.
 
 mod connect;
@@ -43,7 +44,7 @@ impl fmt::Debug for Client {
 }
 
 impl Client {
-    /// `within` is the time for a whole attempt, from resolving the host to the end of the answer.
+    /// `within` is the limit for a whole attempt, from resolving the host to the end of the answer.
     pub fn new(
         allowed: AllowedAddresses,
         resolver: Arc<dyn Resolve>,
@@ -57,7 +58,7 @@ impl Client {
         })))
     }
 
-    /// One attempt. An answer of any status is `Ok`.
+    /// Makes one attempt. An answer of any status is `Ok`.
     pub async fn send(&self, url: &WebhookUrl, message: &Message) -> Result<Answer, AttemptError> {
         timeout(self.0.within, self.0.attempt(url, message))
             .await
@@ -74,7 +75,7 @@ impl Inner {
                     self.idle.keep(target.origin, kept, whole);
                     return Ok(answer);
                 }
-                // The receiver may have closed it just now: a fresh connection decides.
+                // The receiver may have just closed the kept connection, so try a new one.
                 Err(_) => drop(kept),
             }
         }

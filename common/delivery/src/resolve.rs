@@ -1,4 +1,4 @@
-//! From a host's name to its addresses. Injected, so that a test changes the answer between two questions.
+//! Resolves host names. The resolver is injected, so that a test can change the answer between two lookups.
 
 use std::fmt;
 use std::io;
@@ -19,7 +19,7 @@ impl fmt::Debug for dyn Resolve {
     }
 }
 
-/// The machine's.
+/// The system's resolver.
 #[derive(Debug, Clone, Copy)]
 pub struct SystemResolver;
 

@@ -11,7 +11,7 @@ use url::Host;
 use crate::connect::{Connection, Origin};
 use crate::error::AttemptError;
 
-/// Of an answer that is kept.
+/// The most bytes of an answer that are kept.
 const MAX_ANSWER: usize = 2 << 10;
 const AGENT: &str = concat!("referral-tracker/", env!("CARGO_PKG_VERSION"));
 
@@ -20,7 +20,7 @@ const AGENT: &str = concat!("referral-tracker/", env!("CARGO_PKG_VERSION"));
 pub struct Message {
     /// `webhook-id`: the same for every attempt.
     pub id: String,
-    /// Of the attempt, in seconds since 1970.
+    /// The time of the attempt, in seconds since 1970.
     pub timestamp: i64,
     /// `webhook-signature`.
     pub signatures: String,
@@ -28,18 +28,18 @@ pub struct Message {
     pub body: Bytes,
 }
 
-/// What a receiver answered.
+/// The receiver's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     pub status: u16,
     pub retry_after: Option<String>,
-    /// The first 2 KiB, as text; without NUL.
+    /// The first 2 KiB as text, without NUL.
     pub body: String,
 }
 
 pub(crate) struct Target {
     pub(crate) origin: Origin,
-    /// With the port, where it is not the scheme's.
+    /// Includes the port unless it is the scheme's default.
     host: HeaderValue,
     path: String,
 }
@@ -70,7 +70,7 @@ impl Target {
     }
 }
 
-/// The answer, and whether it was read to its end.
+/// Returns the answer, and whether it was read to its end.
 pub(crate) async fn send(
     connection: &mut Connection,
     target: &Target,
@@ -126,7 +126,7 @@ async fn read(response: Response<Incoming>) -> Result<(Answer, bool), AttemptErr
     ))
 }
 
-/// A cut in the middle of a character shows as U+FFFD, and so does NUL, which PostgreSQL's texts cannot have.
+/// A character that is cut off appears as U+FFFD. So does NUL, which PostgreSQL cannot store as text.
 fn shown(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).replace('\0', "\u{fffd}")
 }

@@ -1,7 +1,7 @@
-//! One attempt to hand an e-mail to the mail server, and what the server's answer means for the next one.
+//! One attempt to send an e-mail to the mail server, and the consequence of the server's answer.
 //!
-//! The steps of a session are taken one by one, because the same answer means different things: a refused recipient stops the address, a
-//! refused password or sender is a mistake in the settings.
+//! The client runs the steps of a session one by one, because the same answer has a different meaning in each
+//! step. A refused recipient blocks the address; a refused password or sender is a mistake in the settings.
 
 mod message;
 mod server;
@@ -24,13 +24,13 @@ use self::server::Server;
 pub use self::server::SettingsError;
 use crate::templates::Wording;
 
-/// For the whole attempt.
+/// The limit for the whole attempt.
 pub const ATTEMPT_TAKES_AT_MOST: Duration = Duration::from_mins(1);
 
-/// As they are set.
+/// The settings as configured.
 #[derive(Debug)]
 pub struct SmtpSettings<'a> {
-    /// `smtp:` or `smtps:`, with user and password where the server asks for them.
+    /// `smtp:` or `smtps:`, with user and password if the server requires them.
     pub url: &'a str,
     /// CA certificates (PEM) that verify the server, instead of the system's.
     pub ca_file: Option<PathBuf>,
@@ -47,7 +47,7 @@ pub struct SmtpSender {
     reply_to: Option<Mailbox>,
 }
 
-/// An e-mail to be sent.
+/// An e-mail to send.
 #[derive(Debug)]
 pub struct OutgoingEmail<'a> {
     /// The same in every attempt.
@@ -58,23 +58,23 @@ pub struct OutgoingEmail<'a> {
     pub written_at: DateTime<Utc>,
 }
 
-/// Why an attempt failed, and what helps. `reply_code` is the mail server's, where it answered. The answer's text is left out: servers quote
-/// addresses in it.
+/// Why an attempt failed, and whether to retry. `reply_code` is the mail server's, if it answered. The text
+/// of the answer is omitted, because servers quote addresses in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
-    /// Later, the same may succeed.
+    /// A later attempt may succeed.
     #[error("the mail server did not take it for now ({step}, reply code {})", Shown(*reply_code))]
     Later {
         step: &'static str,
         reply_code: Option<u16>,
     },
-    /// This e-mail will not be taken.
+    /// The server will never accept this e-mail.
     #[error("the mail server refused it ({step}, reply code {})", Shown(*reply_code))]
     Refused {
         step: &'static str,
         reply_code: Option<u16>,
     },
-    /// Nothing to this address will be taken.
+    /// The server will never accept an e-mail to this address.
     #[error("the mail server refused its address (reply code {reply_code})")]
     AddressRefused { reply_code: u16 },
 }
@@ -101,14 +101,15 @@ impl SmtpSender {
         })
     }
 
-    /// One attempt, in a session of its own.
+    /// Makes one attempt in a session of its own.
     pub async fn send(&self, email: &OutgoingEmail<'_>) -> Result<(), SendError> {
         let attempt = async {
             let recipient: Address = email.recipient.as_str().parse().map_err(|_| UNSENDABLE)?;
             let message = message::of(self, email, recipient.clone()).map_err(|_| UNSENDABLE)?;
             let mut connection = self.server.connect().await?;
             let sent = self.hand_over(&mut connection, recipient, &message).await;
-            // It is done, or the next session begins anew: nothing depends on the goodbye.
+            // The e-mail is either sent, or the next attempt opens a new session. So the result of closing
+            // does not matter.
             let _ = timeout(Duration::from_secs(2), connection.abort()).await;
             sent
         };
@@ -166,7 +167,7 @@ const TOO_LATE: SendError = SendError::Later {
     reply_code: None,
 };
 
-/// The extensions that an e-mail needs.
+/// The extensions that the e-mail needs.
 fn parameters(
     connection: &AsyncSmtpConnection,
     recipient: &Address,
@@ -193,7 +194,8 @@ fn later(step: &'static str, error: &lettre::transport::smtp::Error) -> SendErro
     }
 }
 
-/// A recipient that is refused for good stops the address, but for `5.7.x`: there the server objects to us (RFC 3463).
+/// A permanent refusal of a recipient blocks the address. The exception is `5.7.x`: there the server objects
+/// to the sender (RFC 3463).
 fn of_recipient(error: &lettre::transport::smtp::Error) -> SendError {
     match reply_code(error) {
         Some(reply_code) if error.is_permanent() && !is_policy(error) => {

@@ -1,4 +1,5 @@
-//! The wording of each kind of e-mail: a subject, a text, and the same as HTML. HTML loads nothing, but for a program's logo.
+//! The wording of each kind of e-mail: a subject, a text, and the same text as HTML. The HTML loads nothing
+//! except a program's logo.
 
 mod notice;
 mod page;
@@ -12,27 +13,27 @@ use domain::program_identity::ProgramIdentity;
 
 use self::page::{Page, unlinked};
 
-/// An e-mail as it is read. It may hold the token of a link: it must not reach a log.
+/// An e-mail as people read it. It may contain the token of a link, so it must not be logged.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Wording {
     pub subject: String,
     pub text: String,
     pub html: String,
-    /// An address where one click ends e-mails of this kind (RFC 8058), where they can be ended.
+    /// A link that ends e-mails of this kind with one click (RFC 8058), for kinds that can be ended.
     pub unsubscribe: Option<String>,
-    /// Where answers go, if not to the installation's address.
+    /// The address for replies. Without it, replies go to the installation's address.
     pub reply_to: Option<String>,
 }
 
 domain::redacted!(Wording);
 
-/// `token` is that of the content's link, where it has one.
+/// `token` belongs to the content's link, if it has one.
 pub fn wording(content: &EmailContent, token: Option<&str>) -> Wording {
     page(content, token).wording()
 }
 
 fn page(content: &EmailContent, token: Option<&str>) -> Page {
-    // Behind the `#`, which browsers do not send: no proxy logs the token.
+    // Browsers do not send the part after `#`, so no proxy logs the token.
     let with_token = |link: &str| token.map_or_else(|| link.to_owned(), |token| format!("{link}#{token}"));
     match content {
         EmailContent::MemberInvitation {
@@ -75,7 +76,8 @@ fn page(content: &EmailContent, token: Option<&str>) -> Page {
             commissions_link,
             unsubscribe_link,
         } => {
-            // Not behind the `#`: mail programs call it by themselves. All it can do is to end these e-mails.
+            // Not after `#`, because mail programs call this link themselves. The token can only end these
+            // e-mails.
             let unsubscribe = token.map_or_else(
                 || unsubscribe_link.clone(),
                 |token| format!("{unsubscribe_link}/{token}"),
@@ -129,7 +131,7 @@ fn partner_invitation(
         .footnote("If you expected no invitation, ignore this e-mail.")
 }
 
-/// `place`: address, country and browser, as far as they are known.
+/// `place`: address, country and browser, as far as known.
 fn new_sign_in(at: DateTime<Utc>, place: [Option<&str>; 3], account_link: String) -> Page {
     let [address, country, browser] = place;
     Page::new("New sign-in to your account")

@@ -1,4 +1,4 @@
-//! `tracking.clicks`: one record a click, published by the edge before it answers.
+//! `tracking.clicks`: one record for each click, which ingest publishes before it answers.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -19,15 +19,15 @@ pub struct ClickRecord {
     pub click_id: ClickId,
     /// False when the visitor's existing customer is reused.
     pub new_customer: bool,
-    /// A click_id the visitor held and that could not be reused. Untrusted, kept for audit.
+    /// A click_id that the visitor held and that could not be reused. It is untrusted and kept for audit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous_click_id: Option<Label>,
     #[serde(default)]
     pub visit: Visit,
-    /// Only with a GeoIP database, and only for its lookup: never stored.
+    /// Only set with a GeoIP database, and only for the lookup: never stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_ip: Option<ClientIp>,
-    /// The visitor's country by the word of a trusted proxy.
+    /// The visitor's country according to a trusted proxy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub country_hint: Option<CountryCode>,
 }

@@ -1,14 +1,14 @@
 //! Envelopes: several records in one message.
 //!
-//! A packed message holds many records of one noun from one publisher, because the cost of a durable publish is per
-//! message, not per byte. The records arrive already serialised, so packing is concatenation; the consumer cuts
-//! them apart without looking inside.
+//! One message holds many records of one noun from one publisher, because a durable publish costs per
+//! message, not per byte. The records are already serialised, so packing only concatenates them. The consumer
+//! splits them without parsing their content.
 //!
-//! - Work: `{"v":1,"reply_to":"<subject>","records":[…]}`; `reply_to` is absent when no caller waits.
+//! - Work: `{"v":1,"reply_to":"<subject>","records":[…]}`. `reply_to` is absent if no caller waits.
 //! - Answers: `{"v":1,"outcomes":[{"event_id":"<uuid>","outcome":…}]}`.
 //!
-//! A change that an older reader would misunderstand raises `v`. An older worker then leaves the message for a newer
-//! one ([`EnvelopeError::UnknownVersion`]), for as long as a rollout takes.
+//! A change that an older reader would misunderstand raises `v`. An older worker then leaves the message for
+//! a newer one ([`EnvelopeError::UnknownVersion`]) while a rollout lasts.
 
 use bytes::Bytes;
 use serde::Deserialize;
@@ -17,35 +17,35 @@ use uuid::Uuid;
 
 const VERSION: u32 = 1;
 
-/// Bytes for the frame around the records; the publisher bounds the records.
+/// Bytes for the frame around the records. The publisher limits the size of the records.
 const FRAME: usize = 128;
 
-/// Why a message could not be cut into records.
+/// Why a message cannot be split into records.
 #[derive(Debug, thiserror::Error)]
 pub enum EnvelopeError {
-    /// Not the JSON of any version: no reader will ever understand it.
+    /// Not valid in any version: no reader will ever understand it.
     #[error("malformed envelope: {0}")]
     Malformed(#[from] serde_json::Error),
-    /// Written by a newer (or an unknown) release: another reader may understand it.
+    /// Written by a newer or unknown release. Another reader may understand it.
     #[error("envelope version {found} is not understood here, only {VERSION} is")]
     UnknownVersion { found: u32 },
 }
 
-/// A packed message, cut apart.
+/// A message split into its records.
 #[derive(Debug)]
 pub struct Envelope {
-    /// The NATS subject on which the publisher waits for outcomes, if it does.
+    /// The NATS subject on which the publisher waits for outcomes; `None` if it does not wait.
     pub reply_to: Option<String>,
     pub records: Vec<Box<RawValue>>,
 }
 
-/// Outcomes on their way back to one publisher.
+/// Outcomes for one publisher.
 #[derive(Debug)]
 pub struct ReplyBatch {
     pub outcomes: Vec<EventOutcome>,
 }
 
-/// The outcome of one record; `outcome` stays serialised until the waiting request reads it.
+/// The outcome of one record. `outcome` stays serialised until the waiting request reads it.
 #[derive(Debug, Clone, Deserialize)]
 pub struct EventOutcome {
     pub event_id: Uuid,
@@ -53,7 +53,7 @@ pub struct EventOutcome {
 }
 
 impl EventOutcome {
-    /// Bytes this outcome takes inside a [`ReplyBatch`].
+    /// The bytes of this outcome inside a [`ReplyBatch`].
     pub fn packed_size(&self) -> usize {
         self.outcome.get().len() + r#"{"event_id":"00000000-0000-0000-0000-000000000000","outcome":},"#.len()
     }
@@ -80,7 +80,7 @@ pub fn encode(reply_to: Option<&str>, records: &[Box<RawValue>]) -> Bytes {
     json.into()
 }
 
-/// Cuts a payload made by [`encode`] into its records.
+/// Splits a payload made by [`encode`] into its records.
 pub fn decode(payload: &[u8]) -> Result<Envelope, EnvelopeError> {
     #[derive(Deserialize)]
     struct Wire {
@@ -116,7 +116,7 @@ pub fn encode_replies(outcomes: &[EventOutcome]) -> Bytes {
     json.into()
 }
 
-/// Cuts an answer made by [`encode_replies`] apart.
+/// Splits an answer made by [`encode_replies`].
 pub fn decode_replies(payload: &[u8]) -> Result<ReplyBatch, EnvelopeError> {
     #[derive(Deserialize)]
     struct Wire {
@@ -138,7 +138,7 @@ fn expect_version(found: u32) -> Result<(), EnvelopeError> {
     }
 }
 
-/// A newer format fails to parse as ours. Only its version distinguishes it from garbage.
+/// A newer format does not parse as ours. Only its version distinguishes it from garbage.
 fn blame_version(payload: &[u8], error: serde_json::Error) -> EnvelopeError {
     #[derive(Deserialize)]
     struct Version {

@@ -1,4 +1,4 @@
-//! How answers, webhooks and notifications write a time: ISO 8601 in UTC, with milliseconds.
+//! The form of times in answers, webhooks and notifications: ISO 8601 in UTC, with milliseconds.
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::{Serialize, Serializer};

@@ -1,4 +1,4 @@
-//! `tracking.leads`: one record a lead; the edge waits for its [`LeadOutcome`].
+//! `tracking.leads`: one record for each lead. Ingest waits for its [`LeadOutcome`].
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ pub struct LeadRecord {
     pub event_id: EventId,
     pub led_at: DateTime<Utc>,
     pub lead: Lead,
-    /// A browser's, and one of many from its address within an hour.
+    /// The lead came from a browser and was one of many from its address within an hour.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub one_of_many: bool,
 }

@@ -1,7 +1,7 @@
-//! Messages on the bus. Every record is versioned by its envelope, and carries the event_id and the time
-//! minted at the edge: the keys by which a second delivery is recognised.
+//! Messages on the bus. The envelope of a record carries its version. Every record has the event_id and the
+//! time that ingest assigned; they identify a repeated delivery.
 //!
-//! New fields are optional with a default, so that the previous version's messages decode.
+//! New fields are optional and have a default, so that messages of the previous version can be decoded.
 
 pub mod click;
 pub mod envelope;
@@ -20,8 +20,8 @@ use serde_json::Value;
 
 use domain::ids::ProgramId;
 
-/// The program that a record names, decodable or not. Only where our own records name theirs: what is deeper was sent by
-/// strangers. A lead of a browser names none.
+/// The program that a record names, even if the record cannot be decoded. Only the places where our own
+/// records name their program are read: deeper values come from outside. A browser's lead names no program.
 pub fn program_of(record: &[u8]) -> Option<ProgramId> {
     let record: Value = serde_json::from_slice(record).ok()?;
     ["/program_id", "/lead/mode/server/program_id"]

@@ -1,4 +1,4 @@
-//! `tracking.notifications`: one record a message to a person, sent through the outbox.
+//! `tracking.notifications`: one record for each message to a person, sent through the outbox.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use domain::money::{Cents, Currency};
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct NotificationRecord {
-    /// Minted with the notification; a redelivered one is stored once.
+    /// Assigned with the notification. A redelivered notification is stored once.
     pub event_id: EventId,
     pub program_id: ProgramId,
     pub recipient: Recipient,
@@ -25,9 +25,9 @@ pub enum Recipient {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Content {
-    /// To the partner: a refund took from a commission of theirs.
+    /// To the partner: a refund reduced one of their commissions.
     CommissionDeducted(Deduction),
-    /// To the advertiser: the commission was already paid out, so the money is with the partner.
+    /// To the advertiser: a refund reduced a commission that was already paid, so the partner has the money.
     PaidCommissionDeducted(Deduction),
     /// To the partner: the advertiser rejected a commission, or adjusted it by an amount.
     CommissionAdjusted(Adjustment),
@@ -37,12 +37,12 @@ pub enum Content {
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Adjustment {
-    /// `None` of a commission that was added by hand.
+    /// `None` for a commission that was added by hand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sale_id: Option<SaleId>,
     pub commission_id: CommissionId,
     pub status: CommissionStatus,
-    /// Negative when something was taken.
+    /// Negative for a reduction.
     pub by: Cents,
     pub currency: Currency,
     pub reason: String,

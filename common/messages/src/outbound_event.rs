@@ -1,7 +1,8 @@
-//! Outbound events of a program: bodies of webhooks, and of the event stream. Each type's `data` is a struct of its own.
+//! Outbound events of a program: the bodies of webhooks and of the event stream. The `data` of each type is a
+//! struct of its own.
 //!
-//! Amounts are integers in the currency's smallest unit, ids are numbers, times are ISO 8601 in UTC. Nothing is removed from what is here and
-//! no field changes its meaning: others have written code for it.
+//! Amounts are integers in the currency's smallest unit, ids are numbers, and times are ISO 8601 in UTC.
+//! Receivers have written code for these bodies, so no field is removed or changes its meaning.
 
 pub mod commission;
 pub mod lead;
@@ -27,7 +28,7 @@ use self::sale::SaleRecorded;
 use self::webhook_endpoint::EndpointDisabled;
 use crate::instant::as_instant;
 
-/// One event: its type, and its `data`.
+/// One event: its type and its `data`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum OutboundEvent {
@@ -106,12 +107,12 @@ impl OutboundEvent {
         })
     }
 
-    /// The text that is stored, signed and sent.
+    /// The body that is stored, signed and sent.
     pub fn body(&self, occurred_at: DateTime<Utc>) -> serde_json::Result<String> {
         self.json(occurred_at, false)
     }
 
-    /// The body of an event that never happened.
+    /// The body of a test event.
     pub fn test_body(&self, now: DateTime<Utc>) -> serde_json::Result<String> {
         self.json(now, true)
     }
@@ -125,7 +126,7 @@ impl OutboundEvent {
         })
     }
 
-    /// One of this type, for descriptions and test events.
+    /// An example of this type, for the API description and for test events.
     pub fn example(event_type: OutboundEventType, program_id: ProgramId) -> Self {
         let program_id = program_id.get();
         match event_type {
@@ -170,7 +171,7 @@ impl OutboundEvent {
     }
 }
 
-/// Of examples.
+/// The time in examples.
 pub fn example_time() -> DateTime<Utc> {
     DateTime::UNIX_EPOCH + TimeDelta::days(20_000)
 }

@@ -1,5 +1,5 @@
-//! `tracking.payments`: reports of the payment processor about a payment, a subscription or its account, other than sales.
-//! They have no outcome.
+//! `tracking.payments`: reports of the payment processor about a payment, a subscription or its account,
+//! except sales. They have no outcome.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -12,12 +12,13 @@ use domain::text::SubscriptionId;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PaymentRecord {
-    /// The event's, in `processor_events`.
+    /// The id of the event's row in `processor_events`.
     pub event_id: EventId,
-    /// By the processor's clock.
+    /// The time by the processor's clock.
     pub occurred_at: DateTime<Utc>,
     pub program_id: ProgramId,
-    /// Names of one payment: of a session, payment intent, invoice or charge. None when the fact is no payment's.
+    /// Names of one payment: of a session, payment intent, invoice or charge. Empty if the fact concerns no
+    /// payment.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub references: Vec<ProcessorId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -30,19 +31,19 @@ pub struct PaymentRecord {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PaymentFact {
-    /// All that was refunded of a charge so far.
+    /// The total refunded of a charge so far.
     Refunded {
         charge: ProcessorId,
         refunded: AmountCents,
         currency: Currency,
     },
-    /// Withdrawn because the customer disputed the charge; beside what was refunded of it.
+    /// Money withdrawn because the customer disputed the charge, in addition to refunds.
     Disputed {
         dispute: ProcessorId,
         withdrawn: AmountCents,
         currency: Currency,
     },
-    /// Without a payment: a trial, or a full discount.
+    /// A subscription started without a payment, by a trial or a full discount.
     SubscriptionStarted {
         subscription_id: SubscriptionId,
     },

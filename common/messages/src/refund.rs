@@ -1,4 +1,4 @@
-//! `tracking.refunds`: one record a refund; the edge waits for its [`RefundOutcome`].
+//! `tracking.refunds`: one record for each refund. Ingest waits for its [`RefundOutcome`].
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -27,7 +27,7 @@ pub enum RefundOutcome {
     Applied {
         /// `refunded` or `reversed`.
         status: CommissionStatus,
-        /// Taken from the sale's commissions by this refund, before any clamping of the balance.
+        /// This refund's deduction from the sale's commissions, before the balance limits it.
         deducted: Cents,
         commission_id: CommissionId,
     },

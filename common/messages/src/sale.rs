@@ -1,4 +1,4 @@
-//! `tracking.sales`: one record a claimed sale; the edge waits for its [`SaleOutcome`].
+//! `tracking.sales`: one record for each claimed sale. Ingest waits for its [`SaleOutcome`].
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -9,12 +9,12 @@ use domain::sale::{Earning, Sale, SaleRefusal};
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SaleRecord {
-    /// Identifies the claim: a copy whose claim is held by another event is stale and has no effect.
+    /// Identifies the claim. If another event holds the claim, this record is a stale copy and has no effect.
     pub event_id: EventId,
     pub sold_at: DateTime<Utc>,
     pub program_id: ProgramId,
     pub sale: Sale,
-    /// Reported by the payment processor: `event_id` is its event's, in `processor_events`.
+    /// The payment processor reported the sale, and `event_id` is that of its event in `processor_events`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub from_processor: bool,
 }
@@ -24,9 +24,9 @@ pub struct SaleRecord {
 pub enum SaleOutcome {
     Recorded {
         sale_id: SaleId,
-        /// In the attribution model's order; empty with a reason in `no_commission`.
+        /// In the attribution model's order. If empty, `no_commission` has the reason.
         commission_ids: Vec<CommissionId>,
-        /// The program splits commissions, so the answer lists them all.
+        /// The program splits commissions, so the answer lists all of them.
         split: bool,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         no_commission: Option<NoCommission>,
@@ -36,7 +36,7 @@ pub enum SaleOutcome {
         window_days: u16,
     },
     Refused(SaleRefusal),
-    /// The payment is recorded already, under another of its names.
+    /// The payment is already recorded under another of its names.
     Duplicate,
 }
 
@@ -45,14 +45,14 @@ pub enum SaleOutcome {
 #[serde(rename_all = "snake_case")]
 pub enum NoCommission {
     NothingDue(NothingDue),
-    /// The caller is answered with an error although the sale is stored.
+    /// The caller gets an error, although the sale is stored.
     PartnerMissing,
 }
 
 impl NoCommission {
     const PARTNER_MISSING: &'static str = "partner_missing";
 
-    /// `None` of a sale that earns commissions.
+    /// `None` for a sale that earns commissions.
     pub fn of(earning: &Earning) -> Option<Self> {
         match earning {
             Earning::Commissions { .. } => None,

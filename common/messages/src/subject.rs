@@ -1,8 +1,8 @@
-//! The nouns that travel on the bus, and the names derived from them.
+//! The nouns of the records on the bus, and the names derived from them.
 
 use std::fmt;
 
-/// One kind of record. Each has its own stream, so that a flood of clicks can never fill the space of sales.
+/// One kind of record. Each has its own stream, so that a flood of clicks cannot fill the space of sales.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Subject {
     Clicks,
@@ -10,7 +10,7 @@ pub enum Subject {
     Sales,
     Refunds,
     Notifications,
-    /// Clicks, leads and sales in test mode: away from the real ones.
+    /// Clicks, leads and sales in test mode, separate from the real ones.
     TestEvents,
     TestChains,
     /// Reports of payment processors other than sales.
@@ -29,7 +29,7 @@ impl Subject {
         Self::Payments,
     ];
 
-    /// The plural noun, lower-case: also the metric label and the last token of the subject.
+    /// The plural noun in lower case. It is also the metric label and the last token of the subject.
     pub const fn noun(self) -> &'static str {
         match self {
             Self::Clicks => "clicks",
@@ -43,7 +43,7 @@ impl Subject {
         }
     }
 
-    /// `<prefix>.tracking.<noun>`, or `tracking.<noun>` when the prefix is empty.
+    /// `<prefix>.tracking.<noun>`, or `tracking.<noun>` if the prefix is empty.
     pub fn on_wire(self, prefix: &str) -> String {
         let noun = self.noun();
         if prefix.is_empty() {
@@ -53,14 +53,14 @@ impl Subject {
         }
     }
 
-    /// The subject that is written so under this prefix.
+    /// Parses the text that [`Self::on_wire`] makes with this prefix.
     pub fn of_wire(text: &str, prefix: &str) -> Option<Self> {
         Self::ALL
             .into_iter()
             .find(|subject| subject.on_wire(prefix) == text)
     }
 
-    /// `<PREFIX>_TRACKING_<NOUN>`, or `TRACKING_<NOUN>` when the prefix is empty.
+    /// `<PREFIX>_TRACKING_<NOUN>`, or `TRACKING_<NOUN>` if the prefix is empty.
     pub fn stream_name(self, prefix: &str) -> String {
         let noun = self.noun();
         if prefix.is_empty() {
@@ -70,7 +70,8 @@ impl Subject {
         }
     }
 
-    /// The durable consumer all workers share. It is scoped by its stream, so it needs no prefix.
+    /// The durable consumer that all workers share. Its name is unique within its stream, so it needs no
+    /// prefix.
     pub fn consumer_name(self) -> String {
         format!("worker_{}", self.noun())
     }

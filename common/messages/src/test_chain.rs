@@ -1,4 +1,4 @@
-//! `tracking.test_chains`: one record a test run; the edge waits for its [`TestChainOutcome`].
+//! `tracking.test_chains`: one record for each test run. Ingest waits for its [`TestChainOutcome`].
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -13,11 +13,11 @@ pub struct TestChainRecord {
     pub event_id: EventId,
     pub started_at: DateTime<Utc>,
     pub program_id: ProgramId,
-    /// The synthetic customer: from the same block of ids as real ones, and never stored.
+    /// The synthetic customer. The id comes from the same block as real ones and is never stored.
     pub customer_id: CustomerId,
     pub click_id: ClickId,
     pub customer_key: CustomerKey,
-    /// Names the sale that is taken back; never stored.
+    /// Names the test sale, which is rolled back; never stored.
     pub transaction_id: TransactionId,
     pub run: TestRun,
 }
@@ -26,12 +26,12 @@ pub struct TestChainRecord {
 #[serde(rename_all = "snake_case")]
 pub enum TestChainOutcome {
     Chain {
-        /// The link that was used; `None` when the program has none that could be.
+        /// The link of the test click; `None` if the program has no usable link.
         short_code: Option<String>,
         verdict: ChainVerdict,
     },
     Event {
-        /// False when there is no link a test click could have come through.
+        /// False if the program has no link for a test click.
         received: bool,
     },
 }

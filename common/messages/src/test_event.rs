@@ -1,7 +1,7 @@
-//! `tracking.test_events`: one record a test event; the edge waits for its [`TestEventOutcome`].
+//! `tracking.test_events`: one record for each test event. Ingest waits for its [`TestEventOutcome`].
 //!
-//! Test events have a stream of their own. What earns, counts and attributes never reads it, so a test cannot become a
-//! real event by any mistake in between.
+//! Test events have their own stream. Steps that earn, count or attribute never read it, so no mistake can
+//! turn a test into a real event.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ pub struct TestEventRecord {
     pub event: TestEvent,
 }
 
-/// A test event, validated in form only: its customers may not exist.
+/// A test event, valid in form. Its customers may not exist.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TestEvent {
@@ -33,12 +33,12 @@ pub enum TestEvent {
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct TestClick {
-    /// `None` when the link is unknown, or of another program than the one tested.
+    /// `None` if the link is unknown or belongs to another program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub referral_link_id: Option<ReferralLinkId>,
     #[serde(default)]
     pub visit: Visit,
-    /// As on a real click: for the GeoIP lookup only.
+    /// As on a real click, only for the GeoIP lookup.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_ip: Option<ClientIp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -47,7 +47,7 @@ pub struct TestClick {
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct TestLead {
-    /// As sent: a test needs no click before it, so this may be any click_id.
+    /// As sent. A test needs no earlier click, so this may be any click_id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub click_id: Option<Label>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -58,9 +58,9 @@ pub struct TestLead {
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TestSale {
-    /// Never claimed: it collides neither with a real sale's nor with another test's.
+    /// Never claimed, so it conflicts neither with real sales nor with other tests.
     pub transaction_id: TransactionId,
-    /// `None` when the test named no amount; stored as 0.
+    /// `None` if the test has no amount; stored as 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub amount: Option<AmountCents>,
     pub currency: Currency,
@@ -72,14 +72,14 @@ pub struct TestSale {
     pub subscription_interval: Option<SubscriptionInterval>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub product_id: Option<ProductId>,
-    /// JSON object or array, stored as sent.
+    /// A JSON object or array, stored as sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line_items: Option<Box<RawValue>>,
 }
 
-/// Where the event is now.
+/// The row of the stored event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TestEventOutcome {
-    /// The row's `id` in `click_events`, `lead_events` or `sale_events`; answered as `eventId`.
+    /// The row's `id` in `click_events`, `lead_events` or `sale_events`. The answer calls it `eventId`.
     pub row_id: i64,
 }

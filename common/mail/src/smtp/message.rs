@@ -1,4 +1,4 @@
-//! The message as it is sent: headers, text and HTML.
+//! The message in its final form: headers, text and HTML.
 
 use std::time::SystemTime;
 
@@ -9,7 +9,7 @@ use lettre::message::{Mailbox, Message, MultiPart, SinglePart};
 
 use super::{OutgoingEmail, SmtpSender};
 
-/// Where one click ends e-mails of this kind: an address in angle brackets (RFC 2369).
+/// The link that ends e-mails of this kind with one click, in angle brackets (RFC 2369).
 #[derive(Debug, Clone)]
 struct ListUnsubscribe(String);
 
@@ -23,13 +23,13 @@ impl Header for ListUnsubscribe {
     }
 
     fn display(&self) -> HeaderValue {
-        // As it is: in several lines or encoded, it would be another address.
+        // Written as it is: folding or encoding would change the address.
         let Self(link) = self;
         HeaderValue::dangerous_new_pre_encoded(Self::name(), link.clone(), link.clone())
     }
 }
 
-/// A mail program may unsubscribe its user by a `POST` to this address, without another question (RFC 8058).
+/// Lets a mail program unsubscribe its user by a `POST` to the link, without a further question (RFC 8058).
 #[derive(Debug, Clone, Copy)]
 struct OneClick;
 
@@ -47,7 +47,7 @@ impl Header for OneClick {
     }
 }
 
-/// Nobody's holiday notice answers it (RFC 3834).
+/// Prevents automatic replies such as holiday notices (RFC 3834).
 #[derive(Debug, Clone, Copy)]
 struct AutoSubmitted;
 
@@ -82,13 +82,13 @@ pub fn of(sender: &SmtpSender, email: &OutgoingEmail<'_>, recipient: Address) ->
         )))
         .header(AutoSubmitted);
     let of_program = email.wording.reply_to.as_ref().and_then(|address| {
-        // One that the mail client does not understand is left out.
+        // A program's address that the mail client cannot parse is omitted.
         Some(Mailbox::new(None, address.parse::<Address>().ok()?))
     });
     if let Some(reply_to) = of_program.or_else(|| sender.reply_to.clone()) {
         message = message.reply_to(reply_to);
     }
-    // An address that could begin a header of its own is left out: it is one of ours, and has none of these characters.
+    // A link that could start another header is omitted. Our own links never contain such characters.
     if let Some(link) = email.wording.unsubscribe.as_deref().filter(|link| is_plain(link)) {
         message = message
             .header(ListUnsubscribe(format!("<{link}>")))

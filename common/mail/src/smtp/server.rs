@@ -1,4 +1,4 @@
-//! The mail server: where it is, and how a session with it begins.
+//! The mail server: its address, and the start of a session.
 
 #[cfg(test)]
 mod tests;
@@ -20,7 +20,7 @@ const CONNECTING_TAKES_AT_MOST: Duration = Duration::from_secs(15);
 const SUBMISSION: u16 = 587;
 const SUBMISSION_OVER_TLS: u16 = 465;
 
-/// A setting that cannot be used. None of them is quoted: one is a secret.
+/// A setting that cannot be used. The error quotes no setting, because one is a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
     #[error("SMTP_URL must be a `smtp:` or `smtps:` URL with a host")]
@@ -35,13 +35,14 @@ pub enum SettingsError {
     Tls,
 }
 
-/// Whether a session is encrypted.
+/// How a session is encrypted.
 enum Encryption {
-    /// From its first byte.
+    /// Encrypted from the first byte.
     FromTheStart(TlsParameters),
-    /// With `STARTTLS`, before anything else; without it there is no session.
+    /// Encrypted with `STARTTLS` before any other command. If the server has no `STARTTLS`, the session
+    /// fails.
     Upgraded(TlsParameters),
-    /// On loopback.
+    /// Not encrypted, which is allowed on loopback only.
     None,
 }
 
@@ -91,7 +92,7 @@ impl Server {
         })
     }
 
-    /// Begins a session, encrypted unless the server is on loopback.
+    /// Starts a session, encrypted unless the server is on loopback.
     pub async fn connect(&self) -> Result<AsyncSmtpConnection, SendError> {
         let from_the_start = match &self.encryption {
             Encryption::FromTheStart(tls) => Some(tls.clone()),

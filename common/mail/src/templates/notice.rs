@@ -1,15 +1,15 @@
-//! What in a program needs those who look after it.
+//! The e-mail about problems of a program, for its members.
 
 use domain::email_content::EndpointNotice;
 
 use super::page::{Page, unlinked};
 
-/// Of more, the number is given.
+/// The most endpoints that are listed by name. For further ones the e-mail gives only their number.
 const NAMED_ENDPOINTS: usize = 10;
 const HOW_TO_END: &str =
     "At most one of these e-mails is sent a program and day. The settings of your account end them.";
 
-/// `events`: how many are to be reviewed, and how many are stuck.
+/// `events`: the number to review, and the number that are stuck.
 pub fn page(
     program: &str,
     endpoints: &[EndpointNotice],

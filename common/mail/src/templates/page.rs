@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use super::Wording;
 
-/// Colours of the dashboard (`web/dashboard/src/styles/tokens.css`), written out: mail programs know neither variables nor style sheets.
+/// Colours of the dashboard (`web/dashboard/src/styles/tokens.css`). They are repeated here because mail
+/// programs support neither variables nor style sheets.
 const INK: &str = "#17211d";
 const SOFT: &str = "#55625c";
 const LINE: &str = "#e2e6e0";
@@ -51,9 +52,9 @@ impl Page {
         }
     }
 
-    /// Of a program, if it has one.
+    /// Adds the program's logo, if it has one.
     pub fn logo(self, of: &str, url: Option<&str>) -> Self {
-        // Whatever was stored, nothing else is fetched.
+        // Nothing but https is fetched, whatever is stored.
         match url.filter(|url| url.starts_with("https://")) {
             Some(url) => self.with(Part::Logo {
                 of: one_line(of),
@@ -63,7 +64,7 @@ impl Page {
         }
     }
 
-    /// Where answers go, if not to the installation's address.
+    /// The address for replies. Without it, replies go to the installation's address.
     pub fn reply_to(self, address: Option<&str>) -> Self {
         Self {
             reply_to: address.map(str::to_owned),
@@ -99,7 +100,7 @@ impl Page {
         self.with(Part::Footnote(text))
     }
 
-    /// The address where one click ends e-mails of this kind.
+    /// The link that ends e-mails of this kind with one click.
     pub fn unsubscribe(self, link: String) -> Self {
         Self {
             unsubscribe: Some(link),
@@ -225,15 +226,16 @@ impl Part {
     }
 }
 
-/// Names come from people: none of them begins a line of its own.
+/// Names come from people, so control characters are replaced: no name may start a new line.
 fn one_line(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { ' ' } else { c })
         .collect()
 }
 
-/// A name as people chose it, which no mail program takes for an address and makes a link of: a narrow space is put where an address has none. An
-/// invisible character would not do, because some count it as a letter, and browsers leave it out of a host's name.
+/// Writes a name so that no mail program turns it into a link: it puts a narrow space where an address has
+/// none. An invisible character would not help, because some programs count it as a letter, and browsers
+/// ignore it in a host name.
 pub fn unlinked(name: &str) -> String {
     const NARROW_SPACE: char = '\u{202f}';
     let mut unlinked = String::with_capacity(name.len());

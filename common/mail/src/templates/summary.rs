@@ -1,4 +1,4 @@
-//! A partner's week.
+//! A partner's weekly summary.
 
 use chrono::{Datelike, NaiveDate};
 use domain::money::{Amount, Currency};
@@ -34,7 +34,8 @@ pub fn page(first_day: NaiveDate, last_day: NaiveDate, lines: &[WeekLine], commi
         .button("See your commissions", commissions_link)
 }
 
-/// Whom an answer reaches: the one address that all lines name. Of several programs, nobody is meant.
+/// The address for replies: the one that all lines share. If they differ, replies go to the installation.s
+/// address.
 fn answered_by(lines: &[WeekLine]) -> Option<&str> {
     let address = lines.first()?.identity.reply_to.as_deref()?;
     let all = lines
@@ -50,7 +51,7 @@ fn shown(figure: Figure, currency: Currency, noun: &str) -> String {
         cents: figure.cents,
         currency,
     };
-    // With the sign that is a minus, not a hyphen.
+    // With a minus sign instead of a hyphen.
     let amount = amount.to_string().replace('-', "−");
     format!("{amount}, {} {noun}{plural}", figure.count)
 }

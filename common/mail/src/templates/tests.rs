@@ -16,7 +16,7 @@ fn noon() -> DateTime<Utc> {
     DateTime::UNIX_EPOCH + TimeDelta::days(20_000) + TimeDelta::hours(12)
 }
 
-/// One of each kind; every text that comes from people is `name`.
+/// One e-mail of each kind. Every text that comes from people is `name`.
 fn one_of_each(name: &str) -> Vec<EmailContent> {
     let all = vec![
         EmailContent::MemberInvitation {
@@ -216,7 +216,7 @@ fn names_of_people_are_text_and_nothing_else() {
     }
 }
 
-/// Mail programs make links of what looks like an address, in text, in HTML and in subjects.
+/// Mail programs turn text that looks like an address into links, in text, in HTML and in subjects.
 #[test]
 fn names_of_people_become_no_links() {
     let name = "visit https://evil.example/a?b=c now: www.evil.example, http://localhost, pay@evil.example or evil\u{3002}example";

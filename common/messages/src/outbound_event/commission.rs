@@ -1,4 +1,4 @@
-//! `commission.*`: what partners earn, and what becomes of it.
+//! `commission.*`: commissions and their changes.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;

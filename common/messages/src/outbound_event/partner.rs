@@ -1,4 +1,4 @@
-//! `partner.*`: who promotes a program.
+//! `partner.*`: partners of a program.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! Sessions with a mail server that speaks TLS (aiosmtpd, which shares no code with ours).
+//! Sessions with a mail server that speaks TLS (aiosmtpd, which shares no code with our client).
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -19,7 +19,7 @@ const PASSWORD: &str = "of the mail server";
 const TAKEN: &str =
     r#"{"from": "mail@acme.example", "to": ["ada@letters.example"], "encrypted": true, "user": "acme"}"#;
 
-/// Ends with the test.
+/// Killed when dropped.
 struct MailServer {
     process: Child,
     port: u16,
@@ -53,7 +53,7 @@ impl MailServer {
         format!("smtps://acme:{password}@127.0.0.1:{}", self.port)
     }
 
-    /// As for a server elsewhere: `smtp:` to loopback is not encrypted.
+    /// Requires `STARTTLS`, as for a remote server: `smtp:` to loopback is not encrypted.
     fn upgraded(&self, authority: &Authority) -> Server {
         let mut server = of_url(&self.url(PASSWORD), authority);
         let tls = tls("127.0.0.1", Some(Path::new(&authority.file())));
@@ -61,7 +61,7 @@ impl MailServer {
         server
     }
 
-    /// What it has taken, now that a session ended.
+    /// The e-mail that the server received, once a session has ended.
     fn taken(&self) -> String {
         self.lines.recv_timeout(PATIENCE).unwrap()
     }

@@ -1,5 +1,6 @@
-//! Each e-mail as it is kept in `common/mail/src/templates/snapshots`: the walk through the dashboard compares pictures of the HTML
-//! (`web/dashboard/tests/walk/email-pictures.spec.ts`). `UPDATE_EMAILS=1 cargo test -p mail snapshots` rewrites the files.
+//! Compares each e-mail with its file in `common/mail/src/templates/snapshots`. The walk through the
+//! dashboard compares pictures of the HTML (`web/dashboard/tests/walk/email-pictures.spec.ts`).
+//! `UPDATE_EMAILS=1 cargo test -p mail snapshots` rewrites the files.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +9,7 @@ use super::*;
 
 const DIRECTORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/templates/snapshots");
 
-/// One of each kind, and an invitation to a program with a logo.
+/// One e-mail of each kind, and an invitation to a program with a logo.
 fn all() -> Vec<(String, EmailContent)> {
     let each = one_of_each("Shop affiliates").into_iter();
     let mut all: Vec<_> = each
