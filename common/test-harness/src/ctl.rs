@@ -1,4 +1,4 @@
-//! The operator's command line, as its built binary.
+//! The operator's command line `ctl`, run as its built binary.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use testing::from_environment;
 
 use crate::stack::Stack;
 
-/// What a command printed, and whether it succeeded.
+/// The output of a command, and whether it succeeded.
 #[derive(Debug)]
 pub struct Ran {
     pub ok: bool,
@@ -42,7 +42,7 @@ pub async fn ctl_reading(stack: &Stack, arguments: &[&str], input: &str) -> Ran 
     let input = input.to_owned();
     let run = move || {
         let mut child = command.spawn().unwrap();
-        // A command that reads nothing may have ended by now.
+        // A command that reads no input may have ended already.
         let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
         child.wait_with_output().unwrap()
     };

@@ -1,4 +1,4 @@
-//! One ingest among several, called by its address, and what tests of failures share.
+//! A client of one ingest among several, and functions that tests of failures share.
 
 use std::net::SocketAddr;
 use std::process::{Command, ExitStatus, Stdio};
@@ -29,7 +29,7 @@ impl Edge {
         self.address
     }
 
-    /// The error is a connection that broke before the answer.
+    /// Fails if the connection breaks before the answer.
     pub async fn try_post(
         &self,
         path: &str,
@@ -48,7 +48,7 @@ impl Edge {
         self.try_post(path, token, body).await.unwrap()
     }
 
-    /// Of any path, for whom this session is.
+    /// Reads any path with this session's token.
     pub async fn get(&self, path: &str, token: &str) -> Answer {
         let url = format!("http://{}{path}", self.address);
         let request = self.http.get(url).bearer_auth(token);
@@ -59,7 +59,7 @@ impl Edge {
         self.post("sale", Some(&program.token), body).await
     }
 
-    /// A sale whose caller traces it.
+    /// A sale with the caller's trace context.
     pub async fn traced_sale(&self, program: &Program, body: &Value, traceparent: &str) -> Answer {
         let url = format!("http://{}/api/v1/track/sale", self.address);
         let request = self.http.post(url).bearer_auth(&program.token);
@@ -76,7 +76,7 @@ impl Edge {
         self.post("lead", Some(&program.token), &body).await
     }
 
-    /// A click through a link; its click_id.
+    /// A click through a link. Returns its click_id.
     pub async fn click(&self, code: &str, existing: Option<&str>) -> String {
         let mut body = json!({ "affiliate_url": format!("https://shop.example/?aff={code}") });
         if let Some(existing) = existing {
@@ -87,7 +87,7 @@ impl Edge {
         answer.body["click_id"].as_str().unwrap().to_owned()
     }
 
-    /// The status of an answer to a body sent to any path.
+    /// Sends a body to any path. Returns the status of the answer.
     pub async fn post_to(&self, path: &str, body: &Value) -> StatusCode {
         let request = self.http.post(format!("http://{}{path}", self.address));
         request.body(body.to_string()).send().await.unwrap().status()
@@ -103,7 +103,7 @@ impl Edge {
         answer.ok().map(|answer| answer.status())
     }
 
-    /// Waits until everything this service needs answers.
+    /// Waits until `/readyz` of this service answers 200.
     pub async fn ready(&self, stack: &Stack) {
         stack
             .eventually("the service is ready", async || {
@@ -113,12 +113,12 @@ impl Edge {
     }
 }
 
-/// A sale of ten dollars' commission at 20 %.
+/// A sale with a commission of ten dollars at 20 %.
 pub fn sale_of(transaction_id: &str, customer_key: &str) -> Value {
     json!({ "transaction_id": transaction_id, "amount_cents": 5_000, "customer_key": customer_key })
 }
 
-/// One ingest and one worker whose callers wait this long for an outcome, and a client of the ingest.
+/// One ingest and one worker. Callers wait this long for an outcome. Also returns a client of the ingest.
 pub async fn answering_within(milliseconds: u32) -> (Stack, Edge) {
     let mut stack = Stack::without_services(Clock::system()).await;
     stack
@@ -133,10 +133,10 @@ pub async fn answering_within(milliseconds: u32) -> (Stack, Edge) {
     (stack, edge)
 }
 
-/// Long enough for anything that is bound to happen.
+/// A timeout in milliseconds, long enough for anything that must happen.
 pub const PATIENT: u32 = 30_000;
 
-/// Sends a sale to an ingest that dies between claiming it and publishing it.
+/// Sends a sale to an ingest that crashes between claiming and publishing the sale.
 pub async fn sale_at_a_dying_ingest(stack: &Stack, program: &Program, body: &Value) {
     let address = free_address();
     let mut settings = stack.environment(address);
@@ -149,13 +149,13 @@ pub async fn sale_at_a_dying_ingest(stack: &Stack, program: &Program, body: &Val
     assert!(!ended(process).await.success());
 }
 
-/// Waits for a process to end by itself, without holding up the services in this one.
+/// Waits for a process to end by itself, without blocking the services in this process.
 pub async fn ended(mut process: Process) -> ExitStatus {
     tokio::task::spawn_blocking(move || process.wait()).await.unwrap()
 }
 
-/// A thousand connections with both ends in this process exceed the usual soft limit. Where it cannot be raised, the
-/// test says so by failing to connect.
+/// Raises the soft limit of open files: a thousand connections with both ends in this process exceed the
+/// usual limit. Where the limit cannot be raised, the test fails to connect.
 pub fn allow_open_files(count: u32) {
     let mut prlimit = Command::new("prlimit");
     prlimit

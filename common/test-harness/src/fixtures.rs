@@ -1,4 +1,4 @@
-//! States that several tests start from.
+//! Initial states that several tests share.
 
 use chrono::{DateTime, Utc};
 use domain::ids::{CommissionId, EventId, SaleId};
@@ -15,7 +15,7 @@ use crate::program::{Program, noon};
 use crate::stack::Stack;
 use crate::{recomputation, rows};
 
-/// A customer with a lead who came through Ada's link and came back through Bruno's.
+/// A customer with a lead, whose first click is on Ada's link and whose second is on Bruno's.
 pub async fn switched_customer(stack: &Stack, program: &Program, key: &str) -> String {
     let click_id = stack.customer(program, &program.ada.code, key).await;
     rows::counted(stack, program.ada.link, 1).await;
@@ -29,7 +29,7 @@ pub async fn switched_customer(stack: &Stack, program: &Program, key: &str) -> S
     click_id
 }
 
-/// Pays Ada's commission of a sale out: a payout of its own, even if it is pending.
+/// Pays Ada's commission of a sale in a payout of its own, even if the commission is pending.
 pub async fn pay_out(stack: &Stack, program: &Program, transaction_id: &str) {
     let commission = rows::commission(stack, transaction_id).await;
     let number = |column: &str| commission[column].as_i64().unwrap();
@@ -81,7 +81,7 @@ pub async fn mark_for_rotation(stack: &Stack, program: &Program, rotate_by: Date
         .unwrap();
 }
 
-/// The click of a thief through Ada's link and that of the user through Bruno's, both stored.
+/// A thief's click on Ada's link and the user's click on Bruno's link, both stored.
 pub async fn two_clicks(stack: &Stack, program: &Program) -> (String, String) {
     let clicks = (
         stack.click(&program.ada.code).await,
@@ -92,8 +92,8 @@ pub async fn two_clicks(stack: &Stack, program: &Program) -> (String, String) {
     clicks
 }
 
-/// The content of every table, as a digest. Rollups are added up: the worker folds them whenever it likes. When tokens were used is
-/// left out: an ingest writes it some seconds after the calls.
+/// A digest of the content of every table. Rollups are compared by their sums, because the worker folds them
+/// at any time. `token_uses` is left out, because an ingest writes it some seconds after the calls.
 pub async fn digests(stack: &Stack) -> Vec<(String, Option<String>)> {
     let tables = rows::tables_but(stack, &["token_uses"]).await;
     let mut digests = Vec::new();

@@ -1,4 +1,4 @@
-//! Payment processors' webhooks as their senders see them: HTTP answers, and the rows they leave.
+//! Webhooks of payment processors from the sender's side: HTTP answers, and the stored rows.
 
 use std::fmt::Write;
 use std::net::SocketAddr;
@@ -30,7 +30,7 @@ pub struct Hooks {
 }
 
 impl Hooks {
-    /// A running stack, a consumer for it and a program whose account is connected.
+    /// A running stack with a webhook consumer, and a program with a connected account.
     pub async fn with_program() -> (Stack, Self, Program) {
         let mut stack = Stack::start().await;
         let hooks = Self::start(&mut stack).await;
@@ -38,7 +38,7 @@ impl Hooks {
         (stack, hooks, program)
     }
 
-    /// A consumer for a stack that runs already.
+    /// Starts a webhook consumer for a running stack.
     pub async fn start(stack: &mut Stack) -> Self {
         stack.set("STRIPE_DISTRIBUTOR_SECRETS", DISTRIBUTOR_SECRET);
         let hooks = Self::at(stack.start_webhook_consumer());
@@ -55,7 +55,7 @@ impl Hooks {
         self.address
     }
 
-    /// The error is a connection that broke before the answer.
+    /// Fails if the connection breaks before the answer.
     pub async fn try_send(
         &self,
         path: &str,
@@ -76,14 +76,14 @@ impl Hooks {
         self.try_send(path, headers, body).await.unwrap()
     }
 
-    /// Signed as the program's own endpoint expects it.
+    /// Sends an event with the signature that the program's endpoint expects.
     pub async fn deliver(&self, stack: &Stack, program: &Program, event: &Value) -> Answer {
         let body = event.to_string();
         let header = header(SECRET, stack.clock.now().timestamp(), body.as_bytes());
         self.send(&path(program), &[&header], body).await
     }
 
-    /// Signed as the platform's endpoint expects it.
+    /// Sends an event with the signature that the platform's endpoint expects.
     pub async fn distribute(&self, stack: &Stack, event: &Value) -> Answer {
         let body = event.to_string();
         let header = header(DISTRIBUTOR_SECRET, stack.clock.now().timestamp(), body.as_bytes());
@@ -91,12 +91,12 @@ impl Hooks {
     }
 }
 
-/// Of a program's own endpoint.
+/// The path of a program's own endpoint.
 pub fn path(program: &Program) -> String {
     format!("/webhooks/stripe/{}", program.program_id)
 }
 
-/// One v1 signature.
+/// A signature of scheme v1.
 pub fn signature(secret: &str, timestamp: impl std::fmt::Display, body: &[u8]) -> String {
     let mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).unwrap();
     let mac = mac.chain_update(format!("{timestamp}.")).chain_update(body);
@@ -111,7 +111,7 @@ pub fn header(secret: &str, timestamp: i64, body: &[u8]) -> String {
     format!("t={timestamp},v1={}", signature(secret, timestamp, body))
 }
 
-/// A program whose account is connected, with a secret.
+/// A program with a connected account and a webhook secret.
 pub async fn connected(stack: &Stack) -> Program {
     let program = stack.program().await;
     connect(stack, program.program_id, ACCOUNT, Some(SECRET)).await;
@@ -141,7 +141,8 @@ pub async fn connect(stack: &Stack, program_id: ProgramId, account: &str, secret
         .unwrap();
 }
 
-/// A fixture of the webhook consumer, as if it had just happened to a customer of this program.
+/// A fixture of the webhook consumer, changed as if the event had just happened to a customer of this
+/// program.
 pub fn event(stack: &Stack, name: &str, program: &Program, customer_key: &str) -> Value {
     let path = format!(
         "{}/../../webhook-consumer/tests/fixtures/{name}.json",
@@ -165,7 +166,7 @@ pub fn accepted(answer: &Answer) {
     assert_eq!((answer.status, received), (StatusCode::OK, &json!(true)));
 }
 
-/// The inbox, oldest first, without what differs from run to run.
+/// The inbox, oldest first, without values that differ between runs.
 pub async fn inbox(stack: &Stack) -> Vec<Value> {
     sqlx::query_scalar(
         "SELECT jsonb_build_object('event', processor_event_id, 'program', program_id, 'state', state, 'reason', reason)
@@ -176,7 +177,7 @@ pub async fn inbox(stack: &Stack) -> Vec<Value> {
     .unwrap()
 }
 
-/// Waits until everything in the inbox is in one of these states.
+/// Waits until all events in the inbox are in one of these states.
 pub async fn settled(stack: &Stack, states: &[&str]) {
     stack
         .eventually("events are settled", async || {
@@ -189,7 +190,7 @@ pub async fn settled(stack: &Stack, states: &[&str]) {
         .await;
 }
 
-/// A rejected event leaves no row.
+/// Asserts that a rejected event has left no row.
 pub async fn nothing_stored(stack: &Stack) {
     let rows: i64 = stack
         .value("SELECT (SELECT count(*) FROM processor_events) + (SELECT count(*) FROM transaction_claims)")

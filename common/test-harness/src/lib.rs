@@ -1,4 +1,5 @@
-//! What tests of the whole service share: an ingest and a worker in this process, clients of them, fixtures.
+//! The shared parts of tests of the whole service: an ingest and a worker in this process, their clients, and
+//! fixtures.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! The services with logs at `trace`, for tests of what must not be logged.
+//! The services with logs at level `trace`, for tests of what must not be logged.
 
 use std::fs::File;
 use std::net::SocketAddr;
@@ -9,17 +9,18 @@ use testing::{Process, free_address, unique_name};
 use crate::edge::Edge;
 use crate::stack::Stack;
 
-/// The services as processes of their own, whose logs can be read.
+/// The services as separate processes with readable logs.
 #[derive(Debug)]
 pub struct LoggedServices {
-    /// Where the webhook consumer listens.
+    /// The address of the webhook consumer.
     pub webhooks: SocketAddr,
     logs: Vec<PathBuf>,
     processes: Vec<Process>,
 }
 
 impl LoggedServices {
-    /// Workers of both roles, an ingest and a webhook consumer; requests of the stack go to this ingest.
+    /// Starts workers of both roles, an ingest and a webhook consumer. The stack sends its requests to this
+    /// ingest.
     pub async fn start(stack: &mut Stack) -> Self {
         let mut services = Self {
             webhooks: free_address(),
@@ -55,13 +56,13 @@ impl LoggedServices {
         services
     }
 
-    /// What they have logged so far.
+    /// Everything logged so far.
     pub fn logged(&self) -> String {
         let text = |log| String::from_utf8_lossy(&std::fs::read(log).unwrap()).into_owned();
         self.logs.iter().map(text).collect()
     }
 
-    /// Ends them, and returns what they logged.
+    /// Ends the services and returns everything they logged.
     pub fn end(mut self) -> String {
         self.processes.iter_mut().for_each(Process::kill);
         let logged = self.logged();

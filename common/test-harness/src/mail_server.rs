@@ -1,4 +1,5 @@
-//! A mail server of the test's own, at loopback: it keeps what it takes, and refuses, hangs or closes where it is told to.
+//! A mail server on loopback for one test. It keeps the e-mails it accepts, and can be set to refuse, hang or
+//! close.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -11,11 +12,12 @@ use crate::stack::Stack;
 /// The password in [`MailServer::url`].
 pub const MAIL_PASSWORD: &str = "of the mail server 4711";
 
-/// What a mail server does with a session.
+/// The server's behaviour in a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Manner {
     Takes,
-    /// Answers this command (`AUTH`, `MAIL`, `RCPT`, `DATA`) so; `.` is the end of a message.
+    /// Gives this answer (second) to this command (first): `AUTH`, `MAIL`, `RCPT`, `DATA`, or `.` for the end
+    /// of a message.
     Answers(&'static str, &'static str),
     /// Never answers this command.
     Hangs(&'static str),
@@ -36,7 +38,7 @@ struct State {
     sessions: usize,
 }
 
-/// An e-mail as it came.
+/// An e-mail as the server received it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReceivedEmail {
     pub to: String,
@@ -60,20 +62,20 @@ impl MailServer {
                 let (connection, _) = listener.accept().await.unwrap();
                 state.lock().unwrap().sessions += 1;
                 let state = Arc::clone(&state);
-                // A client that breaks off is no failure.
+                // A client may break off the session.
                 tokio::spawn(async move { serve(connection, &state).await.ok() });
             }
         });
         server
     }
 
-    /// With user and password.
+    /// The server's URL with user and password.
     pub fn url(&self) -> String {
         let password = MAIL_PASSWORD.replace(' ', "%20");
         format!("smtp://mailer:{password}@{}", self.address)
     }
 
-    /// Turns e-mail on, through this server. Before the services start.
+    /// Turns e-mail on in a stack, through this server. Call it before the services start.
     pub fn set_in(&self, stack: &mut Stack) {
         stack.set("SMTP_URL", &self.url());
         stack.set("EMAIL_FROM", "Acme <mail@referrals.example>");
@@ -87,12 +89,12 @@ impl MailServer {
         self.state.lock().unwrap().taken.clone()
     }
 
-    /// How many sessions were begun.
+    /// Number of sessions that clients began.
     pub fn sessions(&self) -> usize {
         self.state.lock().unwrap().sessions
     }
 
-    /// Those to this address with this in their subject, in the order in which they came.
+    /// The e-mails to this address with this text in their subject, in order of arrival.
     pub fn about(&self, to: &str, subject: &str) -> Vec<ReceivedEmail> {
         let taken = self.taken().into_iter();
         taken
@@ -100,12 +102,12 @@ impl MailServer {
             .collect()
     }
 
-    /// Waits for an e-mail to this address with this in its subject.
+    /// Waits for an e-mail to this address with this text in its subject.
     pub async fn received(&self, stack: &Stack, to: &str, subject: &str) -> ReceivedEmail {
         self.received_after(stack, to, subject, 0).await
     }
 
-    /// The one that comes after so many.
+    /// Waits for the e-mail that follows the first `before` matching ones.
     pub async fn received_after(
         &self,
         stack: &Stack,
@@ -122,7 +124,7 @@ impl MailServer {
 }
 
 impl ReceivedEmail {
-    /// A header's value; empty when it is not there. Long ones are unfolded.
+    /// A header's value, unfolded; empty if the header is missing.
     pub fn header(&self, name: &str) -> String {
         let (head, _) = self.message.split_once("\r\n\r\n").unwrap();
         let head = head.replace("\r\n ", " ");
@@ -132,7 +134,7 @@ impl ReceivedEmail {
         line.unwrap_or_default().to_owned()
     }
 
-    /// Its text part.
+    /// The text part.
     pub fn text(&self) -> String {
         self.part("text/plain")
     }
@@ -141,14 +143,14 @@ impl ReceivedEmail {
         self.part("text/html")
     }
 
-    /// The address in the text that begins so, to the end of its line.
+    /// The rest of the line in the text part that begins with `start`.
     pub fn link(&self, start: &str) -> String {
         let text = self.text();
         let link = text.lines().find(|line| line.starts_with(start));
         link.unwrap_or_else(|| panic!("no {start} in {text}")).to_owned()
     }
 
-    /// The token behind the `#` of its link.
+    /// The token after `#` in the e-mail's link.
     pub fn token(&self) -> String {
         let link = self.link("http");
         link.split_once('#').unwrap().1.to_owned()
@@ -166,7 +168,7 @@ impl ReceivedEmail {
     }
 }
 
-/// Out of quoted-printable.
+/// Decodes quoted-printable.
 fn decoded(text: &str) -> String {
     let text = text.replace("=\r\n", "").replace("\r\n", "\n");
     let mut bytes = Vec::new();
@@ -219,14 +221,14 @@ async fn serve(connection: TcpStream, state: &Mutex<State>) -> std::io::Result<(
     }
 }
 
-/// `None`: the connection is closed.
+/// `None` means that the connection is closed.
 async fn answer(connection: &mut BufReader<TcpStream>, state: &Mutex<State>, verb: &str) -> Option<String> {
     let manner = state.lock().unwrap().manner;
     match manner {
         Manner::Answers(at, answer) if at == verb => return Some(format!("{answer}\r\n")),
         Manner::Closes(at) if at == verb => return None,
         Manner::Hangs(at) if at == verb => {
-            // Until the client leaves.
+            // Wait until the client leaves.
             let mut rest = String::new();
             while connection.read_line(&mut rest).await.is_ok_and(|read| read > 0) {}
             return None;

@@ -1,4 +1,4 @@
-//! A program made over HTTP, for tests of the management API.
+//! A program made through the management API, for tests of that API.
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};
@@ -9,7 +9,8 @@ use crate::stack::Stack;
 
 pub const PROGRAMS: &str = "/api/advertiser/affiliate-programs";
 
-/// A program made over HTTP, with the session of its workspace's owner; 20 % of every payment for ever.
+/// A program made over HTTP, with the session of its workspace's owner. It pays 20 % of every payment for
+/// ever.
 #[derive(Debug)]
 pub struct Managed {
     pub id: i64,
@@ -35,7 +36,7 @@ impl Managed {
         program
     }
 
-    /// A path below the program, such as `partners`.
+    /// The path of something below the program, such as `partners`.
     pub fn path(&self, below: &str) -> String {
         format!("{PROGRAMS}/{}/{below}", self.id)
     }
@@ -62,7 +63,7 @@ impl Managed {
         stack.delete(&self.path(below), &self.owner.token).await
     }
 
-    /// Adds a partner; what was answered.
+    /// Adds a partner. Returns the partner in the answer.
     pub async fn partner(&self, stack: &Stack, email: &str, status: &str) -> Value {
         let body = json!({ "name": "Ada", "email": email, "status": status });
         let added = self.submit(stack, "partners", body).await;
@@ -70,7 +71,7 @@ impl Managed {
         added.body["data"].clone()
     }
 
-    /// Makes a link of a partner; what was answered.
+    /// Creates a link of a partner. Returns the link in the answer.
     pub async fn link(&self, stack: &Stack, partner: &Value, code: &str) -> Value {
         let body = json!({ "partner_program_id": partner["id"], "short_code": code });
         let made = self.submit(stack, "referral-links", body).await;
@@ -84,7 +85,7 @@ impl Managed {
         stack.post("sale", Some(&self.api_token), body).await
     }
 
-    /// A customer who came through a link.
+    /// A customer with a click on a link and a confirmed lead.
     pub async fn customer(&self, stack: &Stack, code: &str, customer_key: &str) {
         let click_id = stack.click(code).await;
         let body = json!({ "click_id": click_id, "customer_key": customer_key });
@@ -93,7 +94,7 @@ impl Managed {
     }
 }
 
-/// How many entries of an action the audit log has.
+/// Number of entries with this action in the audit log.
 pub async fn audited(stack: &Stack, action: &str) -> i64 {
     sqlx::query_scalar("SELECT count(*) FROM audit_log WHERE action = $1")
         .bind(action)

@@ -1,4 +1,5 @@
-//! Programs that use libraries of others, such as Stripe's: they read JSON, a value a line, and answer each with a line.
+//! Programs that use third-party libraries such as Stripe's. They read one JSON value per line and answer
+//! each with a line.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -7,7 +8,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 use testing::from_environment;
 
-/// A script of `ingest/tests/oracles` for Node.
+/// A Node script in `ingest/tests/oracles`.
 pub fn javascript(script: &str) -> Command {
     let mut command = Command::new(from_environment("RT_NODE"));
     command
@@ -16,7 +17,7 @@ pub fn javascript(script: &str) -> Command {
     command
 }
 
-/// A script of `ingest/tests/oracles` for Python.
+/// A Python script in `ingest/tests/oracles`.
 pub fn python(script: &str) -> Command {
     let mut command = Command::new(from_environment("RT_STRIPE_PYTHON"));
     command.arg(source(script));
@@ -29,7 +30,7 @@ fn source(script: &str) -> PathBuf {
         .collect()
 }
 
-/// What the oracle answers to each line.
+/// The oracle's answers, one for each line.
 pub fn answers(mut oracle: Command, lines: &[Value]) -> Vec<String> {
     let mut running = oracle
         .stdin(Stdio::piped())
@@ -37,7 +38,8 @@ pub fn answers(mut oracle: Command, lines: &[Value]) -> Vec<String> {
         .spawn()
         .unwrap();
     let mut input = running.stdin.take().unwrap();
-    // The oracle reads and answers by turns: who wrote everything first would fill both pipes.
+    // The oracle alternates between reading and answering. Writing everything first would fill both pipes and
+    // block.
     let lines_in: Vec<String> = lines.iter().map(Value::to_string).collect();
     let writer = std::thread::spawn(move || writeln!(input, "{}", lines_in.join("\n")).unwrap());
     let output = running.wait_with_output().unwrap();

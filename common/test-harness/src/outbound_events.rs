@@ -1,4 +1,4 @@
-//! Outbound events: which types a program wants, and what was written.
+//! Outbound events: the types that a program wants, and the events that were written.
 
 use std::path::PathBuf;
 use std::sync::LazyLock;
@@ -17,19 +17,20 @@ static API: LazyLock<Value> = LazyLock::new(|| {
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 });
 
-/// From now on the program wants these types of events.
+/// Makes the program want these types of events.
 pub async fn want(stack: &Stack, program: &Program, types: &[OutboundEventType]) {
     let wanted: WantedEvents = types.iter().copied().collect();
     let wanted = format!("wanted_events = {}", wanted.bits());
     rows::set(stack, program, &wanted).await;
 }
 
-/// From now on the program wants all types of events.
+/// Makes the program want all types of events.
 pub async fn want_all(stack: &Stack, program: &Program) {
     want(stack, program, &OutboundEventType::ALL).await;
 }
 
-/// The bodies of a program's events, in their order. Each is what the description of the API says, and its row agrees with it.
+/// The bodies of a program's events, in order. Asserts that each body fits the API description and agrees
+/// with its row.
 pub async fn outbound_bodies(stack: &Stack, program: &Program) -> Vec<Value> {
     let rows: Vec<(String, String, i64)> = sqlx::query_as(
         "SELECT event_type, body, program_id FROM outbound_events WHERE program_id = $1 ORDER BY id",
@@ -49,7 +50,7 @@ pub async fn outbound_bodies(stack: &Stack, program: &Program) -> Vec<Value> {
         .collect()
 }
 
-/// The types of a program's events, in their order.
+/// The types of a program's events, in order.
 pub async fn outbound_types(stack: &Stack, program: &Program) -> Vec<String> {
     let bodies = outbound_bodies(stack, program).await;
     let types = bodies

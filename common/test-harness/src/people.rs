@@ -1,4 +1,4 @@
-//! Users with sessions, keys and workspaces, made in the tables and signed in over HTTP.
+//! Users, sessions, keys and workspaces. They are created in the tables and signed in over HTTP.
 
 use domain::account::{EmailAddress, PasswordHash, UserKind};
 use domain::ids::{PartnerId, UserId, WorkspaceId};
@@ -28,8 +28,8 @@ pub struct Workspace {
     pub owner: Person,
 }
 
-/// The hash of [`PASSWORD`] with the smallest parameters, which it states itself: checking one that the service made
-/// takes tens of milliseconds.
+/// The hash of [`PASSWORD`] with the smallest parameters, which the hash itself contains. A hash that the
+/// service made takes tens of milliseconds to check.
 const HASH: &str =
     "$argon2id$v=19$m=8,t=1,p=1$c2FsdCBvZiB0aGUgdGVzdA$eEe+OE12fqIf4UglQj1cTUJiyqA7SHTq6Od7NMLu79A";
 
@@ -57,7 +57,7 @@ impl Stack {
         self.signed_in(user_id, email).await
     }
 
-    /// The owner of the workspace of a program made by [`Self::program`].
+    /// Signs in as the owner of the workspace of a program that [`Self::program`] made.
     pub async fn owner_of(&self, program: &Program) -> Person {
         let workspace_id: i64 = sqlx::query_scalar("SELECT workspace_id FROM programs WHERE id = $1")
             .bind(program.program_id.get())
@@ -69,7 +69,7 @@ impl Stack {
             .await
     }
 
-    /// A partner's account, which these partners' records are of.
+    /// A partner's account, linked to these partner records.
     pub async fn account_of(&self, email: &str, partners: &[PartnerId]) -> Person {
         let user_id = self.user(UserKind::Partner, email).await;
         let ids: Vec<i64> = partners.iter().map(|partner_id| partner_id.get()).collect();
@@ -104,7 +104,7 @@ impl Stack {
         }
     }
 
-    /// Confirms the password, as after a while a session must.
+    /// Confirms the password, as an older session must.
     pub async fn prove(&self, person: &Person) {
         let body = json!({ "password": PASSWORD });
         let proved = self
@@ -132,12 +132,12 @@ impl Stack {
         .await
     }
 
-    /// A submission that is answered 200.
+    /// Submits, and asserts that the answer is 200.
     pub async fn submitted(&self, path: &str, token: Option<&str>, body: Value) -> Answer {
         self.submit(path, token, body).await.expect_status(StatusCode::OK)
     }
 
-    /// A submission that is answered 201.
+    /// Submits, and asserts that the answer is 201.
     pub async fn created(&self, path: &str, token: Option<&str>, body: Value) -> Answer {
         self.submit(path, token, body)
             .await
@@ -159,15 +159,16 @@ impl Stack {
             .await
     }
 
-    /// A statement about the rows of this test's own database.
+    /// Runs a statement in this test's own database.
     pub async fn execute(&self, statement: &str) {
         sqlx::raw_sql(sqlx::AssertSqlSafe(statement.to_owned()))
             .execute(self.pool())
             .await
             .unwrap();
     }
-    /// A statement about links or memberships while clicks may be being counted. The links are locked before anything
-    /// else, by ascending id, as the product does; in another order the statement and the count may wait for each other.
+    /// Runs a statement about links or memberships while the worker may count clicks. It first locks the
+    /// links by ascending id, as the product does. In another order, the statement and the count could
+    /// deadlock.
     pub async fn execute_on_links(&self, statement: &str) {
         self.execute(&format!(
             "SELECT FROM referral_links ORDER BY id FOR NO KEY UPDATE; {statement}"

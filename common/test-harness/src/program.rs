@@ -1,4 +1,4 @@
-//! Programs with partners, made in the tables.
+//! Programs with partners, created in the tables.
 
 use chrono::{DateTime, TimeZone, Utc};
 use domain::attribution::AttributionModel;
@@ -17,7 +17,7 @@ use storage::{links, workspaces};
 
 use crate::stack::Stack;
 
-/// A program with two partners, each with a link; 20 % of every payment for ever unless the test says otherwise.
+/// A program with two partners who have one link each. By default it pays 20 % of every payment for ever.
 #[derive(Debug)]
 pub struct Program {
     pub program_id: ProgramId,
@@ -42,7 +42,7 @@ impl Stack {
         (stack, program)
     }
 
-    /// The same, with the customer `user-1` of Ada's.
+    /// As [`Self::with_program`], with the customer `user-1` on Ada's link.
     pub async fn with_customer() -> (Self, Program) {
         let (stack, program) = Self::with_program().await;
         stack.customer(&program, &program.ada.code, "user-1").await;
@@ -62,7 +62,8 @@ impl Stack {
         self.program_founded(model, kind, rate, &[]).await
     }
 
-    /// With these statements about the program `$1` run in the transaction that creates it: no process reads it without them.
+    /// Creates a program and runs these statements about it (`$1`) in the same transaction, so no process
+    /// sees the program without them.
     pub async fn program_founded(
         &self,
         model: AttributionModel,
@@ -74,7 +75,7 @@ impl Stack {
         let token = ProgramToken::generate(rand::random());
         let workspace_id = workspaces::create(&mut transaction, "Workspace").await.unwrap();
         let name = Name::parse("Program").unwrap();
-        // Many are made in one database.
+        // The slug is random, because tests create many programs in one database.
         let slug = Slug::of_name(&format!("program {}", rand::random::<u64>()), rand::random());
         let settings = ProgramSettings {
             attribution_model: model,
@@ -112,13 +113,13 @@ impl Stack {
         program
     }
 
-    /// An approved member of a program, with a link.
+    /// An approved partner of a program, with a link.
     pub async fn partner(&self, program_id: ProgramId, name: &str) -> Partner {
         let mut connection = self.pool().acquire().await.unwrap();
         partner_on(&mut connection, program_id, name).await
     }
 
-    /// Cents owed to a membership in US dollars.
+    /// The amount in US cents owed to a membership.
     pub async fn balance(&self, membership: PartnerProgramId) -> i64 {
         sqlx::query_scalar(
             "SELECT coalesce((SELECT balance_cents FROM partner_program_balances
@@ -164,12 +165,12 @@ pub fn percentage(basis_points: u32) -> Rate {
     Rate::Percentage(BasisPoints::new(basis_points).unwrap())
 }
 
-/// Before anything a test's clock shows.
+/// A time before every time that a test's clock shows.
 fn long_ago() -> DateTime<Utc> {
     Utc.with_ymd_and_hms(2000, 1, 1, 0, 0, 0).unwrap()
 }
 
-/// A fixed day to begin at, for tests that move the clock.
+/// A fixed start time for tests that move the clock.
 pub fn noon() -> DateTime<Utc> {
     Utc.with_ymd_and_hms(2026, 3, 1, 12, 0, 0).unwrap()
 }

@@ -1,4 +1,4 @@
-//! A receiver of webhooks on loopback, which behaves as a test wants.
+//! A receiver of webhooks on loopback, with a behaviour that the test sets.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-/// One request, as it came.
+/// One request as received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Webhook {
     pub id: String,
@@ -24,22 +24,22 @@ impl Webhook {
     }
 }
 
-/// What a request gets.
+/// The receiver's reaction to a request.
 #[derive(Debug, Clone)]
 pub enum Reply {
-    /// A status without more.
+    /// An answer with this status and nothing else.
     Status(u16),
-    /// A whole answer, as it is sent.
+    /// A complete HTTP answer, sent as it is.
     Text(String),
-    /// None, until [`Receiver::release`]: then 200.
+    /// No answer until [`Receiver::release`], then 200.
     Hang,
-    /// The connection is closed.
+    /// Closes the connection without an answer.
     Close,
 }
 
 type Behaviour = Arc<dyn Fn(&Webhook) -> Reply + Send + Sync>;
 
-/// Ends with its last clone's runtime.
+/// Ends with the runtime of its last clone.
 #[derive(Clone)]
 pub struct Receiver {
     pub address: SocketAddr,
@@ -57,7 +57,7 @@ impl std::fmt::Debug for Receiver {
 }
 
 impl Receiver {
-    /// Answers everything with 200.
+    /// Starts a receiver that answers every request with 200.
     pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let receiver = Self {
@@ -88,7 +88,7 @@ impl Receiver {
         format!("http://{}/hook", self.address)
     }
 
-    /// From the next request on.
+    /// Sets the reply to all further requests.
     pub fn reply(&self, reply: Reply) {
         self.reply_with(move |_| reply.clone());
     }
@@ -97,7 +97,7 @@ impl Receiver {
         *self.behaviour.lock().unwrap() = Arc::new(behaviour);
     }
 
-    /// In the order in which they came, whatever they got.
+    /// All requests in order of arrival, whatever the reply was.
     pub fn received(&self) -> Vec<Webhook> {
         self.received.lock().unwrap().clone()
     }
@@ -110,17 +110,17 @@ impl Receiver {
         self.received.lock().unwrap().len()
     }
 
-    /// How often somebody connected.
+    /// Number of connections so far.
     pub fn connections(&self) -> usize {
         self.connections.load(Ordering::SeqCst)
     }
 
-    /// Requests that wait for an answer.
+    /// Number of requests that wait for an answer.
     pub fn hanging(&self) -> usize {
         self.hanging.load(Ordering::SeqCst)
     }
 
-    /// Answers all that hang, from now on at once.
+    /// Answers all hanging requests, and later ones at once.
     pub fn release(&self) {
         self.released.send_replace(true);
     }
@@ -147,7 +147,7 @@ impl Receiver {
         }
     }
 
-    /// Until it is released, or the sender has gone: whether it was released.
+    /// Waits until the receiver is released or the sender leaves. Returns whether it was released.
     async fn hang(&self, stream: &mut TcpStream) -> bool {
         self.hanging.fetch_add(1, Ordering::SeqCst);
         let mut released = self.released.subscribe();
@@ -172,7 +172,7 @@ async fn read(stream: &mut TcpStream) -> Option<Webhook> {
     }
 }
 
-/// Once all of it is there.
+/// `None` until the whole request has arrived.
 fn parse(request: &str) -> Option<Webhook> {
     let (head, body) = request.split_once("\r\n\r\n")?;
     let header = |name: &str| {

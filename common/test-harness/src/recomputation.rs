@@ -1,4 +1,5 @@
-//! What the rollups must say: added up row by row, here and not in the database, from the tables they count.
+//! The expected rollups: summed row by row in this process, not in the database, from the tables that rollups
+//! count.
 
 mod refunds;
 
@@ -11,10 +12,10 @@ use storage::rollups::Sums;
 
 use crate::stack::Stack;
 
-/// A program's or a link's day; the currency of the amounts, empty for what only counts.
+/// Id of a program or link, day, and currency of the amounts; the currency is empty for mere counts.
 type Day = (i64, NaiveDate, String);
 
-/// By program and by link; a link's have no partners. Days on which everything is zero are left out.
+/// Rollups by program and by link; those of a link count no partners. Days with only zeros are left out.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Rollups {
     pub programs: BTreeMap<Day, Sums>,
@@ -46,7 +47,7 @@ impl Rollups {
         }
     }
 
-    /// What a program's days come to.
+    /// The sum of a program's days.
     pub fn total(&self, program: i64) -> Sums {
         let mut total = Sums::default();
         let days = self.programs.iter().filter(|((of, ..), _)| *of == program);
@@ -126,7 +127,8 @@ impl Rows {
         }
     }
 
-    /// The last of the first click, which makes the customer whatever made it, and of those that count.
+    /// The link of the customer's last counted click until this time. Without such a click, the link of the
+    /// first click, which created the customer whether it counts or not.
     fn clicked(&self, customer: i64, until: DateTime<Utc>) -> i64 {
         let of_customer = self.clicks.iter().filter(|click| click.customer_id == customer);
         of_customer
@@ -224,8 +226,8 @@ impl Rows {
     }
 }
 
-/// From the raw rows. Days of links are right where clicks are stored in the order they were made, and sales credit the
-/// last click.
+/// Computes rollups from the raw rows. The days of links are exact only if clicks are stored in the order
+/// they were made and sales credit the last click.
 pub async fn recomputed(stack: &Stack) -> Rollups {
     let mut rollups = Rollups::default();
     let tables = Rows::read(stack).await;
@@ -283,7 +285,7 @@ fn by_day(kept: Vec<Kept>) -> BTreeMap<Day, Sums> {
     days
 }
 
-/// What the days and the deltas that are left say.
+/// The stored rollups: days plus remaining deltas.
 pub async fn kept(stack: &Stack) -> Rollups {
     let programs = "SELECT program_id AS of, day, currency, clicks, leads, conversions, partners, sales, revenue_cents,
                            commission_cents FROM program_days

@@ -1,4 +1,4 @@
-//! Requests to the ingest of a stack, and their answers.
+//! Requests to the ingest of a stack, and the answers.
 
 use reqwest::header::HeaderMap;
 use reqwest::{Method, StatusCode};
@@ -16,10 +16,10 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The error is a connection that broke within the answer.
+    /// Fails if the connection breaks during the answer.
     pub async fn of(response: reqwest::Response) -> Result<Self, reqwest::Error> {
         let (status, headers) = (response.status(), response.headers().clone());
-        // One of these has no end; tests that want its events read it themselves.
+        // An event stream has no end, so tests read its events themselves.
         let is_stream = headers
             .get("content-type")
             .is_some_and(|kind| kind == "text/event-stream");
@@ -35,7 +35,7 @@ impl Answer {
         })
     }
 
-    /// A header's text; empty when it is not there.
+    /// A header's text; empty if the header is missing.
     pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())
     }
@@ -46,7 +46,7 @@ impl Answer {
         self
     }
 
-    /// It is the platform's error envelope, exactly.
+    /// Asserts that the answer is exactly the platform's error envelope.
     #[track_caller]
     pub fn refused(&self, status: u16, message: &str) {
         let name = match status {
@@ -63,7 +63,7 @@ impl Answer {
         assert_eq!(self.status.as_u16(), status, "{self:?}");
     }
 
-    /// The message of the platform envelope.
+    /// The message in the platform's error envelope.
     pub fn message(&self) -> &str {
         self.body["error"]["message"].as_str().unwrap_or_default()
     }
@@ -82,12 +82,12 @@ impl Stack {
         self.send(request).await
     }
 
-    /// Any request to the edge, to be completed and sent with [`Self::send`].
+    /// Starts any request to ingest, to be completed and sent with [`Self::send`].
     pub fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
         self.http.request(method, format!("{}{path}", self.base_url))
     }
 
-    /// A request to a tracking route, for tests that set its headers themselves.
+    /// Starts a request to a tracking route, for tests that set its headers themselves.
     pub fn tracking(&self, path: &str) -> reqwest::RequestBuilder {
         self.request(Method::POST, &format!("/api/v1/track/{path}"))
     }
@@ -96,7 +96,7 @@ impl Stack {
         Answer::of(request.send().await.unwrap()).await.unwrap()
     }
 
-    /// A click through a link; its click_id.
+    /// A click through a link. Returns its click_id.
     pub async fn click(&self, code: &str) -> String {
         let answer = self.click_with(code, json!({})).await;
         assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
@@ -120,17 +120,17 @@ impl Stack {
         self.post("sale", Some(&program.token), body).await
     }
 
-    /// A sale that succeeds.
+    /// A sale that must succeed.
     pub async fn sold(&self, program: &Program, body: Value) -> Answer {
         self.sale(program, body).await.expect_status(StatusCode::OK)
     }
 
-    /// A refund that succeeds.
+    /// A refund that must succeed.
     pub async fn refunded(&self, program: &Program, body: Value) -> Answer {
         self.refund(program, body).await.expect_status(StatusCode::OK)
     }
 
-    /// A lead that succeeds.
+    /// A lead that must succeed.
     pub async fn signed_up(&self, program: &Program, click_id: &str, customer_key: &str) -> Answer {
         let answer = self.lead(program, click_id, customer_key).await;
         answer.expect_status(StatusCode::OK)
@@ -140,7 +140,7 @@ impl Stack {
         self.post("refund", Some(&program.token), body).await
     }
 
-    /// A customer with a click through this link and a confirmed lead.
+    /// A customer with a click through this link and a confirmed lead. Returns the click_id.
     pub async fn customer(&self, program: &Program, code: &str, customer_key: &str) -> String {
         let click_id = self.click(code).await;
         let answer = self.lead(program, &click_id, customer_key).await;

@@ -1,4 +1,4 @@
-//! Rows of the tables as JSON, found by the ids that callers know.
+//! Rows of the tables as JSON, looked up by the ids that callers know.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub async fn customer(stack: &Stack, click_id: &str) -> Value {
         .unwrap()
 }
 
-/// The sale recorded under a `transaction_id`; `null` when there is none.
+/// The sale recorded under a `transaction_id`; `null` if there is none.
 pub async fn sale(stack: &Stack, transaction_id: &str) -> Value {
     sqlx::query_scalar("SELECT to_jsonb(s) FROM sale_events s WHERE processor_event_id = $1")
         .bind(transaction_id)
@@ -57,7 +57,7 @@ pub async fn claims(stack: &Stack, transaction_id: &str) -> i64 {
         .unwrap()
 }
 
-/// Waits until a link has counted this many clicks. Journeys are written by the same transaction.
+/// Waits until a link has counted this many clicks. The same transaction writes the journeys.
 pub async fn counted(stack: &Stack, link: ReferralLinkId, clicks: i64) {
     stack
         .eventually("clicks are counted", async || {
@@ -71,7 +71,7 @@ pub async fn counted(stack: &Stack, link: ReferralLinkId, clicks: i64) {
         .await;
 }
 
-/// Changes one setting of a program, as an operator would.
+/// Changes one setting of a program, as an operator can.
 pub async fn set(stack: &Stack, program: &Program, assignment: &str) {
     let statement = format!(
         "UPDATE programs SET {assignment} WHERE id = {}",
@@ -83,7 +83,7 @@ pub async fn set(stack: &Stack, program: &Program, assignment: &str) {
         .unwrap();
 }
 
-/// Adds a policy that is in force from `effective_from` on, an ISO 8601 instant.
+/// Adds a policy in force from `effective_from` on, an ISO 8601 instant.
 pub async fn policy(
     stack: &Stack,
     program: &Program,
@@ -104,7 +104,7 @@ pub async fn policy(
     policies::create(&mut connection, &policy).await.unwrap();
 }
 
-/// Filled and emptied by the worker whenever it likes.
+/// Tables that the worker fills and empties at any time.
 const ROLLUPS: [&str; 11] = [
     "rollup_deltas",
     "program_days",
@@ -119,7 +119,7 @@ const ROLLUPS: [&str; 11] = [
     "program_cohorts",
 ];
 
-/// The names of all tables but rollups and these.
+/// The names of all tables except rollups and `others`.
 pub async fn tables_but(stack: &Stack, others: &[&str]) -> Vec<String> {
     let left_out: Vec<&str> = ROLLUPS.iter().chain(others).copied().collect();
     sqlx::query_scalar(
@@ -133,8 +133,8 @@ pub async fn tables_but(stack: &Stack, others: &[&str]) -> Vec<String> {
     .unwrap()
 }
 
-/// How many rows each table holds. Remembered refusals are left out: they are made by being refused; so are rollups, which
-/// the worker folds behind every answer.
+/// The number of rows in each table. Stored refusals are left out, because refused requests create them.
+/// Rollups are left out, because the worker folds them after the answers.
 pub async fn counts(stack: &Stack) -> BTreeMap<String, i64> {
     let tables = tables_but(stack, &["refused_events"]).await;
     let mut counts = BTreeMap::new();

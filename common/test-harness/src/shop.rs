@@ -1,4 +1,4 @@
-//! A program with an owner and a customer, for tests of money.
+//! A program with an owner and a customer, for tests about money.
 
 use domain::token::ManagementKey;
 use reqwest::StatusCode;
@@ -12,7 +12,7 @@ use crate::stack::Stack;
 
 const PROGRAMS: &str = "/api/advertiser/affiliate-programs";
 
-/// A program with its owner, and a customer of Ada's.
+/// A program with its owner and a customer on Ada's link.
 #[derive(Debug)]
 pub struct Shop {
     pub stack: Stack,
@@ -51,7 +51,7 @@ impl Shop {
             .await
     }
 
-    /// A sale of 100.00 unless said otherwise; the id of its commission of a fifth.
+    /// A sale, of 100.00 by default. Returns the id of its commission of 20 %.
     pub async fn sell(&self, transaction_id: &str, more: Value) -> i64 {
         let sale = sell(&self.stack, &self.program, transaction_id, 10_000, more).await;
         sale.body["commission_id"].as_i64().unwrap()
@@ -65,7 +65,7 @@ impl Shop {
         assert_eq!(answer.body, json!({ "data": { "approved": ids } }));
     }
 
-    /// Pays, and returns the payout.
+    /// Pays, and returns the payout in the answer.
     pub async fn pay(&self, body: Value) -> Value {
         let answer = self.post("payouts", body).await;
         assert_eq!(answer.status, StatusCode::CREATED, "{answer:?}");
@@ -82,7 +82,7 @@ impl Shop {
         self.stack.balance(self.program.ada.membership).await
     }
 
-    /// A key of the program's workspace.
+    /// Creates a key of the program's workspace.
     pub async fn key(&self, scopes: &str) -> String {
         let key = ManagementKey::generate(rand::random());
         sqlx::query(
@@ -102,7 +102,7 @@ impl Shop {
     }
 }
 
-/// The reasons of a refusal, by commission.
+/// The reasons in a refusal, by commission.
 pub fn reasons(answer: &Answer) -> Vec<(i64, String)> {
     assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{answer:?}");
     let commissions = answer.body["error"]["details"]["commissions"].as_array().unwrap();

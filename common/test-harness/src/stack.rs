@@ -1,5 +1,5 @@
-//! A whole service for one test: its own database and streams, an ingest, a worker and, where asked for, a webhook consumer in
-//! this process. Dropping it ends the services and removes database and streams.
+//! A whole service for one test: a database and streams of its own, and an ingest, a worker and optionally a
+//! webhook consumer in this process. Dropping it ends the services and deletes database and streams.
 
 use std::net::SocketAddr;
 use std::sync::LazyLock;
@@ -20,7 +20,8 @@ use testing::{TestDatabase, block_on, free_address, from_environment, unique_nam
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 
-/// How long a test waits for something that is bound to happen: long, because other tests keep the machine busy.
+/// The limit for waiting for something that must happen. It is long, because other tests keep the machine
+/// busy.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 #[derive(Debug)]
@@ -36,7 +37,7 @@ pub struct Stack {
 
 type Service = (Lifecycle, JoinHandle<anyhow::Result<()>>);
 
-/// Runs the services, so that they can end while the test's own runtime waits in `Drop`.
+/// The runtime of the services. It lets them end while the test's own runtime blocks in `Drop`.
 static SERVICES: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
 
 impl Stack {
@@ -51,7 +52,7 @@ impl Stack {
         stack
     }
 
-    /// One ingest and one worker, with these settings in place of the usual ones.
+    /// One ingest and one worker, with these settings instead of the usual ones.
     pub async fn start_set(settings: &[(&'static str, &str)]) -> Self {
         let mut stack = Self::without_services(Clock::system()).await;
         for (name, value) in settings {
@@ -61,13 +62,13 @@ impl Stack {
         stack
     }
 
-    /// Before the services start.
+    /// Changes a setting. Call it before the services start.
     pub fn set(&mut self, name: &'static str, value: &str) {
         self.settings.retain(|(setting, _)| *setting != name);
         self.settings.push((name, value.to_owned()));
     }
 
-    /// The settings of `ctl`, which acts as who owns the tables.
+    /// The settings of `ctl`, which connects as the owner of the tables.
     pub fn operators_settings(&self) -> impl Iterator<Item = (&'static str, &str)> {
         self.settings.iter().map(|(name, value)| {
             let is_services = *name == "DATABASE_URL" && *value == self.database.service_url;
@@ -76,7 +77,7 @@ impl Stack {
         })
     }
 
-    /// One ingest and one worker, with the settings as they are now.
+    /// Starts one ingest and one worker with the current settings.
     pub async fn start_services(&mut self) {
         self.start_worker();
         let address = self.start_ingest();
@@ -84,10 +85,11 @@ impl Stack {
         self.ready().await;
     }
 
-    /// Database and settings only.
+    /// Only the database and the settings.
     pub async fn without_services(clock: Clock) -> Self {
         let stack = Self::on(TestDatabase::create().await, clock);
-        // Otherwise the first worker makes today's partitions, while a test may insert its own rows.
+        // The partitions must exist: otherwise the first worker creates today's while a test inserts its own
+        // rows.
         let today = stack.clock.now().date_naive();
         partitions::ensure(stack.pool(), today, 1).await.unwrap();
         partitions::ensure_outbound_days(stack.pool(), today, 1)
@@ -96,11 +98,11 @@ impl Stack {
         stack
     }
 
-    /// Without services, on a database of the test's choice.
+    /// A stack without services, on the given database.
     pub fn on(database: TestDatabase, clock: Clock) -> Self {
         let settings = vec![
             ("DATABASE_URL", database.service_url.clone()),
-            // Not a replica, but with the rights that one is read with.
+            // Not a replica, but with the role that reads one.
             ("REPLICA_DATABASE_URL", database.reads_url.clone()),
             ("NATS_URL", from_environment("NATS_URL")),
             ("REDIS_URL", from_environment("REDIS_URL")),
@@ -134,7 +136,8 @@ impl Stack {
         }
     }
 
-    /// Starts an ingest and returns its address; requests go to the first one, or to the one set by [`Self::use_ingest`].
+    /// Starts an ingest and returns its address. Requests go to the first ingest, or to the one set by
+    /// [`Self::use_ingest`].
     pub fn start_ingest(&mut self) -> SocketAddr {
         let address = free_address();
         let config = ingest::config::Config::parse_from(self.flags::<ingest::config::Config>(address));
@@ -154,7 +157,8 @@ impl Stack {
         address
     }
 
-    /// Starts a worker in the delivery role, which may send to loopback, and returns the address of its health endpoints.
+    /// Starts a worker in the delivery role and returns the address of its health endpoints. It may send to
+    /// loopback.
     pub fn start_delivery(&mut self) -> SocketAddr {
         use worker::delivery::config::DeliveryConfig;
         let address = free_address();
@@ -176,7 +180,7 @@ impl Stack {
         address
     }
 
-    /// Starts a worker that cannot start; why.
+    /// Starts a worker that must fail to start. Returns the error.
     pub async fn worker_that_ends(&self) -> String {
         let config = worker::config::Config::parse_from(self.flags::<worker::config::Config>(free_address()));
         let run = worker::run(config, self.clock.clone(), Lifecycle::new());
@@ -184,7 +188,7 @@ impl Stack {
         format!("{:#}", ended.unwrap().unwrap_err())
     }
 
-    /// Starts a worker in the delivery role that cannot start; why.
+    /// Starts a worker in the delivery role that must fail to start. Returns the error.
     pub async fn delivery_that_ends(&self) -> String {
         use worker::delivery::config::DeliveryConfig;
         let config = DeliveryConfig::parse_from(self.flags::<DeliveryConfig>(free_address()));
@@ -204,14 +208,14 @@ impl Stack {
         self.base_url = format!("http://{address}");
     }
 
-    /// The settings as a process's environment, listening on `address`.
+    /// The settings as the environment of a process that listens on `address`.
     pub fn environment(&self, address: SocketAddr) -> Vec<(&'static str, String)> {
         let mut settings = self.settings.clone();
         settings.push(("LISTEN", address.to_string()));
         settings
     }
 
-    /// The settings this service knows, as flags for running it in this process.
+    /// The settings of this service as flags, to run it in this process.
     fn flags<C: CommandFactory>(&self, address: SocketAddr) -> Vec<String> {
         let command = C::command();
         let flag = |setting: &str| setting.to_lowercase().replace('_', "-");
@@ -232,7 +236,7 @@ impl Stack {
         flags
     }
 
-    /// Waits until the ingest answers that everything it needs answers.
+    /// Waits until `/readyz` of the ingest answers 200.
     pub async fn ready(&self) {
         self.eventually("ingest is ready", async || {
             let answer = self.http.get(format!("{}/readyz", self.base_url)).send().await;
@@ -241,7 +245,7 @@ impl Stack {
         .await;
     }
 
-    /// Asks again and again until it is so; no timing is asserted, only that it comes to pass.
+    /// Polls until the condition holds. The time it takes is not asserted.
     pub async fn eventually(&self, what: &str, holds: impl AsyncFn() -> bool) {
         assert!(self.soon(holds).await, "in vain: {what}");
     }
@@ -255,7 +259,7 @@ impl Stack {
         tokio::time::timeout(PATIENCE, wait).await.is_ok()
     }
 
-    /// No click is written until the transaction ends.
+    /// Blocks writes of clicks until the transaction ends.
     pub async fn hold_up_clicks(&self) -> Transaction<'static, Postgres> {
         let mut holding_up = self.pool().begin().await.unwrap();
         sqlx::raw_sql("LOCK TABLE click_events IN SHARE MODE")
@@ -277,13 +281,13 @@ impl Stack {
         sqlx::query_scalar(query).fetch_one(self.pool()).await.unwrap()
     }
 
-    /// How many rows a table has; a condition may follow its name.
+    /// Number of rows in a table. A condition may follow the table's name.
     pub async fn count(&self, rows: &str) -> i64 {
         let query = AssertSqlSafe(format!("SELECT count(*) FROM {rows}"));
         sqlx::query_scalar(query).fetch_one(self.pool()).await.unwrap()
     }
 
-    /// How many of the database's sessions wait as `condition` on `pg_stat_activity` says.
+    /// Number of the database's sessions that fit this condition on `pg_stat_activity`.
     pub async fn sessions(&self, condition: &str) -> i64 {
         let sessions = format!("pg_stat_activity WHERE datname = current_database() AND {condition}");
         self.count(&sessions).await
@@ -297,14 +301,15 @@ impl Stack {
         .await;
     }
 
-    /// Waits until a table has this many rows; a condition may follow its name.
+    /// Waits until a table has this many rows. A condition may follow the table's name.
     pub async fn reaches(&self, rows: &str, count: i64) {
         let what = format!("{count} {rows}");
         self.eventually(&what, async || self.count(rows).await == count)
             .await;
     }
 
-    /// No invariant is violated. Clicks are written after the answer, so their counters are awaited.
+    /// Asserts that no invariant is violated. Clicks are written after the answer, so this waits for their
+    /// counters.
     pub async fn verify(&self) {
         let violations = async || verify::violations(self.pool()).await.unwrap();
         let followed = self.soon(async || violations().await.is_empty()).await;
@@ -316,7 +321,8 @@ impl Stack {
 }
 
 impl Drop for Stack {
-    /// Ends the services as a signal would, all at once, and expects each to end well unless the test has failed already.
+    /// Ends the services concurrently, as a signal would. Each must end without an error, unless the test has
+    /// already failed.
     fn drop(&mut self) {
         let services = mem::take(&mut self.services).into_iter();
         let services = services.chain(mem::take(&mut self.workers)).map(stop);
@@ -339,8 +345,8 @@ async fn stop((lifecycle, service): Service) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A server reserves the whole size of each stream: those of many tests together exceed any disk. A server of the test's own is
-/// deleted with its streams.
+/// Deletes the test's streams. A server reserves the maximum size of each stream, so the streams of many
+/// tests would exceed any disk. A server of the test's own is deleted with its streams.
 async fn drop_streams(settings: &[(&'static str, String)]) -> anyhow::Result<()> {
     let setting = |name: &str| settings.iter().find(|(setting, _)| *setting == name);
     let (Some((_, url)), Some((_, prefix))) = (setting("NATS_URL"), setting("STREAM_PREFIX")) else {
@@ -350,7 +356,7 @@ async fn drop_streams(settings: &[(&'static str, String)]) -> anyhow::Result<()>
         return Ok(());
     }
     let server: ServerAddr = url.parse()?;
-    // The client reads no user out of an address by itself.
+    // The client does not take the user from an address by itself.
     let options = match (server.username(), server.password()) {
         (Some(user), Some(password)) => {
             ConnectOptions::with_user_and_password(user.to_owned(), password.to_owned())
@@ -359,7 +365,7 @@ async fn drop_streams(settings: &[(&'static str, String)]) -> anyhow::Result<()>
     };
     let jetstream = async_nats::jetstream::new(options.connect(server).await?);
     for subject in Subject::ALL {
-        // A test without services has none.
+        // A test without services has no streams.
         let _ = jetstream.delete_stream(subject.stream_name(prefix)).await;
     }
     Ok(())

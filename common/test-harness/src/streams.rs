@@ -1,4 +1,4 @@
-//! The streams of a stack: reads, publishes and repeats messages, and waits until all are acknowledged.
+//! The streams of a stack: reads, publishes and repeats messages, and waits for acknowledgements.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// Of a stack whose services have created them.
+    /// The streams of a stack. Its services must have created them.
     pub async fn of(stack: &Stack) -> Self {
         let setting = |name: &str| {
             let found = stack.settings.iter().find(|(setting, _)| *setting == name);
@@ -57,7 +57,7 @@ impl Streams {
         stream.cached_info().state.last_sequence
     }
 
-    /// Publishes a message once more. One that has made room for others is gone.
+    /// Publishes a message again. Does nothing if the stream has dropped the message.
     pub async fn repeat(&self, subject: Subject, sequence: u64) {
         let name = self.topology.stream_name(subject);
         let stream = self.jetstream.get_stream(name).await.unwrap();
@@ -73,7 +73,8 @@ impl Streams {
         acknowledged.await.unwrap().await.unwrap();
     }
 
-    /// Publishes every message twice more, first backwards and then in order, and waits until they are consumed.
+    /// Publishes every message twice more, first backwards and then in order. Waits until workers have
+    /// consumed them.
     pub async fn replay(&self, stack: &Stack) {
         for subject in Subject::ALL {
             let messages = self.messages(subject).await;
@@ -84,12 +85,12 @@ impl Streams {
         self.drained(stack).await;
     }
 
-    /// Waits until workers have acknowledged everything, and have sent and acknowledged what followed from it.
+    /// Waits until workers have acknowledged all messages, including those that follow from them.
     pub async fn drained(&self, stack: &Stack) {
         stack
             .eventually("all messages are acknowledged", async || {
                 for subject in Subject::ALL {
-                    // Notifications follow the others by way of the outbox.
+                    // Notifications are published later, through the outbox.
                     let unsent: i64 = match subject {
                         Subject::Notifications => stack.value("SELECT count(*) FROM outbox").await,
                         _ => 0,
@@ -103,18 +104,18 @@ impl Streams {
             .await;
     }
 
-    /// Messages that workers were sent, and have not acknowledged or given back yet.
+    /// Number of messages that workers have received, but neither acknowledged nor returned.
     pub async fn in_hand(&self, subject: Subject) -> usize {
         self.consumer(subject).await.num_ack_pending
     }
 
-    /// Messages that workers have and were sent more than once.
+    /// Number of messages that workers have and that were delivered more than once.
     pub async fn redelivered(&self, subject: Subject) -> usize {
         self.consumer(subject).await.num_redelivered
     }
 
-    /// Waits until a message that nobody reports in progress has been delivered three times by a consumer with this time for
-    /// acknowledgements.
+    /// Waits until a message without progress reports was delivered three times, by a consumer with this time
+    /// for acknowledgements.
     pub async fn outlast(&self, subject: Subject, ack_wait: Duration) {
         let name = self.topology.stream_name(subject);
         let stream = self.jetstream.get_stream(name).await.unwrap();

@@ -1,4 +1,4 @@
-//! Webhook endpoints and events of a program, made in the tables.
+//! Webhook endpoints and events of a program, created in the tables.
 
 use chrono::TimeDelta;
 use domain::ids::{CustomerId, WebhookEndpointId};
@@ -12,7 +12,7 @@ use storage::outbound_events::{self, NewOutboundEvent};
 use crate::program::Program;
 use crate::stack::Stack;
 
-/// The installation's, as [`Stack`] has it.
+/// The installation's keys in [`Stack`].
 fn keys() -> SealingKeys {
     SealingKeys::new(&[0x33; 32], &[])
 }
@@ -27,7 +27,7 @@ fn seal(endpoint_id: WebhookEndpointId, secret: &SigningSecret) -> Vec<u8> {
         .unwrap()
 }
 
-/// An endpoint that wants these types of events, and its secret.
+/// Creates an endpoint that wants these types of events. Returns its id and its secret.
 pub async fn endpoint(
     stack: &Stack,
     program: &Program,
@@ -66,7 +66,7 @@ pub async fn endpoint(
     (id, secret)
 }
 
-/// Leads, one a customer of these, in this order; their `webhook-id`s.
+/// Writes one lead event for each customer, in order. Returns their `webhook-id`s.
 pub async fn leads(
     stack: &Stack,
     program: &Program,
@@ -98,14 +98,14 @@ pub async fn leads(
         .collect()
 }
 
-/// Finished deliveries in this state; a condition may follow.
+/// Number of finished deliveries that fit the condition.
 pub async fn finished(stack: &Stack, condition: &str) -> i64 {
     stack
         .count(&format!("webhook_deliveries WHERE {condition}"))
         .await
 }
 
-/// Waits until the queue is empty.
+/// Waits until the webhook queue is empty.
 pub async fn drained(stack: &Stack) {
     stack
         .eventually("all webhooks are finished", async || {
@@ -115,7 +115,7 @@ pub async fn drained(stack: &Stack) {
         .await;
 }
 
-/// One column of the only endpoint's row, or of the only row that fits the condition, as text.
+/// The text of one column in the endpoint's row.
 pub async fn of_endpoint(stack: &Stack, id: WebhookEndpointId, column: &str) -> Option<String> {
     let query = AssertSqlSafe(format!(
         "SELECT ({column})::text FROM webhook_endpoints WHERE id = $1"
@@ -127,7 +127,7 @@ pub async fn of_endpoint(stack: &Stack, id: WebhookEndpointId, column: &str) -> 
         .unwrap()
 }
 
-/// Replaces an endpoint's secret; the one before signs beside it for so long.
+/// Replaces an endpoint's secret. The previous secret also signs during `overlap`.
 pub async fn rotate(stack: &Stack, id: WebhookEndpointId, new: &SigningSecret, overlap: TimeDelta) {
     sqlx::query(
         "UPDATE webhook_endpoints

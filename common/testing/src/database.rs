@@ -1,4 +1,4 @@
-//! A database of its own for each test, copied from a migrated template and dropped with its handle.
+//! A database for each test. It is copied from a migrated template and dropped with its handle.
 
 use sha2::{Digest, Sha256};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
@@ -8,16 +8,16 @@ use url::Url;
 use super::{block_on, from_environment, unique_name};
 use storage::{MIGRATIONS, ROLES};
 
-/// Dropping it drops the database.
+/// Dropping the handle drops the database.
 #[derive(Debug)]
 pub struct TestDatabase {
-    /// As who owns the tables.
+    /// Connects as the owner of the tables.
     pub url: String,
-    /// As the role that services have.
+    /// Connects with the role of the services.
     pub service_url: String,
-    /// As the role that only reads: what reports are read with.
+    /// Connects with the read-only role, which reports use.
     pub reads_url: String,
-    /// The owner's.
+    /// Connects as the owner.
     pub pool: PgPool,
     server: String,
     name: String,
@@ -28,17 +28,17 @@ impl TestDatabase {
         Self::create_on(from_environment("DATABASE_URL")).await
     }
 
-    /// On another server than the shared one; `server` is the URL of a database in it.
+    /// Creates the database on another server than the shared one. `server` is the URL of a database there.
     pub async fn create_on(server: String) -> Self {
         let mut admin = PgConnection::connect(&server).await.unwrap();
         let template = template(&mut admin, &server).await;
         let name = unique_name();
-        // By default the whole copy is written to the log, too.
+        // The default strategy would also write the whole copy to the WAL.
         let create = format!("CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY");
         admin.execute(AssertSqlSafe(create)).await.unwrap();
         admin.close().await.unwrap();
         let url = database_url(&server, &name);
-        // As for the sessions of services.
+        // The services' sessions have the same setting.
         let options = url.parse::<PgConnectOptions>().unwrap().options([("jit", "off")]);
         let pool = PgPoolOptions::new()
             .max_connections(4)
@@ -71,19 +71,20 @@ impl Drop for TestDatabase {
     }
 }
 
-/// The roles that `ctl migrate` grants their rights to.
+/// The roles that `ctl migrate` grants rights to.
 pub const SERVICE: &str = "referral_tracker_service";
 pub const READS: &str = "referral_tracker_reads";
 
-/// Tables that a test makes, for triggers that hold services up.
+/// Lets services use tables that a test creates, for triggers that delay the services.
 const OF_TESTS: &str =
     "ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT ALL ON TABLES TO referral_tracker_service";
 
-/// What the first worker would make in each database: making it takes longer than copying it.
+/// The partitions that the first worker would create in each database. Creating them takes longer than
+/// copying them.
 const OF_WORKERS: &str =
     "SELECT ensure_event_partitions(current_date, 3), ensure_outbound_days(current_date, 15)";
 
-/// The same database, for connections that have this role's rights and no more.
+/// The same database with the rights of this role only.
 pub fn as_role(url: &str, role: &str) -> String {
     let mut url = Url::parse(url).unwrap();
     url.query_pairs_mut()
@@ -91,7 +92,8 @@ pub fn as_role(url: &str, role: &str) -> String {
     url.into()
 }
 
-/// The migrated database that tests are copied from; made by the first test that needs it, named by its content.
+/// The migrated template database. The first test that needs it creates it, and its name is a hash of its
+/// content.
 async fn template(admin: &mut PgConnection, server: &str) -> String {
     let mut content = Sha256::new();
     MIGRATIONS
@@ -104,7 +106,7 @@ async fn template(admin: &mut PgConnection, server: &str) -> String {
     if is_made(admin, &name).await {
         return name;
     }
-    // Tests are processes side by side: one makes it, the others wait.
+    // Tests run as parallel processes: one creates the template, and the others wait.
     admin.execute("SELECT pg_advisory_lock(7316)").await.unwrap();
     if !is_made(admin, &name).await {
         make(admin, server, &name).await;

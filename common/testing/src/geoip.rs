@@ -1,26 +1,26 @@
-//! A tiny database in MaxMind's format, version 2, for tests of what reads real ones.
+//! A tiny database in MaxMind's format, version 2, for tests of code that reads real ones.
 //!
-//! The file is three parts: a binary tree that an address walks bit by bit, the data its leaves point at, and
-//! metadata behind a marker.
+//! The file has three parts: a binary tree over the bits of an address, the data that its leaves point to,
+//! and metadata after a marker.
 
 use std::net::IpAddr;
 
 const MARKER: &[u8] = b"\xab\xcd\xefMaxMind.com";
-/// Zero bytes between tree and data; pointers into the data count them.
+/// Zero bytes between tree and data. Pointers into the data include them.
 const SEPARATOR: u32 = 16;
 
-/// A network and where it is, in the form of a city database.
+/// A network and its place, in the form of a city database.
 #[derive(Debug, Clone, Copy)]
 pub struct Network {
     pub address: IpAddr,
-    /// Leading bits of the address that count.
+    /// Number of leading bits of the address that define the network.
     pub prefix: u8,
     pub country: Option<&'static str>,
     pub region: Option<&'static str>,
     pub city: Option<&'static str>,
 }
 
-/// The bytes of a database that knows these networks, none of which may contain another.
+/// The bytes of a database with these networks. None may contain another.
 pub fn geoip_database(networks: &[Network]) -> Vec<u8> {
     let mut nodes = vec![[Edge::Nowhere; 2]];
     let mut data = Vec::new();
@@ -54,7 +54,7 @@ enum Edge {
 }
 
 fn insert(nodes: &mut Vec<[Edge; 2]>, network: &Network, leaf: Edge) {
-    // IPv4 lives in the first 2^32 addresses of the IPv6 tree.
+    // IPv4 addresses are the first 2^32 addresses of the IPv6 tree.
     let (bits, length) = match network.address {
         IpAddr::V4(v4) => (u128::from(v4.to_bits()), network.prefix + 96),
         IpAddr::V6(v6) => (v6.to_bits(), network.prefix),
@@ -115,8 +115,8 @@ const MAP: u8 = 7;
 const UINT64: u8 = 9;
 const ARRAY: u8 = 11;
 
-/// A value's first bytes: type and size. Types above seven have a byte of their own; tests stay below the sizes
-/// that would need more bytes.
+/// The first bytes of a value: type and size. Types above seven need a byte of their own. Sizes that need
+/// more bytes do not occur in tests.
 fn control(kind: u8, size: usize) -> Vec<u8> {
     let size = u8::try_from(size).unwrap();
     assert!(size < 29);

@@ -1,4 +1,4 @@
-//! What tests on real servers share. `cargo xtask test` provides the servers and says where they are.
+//! Shared parts of tests on real servers. `cargo xtask test` starts the servers and exports their addresses.
 
 #![expect(
     clippy::unwrap_used,
@@ -22,8 +22,9 @@ use std::sync::{Mutex, PoisonError};
 
 use uuid::Uuid;
 
-/// A dependency of this crate, not of the tests that use it: it turns on features of serde_json and hashbrown. As a
-/// dev-dependency it did so in test builds only, and every crate was compiled once more for the tests.
+/// Re-exported so that this crate depends on it, and not the tests. It turns on features of serde_json and
+/// hashbrown. As a dev-dependency of tests it did so in test builds only, so every crate was compiled again
+/// for them.
 pub use jsonschema;
 
 pub use self::database::{READS, SERVICE, TestDatabase, as_role};
@@ -34,14 +35,14 @@ pub use self::process::Process;
 pub use self::redis::OwnRedis;
 pub use self::tls::{Authority, Certificate};
 
-/// A setting `cargo xtask test` exports.
+/// A setting that `cargo xtask test` exports.
 pub fn from_environment(name: &str) -> String {
     std::env::var(name).unwrap_or_else(|_| {
         panic!("{name} is not set: run the tests with `cargo xtask test`, which provides the servers")
     })
 }
 
-/// Distinguishes everything one test creates on the shared servers.
+/// A name that distinguishes everything a test creates on the shared servers.
 #[expect(
     clippy::disallowed_methods,
     reason = "a test's name for itself is no event and needs no clock"
@@ -50,7 +51,7 @@ pub fn unique_name() -> String {
     format!("t{}", &Uuid::now_v7().simple().to_string()[12..])
 }
 
-/// Runs a future to its end where nothing can be awaited, as in `Drop`: on a thread and a runtime of its own.
+/// Runs a future to its end where code cannot await, as in `Drop`, on its own thread and runtime.
 pub fn block_on<T: Send>(future: impl Future<Output = T> + Send) -> T {
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
@@ -61,11 +62,11 @@ pub fn block_on<T: Send>(future: impl Future<Output = T> + Send) -> T {
     })
 }
 
-/// Below the ephemeral ports of the system.
+/// Ports below the system's ephemeral range.
 const PORTS: Range<u16> = 12_000..32_000;
 
-/// A free loopback address, which no other test is given while this one runs: a service that is started
-/// with it may take a while to listen, and a request meant for it must not meet another test's service.
+/// A free loopback address that no other test gets while this one runs. A service that is started with it may
+/// listen later, and its requests must not reach another test's service.
 pub fn free_address() -> SocketAddr {
     static HELD: Mutex<Vec<File>> = Mutex::new(Vec::new());
     let directory = std::env::temp_dir().join("referral-tracker-test-ports");

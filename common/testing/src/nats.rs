@@ -1,11 +1,12 @@
-//! A NATS server of a test's own, for tests that kill it.
+//! A NATS server for one test, which the test can kill.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use super::{Certificate, free_address, unique_name};
 
-/// With JetStream, every message synced before it is acknowledged. Killed and deleted when dropped.
+/// Runs JetStream and syncs every message before it acknowledges the message. Killed and deleted when
+/// dropped.
 #[derive(Debug)]
 pub struct OwnNats {
     dir: PathBuf,
@@ -14,12 +15,12 @@ pub struct OwnNats {
 }
 
 impl OwnNats {
-    /// A server without streams. It may not answer yet: every client of ours waits for it.
+    /// Starts a server without streams. It may not answer yet, but our clients wait for it.
     pub fn start() -> Self {
         Self::start_set("")
     }
 
-    /// The same, accepting TLS connections only.
+    /// As [`Self::start`], but accepts TLS connections only.
     pub fn start_with(certificate: &Certificate) -> Self {
         let Certificate { certificate, key } = certificate;
         Self::start_set(&format!(
@@ -29,7 +30,7 @@ impl OwnNats {
         ))
     }
 
-    /// The same as [`Self::start`], with these settings beside its own.
+    /// As [`Self::start`], with additional settings.
     pub fn start_set(more: &str) -> Self {
         let dir = std::env::temp_dir().join(unique_name());
         std::fs::create_dir(&dir).unwrap();
@@ -52,7 +53,7 @@ impl OwnNats {
         format!("nats://127.0.0.1:{}", self.port)
     }
 
-    /// As `kill -9` does.
+    /// Kills the server, as `kill -9` does.
     pub fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {
             process.kill().unwrap();
@@ -60,13 +61,13 @@ impl OwnNats {
         }
     }
 
-    /// Takes away everything it has stored. It must not run meanwhile.
+    /// Deletes everything the server has stored. The server must be stopped.
     pub fn wipe(&self) {
         assert!(self.process.is_none());
         std::fs::remove_dir_all(self.dir.join("jetstream")).unwrap();
     }
 
-    /// Pauses it: connections stay open, and nothing is processed until it is resumed.
+    /// Pauses the server: connections stay open, but nothing is processed until [`Self::go_on`].
     pub fn pause(&self) {
         self.signal("STOP");
     }
@@ -83,9 +84,9 @@ impl OwnNats {
         assert!(status.unwrap().success(), "{name}");
     }
 
-    /// Starts it on the same data and port.
+    /// Starts the server again on the same data and port.
     pub fn start_again(&mut self) {
-        // `cargo xtask test` knows which server it provides; elsewhere the one on the path will do.
+        // `cargo xtask test` exports the path of its server. Otherwise the one on the search path is used.
         let program = std::env::var("RT_NATS_SERVER").unwrap_or_else(|_| "nats-server".to_owned());
         let process = Command::new(&program)
             .arg("--config")

@@ -1,4 +1,4 @@
-//! A PostgreSQL server of a test's own, for tests that stop it.
+//! A PostgreSQL server for one test, which the test can stop.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::{MetadataExt, chown};
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::{Certificate, free_address, from_environment, unique_name};
 
-/// The account that runs the server when the tests run as root, which PostgreSQL refuses to do.
+/// The account that runs the server if the tests run as root, because PostgreSQL refuses to run as root.
 const ACCOUNT: &str = "postgres";
 
 /// Stopped and deleted when dropped.
@@ -18,21 +18,21 @@ pub struct OwnPostgres {
     programs: PathBuf,
     dir: PathBuf,
     port: u16,
-    /// User and group of the server, where they are not ours.
+    /// User and group of the server, if they differ from those of the tests.
     account: Option<(u32, u32)>,
-    /// Settings of this server alone.
+    /// Additional settings of this server.
     extra: String,
 }
 
 impl OwnPostgres {
-    /// An empty cluster that answers.
+    /// Starts an empty cluster and waits until it answers.
     pub fn start() -> Self {
         let server = Self::prepare();
         server.start_again();
         server
     }
 
-    /// The same, accepting TLS connections only.
+    /// As [`Self::start`], but accepts TLS connections only.
     pub fn start_with(certificate: &Certificate) -> Self {
         let mut server = Self::prepare();
         let Certificate { certificate, key } = certificate.copy_to(&server.dir, server.account);
@@ -47,7 +47,8 @@ impl OwnPostgres {
         server
     }
 
-    /// A standby that streams from `primary` and answers reads. From now on `primary` confirms no commit that the standby does not have.
+    /// A standby that streams from `primary` and answers reads. `primary` then confirms a commit only after
+    /// the standby has it.
     pub fn standby_of(primary: &Self) -> Self {
         let standby = Self::place();
         let port = primary.port.to_string();
@@ -98,12 +99,12 @@ impl OwnPostgres {
         }
     }
 
-    /// Of a database in it.
+    /// The URL of a database in the cluster.
     pub fn url(&self) -> String {
         Self::url_at(self.address())
     }
 
-    /// The same, where another address leads to the server.
+    /// The same URL with another address that leads to the server.
     pub fn url_at(address: SocketAddr) -> String {
         format!("postgres://postgres@{address}/postgres")
     }
@@ -112,20 +113,20 @@ impl OwnPostgres {
         SocketAddr::from((Ipv4Addr::LOCALHOST, self.port))
     }
 
-    /// Stopping and starting take a while, in which what is tested must go on.
+    /// Stops or starts the server on another thread, so that the code under test continues meanwhile.
     pub async fn off_thread(self: &Arc<Self>, act: fn(&Self)) {
         let server = Arc::clone(self);
         tokio::task::spawn_blocking(move || act(&server)).await.unwrap();
     }
 
-    /// Drops every connection and transaction at once; the next start recovers from the log.
+    /// Drops every connection and transaction at once. The next start recovers from the WAL.
     pub fn stop_at_once(&self) {
         self.run("pg_ctl", &["stop", "--mode=immediate", "--wait"]);
     }
 
-    /// Starts it on the same data and port; returns once it answers.
+    /// Starts the server on the same data and port. Returns once it answers.
     pub fn start_again(&self) {
-        // Only a power cut needs fsync, and no test cuts the power.
+        // fsync protects against power cuts only, and no test cuts the power.
         let settings = format!(
             "-c listen_addresses=127.0.0.1 -c port={} -c unix_socket_directories='' -c fsync=off{}",
             self.port, self.extra
@@ -138,17 +139,18 @@ impl OwnPostgres {
         );
     }
 
-    /// Makes a standby the primary; returns once it takes writes.
+    /// Makes a standby the primary. Returns once it accepts writes.
     pub fn promote(&self) {
         self.run("pg_ctl", &["promote", "--wait"]);
     }
 
-    /// The server's own directory, where its account may write. The cluster is in `data`.
+    /// The server's own directory, which its account may write to. The cluster is in `data`.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// Runs a program as the server's account, with the server's programs on its path and the server as what they connect to.
+    /// Runs a program as the server's account. The program finds the server's programs on its path, and its
+    /// connection settings name the server.
     pub fn run_beside(&self, program: &Path, arguments: &[&str], settings: &[(&str, &str)]) -> Output {
         let path = std::env::var("PATH").unwrap_or_default();
         let mut command = Command::new(program);
@@ -193,7 +195,7 @@ impl OwnPostgres {
 
 impl Drop for OwnPostgres {
     fn drop(&mut self) {
-        // It may be stopped already.
+        // The server may be stopped already.
         let _ = self
             .command("pg_ctl")
             .args(["stop", "--mode=immediate", "--wait"])
@@ -203,7 +205,7 @@ impl Drop for OwnPostgres {
     }
 }
 
-/// `None` when the server runs as the user who runs the tests.
+/// `None` if the server runs as the user of the tests.
 fn account_for_server() -> Option<(u32, u32)> {
     let id = |flag: &str| -> u32 {
         let output = Command::new("id").args([flag, ACCOUNT]).output().unwrap();

@@ -1,4 +1,4 @@
-//! One of the service's real binaries, for tests that kill it.
+//! A real binary of the service, for tests that kill it.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -10,17 +10,18 @@ use super::from_environment;
 pub struct Process(Child);
 
 impl Process {
-    /// Starts `name` from the directory of built binaries with these settings and no others of ours.
+    /// Starts `name` from the directory of built binaries, with these settings and no other settings of the
+    /// service.
     pub fn start(name: &str, settings: &[(&str, String)]) -> Self {
         Self::start_logging(name, settings, Stdio::inherit())
     }
 
-    /// The same; what it logs goes to `log`.
+    /// As [`Self::start`]; writes the log to `log`.
     pub fn start_logging(name: &str, settings: &[(&str, String)], log: Stdio) -> Self {
         Self::spawn(command(name, settings).stderr(log))
     }
 
-    /// The same as [`Self::start`], without these variables of the tests' own.
+    /// As [`Self::start`], without these environment variables of the tests.
     pub fn start_without(name: &str, settings: &[(&str, String)], variables: &[&str]) -> Self {
         let mut command = command(name, settings);
         for variable in variables {
@@ -34,13 +35,13 @@ impl Process {
         Self(child.unwrap_or_else(|error| panic!("{}: {error}", command.get_program().display())))
     }
 
-    /// As a power cut does: no goodbye.
+    /// Kills the process without a shutdown, as a power cut does.
     pub fn kill(&mut self) {
         self.0.kill().unwrap();
         self.0.wait().unwrap();
     }
 
-    /// Waits for it to end by itself, as at a crash point.
+    /// Waits until the process ends by itself, for example at a crash point.
     pub fn wait(&mut self) -> ExitStatus {
         self.0.wait().unwrap()
     }

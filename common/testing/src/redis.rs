@@ -1,11 +1,11 @@
-//! A Redis server of one test's own, for tests that stop it.
+//! A Redis server for one test, which the test can stop.
 
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 
 use super::{Certificate, free_address};
 
-/// Killed when dropped. Keeps nothing on disk.
+/// Killed when dropped. It stores nothing on disk.
 #[derive(Debug)]
 pub struct OwnRedis {
     address: SocketAddr,
@@ -14,12 +14,12 @@ pub struct OwnRedis {
 }
 
 impl OwnRedis {
-    /// Returns before it is ready; clients retry until it is.
+    /// Returns before the server is ready. Clients retry until it is.
     pub fn start() -> Self {
         Self::start_on(free_address(), None)
     }
 
-    /// The same, with TLS only.
+    /// As [`Self::start`], but accepts TLS connections only.
     pub fn start_with(certificate: &Certificate) -> Self {
         Self::start_on(free_address(), Some(certificate.clone()))
     }
@@ -42,18 +42,18 @@ impl OwnRedis {
         self.server.wait().unwrap();
     }
 
-    /// From now on it takes connections and requests and answers none.
+    /// Pauses the server: it accepts connections and requests, but does not answer.
     pub fn hang(&self) {
         self.signal("STOP");
     }
 
-    /// It goes on where it was, with everything it was sent in the meantime.
+    /// Resumes the server. It processes everything it received while it was paused.
     pub fn go_on(&self) {
         self.signal("CONT");
     }
 
     fn signal(&self, name: &str) {
-        // The shell's own kill is everywhere; the program of that name is not.
+        // Every shell has its own `kill`; a program of that name may be missing.
         let status = Command::new("sh")
             .args([
                 "-c",
@@ -66,7 +66,7 @@ impl OwnRedis {
         assert!(status.unwrap().success());
     }
 
-    /// At the same address, empty.
+    /// Starts the server again at the same address, without data.
     pub fn start_again(&mut self) {
         self.server = spawn(self.address, self.certificate.as_ref());
     }

@@ -1,4 +1,4 @@
-//! Certificates of a test's own, and the authority that signs them.
+//! Certificates for tests, and the authority that signs them.
 
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ pub struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
 }
 
-/// A server's certificate and its key, as files.
+/// A server's certificate and key, as files.
 #[derive(Debug, Clone)]
 pub struct Certificate {
     pub certificate: PathBuf,
@@ -26,7 +26,7 @@ impl Authority {
         let dir = std::env::temp_dir().join(unique_name());
         std::fs::create_dir(&dir).unwrap();
         let mut params = CertificateParams::new(Vec::new()).unwrap();
-        // Two of one name would differ in their signatures only.
+        // The name is unique, because two authorities of one name would differ only in their signatures.
         params.distinguished_name.push(DnType::CommonName, unique_name());
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
@@ -34,12 +34,12 @@ impl Authority {
         Self { dir, issuer }
     }
 
-    /// The file with its own certificate.
+    /// The file with the authority's own certificate.
     pub fn file(&self) -> String {
         self.dir.join("ca.pem").to_str().unwrap().to_owned()
     }
 
-    /// For the servers of this machine at `127.0.0.1`, and at no other name it has.
+    /// A certificate for servers of this machine at `127.0.0.1` and under no other name.
     pub fn certificate(&self) -> Certificate {
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
@@ -68,7 +68,8 @@ impl Drop for Authority {
 }
 
 impl Certificate {
-    /// A copy in `dir` that `owner` (user and group, where they are not ours) alone can read, as PostgreSQL demands.
+    /// A copy in `dir` that only `owner` can read, as PostgreSQL requires. `owner` is user and group, if they
+    /// differ from those of the tests.
     pub(super) fn copy_to(&self, dir: &Path, owner: Option<(u32, u32)>) -> Self {
         use std::os::unix::fs::PermissionsExt;
         let copy = Self {

@@ -1,4 +1,4 @@
-//! What was given back: added up from refunds and the ledger, and as it is kept.
+//! Refunded and deducted amounts: summed from refunds and the ledger, and as stored.
 
 use std::collections::HashMap;
 
@@ -47,7 +47,7 @@ struct Commission {
     superseded_at: Option<DateTime<Utc>>,
 }
 
-/// Of sales that stand, and of their commissions in force.
+/// Includes sales that are not duplicates, and their commissions in force.
 pub(super) async fn recompute(stack: &Stack, rollups: &mut Rollups) {
     let sales: Vec<Sale> = rows(
         stack,
@@ -115,7 +115,7 @@ struct Kept {
     deducted_cents: i64,
 }
 
-/// The days and the deltas that are left: first the programs', then the links'.
+/// The stored days plus remaining deltas: first those of programs, then those of links.
 pub(super) async fn read(stack: &Stack, rollups: &mut Rollups) {
     let programs = "SELECT program_id, 0::bigint AS referral_link_id, day, currency, refunded_cents, deducted_cents
                     FROM program_refund_days
