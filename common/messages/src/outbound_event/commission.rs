@@ -44,8 +44,7 @@ pub struct CommissionChanged {
     pub reason: String,
 }
 
-/// A commission of which a refund took all or a part; or one that is not due, because an earlier click or
-/// payment became known.
+/// A commission of which a refund took all or a part; or one that is not due, because an earlier click or payment became known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CommissionReversed {

@@ -15,8 +15,7 @@ pub struct ProcessorEventNeedsReview {
     pub processor_event_id: String,
     /// The processor's type of it.
     pub kind: String,
-    /// `review`: it may change money, and the service decides nothing about it. `stuck`: it cannot be
-    /// handled.
+    /// `review`: it may change money, and the service decides nothing about it. `stuck`: it cannot be handled.
     pub state: String,
     pub reason: Option<String>,
     /// When the processor sent it.

@@ -13,8 +13,7 @@ pub struct EndpointDisabled {
     pub program_id: i64,
     pub endpoint_id: i64,
     pub url: String,
-    /// `gone`: it answered 410. `failing`: all deliveries failed for five days. `by_hand`: by the advertiser
-    /// or an operator.
+    /// `gone`: it answered 410. `failing`: all deliveries failed for five days. `by_hand`: by the advertiser or an operator.
     pub reason: String,
     /// The first failure since the last success.
     #[serde(serialize_with = "as_instant_if_any")]
