@@ -1,4 +1,5 @@
-//! Why a storage call failed, and whether trying again can help: decided here, where the cause is known.
+//! Why a storage call failed, and whether a retry can help. The decision is made here, where the cause is
+//! known.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -12,28 +13,28 @@ pub type StorageResult<T> = Result<T, StorageError>;
 pub enum StorageError {
     #[error(transparent)]
     Database(sqlx::Error),
-    /// A stored value that its column's type cannot be read from. The columns of a query are counted from zero.
+    /// A stored value cannot be read as the type of its column. The columns of a query are counted from zero.
     #[error("query at {query}: {cause}")]
     Unreadable {
         query: &'static Location<'static>,
         cause: sqlx::Error,
     },
-    /// A stored value no code of ours can have written.
+    /// A stored value that no code of this service can have written.
     #[error("{table}.{column} of row {row} holds a value that cannot be read")]
     CorruptRow {
         table: &'static str,
         column: &'static str,
-        /// By which key of its table it is found.
+        /// The key that identifies the row in its table.
         row: String,
     },
-    /// A write touched another number of rows than the batch names.
+    /// A write changed another number of rows than the batch has.
     #[error("{table}: {expected} rows to write, {actual} written")]
     RowsAffected {
         table: &'static str,
         expected: u64,
         actual: u64,
     },
-    /// Its id was given out twice.
+    /// The customer_id was given out twice.
     #[error("the customer_id of the click belongs to another click_id")]
     CustomerIdTaken,
     #[error(
@@ -62,7 +63,7 @@ impl StorageError {
         Self::CorruptRow { table, column, row }
     }
 
-    /// True when the same call may succeed later without anything about its input changing.
+    /// True when the same call, with the same input, may succeed later.
     pub fn is_transient(&self) -> bool {
         self.retryable() != Retryable::Never
     }
@@ -80,17 +81,17 @@ impl StorageError {
     }
 }
 
-/// When what failed may succeed.
+/// When a failed call may succeed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retryable {
-    /// Once the database is back: until then no call succeeds.
+    /// Once the database is available again. Until then no call succeeds.
     AfterOutage,
     /// Once another transaction releases what this call needs. Other calls may succeed meanwhile.
     AfterConflict,
     Never,
 }
 
-/// Checks that a write reached exactly the rows it names.
+/// Checks that a write changed exactly the rows of the batch.
 pub(super) fn expect_rows(table: &'static str, expected: usize, actual: u64) -> StorageResult<()> {
     let expected = expected as u64;
     if expected == actual {
@@ -104,10 +105,11 @@ pub(super) fn expect_rows(table: &'static str, expected: usize, actual: u64) -> 
     }
 }
 
-/// SQLSTATE of a lock that was not had within `lock_timeout`.
+/// SQLSTATE of a lock that was not acquired within `lock_timeout`.
 const LOCK_TIMEOUT: &str = "55P03";
 
-/// Whether a migration gave up waiting for a lock: the database is as it was, and the migration can be tried again.
+/// Whether a migration timed out while it waited for a lock. The database is unchanged then, and the
+/// migration can be retried.
 pub fn gave_up_waiting(error: &MigrateError) -> bool {
     let (MigrateError::Execute(cause) | MigrateError::ExecuteMigration(cause, _)) = error else {
         return false;
@@ -133,19 +135,21 @@ fn retryable_error(error: &sqlx::Error) -> Retryable {
     }
 }
 
-/// By SQLSTATE.
+/// Classifies an error by its SQLSTATE.
 fn retryable_code(code: &str, constraint: Option<&str>, table: Option<&str>) -> Retryable {
     match code {
-        // Serialisation failure, deadlock, lock timeout, cancelled by a timeout; a transaction that paused for too long.
+        // Serialisation failure, deadlock, lock timeout, statement timeout, and a transaction that was idle
+        // for too long.
         "40001" | "40P01" | LOCK_TIMEOUT | "57014" | "25P03" | "25P04" => Retryable::AfterConflict,
-        // Two batches bound the same customer_key; the second will find the customer by it next time.
+        // Two batches bound the same customer_key. On retry the second batch finds the customer by this key.
         "23505" if constraint == Some("customers_customer_key") => Retryable::AfterConflict,
-        // The partition was attached after the row had been routed to the default one; the next time it is found.
+        // The partition was attached after the row had been routed to the default partition. A retry finds
+        // it.
         "23514" if constraint.is_none() && table.is_some_and(|table| table.ends_with("_other")) => {
             Retryable::AfterConflict
         }
-        // Connection trouble, resources exhausted, server going down or coming up, disk; a server that only reads: a standby, or a
-        // primary that is being replaced.
+        // Connection failure, exhausted resources, server shutdown or startup, disk failure. 25006 is a
+        // read-only server: a standby, or a primary that is being replaced.
         code if ["08", "25006", "53", "57", "58"]
             .iter()
             .any(|class| code.starts_with(class)) =>

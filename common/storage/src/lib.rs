@@ -1,9 +1,10 @@
-//! The only home of SQL.
+//! All SQL of the service is in this crate.
 //!
 //! Functions take a connection (the caller owns the transaction) and whole batches: arrays go in through
-//! `UNNEST`, rows come back through `RETURNING`. Rows that another transaction may want are locked in ascending
-//! key order, tables in the order the migrations state: transaction_claims, processor_refs, customers, sale_events,
-//! commissions, partner_program_balances, partner_balances, processor_events.
+//! `UNNEST`, rows come back through `RETURNING`. Rows that another transaction may lock are locked in
+//! ascending key order. Tables are locked in the order that the migrations state: transaction_claims,
+//! processor_refs, customers, sale_events, commissions, partner_program_balances, partner_balances,
+//! processor_events.
 
 mod batch;
 pub mod error;
@@ -57,10 +58,10 @@ pub use error::{Retryable, StorageError, StorageResult, gave_up_waiting};
 /// The migrations compiled into every program; `ctl migrate` applies them.
 pub static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("../../migrations");
 
-/// Rights of the roles that services and readers connect with, where there are such roles.
+/// Grants for the roles that services and readers connect with, where these roles exist.
 pub const ROLES: &str = include_str!("roles.sql");
 
-/// Whether both roles are there to be granted what they need.
+/// Whether both roles exist.
 pub async fn has_roles(pool: &sqlx::PgPool) -> StorageResult<bool> {
     let found: i64 = sqlx::query_scalar(
         "SELECT count(*) FROM pg_roles WHERE rolname IN ('referral_tracker_service', 'referral_tracker_reads')",
@@ -70,23 +71,24 @@ pub async fn has_roles(pool: &sqlx::PgPool) -> StorageResult<bool> {
     Ok(found == 2)
 }
 
-/// Refuses a database that a build from before the baseline schema has made. Services call it when they start.
+/// Refuses a database that was created by a build from before the baseline schema. Services call it when they
+/// start.
 ///
-/// A database that a later release has migrated is not refused: it has all migrations of this one, and this one runs on it until it is
-/// replaced.
+/// A database that a later release has migrated is accepted: it has all migrations of this release, and this
+/// release runs on it until it is replaced.
 pub async fn refuse_earlier_schema(pool: &sqlx::PgPool) -> StorageResult<()> {
     let earliest: Option<i64> = match sqlx::query_scalar("SELECT min(version) FROM _sqlx_migrations")
         .fetch_one(pool)
         .await
     {
-        // Not migrated yet.
+        // The database has not been migrated yet.
         Err(sqlx::Error::Database(error)) if error.code().as_deref() == Some("42P01") => None,
         earliest => earliest?,
     };
     earliest.map_or(Ok(()), refuse_earlier_migration)
 }
 
-/// The same of a migration that this build does not know.
+/// Refuses the version of a migration from before the baseline schema.
 pub fn refuse_earlier_migration(version: i64) -> StorageResult<()> {
     let baseline = MIGRATIONS.iter().map(|migration| migration.version).min();
     if Some(version) < baseline {
@@ -95,16 +97,16 @@ pub fn refuse_earlier_migration(version: i64) -> StorageResult<()> {
     Ok(())
 }
 
-/// Applies them, however long one of them takes, and grants what is new.
+/// Applies the migrations without a statement timeout, and grants rights on new tables.
 pub async fn migrate(pool: &sqlx::PgPool) -> Result<(), sqlx::migrate::MigrateError> {
-    // Its settings and locks are not for who has it next.
+    // The connection is closed at the end: its settings and its lock must not return to the pool.
     let mut connection = pool.acquire().await?.detach();
     migrate_on(&mut connection).await?;
     Ok(sqlx::Connection::close(connection).await?)
 }
 
-/// Waits until no other run migrates this database. By asking again: a statement that waited for the lock would itself be waited for by
-/// the other's `CREATE INDEX CONCURRENTLY`. The lock is the session's.
+/// Waits until no other run migrates this database. It polls: the other run's `CREATE INDEX CONCURRENTLY`
+/// would wait for a statement that waits for the lock. The lock belongs to the session.
 async fn wait_for_other_runs(connection: &mut sqlx::PgConnection) -> sqlx::Result<()> {
     while !sqlx::query_scalar::<_, bool>("SELECT pg_try_advisory_lock(hashtextextended('migrate', 0))")
         .fetch_one(&mut *connection)
@@ -117,7 +119,7 @@ async fn wait_for_other_runs(connection: &mut sqlx::PgConnection) -> sqlx::Resul
     Ok(())
 }
 
-/// [`migrate`], on a connection of the caller's, which holds a lock until it is closed.
+/// [`migrate`] on the caller's connection, which holds the lock until it is closed.
 pub async fn migrate_on(connection: &mut sqlx::PgConnection) -> Result<(), sqlx::migrate::MigrateError> {
     sqlx::query("SET statement_timeout = 0")
         .execute(&mut *connection)

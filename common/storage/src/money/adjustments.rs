@@ -1,4 +1,5 @@
-//! Commissions changed or added by hand, in the lock order of refunds and payouts: commissions ascending, then balances.
+//! Commissions that are changed or added by hand. Locks are taken in the order of refunds and payouts:
+//! commissions ascending, then balances.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -14,7 +15,7 @@ use domain::ledger::raised;
 use domain::money::{AmountCents, Cents, Currency};
 use domain::outbound_event::WantedEvents;
 
-/// A change that the advertiser asked for.
+/// A change that the advertiser requested.
 #[derive(Debug)]
 pub struct NewAdjustment<'a> {
     pub event_id: EventId,
@@ -24,7 +25,7 @@ pub struct NewAdjustment<'a> {
     pub now: DateTime<Utc>,
 }
 
-/// Writes changes of commissions whose rows and balances are locked.
+/// Writes changes of commissions. The caller holds the locks of their rows and balances.
 pub async fn save(
     connection: &mut PgConnection,
     new: &NewAdjustment<'_>,
@@ -67,7 +68,7 @@ fn entries(new: &NewAdjustment<'_>, adjusted: &[(LockedCommission, Adjusted)]) -
         .collect()
 }
 
-/// A commission without a sale. It is approved at once.
+/// A commission without a sale of its own. It is approved at once.
 #[derive(Debug)]
 pub struct AddedCommission<'a> {
     pub event_id: EventId,
@@ -77,15 +78,14 @@ pub struct AddedCommission<'a> {
     pub amount: AmountCents,
     pub currency: Currency,
     pub note: &'a str,
-    /// The sale it makes up for.
+    /// The sale that the commission makes up for.
     pub for_sale: Option<SaleId>,
     pub idempotency_key: Option<&'a str>,
-    /// Idempotency key and hash of the request.
     pub request_hash: Option<&'a [u8]>,
     pub now: DateTime<Utc>,
 }
 
-/// Returns the types of outbound events that its program wants, too.
+/// Also returns the types of outbound events that the program wants.
 pub async fn add(
     connection: &mut PgConnection,
     new: &AddedCommission<'_>,
@@ -123,11 +123,10 @@ pub async fn add(
     Ok((added.id, added.wanted_events))
 }
 
-/// The commission a program's advertiser added under a key.
+/// A commission that the program's advertiser added under an idempotency key.
 #[derive(Debug)]
 pub struct KeyedCommission {
     pub commission_id: CommissionId,
-    /// Hash of the request.
     pub request_hash: Option<Vec<u8>>,
 }
 
@@ -146,8 +145,9 @@ pub async fn find_by_key(
     .await?)
 }
 
-/// Takes the key for an adjustment that is made in this transaction; another that has it is waited for. If one was made under it
-/// before, the hash of its request.
+/// Reserves the idempotency key for an adjustment that this transaction makes. Waits for another transaction
+/// that has reserved the same key. If an adjustment was made under the key before, returns the hash of its
+/// request.
 pub async fn take_key(
     connection: &mut PgConnection,
     program_id: ProgramId,
@@ -178,15 +178,16 @@ pub async fn take_key(
     Ok(Some(made))
 }
 
-/// A sale that a commission could make up for.
+/// A sale that a commission may make up for.
 #[derive(Debug, Clone, Copy)]
 pub struct UnpaidSale {
     pub sale_id: SaleId,
-    /// It has a commission in force, or this member was given one for it by hand.
+    /// The sale has a commission in force, or this membership has already been given one for it by hand.
     pub earned: bool,
 }
 
-/// Locks the sale, so that of two that make up for it the second sees the first.
+/// Locks the sale. Of two concurrent requests that make up for it, the second sees the commission of the
+/// first.
 pub async fn lock_sale(
     connection: &mut PgConnection,
     program_id: ProgramId,

@@ -1,4 +1,4 @@
-//! What memberships are owed.
+//! What programs owe their members.
 
 use std::collections::HashMap;
 
@@ -8,17 +8,18 @@ use crate::error::StorageResult;
 use domain::ids::{PartnerProgramId, ProgramId};
 use domain::money::{Cents, Currency};
 
-/// A membership's, in one currency.
+/// The balance of a membership in one currency.
 #[derive(Debug, Clone, Copy)]
 pub struct Balance {
     pub currency: Currency,
-    /// The sum of its ledger entries.
+    /// The sum of the membership's ledger entries.
     pub balance: Cents,
-    /// What is left of unpaid commissions, less debts: what payouts will move. Below zero, the partner owes it.
+    /// Unpaid commissions after deductions, less debts: the amount that payouts will move. Below zero, the
+    /// partner owes it.
     pub owed: Cents,
 }
 
-/// By membership; one that has earned nothing yet is not in the answer. In the order of currencies.
+/// Balances by membership, in the order of currencies. A membership without earnings is absent.
 pub async fn of(
     connection: &mut PgConnection,
     memberships: &[i64],
@@ -42,7 +43,8 @@ pub async fn of(
     Ok(balances)
 }
 
-/// What a program and its partners owe each other in a currency. Not a difference: one partner's debt pays no other.
+/// What a program and its partners owe each other in one currency. The two sums are not netted: one partner's
+/// debt does not reduce what another partner is owed.
 #[derive(Debug, Clone, Copy)]
 pub struct UnpaidOfProgram {
     pub currency: Currency,
@@ -50,7 +52,7 @@ pub struct UnpaidOfProgram {
     pub by_partners: Cents,
 }
 
-/// By program, in the order of currencies; without what is settled.
+/// By program, in the order of currencies. Settled balances are left out.
 pub async fn unpaid(
     connection: &mut PgConnection,
     programs: &[i64],

@@ -1,8 +1,9 @@
-//! Changes of commissions by an advertiser or an operator, in the caller's transaction: a list is changed as a whole or not
-//! at all, and partners are notified.
+//! Changes of commissions by an advertiser or an operator, in the caller's transaction. A list is changed as
+//! a whole or not at all, and partners are notified.
 //!
-//! Phases of a change: **lock** the commissions and their balances, both ascending → **judge** each, on the balance that those
-//! before it leave → **write** commissions, ledger, balances and notifications.
+//! Phases of a change: **lock** the commissions and their balances, both ascending → **judge** each
+//! commission, on the balance that the commissions before it leave → **write** commissions, ledger, balances
+//! and notifications.
 
 use std::collections::BTreeMap;
 
@@ -25,10 +26,10 @@ use messages::outbound_event::OutboundEvent;
 use messages::outbound_event::commission::{CommissionChanged, CommissionEvent};
 use messages::subject::Subject;
 
-/// Why commissions of a list cannot be changed, by their ids. None was.
+/// Why commissions of a list cannot be changed, by commission id. No commission of the list was changed.
 pub type Refused = BTreeMap<i64, String>;
 
-/// The commissions changed, and how.
+/// The changed commissions and their changes.
 pub async fn change(
     connection: &mut PgConnection,
     ids: &[i64],
@@ -114,7 +115,7 @@ async fn add_events(
     outbound_commissions::add_events(connection, &ids, new.now, new_event_id, changed).await
 }
 
-/// Adds a commission of no sale.
+/// Adds a commission without a sale of its own.
 pub async fn add(
     connection: &mut PgConnection,
     new: &AddedCommission<'_>,

@@ -25,7 +25,7 @@ pub struct NewCommission<'a> {
     pub customer_id: CustomerId,
     pub credit: Credit,
     pub currency: Currency,
-    /// Copied into the row, so that later versions of it do not reach back.
+    /// Copied into the row, so that later versions of the policy do not change it.
     pub policy: &'a Policy,
     pub signals: Vec<Signal>,
     pub hold_until: DateTime<Utc>,
@@ -95,7 +95,8 @@ pub async fn insert(
         .collect()
 }
 
-/// Adds a signal to what was earned by these customers, whose first purchases are the places to look from.
+/// Adds a signal to the commissions that these customers' sales earned. The search starts at each customer's
+/// first purchase.
 pub async fn flag(
     connection: &mut PgConnection,
     customers: &[(CustomerId, ProgramId, DateTime<Utc>)],
@@ -125,7 +126,7 @@ pub async fn flag(
     Ok(())
 }
 
-/// A commission a refund may take from, locked.
+/// A locked commission that a refund may deduct from.
 #[derive(Debug, Clone)]
 pub struct LockedCommission {
     pub commission_id: CommissionId,
@@ -145,7 +146,7 @@ pub struct LockedCommission {
     pub paid_out: bool,
 }
 
-/// Locks the commissions of these sales that are in force, in ascending order of id.
+/// Locks the commissions in force of these sales, in ascending order of id.
 pub async fn lock_of_sales(
     connection: &mut PgConnection,
     sales: &[i64],
@@ -174,14 +175,14 @@ impl LockedCommission {
 #[derive(Debug)]
 pub struct RefundedCommission<'a> {
     pub commission_id: CommissionId,
-    /// Total taken from it so far.
+    /// Total deducted so far.
     pub deducted: Cents,
     pub status: CommissionStatus,
     pub refund_reason: Option<&'a str>,
 }
 
-/// Writes the effect of refunds on commissions that are locked. A reason already there gives way to a new one
-/// only.
+/// Writes the effect of refunds on locked commissions. A stored reason is replaced only if the refund has a
+/// reason.
 pub async fn save_refunded(
     connection: &mut PgConnection,
     commissions: &[RefundedCommission<'_>],
@@ -206,7 +207,7 @@ pub async fn save_refunded(
     expect_rows("commissions", commissions.len(), updated.rows_affected())
 }
 
-/// Approves commissions that are locked. What a refund has taken from stays `refunded`.
+/// Approves locked commissions. A commission that a refund has deducted from stays `refunded`.
 pub async fn approve(connection: &mut PgConnection, ids: &[i64], now: DateTime<Utc>) -> StorageResult<()> {
     let updated = sqlx::query!(
         "UPDATE commissions SET status = CASE status WHEN 'pending' THEN 'approved' ELSE status END, approved_at = $2
@@ -219,7 +220,7 @@ pub async fn approve(connection: &mut PgConnection, ids: &[i64], now: DateTime<U
     expect_rows("commissions", ids.len(), updated.rows_affected())
 }
 
-/// Holds commissions that are locked for longer: until a moment, or until their hold period ends, if that is later.
+/// Extends the hold of locked commissions until a moment. A hold period that ends later stays.
 pub async fn hold(connection: &mut PgConnection, ids: &[i64], until: DateTime<Utc>) -> StorageResult<()> {
     let updated = sqlx::query!(
         "UPDATE commissions SET hold_until = greatest(hold_until, $2) WHERE id = ANY($1)",
@@ -231,8 +232,8 @@ pub async fn hold(connection: &mut PgConnection, ids: &[i64], until: DateTime<Ut
     expect_rows("commissions", ids.len(), updated.rows_affected())
 }
 
-/// Approves pending commissions whose hold period is over at `now` and that need no approval by hand; returns how many. Bounded, and skips what
-/// a refund is working on: the next round finds it.
+/// Approves pending commissions whose hold period is over at `now` and that need no approval by hand. Returns
+/// how many. Bounded; skips commissions that a refund has locked, which the next round finds.
 pub async fn approve_held(
     pool: &PgPool,
     now: DateTime<Utc>,
@@ -240,7 +241,7 @@ pub async fn approve_held(
     new_event_id: impl Fn() -> EventId,
 ) -> StorageResult<u64> {
     let mut transaction = pool.begin().await?;
-    // Program by program: one that approves by hand may have any number of commissions that are due.
+    // Each program has its own limit: a program that approves by hand may have any number of due commissions.
     let approved = sqlx::query!(
         r#"WITH approved AS (
                UPDATE commissions SET status = 'approved', approved_at = $1

@@ -1,4 +1,4 @@
-//! Sales that turn out to be another sale's payment, recorded under another of its names.
+//! Sales that prove to be a payment that is already recorded as another sale, under another transaction_id.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use sqlx::PgConnection;
@@ -9,14 +9,14 @@ use crate::tracking::customers::Milestone;
 use domain::ids::{CustomerId, ProgramId, ReferralLinkId, SaleId};
 use domain::money::{AmountCents, Currency};
 
-/// A sale, and the earlier sale of the same payment.
+/// A duplicate sale, and the earlier sale of the same payment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Duplicate {
     pub sale_id: SaleId,
     pub duplicate_of: SaleId,
 }
 
-/// A recorded sale to be undone.
+/// A recorded sale that is to be undone.
 #[derive(Debug, Clone)]
 pub struct Recorded {
     pub sale_id: SaleId,
@@ -42,7 +42,7 @@ pub async fn find(connection: &mut PgConnection, sales: &[i64]) -> StorageResult
     .await?)
 }
 
-/// A commission of such a sale, as the rollups counted it.
+/// A commission of an undone sale, as the rollups counted it.
 #[derive(Debug, Clone)]
 pub struct CountedCommission {
     pub program_id: ProgramId,
@@ -93,8 +93,8 @@ pub async fn reported_refunds(
     .await?)
 }
 
-/// Moves the duplicates' claims, subscriptions and processor reversals to the earlier sale.
-/// The caller holds their claims; `names` are the transaction_ids that may be any of these payments'.
+/// Moves the duplicates' claims, subscriptions and processor reversals to the earlier sale. The caller holds
+/// the claims. `names` are all transaction_ids that these payments may have.
 pub async fn mark(
     connection: &mut PgConnection,
     duplicates: &[Duplicate],
@@ -141,7 +141,8 @@ pub async fn mark(
     Ok(())
 }
 
-/// A customer's first sale that is no duplicate, searched from a moment before which there is none.
+/// A customer's first sale that is not a duplicate. The caller knows that the customer has no sale before
+/// `from`.
 pub async fn first_remaining(
     connection: &mut PgConnection,
     program_id: ProgramId,

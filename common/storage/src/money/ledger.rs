@@ -1,4 +1,4 @@
-//! `ledger_entries`, one row a movement, and the balances that cache them.
+//! `ledger_entries`, one row for each movement, and the balances that cache their sums.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use domain::ids::{CommissionId, EventId, PartnerId, PartnerProgramId, ProgramId,
 use domain::ledger::Entry;
 use domain::money::{Cents, Currency};
 
-/// One entry with everything it refers to.
+/// One entry with the ids it refers to.
 #[derive(Debug)]
 pub struct NewEntry {
     /// The event that caused it.
@@ -22,13 +22,13 @@ pub struct NewEntry {
     pub partner_program_id: PartnerProgramId,
     pub partner_id: PartnerId,
     pub commission_id: CommissionId,
-    /// `None` of a commission that was added by hand.
+    /// `None` for a commission that was added by hand.
     pub sale_id: Option<SaleId>,
     pub currency: Currency,
 }
 
-/// Appends entries and moves the balances by their sums, in one statement: one row a balance, ascending, memberships before
-/// partners.
+/// Appends entries and moves the balances by their sums, in one statement. Each balance is updated once, in
+/// ascending order, memberships before partners.
 pub async fn post(connection: &mut PgConnection, entries: &[NewEntry]) -> StorageResult<()> {
     if entries.is_empty() {
         return Ok(());
@@ -91,10 +91,10 @@ pub async fn post(connection: &mut PgConnection, entries: &[NewEntry]) -> Storag
     Ok(())
 }
 
-/// Sets every balance to what the ledger adds up to; returns how many were wrong.
+/// Sets every balance to the sum of its ledger entries. Returns how many balances were wrong.
 ///
-/// Posting appends entries first and then moves the balance, in one transaction. The lock waits for transactions between the two
-/// steps; later ones add to the balance set here.
+/// Posting appends entries first and then moves the balance, in one transaction. The lock waits for
+/// transactions that are between these two steps. Later transactions add to the balance set here.
 pub async fn rebuild_balances(pool: &PgPool) -> StorageResult<u64> {
     let mut transaction = begin_alone(pool, "partner_program_balances, partner_balances").await?;
     let memberships = sqlx::query!(
@@ -139,7 +139,8 @@ pub async fn rebuild_balances(pool: &PgPool) -> StorageResult<u64> {
     Ok(u64::try_from(memberships.wrong + partners.wrong).unwrap_or_default())
 }
 
-/// Locks the balances of these memberships, ascending; one without a row is zero and not in the answer.
+/// Locks the balances of these memberships, in ascending order. A membership without a row has a balance of
+/// zero and is absent.
 pub async fn lock_balances(
     connection: &mut PgConnection,
     memberships: &[i64],
@@ -158,14 +159,14 @@ pub async fn lock_balances(
         .collect())
 }
 
-/// Changes of balances, as columns, in lock order.
+/// Changes of balances as columns, in lock order.
 struct Sums<'a> {
     ids: Vec<i64>,
     currencies: Vec<&'a str>,
     cents: Vec<i64>,
 }
 
-/// The entries' sums, by membership or partner.
+/// The sums of the entries, by membership or partner.
 fn sums(entries: &[NewEntry], of: impl Fn(&NewEntry) -> i64) -> Sums<'_> {
     let mut by_balance: BTreeMap<(i64, &str), i64> = BTreeMap::new();
     for new in entries {

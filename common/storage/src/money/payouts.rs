@@ -1,8 +1,9 @@
-//! `payouts`: locking what is to be paid, writing the batch, and reading batches back.
+//! `payouts`: locks commissions to be paid, writes the payout, and reads payouts back.
 //!
-//! Locks are taken as everywhere: commissions ascending, then the memberships' balances
-//! ([`lock_balances`](crate::money::ledger::lock_balances)), then what [`post`](crate::money::ledger::post) writes. A caller's key is locked
-//! before all of these, and by nothing else.
+//! Locks are taken in the order of all money: commissions ascending, then the memberships' balances
+//! ([`lock_balances`](crate::money::ledger::lock_balances)), then the rows that
+//! [`post`](crate::money::ledger::post) writes. The caller's idempotency key is locked before all of these,
+//! and only here.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,11 +17,11 @@ use domain::money::{Cents, Currency};
 use domain::outbound_event::WantedEvents;
 use domain::payout::CommissionState;
 
-/// A commission requested for payout, locked.
+/// A locked commission that a payout request includes.
 #[derive(Debug, Clone)]
 pub struct LockedCommission {
     pub commission_id: CommissionId,
-    /// `None` of one that was added by hand.
+    /// `None` for a commission that was added by hand.
     pub sale_id: Option<SaleId>,
     pub partner_program_id: PartnerProgramId,
     pub partner_id: PartnerId,
@@ -67,7 +68,7 @@ macro_rules! lock_commissions {
     }};
 }
 
-/// Two requests with one key are one after the other, and the second finds what the first made.
+/// Serialises requests with the same key: the second request finds the payout of the first.
 pub async fn lock_key(connection: &mut PgConnection, program_id: ProgramId, key: &str) -> StorageResult<()> {
     sqlx::query!(
         "SELECT pg_advisory_xact_lock(hashtextextended('payout ' || $1::bigint || ' ' || $2::text, 0))",
@@ -79,11 +80,11 @@ pub async fn lock_key(connection: &mut PgConnection, program_id: ProgramId, key:
     Ok(())
 }
 
-/// The payout a program made under a key.
+/// A payout that a program made under an idempotency key.
 #[derive(Debug)]
 pub struct KeyedPayout {
     pub payout_id: PayoutId,
-    /// Hash of the request; `None` where none was stored.
+    /// Hash of the request; `None` if no hash was stored.
     pub request_hash: Option<Vec<u8>>,
 }
 
@@ -102,7 +103,7 @@ pub async fn find_by_key(
     .await?)
 }
 
-/// The commissions that belong to the program.
+/// Locks the listed commissions that belong to the program.
 pub async fn lock_listed(
     connection: &mut PgConnection,
     program_id: ProgramId,
@@ -111,7 +112,7 @@ pub async fn lock_listed(
     lock_commissions!(connection, "c.id = ANY($2) ORDER BY c.id", program_id.get(), ids)
 }
 
-/// The ids that are not in the program, each with its reason.
+/// The ids that do not belong to the program, each with its reason.
 pub fn not_found(wanted: &[i64], found: &[LockedCommission]) -> BTreeMap<i64, String> {
     let found: BTreeSet<i64> = found
         .iter()
@@ -124,7 +125,7 @@ pub fn not_found(wanted: &[i64], found: &[LockedCommission]) -> BTreeMap<i64, St
         .collect()
 }
 
-/// The currencies in which a program has something to pay to partners who are not suspended, sorted.
+/// The currencies in which a program has payable commissions of partners who are not suspended, sorted.
 pub async fn payable_currencies(
     connection: &mut PgConnection,
     program_id: ProgramId,
@@ -144,8 +145,9 @@ pub async fn payable_currencies(
     Ok(currencies)
 }
 
-/// The oldest `limit` that can be paid in a currency, as [`CommissionState::payable`] has it, to partners who are not
-/// suspended. One that another payout pays meanwhile is waited for and left out.
+/// Locks the oldest `limit` commissions that are payable in a currency (see [`CommissionState::payable`]), of
+/// partners who are not suspended. Waits for commissions that another payout has locked, and leaves them out
+/// if that payout pays them.
 pub async fn lock_payable(
     connection: &mut PgConnection,
     program_id: ProgramId,
@@ -166,8 +168,8 @@ pub async fn lock_payable(
     )
 }
 
-/// The rest of all unpaid commissions of these memberships. Read while their balances are locked: a transaction that adds to or
-/// takes from a commission moves its balance in the same transaction, so the two agree.
+/// The unpaid remainder of all commissions of these memberships. The caller holds the locks of their
+/// balances. A transaction that changes a commission moves its balance too, so the two agree.
 pub async fn unpaid(
     connection: &mut PgConnection,
     memberships: &[i64],
@@ -190,7 +192,8 @@ pub async fn unpaid(
         .collect())
 }
 
-/// Debts of these memberships, read while their balances are locked: refunds of paid commissions move these too.
+/// Debts of these memberships. The caller holds the locks of their balances: refunds of paid commissions move
+/// these balances too.
 pub async fn debts(
     connection: &mut PgConnection,
     memberships: &[i64],
@@ -221,7 +224,6 @@ pub struct NewPayout<'a> {
     pub commission_count: usize,
     pub reference: Option<&'a str>,
     pub idempotency_key: Option<&'a str>,
-    /// Idempotency key and hash of the request.
     pub request_hash: Option<&'a [u8]>,
     pub created_at: DateTime<Utc>,
 }
@@ -246,7 +248,7 @@ pub async fn insert(connection: &mut PgConnection, new: &NewPayout<'_>) -> Stora
     Ok(PayoutId::new(id))
 }
 
-/// Marks commissions that are locked and can be paid. What a refund has taken from stays `refunded`.
+/// Marks locked, payable commissions as paid. A commission that a refund has deducted from stays `refunded`.
 pub async fn mark_paid(
     connection: &mut PgConnection,
     payout_id: PayoutId,
@@ -330,7 +332,7 @@ pub async fn shares(connection: &mut PgConnection, payout_id: PayoutId) -> Stora
 #[derive(Debug)]
 pub struct PaidCommission {
     pub commission_id: i64,
-    /// `None`, like the transaction, of one that was added by hand and makes up for no sale.
+    /// `None`, as is the transaction, for a commission that was added by hand and makes up for no sale.
     pub sale_id: Option<i64>,
     pub transaction_id: Option<String>,
     pub partner_id: i64,
@@ -343,7 +345,7 @@ pub struct PaidCommission {
     pub paid_at: Option<DateTime<Utc>>,
 }
 
-/// The next `limit` after `after`, oldest first.
+/// The next `limit` commissions after `after`, oldest first.
 pub async fn following(
     connection: &mut PgConnection,
     payout_id: PayoutId,

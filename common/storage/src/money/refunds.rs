@@ -1,4 +1,4 @@
-//! `refunds`, and `parked_refunds` for those that came before their sale was recorded.
+//! `refunds`, and `parked_refunds` for refunds that arrived before their sale was recorded.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -8,7 +8,7 @@ use crate::batch::unnest;
 use crate::error::StorageResult;
 use domain::ids::{EventId, ProgramId, SaleId};
 
-/// An idempotency key already used on a sale, and the event that used it.
+/// An idempotency key that was already used on a sale, and the event that used it.
 #[derive(Debug)]
 pub struct RefundKeyUse {
     pub sale_id: SaleId,
@@ -39,7 +39,7 @@ pub struct NewRefund {
     pub deducted_cents: i64,
     pub refund_reason: Option<String>,
     pub refunded_at: DateTime<Utc>,
-    /// JSON text of the outcome, repeated when the record is delivered again.
+    /// JSON text of the outcome, which a redelivery of the record returns again.
     pub outcome: String,
 }
 
@@ -71,7 +71,7 @@ pub async fn insert(connection: &mut PgConnection, refunds: &[NewRefund]) -> Sto
     Ok(())
 }
 
-/// Outcomes (JSON text) of refunds recorded by an earlier delivery of these events.
+/// Outcomes (JSON text) of refunds that an earlier delivery of these events recorded.
 pub async fn outcomes(
     connection: &mut PgConnection,
     events: &[Uuid],
@@ -88,7 +88,7 @@ pub async fn outcomes(
         .collect())
 }
 
-/// A refund waiting for its sale.
+/// A refund that waits for its sale.
 #[derive(Debug, Clone)]
 pub struct ParkedRefund {
     pub event_id: EventId,
@@ -99,7 +99,7 @@ pub struct ParkedRefund {
     pub payload: String,
 }
 
-/// Parks refunds. The caller holds the locks of their claims, so no sale slips past in between.
+/// Parks refunds. The caller holds the locks of their claims, so no sale can be recorded in between.
 pub async fn park(connection: &mut PgConnection, refunds: &[ParkedRefund]) -> StorageResult<()> {
     if refunds.is_empty() {
         return Ok(());

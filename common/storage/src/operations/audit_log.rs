@@ -13,9 +13,9 @@ use domain::ids::{ManagementKeyId, ProgramId, UserId, WorkspaceId};
 pub enum AuditActor {
     User(UserId),
     Key(ManagementKeyId),
-    /// A holder of the program's own key.
+    /// A caller with the program's own key.
     Program(ProgramId),
-    /// An operator at the installation's own command line.
+    /// An operator on the installation's command line.
     Operator,
 }
 
@@ -65,7 +65,7 @@ pub struct NewAuditEntry<'a> {
     pub request_id: Option<&'a str>,
 }
 
-/// Called in the transaction of the change: no change without its entry, no entry without its change.
+/// The caller's transaction also makes the change: no change without its entry, no entry without its change.
 pub async fn append(connection: &mut PgConnection, new: &NewAuditEntry<'_>) -> StorageResult<()> {
     sqlx::query!(
         "INSERT INTO audit_log (created_at, workspace_id, program_id, actor, actor_id, action, subject_id, details,
@@ -94,7 +94,7 @@ pub struct AuditEntry {
     pub created_at: DateTime<Utc>,
     pub program_id: Option<ProgramId>,
     pub actor: AuditActor,
-    /// The user's, key's or program's name as it is today.
+    /// The current name of the user, key or program.
     pub actor_name: Option<String>,
     pub action: String,
     pub subject_id: Option<i64>,
@@ -103,21 +103,21 @@ pub struct AuditEntry {
     pub request_id: Option<String>,
 }
 
-/// Which of a workspace's entries.
+/// Selects entries of a workspace.
 #[derive(Debug, Clone)]
 pub struct AuditFilter {
     pub program_id: Option<ProgramId>,
     /// `user`, `key`, `program` or `operator`.
     pub actor: Option<&'static str>,
     pub actor_id: Option<i64>,
-    /// An action, or its noun: all actions of that.
+    /// An action, or its noun, which selects all actions of that noun.
     pub action: Option<String>,
-    /// From the first instant to the one before the second.
+    /// `from` is included, `until` excluded.
     pub from: DateTime<Utc>,
     pub until: DateTime<Utc>,
 }
 
-/// A workspace's entries, newest first: a page, and how many there are in all.
+/// A page of a workspace's entries, newest first, and the total number.
 pub async fn list(
     connection: &mut PgConnection,
     workspace_id: WorkspaceId,
@@ -152,7 +152,7 @@ pub async fn list(
     Ok((entries, total))
 }
 
-/// A workspace's entries after an id, oldest first: a piece of a file.
+/// A workspace's entries after an id, oldest first: a part of an export.
 pub async fn following(
     connection: &mut PgConnection,
     workspace_id: WorkspaceId,

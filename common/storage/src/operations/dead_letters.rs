@@ -1,4 +1,4 @@
-//! Records that no retry will fix, kept whole for a person to look at and replay.
+//! Records that no retry can process. They are kept whole, for a person to inspect and replay.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -10,17 +10,17 @@ use domain::ids::ProgramId;
 #[derive(Debug)]
 pub struct NewDeadLetter<'a> {
     pub subject: &'a str,
-    /// `None` when the record could not even be decoded.
+    /// `None` when the record could not be decoded.
     pub event_id: Option<Uuid>,
-    /// `None` when the record names none: then no program's people reach it.
+    /// `None` when the record names no program. Then no program's members can see it.
     pub program_id: Option<ProgramId>,
     pub payload: &'a [u8],
     pub reason: &'a str,
-    /// JetStream's delivery count when it was given up.
+    /// JetStream's delivery count at the last attempt.
     pub deliveries: u32,
 }
 
-/// Stores a dead letter; one that is there already (the same record, delivered again) stays as it is.
+/// Stores a dead letter. If the same record, delivered again, is already stored, that row stays as it is.
 pub async fn insert(connection: &mut PgConnection, letter: &NewDeadLetter<'_>) -> StorageResult<()> {
     sqlx::query!(
         "INSERT INTO dead_letters (subject, event_id, program_id, payload, reason, deliveries)
@@ -38,14 +38,14 @@ pub async fn insert(connection: &mut PgConnection, letter: &NewDeadLetter<'_>) -
     Ok(())
 }
 
-/// A dead letter as it is kept.
+/// A dead letter as it is stored.
 #[derive(Debug, Clone)]
 pub struct KeptLetter {
     pub id: i64,
-    /// The NATS subject it came on, the installation's prefix included.
+    /// The NATS subject of the record, with the installation's prefix.
     pub subject: String,
     pub event_id: Option<Uuid>,
-    /// The record's JSON, or the whole message when it could not be cut into records.
+    /// The record's JSON, or the whole message when it could not be split into records.
     pub payload: Vec<u8>,
     pub reason: String,
     pub deliveries: i32,
@@ -53,7 +53,7 @@ pub struct KeptLetter {
     pub replayed_at: Option<DateTime<Utc>>,
 }
 
-/// The oldest that follow `after`, and of them only those not replayed unless `replayed` are wanted too.
+/// The oldest dead letters after `after`. Replayed ones are left out unless `replayed` is set.
 pub async fn list(
     connection: &mut PgConnection,
     after: i64,
@@ -83,7 +83,7 @@ pub async fn find(connection: &mut PgConnection, id: i64) -> StorageResult<Optio
     .await?)
 }
 
-/// The ids of those not replayed, oldest first.
+/// The ids of dead letters that were not replayed, oldest first.
 pub async fn open_ids(connection: &mut PgConnection) -> StorageResult<Vec<i64>> {
     Ok(
         sqlx::query_scalar!("SELECT id FROM dead_letters WHERE replayed_at IS NULL ORDER BY id")
@@ -92,7 +92,7 @@ pub async fn open_ids(connection: &mut PgConnection) -> StorageResult<Vec<i64>> 
     )
 }
 
-/// [`find`], locked: a concurrent replay waits, and then sees that it was replayed.
+/// Like [`find`], but locks the row: a concurrent replay waits and then sees that the letter was replayed.
 pub async fn lock(connection: &mut PgConnection, id: i64) -> StorageResult<Option<KeptLetter>> {
     Ok(sqlx::query_as!(
         KeptLetter,
@@ -104,7 +104,7 @@ pub async fn lock(connection: &mut PgConnection, id: i64) -> StorageResult<Optio
     .await?)
 }
 
-/// The letter must be locked. A record that fails again becomes a letter of its own.
+/// The caller holds the lock of the letter. A record that fails again becomes a new dead letter.
 pub async fn mark_replayed(connection: &mut PgConnection, id: i64, now: DateTime<Utc>) -> StorageResult<()> {
     sqlx::query!("UPDATE dead_letters SET replayed_at = $2 WHERE id = $1", id, now)
         .execute(connection)

@@ -21,7 +21,7 @@ pub struct NewNotification {
     pub details: Value,
 }
 
-/// Stores a batch; one that is there already is left alone.
+/// Stores a batch. Notifications that are already stored stay as they are.
 pub async fn add(connection: &mut PgConnection, notifications: &[NewNotification]) -> StorageResult<()> {
     unnest!(
         query,
@@ -55,7 +55,7 @@ pub struct StoredNotification {
     pub created_at: DateTime<Utc>,
 }
 
-/// Which of a user's notifications to mark. Ids of others match nothing.
+/// Selects the notifications of a user to mark. Other users' ids match nothing.
 #[derive(Debug, Clone, Copy)]
 pub enum Which<'a> {
     All,
@@ -71,7 +71,7 @@ impl<'a> Which<'a> {
     }
 }
 
-/// A program's advertiser's, newest first, and how many there are.
+/// Notifications of a program's advertiser, newest first, and the total number.
 pub async fn of_program(
     connection: &mut PgConnection,
     program_id: ProgramId,
@@ -92,7 +92,7 @@ pub async fn of_program(
     ))
 }
 
-/// A partner's in all workspaces, newest first, and their number.
+/// A partner's notifications in all workspaces, newest first, and the total number.
 pub async fn of_partner(
     connection: &mut PgConnection,
     user_id: UserId,
@@ -114,7 +114,7 @@ pub async fn of_partner(
     ))
 }
 
-/// Marks a program's advertiser's; returns how many had not been read.
+/// Marks notifications of a program's advertiser as read. Returns how many were unread.
 pub async fn mark_read_of_program(
     connection: &mut PgConnection,
     program_id: ProgramId,
@@ -134,7 +134,7 @@ pub async fn mark_read_of_program(
     Ok(marked.rows_affected())
 }
 
-/// Marks a partner's; returns how many had not been read.
+/// Marks a partner's notifications as read. Returns how many were unread.
 pub async fn mark_read_of_partner(
     connection: &mut PgConnection,
     user_id: UserId,

@@ -1,4 +1,4 @@
-//! Messages that must follow a commit: written in its transaction, published by the relay.
+//! Messages that must follow a commit: they are written in its transaction and published by the relay.
 
 use sqlx::PgConnection;
 
@@ -26,8 +26,8 @@ pub async fn add(connection: &mut PgConnection, noun: &str, payloads: &[String])
     Ok(())
 }
 
-/// Locks the oldest unsent records of a noun. They stay until [`remove`]; a relay that dies in between only
-/// causes them to be sent again.
+/// Locks the oldest unsent records of a noun. They stay until [`remove`]: a relay that crashes in between
+/// only causes them to be sent again.
 pub async fn lock_unsent(
     connection: &mut PgConnection,
     noun: &str,

@@ -1,11 +1,12 @@
-//! Partitions of the event tables, by months or by days: made ahead, dropped when retention says so.
+//! Partitions of the event tables, by month or by day. They are created ahead and dropped when the retention
+//! period ends.
 
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use sqlx::PgPool;
 
 use crate::error::StorageResult;
 
-/// Makes sure that the partitions of `months` UTC calendar months from `first_day` on exist.
+/// Creates the missing partitions of `months` UTC calendar months from `first_day` on.
 pub async fn ensure(pool: &PgPool, first_day: NaiveDate, months: i32) -> StorageResult<()> {
     sqlx::query!("SELECT ensure_event_partitions($1, $2)", first_day, months)
         .fetch_one(pool)
@@ -13,7 +14,8 @@ pub async fn ensure(pool: &PgPool, first_day: NaiveDate, months: i32) -> Storage
     Ok(())
 }
 
-/// The same for `days` UTC days, but for those whose month has a partition of its own.
+/// Creates the missing partitions of `days` UTC days from `first_day` on, except in months that have a
+/// partition of their own.
 pub async fn ensure_days(pool: &PgPool, first_day: NaiveDate, days: i32) -> StorageResult<()> {
     sqlx::query!("SELECT ensure_event_days($1, $2)", first_day, days)
         .fetch_one(pool)
@@ -21,7 +23,8 @@ pub async fn ensure_days(pool: &PgPool, first_day: NaiveDate, days: i32) -> Stor
     Ok(())
 }
 
-/// Makes sure that the partitions of outbound events and webhook deliveries of `days` UTC days from `first_day` on exist.
+/// Creates the missing partitions of outbound events and webhook deliveries for `days` UTC days from
+/// `first_day` on.
 pub async fn ensure_outbound_days(pool: &PgPool, first_day: NaiveDate, days: i32) -> StorageResult<()> {
     sqlx::query!("SELECT ensure_outbound_days($1, $2)", first_day, days)
         .fetch_one(pool)
@@ -29,19 +32,20 @@ pub async fn ensure_outbound_days(pool: &PgPool, first_day: NaiveDate, days: i32
     Ok(())
 }
 
-/// Drops the oldest day of outbound events or webhook deliveries before `horizon`. Returns its name.
+/// Drops the oldest day of outbound events or webhook deliveries before `horizon`. Returns the name of its
+/// partition.
 pub async fn retire_outbound_day(pool: &PgPool, horizon: NaiveDate) -> StorageResult<Option<String>> {
     Ok(sqlx::query_scalar!("SELECT retire_outbound_day($1)", horizon)
         .fetch_one(pool)
         .await?)
 }
 
-/// Drops the oldest partition of click or lead events that ends before `horizon`, after it has kept in `retired_clicks`
-/// what counters and rollups rest on. Returns its name.
+/// Drops the oldest partition of click or lead events that ends before `horizon`. First it stores in
+/// `retired_clicks` the sums that counters and rollups need. Returns the name of the partition.
 pub async fn retire(pool: &PgPool, horizon: NaiveDate) -> StorageResult<Option<String>> {
     let mut transaction = pool.begin().await?;
-    // The sums may take a while, and block only clicks of that time. The drop wants the whole table for an
-    // instant: every click waits behind it, so it gives up soon and is tried again.
+    // Computing the sums may take long, and blocks only clicks of that period. The drop locks the whole table
+    // for an instant, and every click waits behind it: so it has a short lock timeout and is retried.
     sqlx::query("SET LOCAL statement_timeout = 0")
         .execute(&mut *transaction)
         .await?;
@@ -55,7 +59,8 @@ pub async fn retire(pool: &PgPool, horizon: NaiveDate) -> StorageResult<Option<S
     Ok(dropped)
 }
 
-/// The same for up to `limit` clicks and as many leads that are in the default partitions; returns how many went.
+/// Deletes up to `limit` expired clicks and as many leads from the default partitions, as [`retire`] does.
+/// Returns how many rows were deleted.
 pub async fn retire_strays(pool: &PgPool, horizon: NaiveDate, limit: i64) -> StorageResult<u64> {
     let horizon: DateTime<Utc> = horizon.and_time(NaiveTime::MIN).and_utc();
     let clicks = sqlx::query_scalar!(

@@ -1,4 +1,4 @@
-//! Unfinished work of the pipeline: whether the workers keep up.
+//! Unfinished work of the pipeline. It shows whether the workers keep up.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -15,13 +15,13 @@ pub struct Waiting {
 /// Figures of one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PipelineStatus {
-    /// By the database's clock, which wrote the times below.
+    /// The time of the database's clock, which also wrote the times below.
     pub now: DateTime<Utc>,
-    /// Sales that are claimed and neither recorded nor refused.
+    /// Claimed sales that are neither recorded nor refused.
     pub open_claims: Waiting,
-    /// Sales given up; each is a dead letter.
+    /// Sales that could not be processed. Each has a dead letter.
     pub dead_claims: i64,
-    /// Messages that follow a commit and are not sent.
+    /// Messages that follow a commit and have not been sent.
     pub outbox: Waiting,
     /// Refunds that wait for their sale.
     pub parked_refunds: Waiting,
@@ -64,29 +64,29 @@ pub async fn read(connection: &mut PgConnection) -> StorageResult<PipelineStatus
     })
 }
 
-/// Unfinished rows, read from partial indexes: cheap enough for several queries a minute, with any
-/// amount of stored rows.
+/// Unfinished rows, read from partial indexes. This is cheap enough for several queries a minute, however
+/// many rows are stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Backlog {
-    /// By the database's clock, which wrote the times below.
+    /// The time of the database's clock, which also wrote the times below.
     pub now: DateTime<Utc>,
     pub open_claims: Waiting,
     pub dead_claims: i64,
     pub outbox: Waiting,
-    /// By the NATS subject they came on.
+    /// By NATS subject.
     pub dead_letters: Vec<(String, i64)>,
     /// By state.
     pub processor_events: Vec<(String, i64)>,
     pub oldest: Oldest,
 }
 
-/// Times of the oldest rows that upkeep handles, by the database's clock.
+/// Times of the oldest rows that background tasks handle, by the database's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Oldest {
     /// End of the hold period of a commission that needs no approval by hand.
     pub held_until: Option<DateTime<Utc>>,
     pub refused_at: Option<DateTime<Utc>>,
-    /// Of a processor's event that is finished.
+    /// Of a finished processor event.
     pub received_at: Option<DateTime<Utc>>,
 }
 

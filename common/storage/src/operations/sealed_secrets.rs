@@ -1,8 +1,8 @@
-//! The sealed secrets of an installation, wherever they are: authenticator apps, processors' webhook secrets, the secrets that sign webhooks of
-//! ours, and links of e-mails that wait.
+//! Reseals all sealed secrets of an installation: authenticator apps, processors' webhook secrets, signing
+//! secrets of webhook endpoints, and links in unsent e-mails.
 //!
-//! Each transaction reseals [`AT_ONCE`] rows, in the order of their ids. Who changes one of these secrets waits until it ends. An interrupted
-//! run may be repeated.
+//! Each transaction reseals [`AT_ONCE`] rows in the order of their ids. A concurrent change of one of these
+//! secrets waits until the transaction ends. An interrupted run can be repeated.
 
 use sqlx::{PgConnection, PgPool};
 
@@ -17,17 +17,17 @@ use domain::webhook::SigningSecret;
 
 const AT_ONCE: i64 = 500;
 
-/// What a run found.
+/// The result of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Resealed {
     pub resealed: u64,
-    /// Sealed with the current key before.
+    /// Already sealed with the current key.
     pub current: u64,
-    /// No key opens them. They stay as they are.
+    /// No key opens these secrets. They stay as they are.
     pub unreadable: u64,
 }
 
-/// Seals every secret with the current key. `nonce` is random each time.
+/// Seals every secret with the current key. `nonce` returns a random value at each call.
 pub async fn reseal(
     pool: &PgPool,
     keys: &SealingKeys,
@@ -64,7 +64,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// The secret to be stored instead, if another one.
+    /// The secret to store, if the sealed form changes.
     fn reseal(&mut self, sealed: &[u8], purpose: &[u8]) -> Option<Vec<u8>> {
         match self.keys.reseal(sealed, purpose, (self.nonce)()) {
             Ok(Some(resealed)) => {
@@ -82,7 +82,7 @@ impl Run<'_> {
         }
     }
 
-    /// Those after this user; the last user, if there are any.
+    /// Reseals secrets of users after this id. Returns the last user's id, `None` when no users are left.
     async fn second_factors(&mut self, pool: &PgPool, after: i64) -> StorageResult<Option<i64>> {
         let mut transaction = pool.begin().await?;
         let rows = sqlx::query!(
@@ -113,7 +113,8 @@ impl Run<'_> {
         Ok(rows.last().map(|row| row.user_id))
     }
 
-    /// Those after this e-mail; the last e-mail, if there are any.
+    /// Reseals secrets of e-mails after this id. Returns the last e-mail's id, `None` when no e-mails are
+    /// left.
     async fn email_tokens(&mut self, pool: &PgPool, after: i64) -> StorageResult<Option<i64>> {
         let mut transaction = pool.begin().await?;
         let rows = sqlx::query!(
@@ -145,7 +146,8 @@ impl Run<'_> {
         Ok(rows.last().map(|row| row.id))
     }
 
-    /// Those after this program; the last program, if there are any.
+    /// Reseals secrets of programs after this id. Returns the last program's id, `None` when no programs are
+    /// left.
     async fn webhook_secrets(&mut self, pool: &PgPool, after: i64) -> StorageResult<Option<i64>> {
         let mut transaction = pool.begin().await?;
         let rows = sqlx::query!(
@@ -170,7 +172,8 @@ impl Run<'_> {
         Ok(rows.last().map(|row| row.program_id))
     }
 
-    /// Those after this endpoint; the last endpoint, if there are any.
+    /// Reseals secrets of endpoints after this id. Returns the last endpoint's id, `None` when no endpoints
+    /// are left.
     async fn signing_secrets(&mut self, pool: &PgPool, after: i64) -> StorageResult<Option<i64>> {
         let mut transaction = pool.begin().await?;
         let rows = sqlx::query!(
@@ -209,7 +212,7 @@ impl Run<'_> {
     }
 }
 
-/// `None` leaves a secret as it is.
+/// Stores resealed secrets. `None` leaves a secret as it is.
 async fn replace(
     connection: &mut PgConnection,
     program_id: i64,

@@ -1,27 +1,29 @@
-//! What PostgreSQL knows about itself that fails slowly: archive, replicas, old transactions, transaction ids.
+//! PostgreSQL's figures about problems that build up slowly: archive, replicas, old transactions, transaction
+//! ids.
 
 use sqlx::PgConnection;
 
 use crate::error::StorageResult;
 
-/// `None`: the role may not see it, or there is nothing of the kind.
+/// A field is `None` when the role may not read it, or when the server has no such thing.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ServerStatus {
-    /// Since the last segment of the WAL was archived; 0 while the last attempt has succeeded, and without an archive.
+    /// Time since the last WAL segment was archived. 0 if the last attempt succeeded, and without an archive.
     pub unarchived_seconds: Option<f64>,
-    /// WAL that is kept for the replication slot that is furthest behind.
+    /// WAL kept for the replication slot that is furthest behind.
     pub slot_bytes: Option<f64>,
-    /// Of the replica that is furthest behind.
+    /// Lag of the replica that is furthest behind.
     pub replay_lag_seconds: Option<f64>,
-    /// Transactions since the oldest that no vacuum has frozen, of 2^31.
+    /// Transactions since the oldest unfrozen one, of 2^31.
     pub transaction_id_age: Option<f64>,
     /// Age of the oldest open transaction.
     pub oldest_transaction_seconds: Option<f64>,
 }
 
-/// One statement over views of the server, which count and do not read tables.
+/// Reads the figures with one statement over system views, without reading tables.
 ///
-/// Everybody may read the archiver, slots and ids. Of other roles' sessions, and of replicas, `pg_read_all_stats` shows the times.
+/// Every role may read the archiver, slots and ids. Only roles with `pg_read_all_stats` see the times of
+/// replicas and of other roles' sessions.
 pub async fn read(connection: &mut PgConnection) -> StorageResult<ServerStatus> {
     Ok(sqlx::query_as!(
         ServerStatus,

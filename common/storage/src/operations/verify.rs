@@ -1,9 +1,10 @@
-//! Checks the invariants of money and of the pipeline. Each row that a check selects describes in words what is wrong with it.
+//! Checks the invariants of money and of the pipeline. Each row that a check selects describes one violation.
 //!
-//! - [`violations`]: all of it in one snapshot, so that any traffic meanwhile is no violation. For tests and small databases: a snapshot of hours
-//!   keeps dead rows from being removed, and everything slows down.
-//! - [`divided`]: check by check and slice by slice, each in a snapshot of its own.
-//! - [`continuous`]: the same as a slow task of the worker, which goes on where it was.
+//! - [`violations`] runs all checks in one snapshot, so concurrent traffic causes no violation. It is for
+//!   tests and small databases: a snapshot that stays open for hours keeps dead rows from being removed and
+//!   slows everything down.
+//! - [`divided`] runs check by check and slice by slice, each in its own snapshot.
+//! - [`continuous`] does the same as a slow background task of the worker, which resumes where it stopped.
 
 pub mod continuous;
 pub mod divided;
@@ -16,7 +17,7 @@ pub use self::invariants::{INVARIANTS, Invariant};
 use crate::error::StorageResult;
 use crate::snapshot;
 
-/// Violations of a rule; at most [`SHOWN`] rows.
+/// Violations of an invariant: at most [`SHOWN`] rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
     pub invariant: &'static str,
@@ -25,7 +26,7 @@ pub struct Violation {
 
 const SHOWN: usize = 20;
 
-/// Runs every invariant and returns those that do not hold.
+/// Runs every invariant and returns the violated ones.
 pub async fn violations(pool: &PgPool) -> StorageResult<Vec<Violation>> {
     let mut connection = pool.acquire().await?;
     let mut snapshot = snapshot::begin(&mut connection).await?;
@@ -35,7 +36,7 @@ pub async fn violations(pool: &PgPool) -> StorageResult<Vec<Violation>> {
     violations_on(&mut snapshot).await
 }
 
-/// [`violations`], as one transaction sees the database.
+/// [`violations`] in the caller's snapshot.
 pub async fn violations_on(snapshot: &mut PgConnection) -> StorageResult<Vec<Violation>> {
     let mut violations = Vec::new();
     for invariant in INVARIANTS.iter() {

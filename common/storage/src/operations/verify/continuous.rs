@@ -1,7 +1,7 @@
-//! Verification without end, slice by slice, of what can be divided: what grows, from where it was left, and what is little, again and again.
-//! Where it is stands in `verifications`, so that any worker goes on.
+//! Continuous verification, slice by slice. Growing data is verified from where the last slice ended. Small
+//! data is verified again and again. The position is stored in `verifications`, so any worker can continue.
 //!
-//! A slice that has a difference stays the next one of its part, until it is repaired.
+//! A slice with a difference is verified again until the difference is repaired.
 
 use std::sync::LazyLock;
 
@@ -14,7 +14,7 @@ use super::division::Walk;
 use super::invariants::Check;
 use crate::error::StorageResult;
 
-/// A check, and a way through its rows; without one it is not divided.
+/// A check with one walk over its rows. Without a walk the check is not divided.
 struct Part {
     name: String,
     invariant: &'static str,
@@ -44,10 +44,10 @@ static PARTS: LazyLock<Vec<Part>> = LazyLock::new(|| {
     parts
 });
 
-/// What one step did.
+/// The result of one step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Nothing is due, or another process is at it.
+    /// Nothing is due, or another process is verifying.
     Idle,
     Verified,
     Found {
@@ -56,24 +56,24 @@ pub enum Step {
     },
 }
 
-/// As the database knows it.
+/// The state of the verification, as stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Status {
     pub now: DateTime<Utc>,
-    /// What had settled by then is verified. `None`: it never began.
+    /// All rows that had settled by this time are verified. `None`: verification has not begun.
     pub oldest: Option<DateTime<Utc>>,
     /// Parts whose next slice has a difference.
     pub differences: i64,
 }
 
-/// Only one process verifies at a time.
+/// Advisory lock: only one process verifies at a time.
 const VERIFYING: i64 = 0x7665_7269_6679;
 
 /// Verifies the slice that has been due for longest.
 pub async fn step(pool: &PgPool) -> StorageResult<Step> {
     let mut transaction = pool.begin().await?;
     let Some((part, mark)) = due(&mut transaction).await? else {
-        // Dropped, it would keep its lock until the pool has ended it.
+        // An explicit rollback: a dropped transaction keeps its lock until the pool ends it.
         transaction.rollback().await?;
         return Ok(Step::Idle);
     };
@@ -84,7 +84,7 @@ pub async fn step(pool: &PgPool) -> StorageResult<Step> {
         }
         Err(error) => {
             transaction.rollback().await?;
-            // The others have their turns meanwhile.
+            // Postpones the failed part, so that the other parts take their turns.
             sqlx::query!(
                 "UPDATE verifications SET due_at = now() + interval '10 minutes' WHERE part = $1",
                 part.name
@@ -96,7 +96,7 @@ pub async fn step(pool: &PgPool) -> StorageResult<Step> {
     }
 }
 
-/// Where a part is.
+/// The position of a part.
 struct Mark {
     after: String,
 }
@@ -181,7 +181,7 @@ async fn different(connection: &mut PgConnection, part: &Part, rows: usize) -> S
     })
 }
 
-/// What grows is followed from here on; everything else begins again.
+/// Ends a round of a part. A growing part continues from its position; any other part starts again.
 async fn end(connection: &mut PgConnection, part: &Part) -> StorageResult<()> {
     let follows = part.walk.is_some_and(|walk| walk.grows);
     sqlx::query!(

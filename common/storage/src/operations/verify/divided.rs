@@ -1,5 +1,6 @@
-//! Verification in slices. A slice is one statement, and so one snapshot: what it compares was written by whole transactions, and whatever is
-//! stored after it is in a later slice, or is verified by the next run.
+//! Verification in slices. A slice is one statement and so one snapshot: the rows that it compares were
+//! written by whole transactions. Rows that are stored later belong to a later slice, or the next run
+//! verifies them.
 
 use chrono::{DateTime, Utc};
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Postgres, Transaction};
@@ -9,16 +10,17 @@ use super::invariants::Check;
 use super::{INVARIANTS, SHOWN, Violation, violation};
 use crate::error::StorageResult;
 
-/// What a run found.
+/// The result of a run.
 #[derive(Debug, Default)]
 pub struct Verified {
     pub violations: Vec<Violation>,
-    /// Invariants with a check that knows no time, and was left out of a run since a day.
+    /// Invariants with a check that cannot be limited to rows since a day. A run with such a limit leaves the
+    /// check out.
     pub left_out: Vec<&'static str>,
 }
 
-/// Verifies everything, or what was stored since a moment, and what is little. `checking` is told each invariant before it is verified, and
-/// how far it is: the key after which a slice begins.
+/// Verifies everything; with `since`, what was stored since then and all small data. Calls `checking` with
+/// the name of each invariant before it is verified, and again with the key after which each slice begins.
 pub async fn divided(
     connection: &mut PgConnection,
     since: Option<DateTime<Utc>>,
@@ -42,7 +44,7 @@ pub async fn divided(
     Ok(verified)
 }
 
-/// Since a moment, also the rows that were changed since.
+/// With `since`, also verifies rows that were changed since then.
 async fn run(
     connection: &mut PgConnection,
     check: &Check,
@@ -74,7 +76,7 @@ async fn run(
                 last: &last,
             };
             for row in rows(&mut snapshot, check, Some(slice)).await? {
-                // One row may be in slices of two walks.
+                // The slices of two walks may share a row.
                 if !found.contains(&row) {
                     found.push(row);
                 }
@@ -86,7 +88,7 @@ async fn run(
     Ok(found)
 }
 
-/// A transaction without a timeout, whose statements each see their own moment.
+/// A transaction without a timeout. Each of its statements has its own snapshot.
 async fn snapshot(connection: &mut PgConnection) -> StorageResult<Transaction<'_, Postgres>> {
     let mut transaction = connection.begin().await?;
     sqlx::query("SET LOCAL statement_timeout = 0")
@@ -106,7 +108,7 @@ async fn key_since(
         .await?)
 }
 
-/// The last key of the slice that begins after this one. `None`: there are no more rows.
+/// The last key of the slice that begins after this key. `None` when there are no more rows.
 pub(super) async fn next(
     connection: &mut PgConnection,
     walk: &Walk,
@@ -120,7 +122,7 @@ pub(super) async fn next(
     Ok(next.flatten())
 }
 
-/// Rows with a key after the first and up to the last.
+/// Rows with keys greater than `after`, up to and including `last`.
 #[derive(Clone, Copy)]
 pub(super) struct Slice<'a> {
     pub walk: &'a Walk,
@@ -128,7 +130,7 @@ pub(super) struct Slice<'a> {
     pub last: &'a str,
 }
 
-/// Descriptions of what breaks the invariant, in a slice of the rows or in all of them.
+/// Descriptions of violations, in a slice of the rows or in all of them.
 pub(super) async fn rows(
     connection: &mut PgConnection,
     check: &Check,

@@ -1,6 +1,6 @@
-//! How checks are divided: by key of the rows they go through, or by day and program.
+//! How checks are divided: by the key of their rows, or by day and program.
 
-/// What a check goes through.
+/// What a check iterates over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Division {
     Sales,
@@ -12,32 +12,32 @@ pub enum Division {
     Links,
     Customers,
     Claims,
-    /// Of rollups, program by program.
+    /// Days of rollups, program by program.
     Days,
-    /// Not divided, but little: it grows with partners and subscriptions, not with events.
+    /// Not divided, but small: its size grows with partners and subscriptions, not with events.
     One,
-    /// What is unfinished at this moment. Other alerts say so while it lasts.
+    /// Work that is unfinished at this moment. Other alerts report it while it lasts.
     Moment,
     /// Not divided, and as large as all clicks.
     Whole,
 }
 
-/// How a division is gone through, in ascending order of a key. Bounds are texts: the first key of a slice is after `$1`, the last is `$2`. Of
-/// days: see [`NEXT_DAYS`].
+/// How to walk over the rows of a division in ascending key order. Bounds are texts: keys of a slice are
+/// greater than `$1` and at most `$2`. For days see [`NEXT_DAYS`].
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Walk {
-    /// Part of the name under which is stored how far it is.
+    /// Part of the name under which the position is stored.
     pub name: &'static str,
     /// The rows of a slice.
     pub rows: &'static str,
-    /// Before every key.
+    /// A bound less than every key.
     pub start: &'static str,
-    /// Whose keys they are.
+    /// The table of the keys.
     table: &'static str,
     key: &'static str,
-    /// Rows of a slice.
+    /// Maximum number of keys in a slice.
     step: u32,
-    /// New rows have greater keys, and `created_at`.
+    /// New rows have greater keys than older rows, and the table has `created_at`.
     pub grows: bool,
 }
 
@@ -58,13 +58,13 @@ impl Walk {
         Self { grows: true, ..self }
     }
 
-    /// Of days, which are of no table.
+    /// Whether this walk is over days, which have no table of their own.
     pub const fn is_of_days(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// Selects the last key of the slice that begins after `$1`; NULL at the end. `settled`: without rows beside which a transaction that
-    /// began earlier may yet store one with a lesser key.
+    /// SQL for the last key of the slice that begins after `$1`; NULL at the end. `settled` leaves out recent
+    /// rows: an earlier transaction may still commit a row with a lesser key.
     pub fn next(&self, settled: bool) -> String {
         let Self { table, key, step, .. } = self;
         if self.is_of_days() {
@@ -82,7 +82,8 @@ impl Walk {
         )
     }
 
-    /// Selects the key after which the rows since `$1` begin, by halving: ids ascend with the time. An hour more, because not exactly.
+    /// SQL for the key after which the rows since `$1` begin. Binary search works because ids ascend with
+    /// time. An hour is added because that order is approximate.
     pub fn since(&self) -> String {
         if self.is_of_days() {
             return "SELECT format('%s %s 9223372036854775807', $1::timestamptz::date, $1::timestamptz::date)".to_owned();
@@ -104,9 +105,10 @@ impl Walk {
     }
 }
 
-/// A key of days is a whole slice: the first day, the day before which it ends, and the program. All programs of some days come before the
-/// next days: before the first day, each day with those after it on which nothing is kept, and beyond today. Clocks differ, and nothing may be
-/// left out.
+/// One key of days is a whole slice: the first day, the day before which it ends, and the program. All
+/// programs of a range of days precede the next range. The first range is everything before the first day of
+/// the rollups. Each next range is one day with the following days that have no rollups. The last range is
+/// everything after today. Clocks differ, and no row may be left out.
 const NEXT_DAYS: &str = "
     WITH last AS (
         SELECT split_part($1, ' ', 1)::date AS since, split_part($1, ' ', 2)::date AS until, split_part($1, ' ', 3)::bigint AS program_id,
@@ -134,12 +136,13 @@ const LINKS: &str = "(SELECT * FROM referral_links WHERE id > $1::bigint AND id 
 const CUSTOMERS: &str = "(SELECT * FROM customers WHERE id > $1::bigint AND id <= $2::bigint)";
 const CLAIMS: &str = "(SELECT * FROM transaction_claims WHERE transaction_id > $1 AND transaction_id <= $2)";
 
-/// Few, because one has as many entries of the ledger as the partner has ever earned, and a payout as many as it pays.
+/// A small step: a membership has as many ledger entries as its partner has ever earned, and a payout as many
+/// as it pays.
 const LARGE: u32 = 20;
 const SMALL: u32 = 10_000;
 
 impl Division {
-    /// Without a slice, the rows of a check are these.
+    /// The rows of a check that has no slice.
     pub(super) const fn table(self) -> &'static str {
         match self {
             Self::Sales => "sale_events",
@@ -154,7 +157,8 @@ impl Division {
         }
     }
 
-    /// The first one reaches every row. The others reach rows that were changed since: a refund changes a sale of long ago.
+    /// The first walk reaches every row. The other walks reach rows that were changed later: a refund may
+    /// change a sale of long ago.
     pub(super) const fn walks(self) -> &'static [Walk] {
         match self {
             Self::Sales => {
@@ -199,13 +203,14 @@ impl Division {
         }
     }
 
-    /// Whether it is verified all the time: what grows, from where it was left, and what is little, again and again. Customers and claims
-    /// are as many as visitors and sales, and change in any order; what sales and leads make of them is seen with these.
+    /// Whether the division is verified continuously. Customers and claims are left out: they are as many as
+    /// visitors and sales, and change in any order. The checks of sales and leads cover what follows from
+    /// them.
     pub(super) const fn is_continuous(self) -> bool {
         !matches!(self, Self::Customers | Self::Claims | Self::Moment | Self::Whole)
     }
 
-    /// Whether it can be verified for what is stored since a day.
+    /// Whether a run can be limited to rows stored since a day.
     pub(super) const fn has_since(self) -> bool {
         !matches!(self, Self::Customers | Self::Claims | Self::Whole)
     }

@@ -1,4 +1,4 @@
-//! Each invariant as queries that must return no row, and how each can be divided.
+//! Each invariant as queries that must return no row, and how each query can be divided.
 
 mod books;
 mod days;
@@ -8,22 +8,22 @@ use std::sync::LazyLock;
 
 use super::division::Division;
 
-/// One rule, and how to find what breaks it.
+/// A rule, and the checks that find its violations.
 #[derive(Debug, Clone, Copy)]
 pub struct Invariant {
     pub name: &'static str,
     pub(super) checks: &'static [Check],
 }
 
-/// A query, and what it goes through row by row: `{rows}` in its text, which is a whole table or a slice of it.
+/// A query over `{rows}`, which stands for a whole table or a slice of it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Check {
     pub division: Division,
-    /// Selects one text column: a description of each offending row.
+    /// Selects one text column: a description of each violation.
     query: &'static str,
 }
 
-/// For every row of `{rows}`, what `query` says of it is found by keys: a slice takes no longer on large tables than on small ones.
+/// A check that finds all other data of each row by key. A slice therefore takes no longer on large tables.
 const fn of(division: Division, query: &'static str) -> Check {
     Check { division, query }
 }
@@ -31,12 +31,12 @@ const fn of(division: Division, query: &'static str) -> Check {
 pub static INVARIANTS: LazyLock<Vec<Invariant>> = LazyLock::new(|| [books::BOOKS, events::EVENTS].concat());
 
 impl Check {
-    /// Of all rows, without parameters.
+    /// The query over all rows. It has no parameters.
     pub fn of_all(&self) -> String {
         self.filled(self.division.table(), days::ALL)
     }
 
-    /// Of these rows, whose parameters are the bounds of a slice.
+    /// The query over these rows. Its parameters are the bounds of a slice.
     pub fn of_rows(&self, rows: &str) -> String {
         self.filled(rows, days::OF_A_SLICE)
     }

@@ -89,7 +89,8 @@ pub(super) const BOOKS: &[Invariant] = &[
     Invariant {
         name: "partner balance = sum of its ledger entries",
         checks: &[
-            // Each entry of the ledger is of a membership of its partner, and each membership has the balance of its entries: see above.
+            // Earlier checks prove that each ledger entry belongs to a membership of its partner, and that
+            // each membership's balance is the sum of its entries.
             of(
                 One,
                 "SELECT format('partner %s %s: balance %s, its partner-programs have %s', id, currency, balance, ledger) FROM (
@@ -224,7 +225,7 @@ pub(super) const BOOKS: &[Invariant] = &[
     Invariant {
         name: "a payout holds back what is owed, and moves money only when nothing more is",
         checks: &[
-            // Taken back after it was paid, less what payouts held back, in the order of the ledger.
+            // The debt: deductions after payment, less what payouts held back, in ledger order.
             of(
                 Memberships,
                 "SELECT format('partner-program %s, ledger entry %s: %s %s moved, then owes %s', partner_program_id, id,

@@ -1,11 +1,13 @@
-//! Days and what their events add up to, of all days or of a program's days: from `$1` on, before `$2`, of program `$3`.
+//! Days and the sums of their events: of all days, or of one program's days from `$1` on, before `$2`, of
+//! program `$3`.
 //!
-//! `{days}` limits the rows that are kept, and `{sums}` are the sums recomputed: the view that a rebuild writes, or the same from the events of
-//! the slice by their indexes. `customers` have no index by day: who signed up is found by the lead, and who bought by the sale. Of
-//! months that retention has dropped the leads are gone, so there they are not compared (`{leads}`). `{refunds}` are the sums of what was given
-//! back, in the same two ways.
+//! `{days}` limits the stored rows. `{sums}` stands for the recomputed sums: the view that a rebuild writes,
+//! or the same sums computed by index from the events of the slice. `customers` has no index by day, so
+//! signups are found by their leads and purchases by their sales. Where retention has dropped the leads of a
+//! month, signups are not compared (`{leads}`). `{refunds}` stands for the recomputed sums of refunds, in the
+//! same two ways.
 
-/// Markers' texts without a slice.
+/// Values of the markers without a slice.
 pub(super) const ALL: [&str; 4] = ["", "leads", "recomputed_sums", "recomputed_refunds"];
 
 pub(super) const OF_A_SLICE: [&str; 4] = [
@@ -144,7 +146,7 @@ pub(super) const REFUNDS_OF_LINKS: &str =
      FROM kept k FULL JOIN recomputed r USING (referral_link_id, day, currency)
      WHERE coalesce(k.sums, ARRAY[0, 0]) <> coalesce(r.sums, ARRAY[0, 0])";
 
-/// Not as many: days from before there were these sums have none.
+/// Clicks by origin may be fewer than all clicks: days from before these sums existed have none.
 pub(super) const ORIGINS: &str =
     "SELECT format('program %s on %s: %s clicks by %s, %s in all', program_id, day, o.clicks, origin, coalesce(d.clicks, 0))
      FROM (SELECT program_id, day, origin, sum(clicks) AS clicks
@@ -155,7 +157,7 @@ pub(super) const ORIGINS: &str =
                       SELECT program_id, day, clicks FROM rollup_deltas WHERE true {days}) k GROUP BY 1, 2) d USING (program_id, day)
      WHERE o.clicks > coalesce(d.clicks, 0)";
 
-/// By customer, whose sales an index finds.
+/// By customer: an index finds a customer's sales.
 pub(super) const CUSTOMER_MONTHS: &str =
     "SELECT format('customer %s in %s %s: %s, their sales add up to %s (sales, revenue, refunded, commission, taken from commissions)',
                    c.id, m.month, m.currency, coalesce(m.kept, '{}'), coalesce(m.due, '{}'))

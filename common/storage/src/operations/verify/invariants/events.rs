@@ -7,7 +7,7 @@ pub(super) const EVENTS: &[Invariant] = &[
     Invariant {
         name: "a link's clicks and last_clicked agree with its real click events that count",
         checks: &[
-            // The days themselves are compared with the events below.
+            // Checks below compare the days with the events.
             of(
                 Links,
                 "SELECT format('link %s: %s clicks until %s, its days have %s, events say until %s', l.id, l.clicks, l.last_clicked,
@@ -272,7 +272,7 @@ pub(super) const EVENTS: &[Invariant] = &[
     },
     Invariant {
         name: "archived programs have no later sales",
-        // Clocks differ, and what was being processed at the time was not yet archived.
+        // The margin covers clock differences and events that were in process and not archived yet.
         checks: &[
             of(
                 Sales,
