@@ -1,5 +1,5 @@
-//! Connects to a checked address. The name is resolved once, so the checked address is the one that is
-//! connected to.
+//! Connects to a checked address. The name is resolved only once, so the address cannot change between the
+//! check and the connection.
 
 use std::io;
 use std::net::SocketAddr;
@@ -132,7 +132,7 @@ where
         .handshake(TokioIo::new(stream))
         .await;
     let (sender, io) = handshake.map_err(|_| AttemptError::Closed)?;
-    // The request returns the same error.
+    // Its error is ignored, because the request fails with the same error.
     let io = tokio::spawn(async move {
         let _ = io.await;
     });

@@ -28,7 +28,6 @@ pub struct Message {
     pub body: Bytes,
 }
 
-/// The receiver's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     pub status: u16,

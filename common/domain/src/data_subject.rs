@@ -1,5 +1,5 @@
-//! A customer who requests access to their data or its erasure, and the search of stored records for this
-//! customer. Such a record may be one that could not be processed.
+//! A customer who requests access to their data or its erasure, and the search for this customer in stored
+//! records. The search includes records that could not be processed.
 
 use std::collections::BTreeSet;
 

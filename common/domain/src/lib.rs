@@ -2,7 +2,7 @@
 //!
 //! - [`ids`]: internal ids of rows.
 //! - [`click_id`]: the public, unguessable id of a customer.
-//! - [`token`]: program tokens, management keys, sessions and invitations, and how they are told apart.
+//! - [`token`]: program tokens, management keys, sessions and invitations, and how they are distinguished.
 //! - [`account`], [`permission`], [`management_key`]: accounts and sign-in, and the permissions of people and
 //!   keys.
 //! - [`email_content`], [`weekly_summary`]: the facts in e-mails; [`unsubscribe`]: how one click ends the

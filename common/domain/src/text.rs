@@ -1,4 +1,4 @@
-//! Text from callers, within two limits of PostgreSQL and ours: no NUL, and a maximum length.
+//! Text from callers. PostgreSQL cannot store NUL in text, and each type has a maximum length.
 
 use std::fmt;
 

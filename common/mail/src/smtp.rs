@@ -47,7 +47,6 @@ pub struct SmtpSender {
     reply_to: Option<Mailbox>,
 }
 
-/// An e-mail to send.
 #[derive(Debug)]
 pub struct OutgoingEmail<'a> {
     /// The same in every attempt.
@@ -108,7 +107,7 @@ impl SmtpSender {
             let message = message::of(self, email, recipient.clone()).map_err(|_| UNSENDABLE)?;
             let mut connection = self.server.connect().await?;
             let sent = self.hand_over(&mut connection, recipient, &message).await;
-            // The e-mail is either sent, or the next attempt opens a new session. So the result of closing
+            // Either the e-mail is sent, or the next attempt opens a new session. So the result of closing
             // does not matter.
             let _ = timeout(Duration::from_secs(2), connection.abort()).await;
             sent

@@ -113,7 +113,7 @@ impl Edge {
     }
 }
 
-/// A sale with a commission of ten dollars at 20 %.
+/// A sale of 50.00, which gives a commission of 10.00 at 20 %.
 pub fn sale_of(transaction_id: &str, customer_key: &str) -> Value {
     json!({ "transaction_id": transaction_id, "amount_cents": 5_000, "customer_key": customer_key })
 }

@@ -134,7 +134,6 @@ impl ReceivedEmail {
         line.unwrap_or_default().to_owned()
     }
 
-    /// The text part.
     pub fn text(&self) -> String {
         self.part("text/plain")
     }

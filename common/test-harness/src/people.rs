@@ -104,7 +104,7 @@ impl Stack {
         }
     }
 
-    /// Confirms the password, as an older session must.
+    /// Confirms the password. A session must do so again after a while.
     pub async fn prove(&self, person: &Person) {
         let body = json!({ "password": PASSWORD });
         let proved = self

@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use crate::program::Program;
 use crate::stack::Stack;
 
-/// An HTTP answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
     pub status: StatusCode,

@@ -102,7 +102,7 @@ impl Stack {
     pub fn on(database: TestDatabase, clock: Clock) -> Self {
         let settings = vec![
             ("DATABASE_URL", database.service_url.clone()),
-            // Not a replica, but with the role that reads one.
+            // Not a replica, but read with the role that reads a replica.
             ("REPLICA_DATABASE_URL", database.reads_url.clone()),
             ("NATS_URL", from_environment("NATS_URL")),
             ("REDIS_URL", from_environment("REDIS_URL")),

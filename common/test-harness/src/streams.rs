@@ -114,8 +114,8 @@ impl Streams {
         self.consumer(subject).await.num_redelivered
     }
 
-    /// Waits until a message without progress reports was delivered three times, by a consumer with this time
-    /// for acknowledgements.
+    /// Waits until a consumer with this `ack_wait` has delivered a message three times without a progress
+    /// report.
     pub async fn outlast(&self, subject: Subject, ack_wait: Duration) {
         let name = self.topology.stream_name(subject);
         let stream = self.jetstream.get_stream(name).await.unwrap();

@@ -49,7 +49,6 @@ impl CommissionType {
     }
 }
 
-/// The rate of a policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rate {
     /// A share of the commissionable amount, in the sale's currency.
@@ -131,7 +130,6 @@ pub struct PaymentHistory {
     pub names_subscription: bool,
 }
 
-/// The commission due on one payment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Due {
     Amount { amount: Cents, currency: Currency },

@@ -18,7 +18,6 @@ crate::text_enum! {
     }
 }
 
-/// One ledger entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
     pub kind: EntryKind,

@@ -102,7 +102,6 @@ pub enum RefundEffect {
     NoCommission,
 }
 
-/// The deduction from one commission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Deduction {
     pub commission_id: CommissionId,

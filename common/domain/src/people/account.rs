@@ -9,7 +9,6 @@ use unicode_normalization::UnicodeNormalization;
 use crate::name::{Name, is_hidden};
 use crate::text::{Text, TextError};
 
-/// A person's name.
 pub type PersonName = Name;
 
 /// An e-mail address, trimmed and in lower case, so that one address has one spelling. PostgreSQL's `lower`
@@ -133,8 +132,8 @@ crate::redacted!(Password);
 
 /// The argon2id hash of a password (19 MiB, two passes), in the PHC string format with salt and parameters.
 ///
-/// To make or check a hash takes tens of milliseconds of a core and the memory. Never do it on a thread that
-/// others wait for.
+/// Making or checking a hash takes this memory and tens of milliseconds of a core. Never do it on a thread
+/// that others wait for.
 #[derive(Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "sqlx", derive(sqlx::Type), sqlx(transparent))]
 pub struct PasswordHash(String);
@@ -158,7 +157,6 @@ impl PasswordHash {
         Self(format!("$argon2id$v=19$m=19456,t=2,p=1${salt}${hash}"))
     }
 
-    /// A stored hash.
     pub const fn stored(phc: String) -> Self {
         Self(phc)
     }
@@ -177,7 +175,6 @@ impl PasswordHash {
 crate::redacted!(PasswordHash);
 
 crate::text_enum! {
-    /// The kind of an account.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum UserKind {
         /// Works in workspaces of advertisers.

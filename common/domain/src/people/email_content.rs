@@ -9,7 +9,6 @@ use crate::ids::WebhookEndpointId;
 use crate::program_identity::ProgramIdentity;
 
 crate::text_enum! {
-    /// The kind of an e-mail.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum EmailKind {
         MemberInvitation = "member_invitation",

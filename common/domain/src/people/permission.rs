@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use crate::ids::ProgramId;
 
 crate::text_enum! {
-    /// One permission.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Permission {
         /// The set-up of a program's tracking.

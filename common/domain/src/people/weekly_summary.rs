@@ -27,12 +27,12 @@ impl Week {
         Some(Self { monday, sunday })
     }
 
-    /// Its first instant.
+    /// The first instant of the week.
     pub const fn start(self) -> DateTime<Utc> {
         self.monday.and_time(NaiveTime::MIN).and_utc()
     }
 
-    /// The first instant after it.
+    /// The first instant after the week.
     pub fn end(self) -> DateTime<Utc> {
         self.start() + TimeDelta::days(7)
     }

@@ -1,7 +1,7 @@
 //! Which customer made a payment that a processor reports.
 //!
-//! The names that the merchant's code wrote beside the payment come first. Otherwise the processor's customer
-//! decides, as earlier events bound it. A binding stays until a person changes it.
+//! The names that the merchant's code wrote beside the payment come first. Otherwise the binding of the
+//! processor's customer decides. Earlier events made this binding, and it stays until a person changes it.
 
 use serde::{Deserialize, Serialize};
 
@@ -55,7 +55,7 @@ impl Payer {
 
     /// Adds a missing name from another event of the same processor's customer.
     pub fn add(&mut self, other: &Self) -> Addition {
-        // A customer may have several clicks, so the key decides where both have one.
+        // A customer may have several clicks, so the keys decide if both have one.
         let differs = match (&self.customer_key, &other.customer_key) {
             (Some(mine), Some(other)) => mine != other,
             _ => matches!((&self.click_id, &other.click_id), (Some(mine), Some(other)) if mine != other),

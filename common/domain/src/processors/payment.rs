@@ -64,7 +64,6 @@ impl<T: Ord + Clone> Default for Names<T> {
 }
 
 crate::text_enum! {
-    /// The kind of a reversal.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum ReversalKind {
         /// A refund of a charge, reported as the total refunded so far.

@@ -11,7 +11,6 @@ use crate::text::Text;
 pub type ProcessorId = Text<255>;
 
 crate::text_enum! {
-    /// Status of an account's connection.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum ConnectionStatus {
         /// Started, but not finished.

@@ -131,7 +131,7 @@ impl EventCursor {
         self.read_until < now - KEPT
     }
 
-    /// The cursor was issued before the stream was turned off and on again, and events between were not
+    /// The cursor was issued before the stream was turned off and on again. Events in between were not
     /// written. The tolerance is a day: clocks differ by far less, and a stream is turned off only after a
     /// month.
     pub fn is_from_before(self, since: DateTime<Utc>) -> bool {

@@ -34,7 +34,6 @@ impl MembershipStatus {
 }
 
 crate::text_enum! {
-    /// Whether a link is turned on.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum LinkStatus {
         Active = "active",

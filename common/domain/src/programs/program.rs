@@ -68,7 +68,6 @@ impl ProgramSettings {
 }
 
 crate::text_enum! {
-    /// Lifecycle of a program.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum ProgramStatus {
         /// In set-up. A draft accepts events like a live program, so that an integration can be tested.
@@ -179,7 +178,7 @@ impl LogoUrl {
     pub fn parse(text: &str) -> Result<Self, LogoUrlError> {
         let url = url::Url::parse(text.trim()).map_err(|_| LogoUrlError)?;
         let plain = url.username().is_empty() && url.password().is_none();
-        // Check the normalised text: the parser drops line breaks and encodes other than ASCII characters.
+        // Check the normalised text: the parser drops line breaks and encodes non-ASCII characters.
         let text = url.as_str();
         let fits = text.len() <= Self::MAX && text.bytes().all(|byte| byte.is_ascii_graphic());
         if url.scheme() == "https" && url.domain().is_some() && plain && fits {

@@ -59,7 +59,7 @@ pub enum Gate {
 pub enum GateStatus {
     Pass,
     Fail,
-    /// Nothing is left to do, but nothing has proven yet that the gate's part works.
+    /// Nothing is left to set up, but no event has proven yet that it works.
     Unknown,
 }
 
@@ -73,11 +73,10 @@ pub enum NextAction {
     RunSyntheticSaleChain,
 }
 
-/// The state of one gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GateReport {
     pub status: GateStatus,
-    /// The action that passes the gate, if it is not passed.
+    /// What the advertiser must do to pass the gate; `None` if there is nothing to do.
     pub next_action: Option<NextAction>,
 }
 

@@ -182,7 +182,7 @@ mod tests {
             "::ffff:169.254.169.254",
             "::127.0.0.1",
             "::8.8.8.8",
-            // IPv4-translated. Only one prefix of these is known.
+            // Translated IPv4 addresses. Only the prefix `64:ff9b::/96` is known.
             "64:ff9b::10.0.0.1",
             "64:ff9b::127.0.0.1",
             "64:ff9b::a9fe:a9fe",

@@ -87,7 +87,7 @@ impl CohortRange {
         std::iter::successors(Some(first), next).take_while(move |month| *month <= self.last)
     }
 
-    /// All cohorts from the first with customers on. Amounts are in `currency` only.
+    /// All cohorts, starting with the first that has customers. Amounts are in `currency` only.
     pub fn cohorts(self, currency: Currency, known: &[CohortPiece]) -> Vec<Cohort> {
         let mut figures: BTreeMap<(NaiveDate, NaiveDate), CohortFigures> = BTreeMap::new();
         for piece in known {

@@ -72,7 +72,8 @@ const fn midnight(day: NaiveDate) -> DateTime<Utc> {
     day.and_time(NaiveTime::MIN).and_utc()
 }
 
-/// A range of 1 to [`DayRange::MAX_DAYS`] whole days. The calendar has a range of equal length before it.
+/// A range of 1 to [`DayRange::MAX_DAYS`] whole days. The range of equal length before it must be in the
+/// calendar, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DayRange {
     first: NaiveDate,

@@ -52,7 +52,6 @@ fn hundredths(of: i64, times: i64, by: i64) -> f64 {
 }
 
 crate::text_enum! {
-    /// The direction of a change.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Direction {
         Up = "up",
@@ -124,7 +123,6 @@ impl Performance {
         }
     }
 
-    /// The trend of one number.
     pub fn trend(&self, number: impl Fn(&Totals) -> i64) -> Trend {
         Trend::between(number(&self.previous), number(&self.total))
     }

@@ -116,7 +116,6 @@ impl Journey {
         self.first
     }
 
-    /// The latest click.
     pub fn last(&self) -> Touch {
         self.touches.last().copied().unwrap_or(self.first)
     }

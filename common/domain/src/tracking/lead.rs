@@ -10,7 +10,7 @@ use crate::tracking::customer::CustomerStatus;
 /// Keyed hash of an e-mail address, `v<scheme version>:<hex>`. The address itself never leaves ingest.
 pub type EmailHash = crate::text::Text<80>;
 
-/// The reporter of the signup, which decides how far it is trusted.
+/// The sender of a lead, which decides how far the lead is trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LeadMode {
@@ -103,7 +103,7 @@ pub enum LeadDecision {
     Refuse(LeadRefusal),
 }
 
-/// Decides a lead of the customer that it names.
+/// Decides a lead of a known customer.
 ///
 /// A provisional lead may be repeated, because browsers retry. It follows the same lifecycle rule as a
 /// confirmed lead: a customer who cannot become a lead cannot get a provisional one.

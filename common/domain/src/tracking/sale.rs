@@ -83,7 +83,6 @@ crate::text_enum! {
     }
 }
 
-/// The terms of a program.
 #[derive(Debug, Clone)]
 pub struct ProgramTerms {
     pub attribution_model: AttributionModel,
@@ -92,7 +91,6 @@ pub struct ProgramTerms {
     pub self_referrals: SelfReferrals,
 }
 
-/// The customer of a sale.
 #[derive(Debug, Clone)]
 pub struct SaleCustomer {
     pub customer_id: CustomerId,
@@ -124,7 +122,7 @@ pub struct FirstPayment {
 }
 
 impl Subscription {
-    /// The facts about the subscription from before a moment.
+    /// The subscription without a first payment at this moment or later.
     #[must_use]
     pub fn before(&self, at: DateTime<Utc>) -> Self {
         Self {

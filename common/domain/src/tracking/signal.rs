@@ -22,8 +22,8 @@ crate::text_enum! {
         /// The customer's lead was one of many leads that browsers sent within an hour for one link or from
         /// one address.
         ManyLeads = "many_leads",
-        /// An earlier click or payment became known, so this commission replaces another of the customer. A
-        /// person had rejected or adjusted the replaced commission.
+        /// An earlier click or payment became known, so this commission replaces another commission of the
+        /// customer, which a person had rejected or adjusted.
         ReplacesChanged = "replaces_changed",
         /// The commission had a signal before the customer's data was erased. The signal itself could
         /// identify the customer.
@@ -47,7 +47,6 @@ pub struct SignalFacts<'a> {
     pub sold_at: DateTime<Utc>,
 }
 
-/// Configuration of the signals.
 #[derive(Debug, Clone)]
 pub struct SignalRules {
     pub hasher: EmailHasher,

@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::text::Label;
 
-/// Device and location of a visitor.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Visitor {
     /// Shared, because the same user agents occur again and again.

@@ -47,7 +47,7 @@ struct Commission {
     superseded_at: Option<DateTime<Utc>>,
 }
 
-/// Includes sales that are not duplicates, and their commissions in force.
+/// Counts only sales that are not duplicates, and only their commissions in force.
 pub(super) async fn recompute(stack: &Stack, rollups: &mut Rollups) {
     let sales: Vec<Sale> = rows(
         stack,
