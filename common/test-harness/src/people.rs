@@ -57,7 +57,7 @@ impl Stack {
         self.signed_in(user_id, email).await
     }
 
-    /// Signs in as the owner of the workspace of a program that [`Self::program`] made.
+    /// Adds a signed-in owner to the workspace of a program that [`Self::program`] made.
     pub async fn owner_of(&self, program: &Program) -> Person {
         let workspace_id: i64 = sqlx::query_scalar("SELECT workspace_id FROM programs WHERE id = $1")
             .bind(program.program_id.get())

@@ -245,7 +245,7 @@ impl Stack {
         .await;
     }
 
-    /// Polls until the condition holds. The time it takes is not asserted.
+    /// Polls until the condition holds, for at most [`PATIENCE`]. Tests assert no other timing.
     pub async fn eventually(&self, what: &str, holds: impl AsyncFn() -> bool) {
         assert!(self.soon(holds).await, "in vain: {what}");
     }

@@ -92,7 +92,7 @@ pub fn as_role(url: &str, role: &str) -> String {
     url.into()
 }
 
-/// The migrated template database. The first test that needs it creates it, and its name is a hash of its
+/// The migrated template database. The first test that needs it creates it. Its name contains a hash of its
 /// content.
 async fn template(admin: &mut PgConnection, server: &str) -> String {
     let mut content = Sha256::new();

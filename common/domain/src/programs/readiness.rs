@@ -20,7 +20,7 @@ pub struct Facts {
     pub chain_verified_at: Option<DateTime<Utc>>,
 }
 
-/// The latest real event of each type, UTC.
+/// The time of the latest real event of each type, in UTC.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LastEvents {
     pub click: Option<DateTime<Utc>>,
