@@ -1,4 +1,5 @@
-//! What leaves the service: outbound events in the order in which they are read, their deliveries to webhook endpoints, and e-mails.
+//! Data that leaves the service: outbound events in reading order, their deliveries to webhook endpoints, and
+//! e-mails.
 
 pub mod emails;
 pub mod event_streams;

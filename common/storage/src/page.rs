@@ -1,6 +1,7 @@
 //! Pages of lists.
 
-/// `limit` rows after the first `offset`, of those whose id is `up_to` at most: what is added meanwhile shifts no page.
+/// `limit` rows from `offset` on, among rows whose id is at most `up_to`. New rows therefore do not shift the
+/// pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
     pub up_to: i64,
@@ -16,7 +17,7 @@ impl Window {
         limit: i64::MAX,
     };
 
-    /// The page of a list that is in memory.
+    /// The page of a list in memory.
     pub fn of<T>(self, rows: Vec<T>) -> Vec<T> {
         let skip = usize::try_from(self.offset).unwrap_or(usize::MAX);
         let take = usize::try_from(self.limit).unwrap_or(0);
@@ -24,11 +25,11 @@ impl Window {
     }
 }
 
-/// What a page is taken from.
+/// The list from which a page is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Whole {
     pub count: i64,
-    /// The highest id in it, where its pages can be asked for up to one.
+    /// The highest id in the list. `None` if the list has no such bound.
     pub up_to: Option<i64>,
 }
 
@@ -38,9 +39,10 @@ impl From<i64> for Whole {
     }
 }
 
-/// The rows of one page, and the [`Whole`] they are taken from: `select` and `whole` are what is read `of` the list, whose tables and conditions
-/// stand once. Both queries take the same arguments, and the highest id after them; the rows' order (`then`) takes the offset and the limit next,
-/// and at last what only it takes, as the column and the sign of a [`Sorting`](domain::sorting::Sorting).
+/// Reads one page and its [`Whole`]. `select` and `whole` are the two select lists; `of` has the tables and
+/// conditions that both queries share. Both take the same arguments, then the highest id. `then` orders the
+/// rows; it takes the offset, the limit, and last its own arguments, such as the column and the sign of a
+/// [`Sorting`](domain::sorting::Sorting).
 macro_rules! page {
     ($connection:expr, $window:expr, $row:path, select $select:literal, of $of:literal, then $then:literal $(+ $piece:literal)*,
      whole $whole:literal, $($argument:expr),+ $(; $($more:expr),+)? $(,)?) => {{

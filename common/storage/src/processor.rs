@@ -1,4 +1,4 @@
-//! What payment processors report: accounts, events, ids of payments, reversals.
+//! Reports of payment processors: accounts, events, ids of payments, reversals.
 
 pub mod processor_accounts;
 pub mod processor_connections;

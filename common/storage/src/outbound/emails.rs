@@ -1,4 +1,5 @@
-//! `emails`: one row an e-mail, written in the transaction of what it tells, and sent by a worker; `stopped_addresses`: who gets none.
+//! `emails`: one row for each e-mail. The row is written in the transaction of the event that it reports, and
+//! a worker sends it. `stopped_addresses`: addresses that receive no e-mails.
 
 use std::time::Duration;
 
@@ -15,28 +16,30 @@ use domain::email_content::EmailContent;
 use domain::ids::WorkspaceId;
 use domain::lead::EmailHash;
 
-/// One address gets no more e-mails of one kind within an hour: strangers cause some of them.
+/// Maximum number of e-mails of one kind to one address within an hour, because strangers can cause some of
+/// these e-mails.
 const AN_HOUR: i64 = 5;
-/// Of invitations so many, of which a workspace may send it [`AN_HOUR`]: what one workspace sends takes nothing of the others', and tells them nothing.
+/// Maximum number of invitations to one address within an hour, of which one workspace may send [`AN_HOUR`].
+/// So one workspace neither uses up the limit of the others nor learns about their invitations.
 const INVITATIONS_AN_HOUR: i64 = 20;
 
 #[derive(Debug)]
 pub struct NewEmail<'a> {
-    /// Minted with the e-mail.
+    /// Generated when the e-mail is written.
     pub message_id: Uuid,
     pub recipient: &'a EmailAddress,
-    /// By each key, the current one first.
+    /// One hash for each key, the current key first.
     pub recipient_hashes: &'a [EmailHash],
     pub content: &'a EmailContent,
-    /// The token of its link.
+    /// The token of the e-mail's link.
     pub token_sealed: Option<&'a [u8]>,
-    /// Who invites, where it is an invitation.
+    /// The inviting workspace, for invitations.
     pub invited_by: Option<WorkspaceId>,
     pub created_at: DateTime<Utc>,
 }
 
-/// Writes an e-mail that will be sent; `false` when the address is stopped, or has got as many of this kind as it may within an hour. In a
-/// transaction.
+/// Writes an e-mail that will be sent. `false` when the address is stopped, or has reached its hourly limit
+/// for this kind. Must run in a transaction.
 pub async fn add(connection: &mut PgConnection, new: &NewEmail<'_>) -> StorageResult<bool> {
     let hashes = texts(new.recipient_hashes);
     let most = if new.invited_by.is_some() {
@@ -44,7 +47,7 @@ pub async fn add(connection: &mut PgConnection, new: &NewEmail<'_>) -> StorageRe
     } else {
         AN_HOUR
     };
-    // One at a time for each address: of two that counted at once, both would be the last that may be.
+    // One transaction at a time for each address: two concurrent counts could both pass the limit.
     sqlx::query!(
         "SELECT pg_advisory_xact_lock(hashtextextended('e-mails to ' || $1::text, 0))",
         hashes.first(),
@@ -76,8 +79,8 @@ pub async fn add(connection: &mut PgConnection, new: &NewEmail<'_>) -> StorageRe
     Ok(added.rows_affected() == 1)
 }
 
-/// Writes a batch of e-mails that nobody outside causes, so that none is one too many; returns how many will be sent. An address that is stopped
-/// gets none.
+/// Writes a batch of e-mails that no outsider can cause, so they have no hourly limit. Stopped addresses are
+/// left out. Returns how many e-mails will be sent.
 pub async fn add_batch(connection: &mut PgConnection, emails: &[NewEmail<'_>]) -> StorageResult<u64> {
     if emails.is_empty() {
         return Ok(0);
@@ -122,13 +125,13 @@ pub struct DueEmail {
     pub token_sealed: Option<Vec<u8>>,
     pub created_at: DateTime<Utc>,
     pub expires_at: DateTime<Utc>,
-    /// This one included.
+    /// Includes this attempt.
     pub attempts: i16,
-    /// Its address was stopped meanwhile.
+    /// The address was stopped after the e-mail had been written.
     pub stopped: bool,
 }
 
-/// Takes e-mails that are due, oldest first, for as long as `lease`: after it they are due again, whatever became of the sender.
+/// Leases due e-mails, oldest first. After `lease` they are due again, even if the sender crashed.
 pub async fn take_due(
     pool: &PgPool,
     now: DateTime<Utc>,
@@ -166,13 +169,13 @@ pub async fn take_due(
     Ok(emails.collect())
 }
 
-/// How an e-mail ended.
+/// The final state of an e-mail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EmailEnd {
     Sent,
-    /// No attempt succeeded in time, or the mail server refused what it says.
+    /// No attempt succeeded in time, or the mail server refused the content.
     GivenUp,
-    /// Its address is stopped.
+    /// The address is stopped.
     Stopped,
 }
 
@@ -186,7 +189,7 @@ impl EmailEnd {
     }
 }
 
-/// Forgets whom it was to and what it said.
+/// Ends an e-mail and deletes its recipient and content.
 pub async fn finish(
     pool: &PgPool,
     id: i64,
@@ -225,7 +228,7 @@ pub async fn postpone(
     Ok(())
 }
 
-/// Ends an e-mail whose address its mail server refused, and sends nothing more to that address.
+/// Ends an e-mail whose address the mail server refused, and stops the address.
 pub async fn stop(
     pool: &PgPool,
     id: i64,
@@ -255,7 +258,7 @@ pub async fn stop(
     Ok(transaction.commit().await?)
 }
 
-/// Sends to an address again; `false` when it was not stopped.
+/// Allows e-mails to an address again. `false` when the address was not stopped.
 pub async fn lift(connection: &mut PgConnection, recipient_hashes: &[EmailHash]) -> StorageResult<bool> {
     let lifted = sqlx::query!(
         "DELETE FROM stopped_addresses WHERE recipient_hash = ANY($1)",
@@ -266,12 +269,12 @@ pub async fn lift(connection: &mut PgConnection, recipient_hashes: &[EmailHash])
     Ok(lifted.rows_affected() > 0)
 }
 
-/// What waits, and what became of the e-mails that are still known.
+/// Counts of e-mails that wait, and of finished ones that are still stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EmailStatus {
     pub waiting: i64,
     pub oldest_waiting: Option<DateTime<Utc>>,
-    /// Attempts of those that wait which failed.
+    /// Failed attempts of the e-mails that still wait.
     pub failed_attempts: i64,
     pub sent: i64,
     pub given_up: i64,
@@ -296,7 +299,7 @@ pub async fn status(connection: &mut PgConnection) -> StorageResult<EmailStatus>
     Ok(status)
 }
 
-/// How many wait, and since when the oldest: for metrics.
+/// For metrics.
 #[derive(Debug, Clone, Copy)]
 pub struct WaitingEmails {
     pub waiting: i64,
@@ -313,7 +316,7 @@ pub async fn waiting(connection: &mut PgConnection) -> StorageResult<WaitingEmai
     Ok(waiting)
 }
 
-/// Gives up e-mails that nobody sends and that expired, so that nothing of them is kept. Bounded.
+/// Gives up expired e-mails that no process is sending, so that none of their content is kept. Bounded.
 pub async fn give_up_expired(pool: &PgPool, now: DateTime<Utc>, limit: i64) -> StorageResult<u64> {
     let expired = sqlx::query!(
         "UPDATE emails SET state = 'given_up', finished_at = $1, recipient = NULL, content = NULL, token_sealed = NULL
@@ -327,7 +330,7 @@ pub async fn give_up_expired(pool: &PgPool, now: DateTime<Utc>, limit: i64) -> S
     Ok(expired.rows_affected())
 }
 
-/// Forgets e-mails that ended before `before`. Bounded.
+/// Deletes e-mails that ended before `before`. Bounded.
 pub async fn forget(pool: &PgPool, before: DateTime<Utc>, limit: i64) -> StorageResult<u64> {
     let forgotten = sqlx::query!(
         "DELETE FROM emails WHERE id IN (

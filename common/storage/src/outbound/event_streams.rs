@@ -1,5 +1,5 @@
-//! `event_streams`: programs whose event stream is read, which is why it is written. The first read turns a stream on; one that nobody reads
-//! is turned off.
+//! `event_streams`: programs whose event stream is read. Only for these the stream is written. The first read
+//! turns a stream on. A stream without reads is turned off.
 
 use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
@@ -11,9 +11,9 @@ use domain::outbound_event::{OutboundEventType, WantedEvents};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventStream {
-    /// By PostgreSQL's clock. What was written before is not in the stream.
+    /// By PostgreSQL's clock. The stream has no earlier events.
     pub since: DateTime<Utc>,
-    /// The last read is noted, to the hour.
+    /// The last read is already recorded, to the hour.
     pub is_noted: bool,
 }
 
@@ -31,13 +31,14 @@ pub async fn find(
     Ok(stream)
 }
 
-/// From the commit on, what happens in the program is written for the stream. Returns since when it is on, and whether it was turned on here.
+/// Turns the stream on: from the commit on, the program's events are written for the stream. Returns when the
+/// stream was turned on, and whether this call did it.
 pub async fn turn_on(
     connection: &mut PgConnection,
     program_id: ProgramId,
 ) -> StorageResult<(DateTime<Utc>, bool)> {
-    // First, as every change of the program does. The foreign key of the row below locks the program too, but less than the update after it
-    // needs: a change that came between the two would deadlock.
+    // The program is locked first, as for every change of a program. The foreign key of the row below takes a
+    // weaker lock on the program than the later update needs. A concurrent change in between would deadlock.
     program_settings::lock(connection, program_id).await?;
     let turned_on = sqlx::query_scalar!(
         "INSERT INTO event_streams (program_id, since, last_read_at) VALUES ($1, now(), now())
@@ -65,7 +66,7 @@ pub async fn turn_on(
     Ok((since, false))
 }
 
-/// Notes that it is read: at most once an hour.
+/// Records that the stream is read, at most once an hour.
 pub async fn note_read(connection: &mut PgConnection, program_id: ProgramId) -> StorageResult<()> {
     sqlx::query!(
         "UPDATE event_streams SET last_read_at = now() WHERE program_id = $1 AND last_read_at <= now() - interval '1 hour'",
@@ -76,7 +77,8 @@ pub async fn note_read(connection: &mut PgConnection, program_id: ProgramId) -> 
     Ok(())
 }
 
-/// Turns off up to `limit` streams without a read since `horizon`; returns how many. Their programs' endpoints get events as before.
+/// Turns off up to `limit` streams without a read since `horizon`. Returns how many. Webhook endpoints of
+/// their programs still receive events.
 pub async fn turn_off_unread(pool: &PgPool, horizon: DateTime<Utc>, limit: i64) -> StorageResult<u64> {
     let mut transaction = pool.begin().await?;
     let programs = sqlx::query_scalar!(
@@ -89,7 +91,8 @@ pub async fn turn_off_unread(pool: &PgPool, horizon: DateTime<Utc>, limit: i64) 
     )
     .fetch_all(&mut *transaction)
     .await?;
-    // Locked before their endpoints are read: whoever changes these has the lock, too.
+    // The programs are locked before their endpoints are read: every change of an endpoint takes this lock,
+    // too.
     sqlx::query!(
         "SELECT id FROM programs WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE",
         &programs,

@@ -1,4 +1,4 @@
-//! Commissions as events tell them, read in the transaction that changes them.
+//! Commissions in the form that outbound events report, read in the transaction that changes them.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -9,14 +9,14 @@ use domain::ids::{CustomerId, EventId};
 use messages::outbound_event::OutboundEvent;
 use messages::outbound_event::commission::CommissionEvent;
 
-/// A commission as it is now, and whose sale it is of.
+/// A commission as it is now, and the customer of its sale.
 #[derive(Debug)]
 pub struct OutboundCommission {
     pub customer_id: Option<CustomerId>,
     pub commission: CommissionEvent,
 }
 
-/// By id, ascending. Customers who were erased have no names.
+/// Commissions by id, ascending. An erased customer has no names.
 pub async fn find(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<Vec<OutboundCommission>> {
     if ids.is_empty() {
         return Ok(Vec::new());

@@ -1,4 +1,5 @@
-//! `outbound_events`: one row an event, written in the transaction of what happened; and its position, given after the commit.
+//! `outbound_events`: one row for each event, written in the transaction of the change that it reports. It
+//! gets its position after the commit.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -11,17 +12,18 @@ use domain::ids::{CustomerId, EventId, ProgramId};
 use domain::outbound_event::OutboundEventType;
 use messages::outbound_event::OutboundEvent;
 
-/// An event that its program wants. Write it last, while the transaction holds the locks of what happened: that is the order of events.
+/// An event that its program wants. Write it last, while the transaction holds the locks of the changed rows:
+/// this gives the order of events.
 #[derive(Debug)]
 pub struct NewOutboundEvent {
     pub event_id: Uuid,
     pub program_id: ProgramId,
     pub event_type: OutboundEventType,
-    /// Their events are delivered in order, and erased with them.
+    /// Events of a customer are delivered in order, and erased with the customer.
     pub customer_id: Option<CustomerId>,
-    /// When it happened.
+    /// When the reported change happened.
     pub occurred_at: DateTime<Utc>,
-    /// JSON, sent as it is.
+    /// JSON, sent unchanged.
     pub body: String,
 }
 
@@ -71,17 +73,20 @@ pub async fn add(connection: &mut PgConnection, events: &[NewOutboundEvent]) -> 
     Ok(())
 }
 
-/// Positions that are left out, at least, where an unknown number of them was given: months of events at 10⁵ a second. At most twice as many
-/// are, so that the positions last for four million times.
+/// Minimum number of positions to skip when the last position in use is unknown: months of events at 10⁵ a
+/// second. At most twice as many are skipped, so that the positions last for four million skips.
 const AHEAD: i64 = 1 << 40;
 
-/// Moves the sequence beyond whatever was given, the first time on a timeline of PostgreSQL's: after a restore, and after the promotion of a
-/// replica that lacks the last commits, readers have cursors that this database does not know of. What came after them would be given
-/// their positions again, and be missed. Also whenever `anyway`. Returns whether it moved.
+/// Moves the sequence beyond all positions that may be in use: the first time on a timeline of PostgreSQL, or
+/// whenever `anyway`. Returns whether it moved.
 ///
-/// By a random distance: of two restores of one backup, the second must not give the positions of the first.
+/// A timeline begins with a restore, or with the promotion of a replica that lacks the last commits. Readers
+/// may then have cursors that this database does not know. New events would reuse these positions, and
+/// readers would miss the events.
+///
+/// The distance is random: a second restore of the same backup must not reuse the positions of the first.
 pub async fn advance(connection: &mut PgConnection, anyway: bool) -> StorageResult<bool> {
-    // The insert waits for whoever moves the sequence at the same time.
+    // The insert waits for any other process that moves the sequence at the same time.
     let began = sqlx::query!(
         "INSERT INTO outbound_position_timelines (timeline) VALUES (current_timeline()) ON CONFLICT DO NOTHING"
     )
@@ -90,7 +95,7 @@ pub async fn advance(connection: &mut PgConnection, anyway: bool) -> StorageResu
     if began.rows_affected() == 0 && !anyway {
         return Ok(false);
     }
-    // A sequence that was copied by logical replication is behind even what is stored.
+    // A sequence copied by logical replication may be behind the stored rows.
     sqlx::query!(
         r#"SELECT setval('outbound_event_positions',
                          greatest(last_value, (SELECT max(e.position)
@@ -106,7 +111,7 @@ pub async fn advance(connection: &mut PgConnection, anyway: bool) -> StorageResu
     Ok(true)
 }
 
-/// Writes events that are about no customer.
+/// Writes events without a customer.
 pub async fn add_without_customer(
     connection: &mut PgConnection,
     occurred_at: DateTime<Utc>,
@@ -120,9 +125,9 @@ pub async fn add_without_customer(
     add(connection, &events).await
 }
 
-/// Gives positions to committed events, in the order in which they were written, and puts each into the queues of the endpoints that want
-/// it. Returns how many events were placed; `None` while another process does it. One process at a time: positions grow in the order in
-/// which they become visible.
+/// Gives positions to committed events in the order in which they were written, and queues each event for the
+/// endpoints that want it. Returns how many events were placed; `None` while another process places events.
+/// Only one process at a time may do this, so that positions become visible in ascending order.
 pub async fn place(
     connection: &mut PgConnection,
     now: DateTime<Utc>,

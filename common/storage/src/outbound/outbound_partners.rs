@@ -1,4 +1,4 @@
-//! Members of a program as events tell them.
+//! Members of a program in the form that outbound events report.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -12,7 +12,7 @@ use domain::partner::MembershipStatus;
 use messages::outbound_event::OutboundEvent;
 use messages::outbound_event::partner::PartnerEvent;
 
-/// That the partner has this status now. `None` once the partner's record is gone.
+/// The event with the partner's current status. `None` once the partner's record is removed.
 pub fn event(program_id: ProgramId, member: &ProgramPartner) -> Option<OutboundEvent> {
     let partner = member.partner.as_ref()?;
     let event = PartnerEvent {
@@ -29,7 +29,7 @@ pub fn event(program_id: ProgramId, member: &ProgramPartner) -> Option<OutboundE
     })
 }
 
-/// Tells, where it is wanted, that a partner has just joined.
+/// Writes the event that a partner has joined, if the program wants it.
 pub async fn joined(
     connection: &mut PgConnection,
     program_id: ProgramId,

@@ -1,4 +1,4 @@
-//! Sales as events about their refunds tell them.
+//! Sales in the form that events about refunds report.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use sqlx::PgConnection;
 use crate::error::StorageResult;
 use domain::ids::{CustomerId, SaleId};
 
-/// A recorded sale, and its customer's names unless they were erased.
+/// A recorded sale, with its customer's names unless the customer was erased.
 #[derive(Debug, Clone)]
 pub struct OutboundSale {
     pub program_id: i64,

@@ -1,4 +1,5 @@
-//! `program_notices`: what in a program needs its owners, e-mailed once, and no more often than once a day.
+//! `program_notices`: problems of a program that its members must handle. Each is e-mailed once, and a
+//! program's members get at most one notice a day.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +11,12 @@ use domain::account::EmailAddress;
 use domain::ids::{ProgramId, WebhookEndpointId};
 use domain::webhook_endpoint::DisabledReason;
 
-/// Between two notices of a program, at least.
+/// Minimum time between two notices of a program.
 const ONE_EACH: TimeDelta = TimeDelta::days(1);
-/// Events are in a notice this long after they came, with those that came meanwhile.
+/// A processor event is reported once it is this old, together with the later ones.
 const GATHERED: TimeDelta = TimeDelta::minutes(10);
 
-/// A webhook endpoint that was disabled by the service.
+/// A webhook endpoint that the service disabled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoticedEndpoint {
     pub endpoint_id: WebhookEndpointId,
@@ -23,22 +24,22 @@ pub struct NoticedEndpoint {
     pub reason: DisabledReason,
 }
 
-/// What happened in a program since the notice before.
+/// Problems of a program since its previous notice.
 #[derive(Debug)]
 pub struct ProgramNotice {
     pub program_id: ProgramId,
     pub program: String,
-    /// Who sees the program's notifications, has shown that the address is theirs, and wants these e-mails.
+    /// Members who see the program's notifications, have a verified address, and want these e-mails.
     pub recipients: Vec<EmailAddress>,
     pub endpoints: Vec<NoticedEndpoint>,
-    /// Events of its payment processor that a person must decide about.
+    /// Events of the payment processor that a person must decide about.
     pub to_review: i64,
-    /// Events that could not be handled.
+    /// Events that could not be processed.
     pub stuck: i64,
 }
 
-/// Takes what is due for a notice, of at most `limit` programs; in one transaction with the e-mails. Two processes are one after the other: the
-/// second one finds that the first has written the program's notice.
+/// Takes the due problems of at most `limit` programs, in one transaction with the e-mails. Concurrent calls
+/// are serialised: the second finds the notice of the first.
 pub async fn take(
     connection: &mut PgConnection,
     now: DateTime<Utc>,
@@ -71,7 +72,7 @@ pub async fn take(
     Ok(notices.collect())
 }
 
-/// Marks the programs that a notice is due for, ascending.
+/// Marks and returns the programs whose notice is due, ascending.
 async fn due_programs(
     connection: &mut PgConnection,
     now: DateTime<Utc>,
@@ -130,7 +131,7 @@ async fn take_endpoints(
     Ok(endpoints)
 }
 
-/// Numbers of those to review and of those that are stuck.
+/// Numbers of events to review and of stuck events, by program.
 async fn take_events(
     connection: &mut PgConnection,
     programs: &[i64],
@@ -156,7 +157,7 @@ async fn take_events(
         .collect())
 }
 
-/// By program. Those who may read the program read its notifications.
+/// Recipients by program: members who may read the program.
 async fn recipients(
     connection: &mut PgConnection,
     programs: &[i64],
@@ -175,7 +176,7 @@ async fn recipients(
     .await?;
     let mut recipients: BTreeMap<i64, Vec<EmailAddress>> = BTreeMap::new();
     for row in rows {
-        // An address of an earlier version's rules gets none.
+        // An address that only an earlier version's rules accepted gets no notice.
         if let Ok(address) = EmailAddress::parse(&row.email) {
             recipients.entry(row.program_id).or_default().push(address);
         }

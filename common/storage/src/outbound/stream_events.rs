@@ -1,8 +1,10 @@
-//! A program's event stream: its outbound events in the order of their positions, and its clicks, which are not written one by one.
+//! A program's event stream: its outbound events in the order of their positions, and its clicks, which have
+//! no outbound event each.
 //!
-//! The click step writes one row for the clicks of a batch, which names them ([`mark`]). A read looks at rows first, takes as many as it may
-//! tell, and then looks up the clicks that are named by those ([`read`]): by the primary key of `click_events`, whose ids ascend with time, so
-//! that the clicks of a batch are beside each other in index and table. Clicks that are gone or erased are left out.
+//! The click step writes one row for the clicks of a batch, with their event ids ([`mark`]). A read takes
+//! rows up to its limit, and then looks up the clicks that these rows name ([`read`]) by the primary key of
+//! `click_events`. Its ids ascend with time, so the clicks of a batch are neighbours in index and table.
+//! Deleted and erased clicks are left out.
 
 use std::collections::HashMap;
 
@@ -15,18 +17,18 @@ use crate::error::StorageResult;
 use domain::event_stream::{StreamPlace, StreamTypes};
 use domain::ids::ProgramId;
 
-/// Rows that are looked at in one read.
+/// Maximum number of rows in one read.
 const ROWS: i64 = 256;
 
-/// New clicks of one program, in the order in which they are read.
+/// New clicks of one program, in reading order.
 #[derive(Debug)]
 pub struct MarkedClicks {
     pub program_id: ProgramId,
-    /// Their events and times.
+    /// Event ids and click times.
     pub clicks: Vec<(Uuid, DateTime<Utc>)>,
 }
 
-/// Marks clicks, for programs whose stream is on.
+/// Writes rows for clicks of programs whose stream is on.
 pub async fn mark(connection: &mut PgConnection, marked: &[MarkedClicks]) -> StorageResult<()> {
     let times = |marked: &MarkedClicks| {
         marked
@@ -59,11 +61,11 @@ pub async fn mark(connection: &mut PgConnection, marked: &[MarkedClicks]) -> Sto
 #[derive(Debug)]
 pub struct StreamRead<'a> {
     pub program_id: ProgramId,
-    /// What was written before is not in the stream.
+    /// The stream has no earlier events.
     pub since: DateTime<Utc>,
     pub after: StreamPlace,
     pub types: &'a StreamTypes,
-    /// Events that are returned at most.
+    /// Maximum number of events to return.
     pub limit: u32,
 }
 
@@ -71,7 +73,7 @@ pub struct StreamRead<'a> {
 pub enum StreamEvent {
     Stored {
         event_id: Uuid,
-        /// JSON, as it is sent to endpoints.
+        /// JSON, in the form that endpoints receive.
         body: String,
     },
     Click(Box<StreamedClick>),
@@ -82,7 +84,7 @@ pub struct StreamedClick {
     pub event_id: Uuid,
     pub clicked_at: DateTime<Utc>,
     pub click_id: String,
-    /// As the link is now.
+    /// The link's current data.
     pub partner_id: Option<i64>,
     pub referral_link_code: Option<String>,
     pub session_id: Option<String>,
@@ -98,25 +100,26 @@ pub struct StreamedClick {
     pub counted: bool,
 }
 
-/// Events in their order. There may be none although more follow: what was looked at is of other types, erased, or gone.
+/// Events in stream order. May be empty although more events follow: the rows of this read may have other
+/// types, or erased or deleted events.
 #[derive(Debug)]
 pub struct Piece {
     pub events: Vec<StreamEvent>,
-    /// Where the next read begins.
+    /// Where the next read starts.
     pub next: StreamPlace,
-    /// When the last event that was looked at was written.
+    /// When the last row of this read was written.
     pub read_until: Option<DateTime<Utc>>,
-    /// Nothing followed.
+    /// No row followed.
     pub is_last: bool,
 }
 
-/// What a piece tells of one row.
+/// The part of one row that a piece returns.
 enum Entry {
     Stored { event_id: Uuid, body: String },
     Clicks(Slice),
 }
 
-/// Some of the clicks that a row names: the first and the last of them, from 1.
+/// Some of the clicks that a row names, from `first` to `last`, counted from 1.
 struct Slice {
     position: i64,
     created_at: DateTime<Utc>,
@@ -132,7 +135,8 @@ struct Row {
     body: Option<String>,
 }
 
-/// The next events. All on one connection: what a server sends is stored there.
+/// Reads the next events. All queries use one connection: a replica that has a row also has the clicks that the
+/// row names, and another replica may lag behind.
 pub async fn read(connection: &mut PgConnection, read: &StreamRead<'_>) -> StorageResult<Piece> {
     let types: Vec<&str> = read.types.others.iter().map(|kind| kind.as_str()).collect();
     let StreamPlace { position, clicks } = read.after;
@@ -178,7 +182,8 @@ pub async fn read(connection: &mut PgConnection, read: &StreamRead<'_>) -> Stora
     })
 }
 
-/// As many of the rows as may be returned; where the next read begins, when the last of them was written, and whether that was all of them.
+/// Takes as many rows as the limit allows. Also returns where the next read starts, when the last taken row
+/// was written, and whether all rows were taken.
 fn choose(rows: Vec<Row>, read: &StreamRead<'_>) -> (Vec<Entry>, StreamPlace, Option<DateTime<Utc>>, bool) {
     let (mut entries, mut next, mut read_until) = (Vec::new(), read.after, None);
     let mut left = read.limit;
@@ -220,7 +225,7 @@ fn choose(rows: Vec<Row>, read: &StreamRead<'_>) -> (Vec<Entry>, StreamPlace, Op
     (entries, next, read_until, next.clicks == 0)
 }
 
-/// The clicks that are named by rows and still there, by the rows' positions and in their order.
+/// The stored clicks that rows name, by the row's position, in stream order.
 async fn named(
     connection: &mut PgConnection,
     program_id: ProgramId,
@@ -281,7 +286,7 @@ async fn named(
         .collect())
 }
 
-/// The last position of each of these programs, where it has any of the last two days.
+/// The last position of each of these programs, if it has a position within the last two days.
 pub async fn last_positions(
     connection: &mut PgConnection,
     programs: &[i64],

@@ -1,7 +1,9 @@
-//! `webhook_deliveries`, and those of `webhook_queue` that are still waiting: one event on its way to one endpoint.
+//! `webhook_deliveries`, and the unfinished deliveries in `webhook_queue`: one event on its way to one
+//! endpoint.
 //!
-//! A delivery keeps its id when it is finished, so both tables are one list. What somebody asks for is queued as a replay: it neither counts
-//! for the endpoint's health nor minds that it is disabled. An example has a position below zero, where no reader of the event stream is.
+//! A delivery keeps its id when it is finished, so both tables form one list. A delivery that a user requests
+//! is queued as a replay. Replays do not count for the endpoint's health, and are also sent to disabled
+//! endpoints. A test event has a position below zero, where no reader of the event stream sees it.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -19,27 +21,27 @@ pub struct StoredDelivery {
     pub event_id: Uuid,
     pub event_type: String,
     pub is_replay: bool,
-    /// An example that was asked for.
+    /// A test event that a user requested.
     pub is_test: bool,
     pub state: DeliveryState,
     pub created_at: DateTime<Utc>,
     pub attempts: i16,
     pub attempted_at: Option<DateTime<Utc>>,
-    /// HTTP; `None` when there was no answer.
+    /// HTTP status; `None` when there was no response.
     pub status: Option<i16>,
     pub failure: Option<String>,
-    /// Its beginning.
+    /// The beginning of the response body.
     pub answer: Option<String>,
     pub duration_ms: Option<i32>,
-    /// Of one that waits.
+    /// `None` when the delivery is finished.
     pub due_at: Option<DateTime<Utc>>,
     pub finished_at: Option<DateTime<Utc>>,
 }
 
-/// Which deliveries of an endpoint.
+/// Selects deliveries of an endpoint.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DeliveryFilter {
-    /// Older ones than this.
+    /// Only deliveries older than this one.
     pub before: Option<WebhookDeliveryId>,
     pub state: Option<DeliveryState>,
     pub event_type: Option<OutboundEventType>,
@@ -83,7 +85,7 @@ pub async fn list(
     .await?)
 }
 
-/// The delivery, if it is this endpoint's.
+/// The delivery, if it belongs to this endpoint.
 pub async fn find(
     connection: &mut PgConnection,
     endpoint_id: WebhookEndpointId,
@@ -97,7 +99,7 @@ pub async fn find(
     Ok(newest.pop().filter(|found| found.delivery_id == delivery_id))
 }
 
-/// Queues the event of a delivery once more. `None` when the event is no longer stored.
+/// Queues the event of a delivery again. `None` when the event is no longer stored.
 pub async fn replay(
     connection: &mut PgConnection,
     endpoint_id: WebhookEndpointId,
@@ -125,28 +127,29 @@ pub async fn replay(
     Ok(id.map(WebhookDeliveryId::new))
 }
 
-/// Events to be sent to an endpoint once more.
+/// A selection of events to send to an endpoint again.
 #[derive(Debug)]
 pub struct ReplayOfMany<'a> {
     pub program_id: ProgramId,
     pub endpoint_id: WebhookEndpointId,
-    /// Events that were written then or later.
+    /// Only events written at this time or later.
     pub since: DateTime<Utc>,
-    /// Events of later positions only: where the call before ended.
+    /// Only events with later positions: the position at which the previous call ended.
     pub after: i64,
     pub types: &'a EventTypes,
     pub limit: i64,
 }
 
-/// What one call queued.
+/// The result of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Replayed {
     pub count: usize,
-    /// Where the next call begins; `None` when there is nothing left.
+    /// Where the next call starts; `None` when no events are left.
     pub after: Option<i64>,
 }
 
-/// Queues events that are stored, in the order in which they happened; those that still wait for this endpoint are left out.
+/// Queues stored events in the order in which they happened. Events that still wait for this endpoint are
+/// left out.
 pub async fn replay_many(
     connection: &mut PgConnection,
     replay: &ReplayOfMany<'_>,
@@ -181,19 +184,19 @@ pub async fn replay_many(
     })
 }
 
-/// An example, for one endpoint alone.
+/// A test event for one endpoint alone.
 #[derive(Debug)]
 pub struct TestEvent {
     pub event_id: Uuid,
     pub program_id: ProgramId,
     pub endpoint_id: WebhookEndpointId,
     pub event_type: OutboundEventType,
-    /// JSON, sent as it is.
+    /// JSON, sent unchanged.
     pub body: String,
     pub now: DateTime<Utc>,
 }
 
-/// Writes it with a position of its own, so that it reaches no other endpoint, and queues it.
+/// Writes the test event with a position of its own, so that it reaches no other endpoint, and queues it.
 pub async fn send_test(connection: &mut PgConnection, test: &TestEvent) -> StorageResult<WebhookDeliveryId> {
     let id = sqlx::query_scalar!(
         "WITH example AS (

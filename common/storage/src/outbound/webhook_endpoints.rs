@@ -1,7 +1,8 @@
-//! `webhook_endpoints`: where the events of programs are sent, and how the endpoints fare.
+//! `webhook_endpoints`: where the events of programs are sent, and the health of the endpoints.
 //!
-//! Whoever changes an endpoint locks its program first ([`program_settings::lock`](crate::program_settings::lock)): `programs.wanted_events`
-//! is what the endpoints ask for together. Disabled ones count: what happens meanwhile can be replayed to them.
+//! Every change of an endpoint locks its program first
+//! ([`program_settings::lock`](crate::program_settings::lock)), because `programs.wanted_events` is the union
+//! of what the endpoints want. Disabled endpoints count too: their missed events can be replayed.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -13,7 +14,7 @@ use domain::text::Text;
 use domain::webhook::WebhookUrl;
 use domain::webhook_endpoint::{DisabledReason, EndpointDescription, EventTypes};
 
-/// An endpoint as it is shown: without its secrets.
+/// An endpoint without its secrets.
 #[derive(Debug, Clone)]
 pub struct StoredEndpoint {
     pub endpoint_id: WebhookEndpointId,
@@ -23,9 +24,9 @@ pub struct StoredEndpoint {
     pub description: String,
     pub event_types: EventTypes,
     pub created_at: DateTime<Utc>,
-    /// Until then the secret before signs, too.
+    /// Until this time the previous secret signs, too.
     pub previous_secret_until: Option<DateTime<Utc>>,
-    /// When the first attempt failed since one succeeded.
+    /// The first failed attempt since the last success.
     pub failing_since: Option<DateTime<Utc>>,
     pub last_failure_at: Option<DateTime<Utc>>,
     pub last_success_at: Option<DateTime<Utc>>,
@@ -38,7 +39,7 @@ pub struct Disabled {
     pub reason: DisabledReason,
 }
 
-/// What an owner decides.
+/// The settings that an owner chooses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndpointSettings {
     pub url: WebhookUrl,
@@ -48,11 +49,11 @@ pub struct EndpointSettings {
 
 #[derive(Debug)]
 pub struct NewEndpoint<'a> {
-    /// From [`draw_id`].
+    /// Drawn by [`draw_id`].
     pub endpoint_id: WebhookEndpointId,
     pub program_id: ProgramId,
     pub settings: &'a EndpointSettings,
-    /// Sealed under its id.
+    /// Sealed for this endpoint's id.
     pub secret_sealed: &'a [u8],
     pub created_at: DateTime<Utc>,
 }
@@ -91,7 +92,7 @@ impl From<Row> for StoredEndpoint {
     }
 }
 
-/// The id of an endpoint that is to be made: its secret is sealed under it.
+/// Draws the id of a new endpoint. The endpoint's secret is sealed for this id.
 pub async fn draw_id(connection: &mut PgConnection) -> StorageResult<WebhookEndpointId> {
     let id =
         sqlx::query_scalar!(r#"SELECT nextval(pg_get_serial_sequence('webhook_endpoints', 'id')) AS "id!""#)
@@ -100,7 +101,7 @@ pub async fn draw_id(connection: &mut PgConnection) -> StorageResult<WebhookEndp
     Ok(WebhookEndpointId::new(id))
 }
 
-/// The program is locked.
+/// Creates an endpoint. The caller holds the program's lock.
 pub async fn create(connection: &mut PgConnection, new: &NewEndpoint<'_>) -> StorageResult<()> {
     sqlx::query!(
         "INSERT INTO webhook_endpoints (id, program_id, url, description, event_types, secret_sealed, created_at)
@@ -118,16 +119,16 @@ pub async fn create(connection: &mut PgConnection, new: &NewEndpoint<'_>) -> Sto
     refresh_wanted_events(connection, new.program_id).await
 }
 
-/// Which endpoints: all of them unless said otherwise.
+/// Selects endpoints. By default, all of them.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EndpointFilter {
     pub program_id: Option<ProgramId>,
     pub endpoint_id: Option<WebhookEndpointId>,
-    /// Those only that are failing or disabled.
+    /// Only endpoints that are failing or disabled.
     pub is_troubled: bool,
 }
 
-/// A program's endpoints, as they were made.
+/// A program's endpoints, oldest first.
 pub async fn list(
     connection: &mut PgConnection,
     program_id: ProgramId,
@@ -139,7 +140,7 @@ pub async fn list(
     overview(connection, filter, i64::MAX).await
 }
 
-/// The endpoint, if it is this program's.
+/// The endpoint, if it belongs to this program.
 pub async fn find(
     connection: &mut PgConnection,
     program_id: ProgramId,
@@ -149,7 +150,7 @@ pub async fn find(
     Ok(found.filter(|endpoint| endpoint.program_id == program_id))
 }
 
-/// The endpoint of whichever program.
+/// The endpoint, in any program.
 pub async fn find_of_any(
     connection: &mut PgConnection,
     endpoint_id: WebhookEndpointId,
@@ -161,7 +162,7 @@ pub async fn find_of_any(
     Ok(overview(connection, filter, 1).await?.pop())
 }
 
-/// As they were made, `limit` of them at most.
+/// Endpoints, oldest first, at most `limit`.
 pub async fn overview(
     connection: &mut PgConnection,
     filter: EndpointFilter,
@@ -185,7 +186,8 @@ pub async fn overview(
     Ok(rows.into_iter().map(Into::into).collect())
 }
 
-/// Stores the settings. How the endpoint fares stays as it is, under another url too. The program is locked.
+/// Stores the settings. The endpoint's health stays, even when the URL changes. The caller holds the
+/// program's lock.
 pub async fn change(
     connection: &mut PgConnection,
     endpoint: &StoredEndpoint,
@@ -204,7 +206,7 @@ pub async fn change(
     refresh_wanted_events(connection, endpoint.program_id).await
 }
 
-/// Sends it events again, and forgets that it failed. No effect on one that is enabled. The program is locked.
+/// Enables a disabled endpoint and clears its failures. The caller holds the program's lock.
 pub async fn enable(connection: &mut PgConnection, endpoint: &StoredEndpoint) -> StorageResult<()> {
     sqlx::query!(
         "UPDATE webhook_endpoints
@@ -217,7 +219,8 @@ pub async fn enable(connection: &mut PgConnection, endpoint: &StoredEndpoint) ->
     Ok(())
 }
 
-/// Sends it nothing from now on; the delivery role cancels what waits for it. No effect on one that is disabled. The program is locked.
+/// Disables an enabled endpoint; the delivery role cancels its waiting deliveries. The caller holds the
+/// program's lock.
 pub async fn disable(
     connection: &mut PgConnection,
     endpoint: &StoredEndpoint,
@@ -235,7 +238,7 @@ pub async fn disable(
     Ok(())
 }
 
-/// What waits for it goes, too. The program is locked.
+/// Deletes an endpoint with its waiting deliveries. The caller holds the program's lock.
 pub async fn remove(connection: &mut PgConnection, endpoint: &StoredEndpoint) -> StorageResult<()> {
     sqlx::query!(
         "DELETE FROM webhook_endpoints WHERE id = $1",
@@ -246,7 +249,7 @@ pub async fn remove(connection: &mut PgConnection, endpoint: &StoredEndpoint) ->
     refresh_wanted_events(connection, endpoint.program_id).await
 }
 
-/// Signs with another secret from now on; with the one before too, until `previous_until` if there is such a time.
+/// Stores a new signing secret. The previous secret also signs until `previous_until`, if set.
 pub async fn rotate(
     connection: &mut PgConnection,
     endpoint_id: WebhookEndpointId,
@@ -267,8 +270,8 @@ pub async fn rotate(
     expect_rows("webhook_endpoints", 1, rotated.rows_affected())
 }
 
-/// Writes down what the program's endpoints want, together with readers of its event stream. The program is locked, or nothing else
-/// changes its endpoints.
+/// Stores the union of event types that the program's endpoints and the readers of its event stream want. The
+/// caller holds the program's lock, or no other transaction changes its endpoints.
 async fn refresh_wanted_events(connection: &mut PgConnection, program_id: ProgramId) -> StorageResult<()> {
     let found = sqlx::query!(
         r#"SELECT wanted_events AS "wanted_events: WantedEvents",

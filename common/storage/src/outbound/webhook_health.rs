@@ -1,4 +1,4 @@
-//! What a delivery needs to know of its endpoint, how endpoints fare, and which of them are disabled for it.
+//! Webhook endpoints as deliveries need them, their health, and which of them the service disables.
 
 use std::collections::HashMap;
 
@@ -13,14 +13,14 @@ use domain::webhook::SigningSecret;
 use domain::webhook_attempt::{FAILS_FOR, FAILURES_APART};
 use domain::webhook_endpoint::DisabledReason;
 
-/// So exactly are the times of the last success and the last failure known: not every delivery writes them.
+/// Precision of the stored times of the last success and the last failure: not every delivery writes them.
 const EXACT_TO: TimeDelta = TimeDelta::minutes(1);
 
-/// Where deliveries of an endpoint go.
+/// The URL of an endpoint, and the secrets that sign its deliveries.
 #[derive(Debug, Clone)]
 pub struct Target {
     pub url: String,
-    /// The current one, and the previous one while both sign. The error is a secret that no key opens.
+    /// The current secret, and the previous one while both sign. The error is a secret that no key opens.
     pub secrets: Result<Vec<SigningSecret>, Unreadable>,
 }
 
@@ -62,7 +62,7 @@ fn open(keys: &SealingKeys, id: WebhookEndpointId, sealed: &[u8]) -> Result<Sign
     SigningSecret::from_opened(&opened).ok_or(Unreadable)
 }
 
-/// How the deliveries of an endpoint went, replays not counted: the last success and the last failure.
+/// The last success and the last failure of an endpoint. Replays do not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Health {
     pub endpoint_id: WebhookEndpointId,
@@ -70,7 +70,7 @@ pub struct Health {
     pub failure_at: Option<DateTime<Utc>>,
 }
 
-/// Writes the health of endpoints where it changes.
+/// Stores the health of endpoints where it has changed.
 pub async fn note(connection: &mut PgConnection, health: &[Health]) -> StorageResult<()> {
     if health.is_empty() {
         return Ok(());
@@ -104,7 +104,7 @@ pub async fn note(connection: &mut PgConnection, health: &[Health]) -> StorageRe
     Ok(())
 }
 
-/// An endpoint that gets nothing any more.
+/// An endpoint that the service has disabled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DisabledEndpoint {
     pub endpoint_id: WebhookEndpointId,
@@ -115,7 +115,7 @@ pub struct DisabledEndpoint {
     pub disabled_at: DateTime<Utc>,
 }
 
-/// Disables endpoints whose receivers answered that they want nothing more.
+/// Disables endpoints whose receivers answered that they want no more deliveries.
 pub async fn disable_gone(
     connection: &mut PgConnection,
     ids: &[i64],

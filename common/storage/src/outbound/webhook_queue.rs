@@ -1,9 +1,12 @@
-//! `webhook_queue`: deliveries that are not finished. Those that are due are taken for an attempt, and finished or postponed.
+//! `webhook_queue`: unfinished deliveries. Due deliveries are taken for an attempt, and then finished or
+//! postponed.
 //!
-//! Taking a delivery moves its `due_at` ahead of the longest attempt: that is its lease. Who finishes it names the lease, and changes nothing
-//! if another process has taken it since. An endpoint gets the events of a customer in the order of positions: only the earliest delivery of both can be
-//! taken, replays among replays. A delivery that waits long takes those behind it along, so that what is due is nearly always free, too. Where it
-//! is not, because one customer has more that is due than a take looks at, [`bring_forward()`] puts others in front of it.
+//! Taking a delivery moves its `due_at` beyond the longest attempt: this is its lease. To finish a delivery,
+//! a process names its lease. If another process has taken the delivery since, nothing changes. An endpoint
+//! receives the events of a customer in the order of positions: only the earliest delivery of an endpoint and
+//! customer can be taken. Replays have an order of their own. A postponed delivery also postpones the
+//! deliveries behind it, so nearly all due deliveries can be taken. The exception is a customer with more due
+//! deliveries than a take examines: then [`bring_forward()`] moves other customers' deliveries ahead.
 
 mod bring_forward;
 
@@ -17,32 +20,34 @@ use crate::batch::unnest;
 use crate::error::StorageResult;
 use domain::ids::{CustomerId, ProgramId, WebhookEndpointId};
 
-/// Leases are shorter. A delivery that is due later waits for its next attempt, and those behind it wait with it.
+/// Leases are shorter than this. A delivery that is due later waits for its next attempt, and the deliveries
+/// behind it wait too.
 pub const LONGEST_LEASE: TimeDelta = TimeDelta::minutes(1);
 
-/// What a process has room for.
+/// How many deliveries a process can take.
 #[derive(Debug)]
 pub struct Room<'a> {
     pub now: DateTime<Utc>,
     pub leased_until: DateTime<Utc>,
-    /// In all.
+    /// Maximum of all deliveries.
     pub deliveries: i64,
-    /// Of endpoints that struggle.
+    /// Maximum for struggling endpoints.
     pub struggling: i64,
-    /// Beside another delivery of the same endpoint.
+    /// Maximum of deliveries beyond the first of each endpoint.
     pub additional: i64,
-    /// An endpoint that is not named has nothing in flight and gets one at a time.
+    /// An endpoint that is not listed has nothing in flight and gets one delivery at a time.
     pub endpoints: &'a [EndpointRoom],
 }
 
-/// What a process knows of an endpoint.
+/// The load of an endpoint in this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EndpointRoom {
     pub endpoint_id: WebhookEndpointId,
     pub in_flight: i32,
-    /// In flight at once. One that has failed since its last success, for whichever process, gets one at a time.
+    /// Maximum in flight at once. An endpoint that has failed since its last success, in any process, gets
+    /// one at a time.
     pub most: i32,
-    /// Its last attempt failed, or took long.
+    /// The last attempt failed or took long.
     pub struggles: bool,
 }
 
@@ -57,14 +62,15 @@ pub struct DueDelivery {
     pub position: i64,
     pub customer_id: Option<CustomerId>,
     pub is_replay: bool,
-    /// Made before this one.
+    /// Attempts before this one.
     pub attempts: i16,
-    /// `None` of an event that is no longer there.
+    /// `None` when the event is no longer stored.
     pub body: Option<String>,
 }
 
-/// For the rest of the transaction, statements go by indexes, row by row. The queue is empty at one moment and long at the next: a plan that was
-/// made, and kept, for an empty one reads all of a long one for every row, or all that an endpoint waits for to find the first.
+/// For the rest of the transaction, statements use indexes, row by row. The queue may be empty at one moment
+/// and long at the next. A cached plan for an empty queue would read the whole queue for every row, or read
+/// all deliveries of an endpoint to find the first.
 pub(super) async fn go_by_indexes(connection: &mut PgConnection) -> StorageResult<()> {
     sqlx::query(
         "SELECT set_config('enable_' || way, 'off', true) FROM UNNEST(ARRAY['seqscan', 'bitmapscan', 'mergejoin']) AS other (way)",
@@ -74,8 +80,9 @@ pub(super) async fn go_by_indexes(connection: &mut PgConnection) -> StorageResul
     Ok(())
 }
 
-/// Takes deliveries that are due: of each endpoint as many as there is room for, the endpoints in turn. Endpoints that struggle leave room for the
-/// others, and so do further deliveries for first ones. In a transaction.
+/// Takes due deliveries, of each endpoint as many as its room allows, in turn. Struggling endpoints leave
+/// room for the others, and further deliveries of an endpoint leave room for first deliveries. Must run in a
+/// transaction.
 pub async fn take_due(connection: &mut PgConnection, room: &Room<'_>) -> StorageResult<Vec<DueDelivery>> {
     go_by_indexes(connection).await?;
     Ok(unnest!(
@@ -145,14 +152,14 @@ pub async fn take_due(connection: &mut PgConnection, room: &Room<'_>) -> Storage
     .await?)
 }
 
-/// What becomes of a delivery after an attempt.
+/// The result of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     Delivered,
     GivenUp,
-    /// Its event is no longer there.
+    /// The event is no longer stored.
     Cancelled,
-    /// Due again.
+    /// Due again at this time.
     Again(DateTime<Utc>),
 }
 
@@ -174,26 +181,26 @@ impl Fate {
     }
 }
 
-/// A delivery with its last attempt.
+/// A delivery after its last attempt.
 #[derive(Debug, Clone)]
 pub struct FinishedDelivery {
     pub id: i64,
-    /// As it was taken.
+    /// The lease under which it was taken.
     pub leased_until: DateTime<Utc>,
     pub fate: Fate,
     /// `None` without an attempt.
     pub attempted_at: Option<DateTime<Utc>>,
-    /// Of the answer.
+    /// HTTP status of the response.
     pub status: Option<i16>,
-    /// Why there was no answer.
+    /// Why there was no response.
     pub failure: Option<String>,
-    /// The beginning of the answer.
+    /// The beginning of the response body.
     pub answer: Option<String>,
     pub duration_ms: Option<i32>,
 }
 
-/// Moves finished deliveries to `webhook_deliveries`, and postpones the others with those behind them. Returns how many were still ours. In a
-/// transaction.
+/// Moves finished deliveries to `webhook_deliveries`, and postpones the others with the deliveries behind
+/// them. Returns how many were still leased to the caller. Must run in a transaction.
 pub async fn finish(
     connection: &mut PgConnection,
     finished: &[FinishedDelivery],
@@ -284,7 +291,8 @@ async fn postpone(
     Ok(postponed.unsigned_abs())
 }
 
-/// Cancels deliveries of disabled endpoints, but replays and those that may be in flight: their turn comes later. Returns how many.
+/// Cancels deliveries of disabled endpoints, except replays. Deliveries that may be in flight are left for a
+/// later call. Returns how many.
 pub async fn cancel_of_disabled(
     connection: &mut PgConnection,
     now: DateTime<Utc>,
@@ -314,7 +322,7 @@ pub async fn cancel_of_disabled(
     Ok(cancelled.rows_affected())
 }
 
-/// When the oldest delivery became due that is not in flight, of endpoints that are not disabled.
+/// When the oldest waiting delivery became due. Excludes deliveries in flight and disabled endpoints.
 pub async fn oldest_due(
     connection: &mut PgConnection,
     now: DateTime<Utc>,

@@ -1,4 +1,5 @@
-//! `weekly_summary_weeks` and `weekly_summaries`: a week is added up once, for all partners; then their e-mails are written, batch by batch.
+//! `weekly_summary_weeks` and `weekly_summaries`: a week is summed once for all partners. Then the e-mails
+//! are written in batches.
 
 use chrono::{DateTime, Days, NaiveDate, Utc};
 use serde_json::Value;
@@ -9,13 +10,13 @@ use domain::account::EmailAddress;
 use domain::ids::UserId;
 use domain::weekly_summary::{Week, WeekLine};
 
-/// How long it is known that a week was added up.
+/// How long a week stays recorded as summed.
 const WEEKS_KEPT: Days = Days::new(35);
 
-/// Adds a week up, if no process has, and returns of how many users. Who wants no summary, or has not shown that the address is theirs, has
-/// none. What was left of earlier weeks is dropped.
+/// Sums a week, unless a process has already done so, and returns for how many users. Users who opted out, or
+/// whose address is not verified, get no summary. Deletes unsent summaries of earlier weeks.
 ///
-/// Two processes are one after the other: the second waits for the first one's row of the week, and finds it.
+/// Concurrent calls are serialised: the second waits for the first one's row of the week, and finds it.
 pub async fn add_up(pool: &PgPool, week: Week, now: DateTime<Utc>) -> StorageResult<Option<u64>> {
     let mut transaction = pool.begin().await?;
     let begun = sqlx::query!(
@@ -28,7 +29,7 @@ pub async fn add_up(pool: &PgPool, week: Week, now: DateTime<Utc>) -> StorageRes
     if begun.rows_affected() == 0 {
         return Ok(None);
     }
-    // It reads the movements of a whole week, once.
+    // The statement reads all movements of a week, once.
     sqlx::query!("SET LOCAL statement_timeout = '10min'")
         .execute(&mut *transaction)
         .await?;
@@ -49,7 +50,8 @@ async fn forget(connection: &mut PgConnection, monday: NaiveDate) -> StorageResu
     Ok(())
 }
 
-/// Movements come from the ledger, whose entries never change; approvals, which move nothing, from the commissions.
+/// Movements come from the ledger, whose entries never change. Approvals move no money, so they come from the
+/// commissions.
 async fn insert(connection: &mut PgConnection, week: Week) -> StorageResult<u64> {
     let inserted = sqlx::query!(
         "WITH moved AS (
@@ -100,18 +102,20 @@ async fn insert(connection: &mut PgConnection, week: Week) -> StorageResult<u64>
     Ok(inserted.rows_affected())
 }
 
-/// A summary whose e-mail is to be written.
+/// A summary whose e-mail is due.
 #[derive(Debug)]
 pub struct TakenSummary {
     pub user_id: UserId,
-    /// `None` when nothing is to be sent: they opted out meanwhile, or the address is not theirs, or follows an earlier version's rules.
+    /// `None` when no e-mail is sent: the user opted out meanwhile, the address is not verified, or only an
+    /// earlier version's rules accepted it.
     pub recipient: Option<EmailAddress>,
-    /// Its Monday.
+    /// The Monday of the week.
     pub week: NaiveDate,
     pub lines: Vec<WeekLine>,
 }
 
-/// Takes summaries out, at most `limit`; in one transaction with their e-mails. Those that another process takes are skipped.
+/// Takes at most `limit` summaries, in one transaction with their e-mails. Skips summaries that another
+/// process is taking.
 pub async fn take(connection: &mut PgConnection, limit: i64) -> StorageResult<Vec<TakenSummary>> {
     let rows = sqlx::query!(
         r#"WITH taken AS (

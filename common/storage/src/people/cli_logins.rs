@@ -8,12 +8,12 @@ use crate::people::sessions::Whereabouts;
 use domain::ids::{UserId, WorkspaceId};
 use domain::token::TokenHash;
 
-/// A login as a command line begins it.
+/// A login that a command line begins.
 #[derive(Debug)]
 pub struct NewLogin<'a> {
     /// Hash of the code with which the command line polls.
     pub state: TokenHash,
-    /// Hash of the code it shows to its user.
+    /// Hash of the code that the command line shows to its user.
     pub user_code: TokenHash,
     pub created_at: DateTime<Utc>,
     pub expires_at: DateTime<Utc>,
@@ -41,11 +41,11 @@ pub async fn start(connection: &mut PgConnection, new: &NewLogin<'_>) -> Storage
 pub struct CliLogin {
     pub expires_at: DateTime<Utc>,
     pub confirmed: Option<Confirmed>,
-    /// Its token has been handed over.
+    /// The token was handed over.
     pub consumed: bool,
 }
 
-/// A login that waits to be confirmed, as who may confirm it is shown it.
+/// A login that waits for confirmation, as the confirming user sees it.
 #[derive(Debug, Clone)]
 pub struct WaitingLogin {
     pub id: i64,
@@ -79,8 +79,8 @@ pub struct Confirmed {
     pub workspace_id: WorkspaceId,
 }
 
-/// `None` when there is no login of this state. The row is locked: of two that look at once the second sees what the
-/// first has made of it.
+/// Locks the login with this state; `None` when there is none. Of two concurrent requests, the second sees
+/// the change of the first.
 pub async fn lock(connection: &mut PgConnection, state: TokenHash) -> StorageResult<Option<CliLogin>> {
     let row = sqlx::query!(
         "SELECT expires_at, user_id, workspace_id, consumed_at FROM cli_logins WHERE state_hash = $1 FOR UPDATE",
@@ -136,7 +136,8 @@ pub async fn consume(
     Ok(())
 }
 
-/// Ends confirmed logins of the workspace whose confirmer no longer runs it and whose token is not handed over. Returns their ids.
+/// Ends the workspace's confirmed logins whose token is not handed over and whose confirmer no longer runs
+/// the workspace. Returns their ids.
 pub async fn end_unsupported(
     connection: &mut PgConnection,
     workspace_id: WorkspaceId,
@@ -156,7 +157,7 @@ pub async fn end_unsupported(
     Ok(ids)
 }
 
-/// Forgets logins that were over before `before`. Bounded.
+/// Deletes logins that were over before `before`. Bounded.
 pub async fn forget(pool: &PgPool, before: DateTime<Utc>, limit: i64) -> StorageResult<u64> {
     let forgotten = sqlx::query!(
         "DELETE FROM cli_logins WHERE id IN (

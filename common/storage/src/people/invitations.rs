@@ -1,4 +1,4 @@
-//! `invitations`: one-time links into a workspace, or to a partner's own account.
+//! `invitations`: one-time links to join a workspace, or to claim a partner's own account.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ pub enum Purpose {
         role: Role,
         permissions: GivenPermissions,
     },
-    /// An account of their own, for a partner of this program.
+    /// An account for a partner of this program.
     Partner {
         partner_id: PartnerId,
         program_id: ProgramId,
@@ -32,7 +32,7 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    /// The kind of account it takes.
+    /// The kind of account that can accept the invitation.
     pub const fn user_kind(&self) -> UserKind {
         match self {
             Self::Member { .. } => UserKind::Advertiser,
@@ -46,18 +46,18 @@ pub struct NewInvitation<'a> {
     pub workspace_id: WorkspaceId,
     pub email: &'a EmailAddress,
     pub purpose: &'a Purpose,
-    /// The member it depends on: it ends with their right to invite.
+    /// The inviting member. The invitation ends when the member loses the right to invite.
     pub invited_by: AuditActor,
     pub token_hash: TokenHash,
-    /// The link is in an e-mail, and shown to nobody else.
+    /// The link is only in an e-mail, and shown to no other person.
     pub emailed: bool,
     pub created_at: DateTime<Utc>,
     pub expires_at: DateTime<Utc>,
 }
 
-/// Makes an invitation and ends the one before it for the same thing.
+/// Creates an invitation and ends the previous one for the same purpose.
 pub async fn create(connection: &mut PgConnection, new: &NewInvitation<'_>) -> StorageResult<InvitationId> {
-    // Of two concurrent ones the later must see the earlier, or both links would work.
+    // A concurrent invitation must see the earlier one, or both links would work.
     members::lock(connection, new.workspace_id).await?;
     let (role, permissions, partner, program) = match new.purpose {
         Purpose::Member { role, permissions } => (Some(role.as_str()), names(permissions), None, None),
@@ -111,7 +111,7 @@ pub async fn create(connection: &mut PgConnection, new: &NewInvitation<'_>) -> S
     Ok(InvitationId::new(id))
 }
 
-/// Name of what somebody is invited to: the workspace or, for a partner, the program.
+/// The name of the invitation's target: the workspace or, for a partner, the program.
 pub async fn target_name(
     connection: &mut PgConnection,
     workspace_id: WorkspaceId,
@@ -139,14 +139,14 @@ pub struct OpenInvitation {
     /// Name of the workspace or, for a partner, of the program.
     pub name: String,
     pub email: EmailAddress,
-    /// Only the mailbox has the link: whoever has it reads what comes there.
+    /// The link was only sent to the mailbox, so the accepting person can read its mail.
     pub emailed: bool,
     pub purpose: Purpose,
     pub expires_at: DateTime<Utc>,
 }
 
-/// `None` for an unknown token, and for an invitation that was accepted or withdrawn, has expired, or whose inviter may
-/// not make it any more.
+/// Finds an invitation that can be accepted. `None` for an unknown token, and for an invitation that was
+/// accepted or withdrawn, has expired, or whose inviter lost the right to invite.
 pub async fn find_open(
     connection: &mut PgConnection,
     token_hash: TokenHash,
@@ -192,8 +192,8 @@ pub async fn find_open(
     .transpose()
 }
 
-/// `false` when another request was faster, or the invitation has ended since it was found. The caller holds
-/// [`members::lock`], so that the inviter keeps the right until the transaction ends.
+/// Accepts an invitation. `false` when another request was faster, or the invitation ended after it was
+/// found. The caller holds [`members::lock`], so that the inviter keeps the right until the transaction ends.
 pub async fn accept(
     connection: &mut PgConnection,
     invitation_id: InvitationId,
@@ -211,7 +211,7 @@ pub async fn accept(
     Ok(accepted.rows_affected() == 1)
 }
 
-/// `false` when there was nothing to withdraw any more.
+/// Withdraws an invitation. `false` when it was no longer open.
 pub async fn withdraw(
     connection: &mut PgConnection,
     invitation_id: InvitationId,
@@ -228,7 +228,7 @@ pub async fn withdraw(
     Ok(withdrawn.rows_affected() == 1)
 }
 
-/// Withdraws the open invitations whose inviter may not make them any more; which ones.
+/// Withdraws open invitations whose inviter lost the right to make them, and returns their ids.
 pub async fn withdraw_unsupported(
     connection: &mut PgConnection,
     workspace_id: WorkspaceId,
@@ -260,7 +260,7 @@ pub struct MemberInvitation {
     pub withdrawn_at: Option<DateTime<Utc>>,
 }
 
-/// A page of a workspace's invitations in an order.
+/// A page of a workspace's invitations, sorted.
 macro_rules! invitations {
     ($connection:expr, $workspace_id:expr, $text:expr, $window:expr, $order:literal $(; $($more:expr),+)?) => {
         page!(
@@ -280,7 +280,8 @@ macro_rules! invitations {
     };
 }
 
-/// A workspace's invitations, newest first unless sorted: a page, and how many there are in all. `text`: in the address.
+/// A page of a workspace's invitations, newest first unless sorted, and the total number. `text` is searched
+/// in the address.
 pub async fn page(
     connection: &mut PgConnection,
     workspace_id: WorkspaceId,
@@ -306,7 +307,7 @@ pub async fn page(
     Ok((invitations?, total))
 }
 
-/// `None` for that of a partner, too: it is the program's.
+/// `None` for a partner's invitation, too: it belongs to the program.
 pub async fn find(
     connection: &mut PgConnection,
     invitation_id: InvitationId,
@@ -323,7 +324,7 @@ pub async fn find(
     row.map(TryInto::try_into).transpose()
 }
 
-/// As stored: program ids with permission names.
+/// The stored form: program ids with permission names.
 fn names(permissions: &GivenPermissions) -> BTreeMap<i64, Vec<&'static str>> {
     permissions
         .iter()

@@ -1,4 +1,4 @@
-//! `management_keys`: what backends and scripts manage programs with.
+//! `management_keys`: keys with which backends and scripts manage programs.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::PgConnection;
@@ -12,14 +12,15 @@ use domain::permission::{ProgramScope, Scopes};
 use domain::sorting::{KeyColumn, Sorting};
 use domain::token::{ManagementKey, TokenHash};
 
-/// A key that is good at the moment it was looked up.
+/// A key that was valid when it was looked up.
 #[derive(Debug, Clone)]
 pub struct UsableKey {
     pub key_id: ManagementKeyId,
     pub workspace_id: WorkspaceId,
     pub scopes: Scopes,
     pub program_scope: ProgramScope,
-    /// The workspace requires a second factor, and the key's creator has neither an app nor a passkey.
+    /// The workspace requires a second factor, and the key's creator has neither an authenticator app nor a
+    /// passkey.
     pub lacks_second_factor: bool,
 }
 
@@ -35,11 +36,11 @@ pub struct StoredKey {
     pub created_at: DateTime<Utc>,
     pub created_by: UserId,
     pub creator_name: String,
-    /// As exact as [`USE_IS_NOTED`].
+    /// Recorded at intervals of [`USE_IS_NOTED`].
     pub last_used_at: Option<DateTime<Utc>>,
 }
 
-/// At most once in this time for each key: it is to be seen which ones are of use, not each call.
+/// Minimum time between recorded uses of a key. The record shows which keys are in use, not each call.
 const USE_IS_NOTED: TimeDelta = TimeDelta::hours(1);
 
 #[derive(Debug)]
@@ -75,7 +76,8 @@ pub async fn create(connection: &mut PgConnection, new: &NewKey<'_>) -> StorageR
     Ok(ManagementKeyId::new(id))
 }
 
-/// A key that is used now. `None` for an unknown key, a revoked one, one past its time, and one whose creator does not run the workspace.
+/// Finds a key for a call that uses it. `None` for an unknown, revoked or expired key, and for a key whose
+/// creator no longer runs the workspace.
 pub async fn find_used(
     connection: &mut PgConnection,
     key_hash: TokenHash,
@@ -118,7 +120,7 @@ pub async fn find_used(
     }))
 }
 
-/// The key, locked until the transaction ends: a change must not bring back what is being revoked.
+/// Finds and locks the key until the transaction ends: a change must not restore a key that is being revoked.
 pub async fn lock(
     connection: &mut PgConnection,
     key_id: ManagementKeyId,
@@ -135,15 +137,15 @@ pub async fn lock(
     Ok(row.map(Into::into))
 }
 
-/// Which of a workspace's keys.
+/// Selects keys of a workspace.
 #[derive(Debug, Clone, Default)]
 pub struct KeyFilter {
     pub status: Option<KeyStatus>,
-    /// In the name, or in that of who created it, whatever its case.
+    /// Searched in the key's name and its creator's name, ignoring case.
     pub text: Option<Name>,
 }
 
-/// A page of the keys that a filter passes, in an order.
+/// A page of the keys that match a filter, sorted.
 macro_rules! keys {
     ($connection:expr, $workspace_id:expr, $filter:expr, $window:expr, $order:literal $(; $($more:expr),+)?) => {
         page!(
@@ -167,7 +169,7 @@ macro_rules! keys {
     };
 }
 
-/// A workspace's keys, revoked ones among them, newest first unless sorted: a page, and how many there are in all.
+/// A page of a workspace's keys, revoked ones included, newest first unless sorted; and the total number.
 pub async fn list(
     connection: &mut PgConnection,
     workspace_id: WorkspaceId,
@@ -213,7 +215,7 @@ pub async fn update(
     Ok(())
 }
 
-/// Keeps the row and refuses the key from now on; whether it was still active.
+/// Revokes the key and keeps its row. Returns whether the key was still active.
 pub async fn revoke(
     connection: &mut PgConnection,
     key_id: ManagementKeyId,
@@ -229,7 +231,8 @@ pub async fn revoke(
     Ok(revoked.rows_affected() == 1)
 }
 
-/// The keys that a user created and that are still accepted while their creator has the right, each with its workspace.
+/// Active keys that a user created, each with its workspace. They are accepted while the user runs the
+/// workspace.
 pub async fn active_of_creator(
     connection: &mut PgConnection,
     user_id: UserId,
@@ -246,7 +249,7 @@ pub async fn active_of_creator(
     Ok(rows.into_iter().map(|row| (row.id, row.workspace_id)).collect())
 }
 
-/// Revokes the active keys whose creator does not run the workspace any more; which ones.
+/// Revokes active keys whose creator no longer runs the workspace, and returns their ids.
 pub async fn revoke_unsupported(
     connection: &mut PgConnection,
     workspace_id: WorkspaceId,

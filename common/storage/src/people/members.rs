@@ -1,4 +1,4 @@
-//! `workspace_members` and `member_permissions`: who works in a workspace, and what they were given.
+//! `workspace_members` and `member_permissions`: the members of a workspace, and their permissions.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use domain::name::Name;
 use domain::permission::{ProgramPermissions, Role};
 use domain::sorting::{MemberColumn, Sorting};
 
-/// Program by program.
+/// By program.
 pub type GivenPermissions = BTreeMap<ProgramId, ProgramPermissions>;
 
 #[derive(Debug, Clone)]
@@ -24,13 +24,13 @@ pub struct Member {
     pub email: String,
     pub role: Role,
     pub permissions: GivenPermissions,
-    /// It was shown that the address is theirs.
+    /// The address is verified.
     pub verified: bool,
     pub has_second_factor: bool,
     pub created_at: DateTime<Utc>,
 }
 
-/// The workspace of a membership; `None` when there is no such membership.
+/// The workspace of a membership; `None` when the membership does not exist.
 pub async fn workspace_of(
     connection: &mut PgConnection,
     member_id: MemberId,
@@ -44,10 +44,10 @@ pub async fn workspace_of(
     Ok(id.map(WorkspaceId::new))
 }
 
-/// Makes changes of one workspace's members wait for each other: what one of them was judged by (the role of who asks,
-/// the number of owners) must still be so when it is made. Taken before anything is read.
+/// Serialises changes of a workspace's members. Facts that a change depends on (the caller's role, the number
+/// of owners) must still hold when it is made. Taken before any read.
 pub async fn lock(connection: &mut PgConnection, workspace_id: WorkspaceId) -> StorageResult<()> {
-    // Rows that point at the workspace go on being made.
+    // A lock of this mode still allows new rows that reference the workspace.
     sqlx::query!(
         "SELECT id FROM workspaces WHERE id = $1 FOR NO KEY UPDATE",
         workspace_id.get(),
@@ -73,7 +73,7 @@ pub async fn find(connection: &mut PgConnection, member_id: MemberId) -> Storage
         .pop())
 }
 
-/// A page of a workspace's members in an order.
+/// A page of a workspace's members, sorted.
 macro_rules! members {
     ($connection:expr, $workspace_id:expr, $text:expr, $window:expr, $order:literal $(; $($more:expr),+)?) => {
         page!(
@@ -96,7 +96,8 @@ macro_rules! members {
     };
 }
 
-/// A workspace's members, oldest first unless sorted: a page, and how many there are in all. `text`: in the name or the address.
+/// A page of a workspace's members, oldest first unless sorted, and the total number. `text` is searched in
+/// the name and the address.
 pub async fn list(
     connection: &mut PgConnection,
     workspace_id: WorkspaceId,
@@ -121,7 +122,7 @@ pub async fn list(
     Ok((with_permissions(connection, rows).await?, total))
 }
 
-/// Whether the workspace has an owner beside this member; one who is suspended could not run it.
+/// Whether the workspace has another owner. Suspended owners do not count: they cannot run the workspace.
 pub async fn has_another_owner(
     connection: &mut PgConnection,
     workspace_id: WorkspaceId,
@@ -167,7 +168,7 @@ pub async fn set_role(connection: &mut PgConnection, member_id: MemberId, role: 
     Ok(())
 }
 
-/// Puts these permissions in place of all that were given before.
+/// Replaces all permissions of a member.
 pub async fn set_permissions(
     connection: &mut PgConnection,
     member_id: MemberId,
@@ -193,7 +194,7 @@ pub async fn set_permissions(
     Ok(())
 }
 
-/// The permissions end with the membership; the account stays.
+/// Ends a membership with its permissions. The account stays.
 pub async fn remove(connection: &mut PgConnection, member_id: MemberId) -> StorageResult<()> {
     sqlx::query!("DELETE FROM workspace_members WHERE id = $1", member_id.get())
         .execute(connection)
@@ -212,7 +213,7 @@ struct MemberRow {
     created_at: DateTime<Utc>,
 }
 
-/// By member: what they were given, and nothing of those who were given nothing.
+/// Permissions by member. Members without permissions are absent.
 pub async fn permissions_of(
     connection: &mut PgConnection,
     member_ids: &[i64],

@@ -1,5 +1,5 @@
-//! `password_resets` and `address_verifications`: links that are e-mailed to an account's owner, and work once,
-//! for a time. Only hashes of their tokens are stored. The tables have the same columns.
+//! `password_resets` and `address_verifications`: links that are e-mailed to an account's owner and work
+//! once, for a limited time. Only hashes of their tokens are stored. The tables have the same columns.
 
 use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
@@ -8,12 +8,12 @@ use crate::error::StorageResult;
 use domain::ids::UserId;
 use domain::token::TokenHash;
 
-/// What a link does. Each purpose has its table.
+/// The purpose of a link. Each purpose has a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkPurpose {
-    /// It replaces a forgotten password.
+    /// Replaces a forgotten password.
     PasswordReset,
-    /// It shows that the account's address is its owner's.
+    /// Verifies that the account's address belongs to its owner.
     AddressVerification,
 }
 
@@ -21,7 +21,7 @@ impl LinkPurpose {
     pub const ALL: [Self; 2] = [Self::PasswordReset, Self::AddressVerification];
 }
 
-/// Runs a statement on the table of a purpose, which is put between the pieces of SQL.
+/// Runs a statement on the table of a purpose. The table's name is inserted between the pieces of SQL.
 macro_rules! on_table {
     ($purpose:expr, $run:ident($connection:expr), $query:ident!($($row:ident,)? $first:literal $(, table, $piece:literal)+; $($argument:expr),+)) => {
         match $purpose {
@@ -44,8 +44,8 @@ pub struct NewLink {
     pub expires_at: DateTime<Utc>,
 }
 
-/// The links before it work on until they expire: e-mails come in any order, and repeated requests cannot make
-/// the owner's link useless.
+/// Earlier links stay valid until they expire: e-mails may arrive in any order, and repeated requests must
+/// not invalidate the owner's link.
 pub async fn create(connection: &mut PgConnection, new: &NewLink) -> StorageResult<()> {
     on_table!(
         new.purpose,
@@ -58,16 +58,16 @@ pub async fn create(connection: &mut PgConnection, new: &NewLink) -> StorageResu
     Ok(())
 }
 
-/// A link that works.
+/// A valid link.
 #[derive(Debug, Clone)]
 pub struct OpenLink {
     pub user_id: UserId,
-    /// The account's.
+    /// The account's address.
     pub email: String,
     pub expires_at: DateTime<Utc>,
 }
 
-/// `None` for an unknown token, for a link that has ended, and for that of a suspended account.
+/// `None` for an unknown token, an ended link, and a link of a suspended account.
 pub async fn find_open(
     connection: &mut PgConnection,
     purpose: LinkPurpose,
@@ -87,7 +87,7 @@ pub async fn find_open(
     ))
 }
 
-/// Uses a link; `false` when it has ended since it was found, or another request was faster.
+/// Uses a link. `false` when it ended after it was found, or another request was faster.
 pub async fn take(
     connection: &mut PgConnection,
     purpose: LinkPurpose,
@@ -105,7 +105,7 @@ pub async fn take(
     Ok(taken.rows_affected() == 1)
 }
 
-/// Ends a user's links of a purpose: it is served. How many had not ended.
+/// Ends all of a user's links of a purpose, once the purpose is fulfilled. Returns how many were still open.
 pub async fn end_all(
     connection: &mut PgConnection,
     purpose: LinkPurpose,
@@ -120,7 +120,7 @@ pub async fn end_all(
     Ok(ended.rows_affected())
 }
 
-/// Forgets links that expired before `before`. Bounded.
+/// Deletes links that expired before `before`. Bounded.
 pub async fn forget(
     pool: &PgPool,
     purpose: LinkPurpose,

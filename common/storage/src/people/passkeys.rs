@@ -1,6 +1,7 @@
-//! `passkeys`: public keys of devices that users sign in with. `passkey_challenges`: what a device was asked to sign, each accepted once.
+//! `passkeys`: public keys of devices that users sign in with. `passkey_challenges`: challenges that a device
+//! was asked to sign; each is accepted once.
 //!
-//! Credentials and challenges are stored as the WebAuthn library of the ingest writes them.
+//! Credentials and challenges are stored in the format of the ingest's WebAuthn library.
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -20,7 +21,7 @@ pub struct ListedPasskey {
     pub last_used_at: Option<DateTime<Utc>>,
 }
 
-/// A passkey that signs a challenge.
+/// A passkey for checking the signature of a challenge.
 #[derive(Debug)]
 pub struct ShownPasskey {
     pub passkey_id: PasskeyId,
@@ -40,7 +41,7 @@ pub struct NewPasskey<'a> {
 #[derive(Debug)]
 pub struct NewChallenge<'a> {
     pub handle_hash: TokenHash,
-    /// The user who adds a passkey; `None` where one is used.
+    /// The user who adds a passkey; `None` for a sign-in.
     pub user_id: Option<UserId>,
     pub state: &'a Value,
     pub expires_at: DateTime<Utc>,
@@ -57,7 +58,7 @@ pub async fn list(connection: &mut PgConnection, user_id: UserId) -> StorageResu
     .await?)
 }
 
-/// The ids of one user's passkeys: a device that has one of them makes no second.
+/// The ids of a user's passkeys. A device that has one of them refuses to create a second.
 pub async fn credential_ids(connection: &mut PgConnection, user_id: UserId) -> StorageResult<Vec<Vec<u8>>> {
     Ok(sqlx::query_scalar!(
         "SELECT credential_id FROM passkeys WHERE user_id = $1",
@@ -67,7 +68,7 @@ pub async fn credential_ids(connection: &mut PgConnection, user_id: UserId) -> S
     .await?)
 }
 
-/// `None` where there is one of this credential already.
+/// `None` when the credential is already stored.
 pub async fn add(connection: &mut PgConnection, new: &NewPasskey<'_>) -> StorageResult<Option<PasskeyId>> {
     let id = sqlx::query_scalar!(
         "INSERT INTO passkeys (user_id, name, credential_id, credential, created_at) VALUES ($1, $2, $3, $4, $5)
@@ -84,7 +85,8 @@ pub async fn add(connection: &mut PgConnection, new: &NewPasskey<'_>) -> Storage
     Ok(id.map(PasskeyId::new))
 }
 
-/// Locked until the transaction ends: of two answers with one counter, the second sees the first one's.
+/// Finds and locks a passkey until the transaction ends. Of two answers with the same counter, the second
+/// sees the counter of the first.
 pub async fn lock(
     connection: &mut PgConnection,
     credential_id: &[u8],
@@ -98,7 +100,7 @@ pub async fn lock(
     .await?)
 }
 
-/// Notes its use, with its counter.
+/// Records a use of the passkey, with its counter.
 pub async fn note_use(
     connection: &mut PgConnection,
     passkey_id: PasskeyId,
@@ -116,7 +118,7 @@ pub async fn note_use(
     Ok(())
 }
 
-/// Whether they had it.
+/// Returns whether the user had this passkey.
 pub async fn remove(
     connection: &mut PgConnection,
     user_id: UserId,
@@ -132,7 +134,7 @@ pub async fn remove(
     Ok(removed.rows_affected() == 1)
 }
 
-/// Returns how many there were.
+/// Returns how many passkeys were removed.
 pub async fn remove_all(connection: &mut PgConnection, user_id: UserId) -> StorageResult<u64> {
     let removed = sqlx::query!("DELETE FROM passkeys WHERE user_id = $1", user_id.get())
         .execute(connection)
@@ -165,7 +167,8 @@ pub async fn keep_challenge(
     Ok(())
 }
 
-/// Takes a challenge's state, for the one answer to it. `None` where it was answered, has expired, or belongs to another user.
+/// Takes the state of a challenge, for its only answer. `None` when it was answered, has expired, or belongs
+/// to another user.
 pub async fn take_challenge(
     connection: &mut PgConnection,
     handle_hash: TokenHash,

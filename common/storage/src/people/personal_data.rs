@@ -1,11 +1,11 @@
-//! Personal data of one customer: found, exported, erased.
+//! Finds, exports and erases the personal data of one customer.
 //!
-//! Phases: **find** the customer's rows, and from them every name they are known by; then the records that were put aside and
-//! carry one of these names (dead letters, dead claims, processor events that wait for a person) → **export**
-//! ([`export`]) or **erase** ([`erase`], which locks the rows first). All of one request is one transaction.
+//! Phases: **find** the customer's rows and all names in them, then the set-aside records with one of these
+//! names (dead letters, dead claims, processor events that wait for a person) → **export** ([`export`]) or
+//! **erase** ([`erase`], which locks the rows first). One request is one transaction.
 //!
-//! Nothing that has events of other customers is read whole: their months hold billions. Clicks are found by program and time
-//! ([`clicked_at`]), what else there is of a customer by indexes.
+//! Tables of events are never scanned: a month holds billions of rows. Clicks are found by program and time
+//! ([`clicked_at`]), other rows of the customer by indexes.
 
 mod clicked_at;
 mod erase;

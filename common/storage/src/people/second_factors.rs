@@ -1,4 +1,4 @@
-//! `second_factors`, `recovery_codes`: second factors besides the password.
+//! `second_factors`, `recovery_codes`: authenticator apps and recovery codes of users.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -13,9 +13,9 @@ use domain::token::TokenHash;
 pub struct SecondFactor {
     /// See [`AuthenticatorSecret::open`](domain::second_factor::AuthenticatorSecret::open).
     pub secret_sealed: Vec<u8>,
-    /// `None`: being set up, not required yet.
+    /// `None` while the app is being set up and not required yet.
     pub enabled_at: Option<DateTime<Utc>>,
-    /// The latest half minute whose code was taken.
+    /// The latest 30-second step whose code was used.
     pub last_step: i64,
 }
 
@@ -26,7 +26,7 @@ pub struct EnabledFactor {
     pub recovery_codes_left: i64,
 }
 
-/// `None` without an enabled app.
+/// `None` when no app is enabled.
 pub async fn enabled(connection: &mut PgConnection, user_id: UserId) -> StorageResult<Option<EnabledFactor>> {
     Ok(sqlx::query_as!(
         EnabledFactor,
@@ -42,13 +42,13 @@ pub async fn enabled(connection: &mut PgConnection, user_id: UserId) -> StorageR
 /// A user's factors besides the password.
 #[derive(Debug, Clone, Copy)]
 pub struct OwnFactors {
-    /// An app in use.
+    /// An app is enabled.
     pub has_app: bool,
     pub passkeys: i64,
 }
 
-/// Locks the account until the transaction ends: changes of its factors wait for each other, and the last factor is removed by none
-/// of two that each see another.
+/// Locks the account until the transaction ends. Changes of its factors are serialised: two concurrent
+/// requests cannot each remove one of the last two factors.
 pub async fn lock_own(connection: &mut PgConnection, user_id: UserId) -> StorageResult<OwnFactors> {
     sqlx::query!(
         "SELECT id FROM users WHERE id = $1 FOR NO KEY UPDATE",
@@ -67,7 +67,8 @@ pub async fn lock_own(connection: &mut PgConnection, user_id: UserId) -> Storage
     Ok(own)
 }
 
-/// Locked until the transaction ends: of many who show one code, one is let in.
+/// Finds and locks the app until the transaction ends: of concurrent requests with the same code, only one
+/// succeeds.
 pub async fn lock(connection: &mut PgConnection, user_id: UserId) -> StorageResult<Option<SecondFactor>> {
     let row = sqlx::query_as!(
         SecondFactor,
@@ -79,7 +80,7 @@ pub async fn lock(connection: &mut PgConnection, user_id: UserId) -> StorageResu
     Ok(row)
 }
 
-/// Starts a set-up, replacing an unfinished one; `false` when an app is enabled already.
+/// Starts a set-up and replaces an unfinished one. `false` when an app is already enabled.
 pub async fn begin(
     connection: &mut PgConnection,
     user_id: UserId,
@@ -109,7 +110,7 @@ pub async fn enable(connection: &mut PgConnection, user_id: UserId, now: DateTim
     Ok(())
 }
 
-/// Notes that the code of a half minute was taken.
+/// Records that the code of a 30-second step was used.
 pub async fn take_step(connection: &mut PgConnection, user_id: UserId, step: i64) -> StorageResult<()> {
     sqlx::query!(
         "UPDATE second_factors SET last_step = $2 WHERE user_id = $1",
@@ -121,7 +122,7 @@ pub async fn take_step(connection: &mut PgConnection, user_id: UserId, step: i64
     Ok(())
 }
 
-/// Uses up a code of the list; whether it was on it, and not used.
+/// Uses up a recovery code. Returns whether it was on the list and unused.
 pub async fn take_recovery_code(
     connection: &mut PgConnection,
     user_id: UserId,
@@ -139,7 +140,7 @@ pub async fn take_recovery_code(
     Ok(taken.rows_affected() == 1)
 }
 
-/// Puts a new list in place of the one there was.
+/// Replaces the list of recovery codes.
 pub async fn set_recovery_codes(
     connection: &mut PgConnection,
     user_id: UserId,
@@ -159,7 +160,7 @@ pub async fn set_recovery_codes(
     Ok(())
 }
 
-/// `true` when there was one, enabled or being set up.
+/// `true` when the user had an app, enabled or being set up.
 pub async fn remove(connection: &mut PgConnection, user_id: UserId) -> StorageResult<bool> {
     let removed = sqlx::query!("DELETE FROM second_factors WHERE user_id = $1", user_id.get())
         .execute(connection)

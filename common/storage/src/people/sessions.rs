@@ -11,13 +11,13 @@ use domain::ids::{SessionId, UserId, WorkspaceId};
 use domain::token::TokenHash;
 use domain::visitor::CountryCode;
 
-/// That a session is used is noted no more often than this.
+/// Minimum time between recorded uses of a session.
 const USE_IS_NOTED: TimeDelta = TimeDelta::minutes(1);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionKind {
     Dashboard,
-    /// Good for the command line's routes only, and for one workspace.
+    /// Valid for the command line's routes only, and for one workspace.
     Cli(WorkspaceId),
 }
 
@@ -29,12 +29,13 @@ impl SessionKind {
         }
     }
 
-    /// A constraint of the table has it that a command line's session, and no other, is of a workspace.
+    /// A constraint of the table allows a workspace for command-line sessions only, and requires it there.
     fn stored(workspace_id: Option<WorkspaceId>) -> Self {
         workspace_id.map_or(Self::Dashboard, Self::Cli)
     }
 
-    /// A session that is not used for so long ends. Command lines are used now and then.
+    /// A session ends when it is unused for this long. Command lines get longer, because they are used
+    /// rarely.
     const fn idle(self) -> TimeDelta {
         match self {
             Self::Dashboard => TimeDelta::days(3),
@@ -50,20 +51,20 @@ impl SessionKind {
     }
 }
 
-/// A session that is good at the moment it was looked up.
+/// A session that was valid when it was looked up.
 #[derive(Debug, Clone, Copy)]
 pub struct Session {
     pub session_id: SessionId,
     pub kind: SessionKind,
     pub user_id: UserId,
     pub user_kind: UserKind,
-    /// Its owner is: the session is worth nothing, but for saying so.
+    /// The owner is suspended. The session gives no access; it only serves to report the suspension.
     pub suspended: bool,
-    /// When its owner last gave the password in it.
+    /// When the owner last gave the password in this session.
     pub proved_at: Option<DateTime<Utc>>,
-    /// A passkey opened it or was shown in it, and its owner still has a passkey.
+    /// A passkey opened or confirmed this session, and its owner still has a passkey.
     pub by_passkey: bool,
-    /// A workspace of theirs demands a second factor, and they have none.
+    /// One of the owner's workspaces requires a second factor, and the owner has none.
     pub lacks_second_factor: bool,
 }
 
@@ -72,7 +73,7 @@ pub struct Session {
 pub struct Whereabouts {
     pub address: Option<IpAddr>,
     pub country: Option<CountryCode>,
-    /// The program's own words about itself, of bounded length.
+    /// The User-Agent of the client, of bounded length.
     pub user_agent: Option<String>,
 }
 
@@ -94,7 +95,7 @@ pub struct NewSession<'a> {
     pub created_at: DateTime<Utc>,
     pub expires_at: DateTime<Utc>,
     pub whereabouts: &'a Whereabouts,
-    /// A passkey opens it, not password and code.
+    /// A passkey opens the session, instead of password and code.
     pub by_passkey: bool,
 }
 
@@ -105,7 +106,7 @@ pub struct ListedSession {
     pub kind: SessionKind,
     pub created_at: DateTime<Utc>,
     pub last_used_at: Option<DateTime<Utc>>,
-    /// If it is not used before.
+    /// When the session ends if it is not used before.
     pub ends_at: DateTime<Utc>,
     pub address: Option<String>,
     pub country: Option<String>,
@@ -135,8 +136,8 @@ pub async fn open(connection: &mut PgConnection, new: &NewSession<'_>) -> Storag
     Ok(SessionId::new(id))
 }
 
-/// Whether the account was used from here before, as far as its sessions are kept: from the same address, or with the same browser in
-/// the same country.
+/// Whether a stored session of the account was used from the same address, or with the same browser in the
+/// same country.
 pub async fn knows_place(
     connection: &mut PgConnection,
     user_id: UserId,
@@ -155,7 +156,7 @@ pub async fn knows_place(
     Ok(known)
 }
 
-/// An active session. `None` for an unknown token, or an ended session.
+/// Finds an active session for a request that uses it. `None` for an unknown token or an ended session.
 pub async fn find_used(
     connection: &mut PgConnection,
     token_hash: TokenHash,
@@ -193,14 +194,14 @@ pub async fn find(
     Ok(found.map(|(session, _)| session))
 }
 
-/// The session with this id or token, and when its use was last noted.
+/// The session with this id or token, and when its use was last recorded.
 async fn find_by(
     connection: &mut PgConnection,
     session_id: Option<SessionId>,
     token_hash: Option<TokenHash>,
     now: DateTime<Utc>,
 ) -> StorageResult<Option<(Session, Option<DateTime<Utc>>)>> {
-    // A passkey counts while its owner has one.
+    // A passkey counts while its owner still has a passkey.
     let row = sqlx::query!(
         r#"SELECT s.id AS "id: SessionId", s.workspace_id AS "workspace_id: WorkspaceId", s.user_id AS "user_id: UserId",
                   u.kind AS "user_kind: UserKind", u.status = 'suspended' AS "suspended!", s.proved_at, s.last_used_at, own.by_passkey AS "by_passkey!",
@@ -312,7 +313,8 @@ pub async fn revoke_others(
     Ok(())
 }
 
-/// Its owner has given the password again, or shown a passkey, which is the session's second factor from then on.
+/// Records that the owner gave the password again, or confirmed with a passkey. The passkey then is the
+/// session's second factor.
 pub async fn prove(
     connection: &mut PgConnection,
     session_id: SessionId,
@@ -330,7 +332,7 @@ pub async fn prove(
     Ok(())
 }
 
-/// Ends the CLI sessions of the workspace whose owner no longer runs it; which ones.
+/// Ends CLI sessions of the workspace whose owner no longer runs it, and returns their ids.
 pub async fn revoke_unsupported(
     connection: &mut PgConnection,
     workspace_id: WorkspaceId,
@@ -350,13 +352,14 @@ pub async fn revoke_unsupported(
     Ok(ids.into_iter().map(SessionId::new).collect())
 }
 
-/// Ends all sessions of a user, and their confirmed CLI logins without a session. Returns the number of sessions.
+/// Ends all sessions of a user, and the user's confirmed CLI logins without a session. Returns the number of
+/// sessions.
 pub async fn revoke_all(
     connection: &mut PgConnection,
     user_id: UserId,
     now: DateTime<Utc>,
 ) -> StorageResult<u64> {
-    // Logins first: one that is being collected has its session once its lock is released.
+    // Logins first: a login that is being handed over already has its session when its lock is released.
     sqlx::query!(
         "UPDATE cli_logins SET expires_at = $2 WHERE user_id = $1 AND consumed_at IS NULL AND expires_at > $2",
         user_id.get(),
@@ -374,7 +377,7 @@ pub async fn revoke_all(
     Ok(ended.rows_affected())
 }
 
-/// Forgets sessions that ended before `before`. Bounded.
+/// Deletes sessions that ended before `before`. Bounded.
 pub async fn forget(pool: &PgPool, before: DateTime<Utc>, limit: i64) -> StorageResult<u64> {
     let forgotten = sqlx::query!(
         "DELETE FROM sessions WHERE id IN (

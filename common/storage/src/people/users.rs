@@ -7,7 +7,7 @@ use crate::error::StorageResult;
 use domain::account::{EmailAddress, PasswordHash, UserKind};
 use domain::ids::UserId;
 
-/// The audit log says no more often than this that tries at an account fail.
+/// Minimum time between audit log entries about failed sign-ins at an account.
 const FAILURES_ARE_NOTED: TimeDelta = TimeDelta::hours(1);
 
 #[derive(Debug, Clone)]
@@ -17,7 +17,7 @@ pub struct User {
     pub name: String,
     pub email: String,
     pub suspended: bool,
-    /// It was shown that the address is theirs.
+    /// The address is verified.
     pub verified: bool,
     pub password_hash: PasswordHash,
 }
@@ -28,11 +28,11 @@ pub struct NewUser<'a> {
     pub name: &'a str,
     pub email: &'a EmailAddress,
     pub password_hash: &'a PasswordHash,
-    /// `None`: nothing shows yet that the address is theirs.
+    /// `None` while the address is not verified.
     pub verified_at: Option<DateTime<Utc>>,
 }
 
-/// `None` when the address has an account already, compared without case.
+/// `None` when an account with this address already exists, compared without case.
 pub async fn create(connection: &mut PgConnection, new: &NewUser<'_>) -> StorageResult<Option<UserId>> {
     let id = sqlx::query_scalar!(
         "INSERT INTO users (kind, name, email, password_hash, verified_at) VALUES ($1, $2, $3, $4, $5)
@@ -91,7 +91,7 @@ pub async fn set_password(
     Ok(())
 }
 
-/// Replaces the password that `user` had when it was read; whether it was still that one.
+/// Replaces the password, if it is still the one that `user` had when it was read. Returns whether it was.
 pub async fn replace_password(
     connection: &mut PgConnection,
     user: &User,
@@ -108,7 +108,7 @@ pub async fn replace_password(
     Ok(replaced.rows_affected() == 1)
 }
 
-/// Counts a try at the account that failed; whether an hour has passed since the audit log last said so.
+/// Counts a failed sign-in. Returns whether an hour has passed since the last audit log entry about failures.
 pub async fn count_failed_sign_in(
     connection: &mut PgConnection,
     user_id: UserId,
@@ -134,7 +134,7 @@ pub async fn count_failed_sign_in(
     Ok(to_note || began.rows_affected() == 1)
 }
 
-/// Failed attempts since the last sign-in; resets the counter.
+/// Returns the failed attempts since the last sign-in, and resets the counter.
 pub async fn take_failed_sign_ins(connection: &mut PgConnection, user_id: UserId) -> StorageResult<i32> {
     let failed = sqlx::query_scalar!(
         "WITH before AS (SELECT failed FROM failed_sign_ins WHERE user_id = $1 FOR UPDATE)
@@ -146,7 +146,7 @@ pub async fn take_failed_sign_ins(connection: &mut PgConnection, user_id: UserId
     Ok(failed.unwrap_or(0))
 }
 
-/// Notes that the address is theirs; whether that was not known before.
+/// Marks the address as verified. Returns whether it was unverified before.
 pub async fn verify(
     connection: &mut PgConnection,
     user_id: UserId,
@@ -162,10 +162,10 @@ pub async fn verify(
     Ok(verified.rows_affected() == 1)
 }
 
-/// Which e-mails a user wants, of those that can be ended.
+/// Which optional e-mails a user wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WantedEmails {
-    /// A partner's summary of each week.
+    /// A partner's weekly summary.
     pub weekly_summary: bool,
     /// A member's notices about programs.
     pub program_notices: bool,
@@ -182,7 +182,7 @@ pub async fn wanted_emails(connection: &mut PgConnection, user_id: UserId) -> St
     Ok(wanted)
 }
 
-/// `None` leaves what there is. Returns what is wanted from now on, and whether that is something else than before.
+/// `None` leaves a choice unchanged. Returns the resulting choices, and whether any changed.
 pub async fn want_emails(
     connection: &mut PgConnection,
     user_id: UserId,
@@ -208,7 +208,8 @@ pub async fn want_emails(
     Ok((wanted, row.changed))
 }
 
-/// Suspends a user, or reactivates them. Their sessions are [`revoked`](crate::people::sessions::revoke_all) by the caller.
+/// Suspends or reactivates a user. The caller [revokes](crate::people::sessions::revoke_all) the user's
+/// sessions.
 pub async fn set_suspended(
     connection: &mut PgConnection,
     user_id: UserId,

@@ -1,4 +1,4 @@
-//! `workspaces`, their members and what those may do.
+//! `workspaces`, their members and the members' rights.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -23,7 +23,7 @@ pub struct Membership {
     pub workspace_id: WorkspaceId,
     pub workspace_name: String,
     pub role: Role,
-    /// Members without a second factor can do nothing but set one up.
+    /// Members without a second factor can only set one up.
     pub second_factor_required: bool,
 }
 
@@ -34,7 +34,7 @@ pub async fn create(connection: &mut PgConnection, name: &str) -> StorageResult<
     Ok(WorkspaceId::new(id))
 }
 
-/// Workspaces with this name, oldest first: names are not unique.
+/// Workspaces with this name, oldest first. Names are not unique.
 pub async fn called(connection: &mut PgConnection, name: &str) -> StorageResult<Vec<WorkspaceId>> {
     let ids = sqlx::query_scalar!("SELECT id FROM workspaces WHERE name = $1 ORDER BY id", name)
         .fetch_all(connection)
@@ -111,7 +111,7 @@ pub async fn of_user(connection: &mut PgConnection, user_id: UserId) -> StorageR
     .await?)
 }
 
-/// `None` when they are a member already.
+/// `None` when the user is already a member.
 pub async fn add_member(
     connection: &mut PgConnection,
     workspace_id: WorkspaceId,
@@ -136,18 +136,18 @@ pub async fn add_member(
 pub struct ProgramForUser {
     pub workspace_id: WorkspaceId,
     pub status: ProgramStatus,
-    /// Currency of its totals.
+    /// The currency of its totals.
     pub currency: Currency,
     pub created_at: DateTime<Utc>,
     /// The user's role in the program's workspace; `None` for non-members, and without a user.
     pub role: Option<Role>,
     /// The member's permissions for this program.
     pub permissions: ProgramPermissions,
-    /// The types of outbound events that it wants.
+    /// The types of outbound events that the program wants.
     pub wanted_events: WantedEvents,
 }
 
-/// `None` when there is no such program. `user_id: None` asks about the program alone.
+/// `None` when the program does not exist. With `user_id: None`, reads the program alone.
 pub async fn program_for_user(
     connection: &mut PgConnection,
     program_id: ProgramId,
@@ -177,10 +177,10 @@ pub async fn program_for_user(
     }))
 }
 
-/// A selection of programs.
+/// The programs that a caller may see.
 #[derive(Debug, Clone)]
 pub enum Reach {
-    /// Programs of workspaces the user manages, and programs with this permission.
+    /// Programs of workspaces that the user manages, and programs for which the user has this permission.
     User { user_id: UserId, permission: Permission },
     /// Programs of a management key.
     Key {
@@ -189,17 +189,17 @@ pub enum Reach {
     },
 }
 
-/// Which of the programs within reach.
+/// Selects among the visible programs.
 #[derive(Debug, Clone, Default)]
 pub struct ProgramFilter {
-    /// Those that are archived; else those that are not.
+    /// Only archived programs if true, only others if false.
     pub archived: bool,
     pub status: Option<ProgramStatus>,
-    /// In the name, whatever its case.
+    /// Searched in the name, ignoring case.
     pub text: Option<Name>,
 }
 
-/// Newest first unless sorted: their ids, and how many there are in all.
+/// Ids of a page of programs, newest first unless sorted, and the total number.
 pub async fn programs_within(
     connection: &mut PgConnection,
     reach: &Reach,
@@ -245,8 +245,8 @@ pub async fn programs_within(
     Ok((ids, whole))
 }
 
-/// Ends management keys, open invitations, CLI logins and CLI sessions whose creator lost the right to make them. Returns the
-/// audit log's action and the id of each.
+/// Ends management keys, open invitations, CLI logins and CLI sessions whose creator lost the right to make
+/// them. Returns the audit log's action and the id of each.
 pub async fn end_unsupported(
     connection: &mut PgConnection,
     workspace_id: WorkspaceId,
@@ -256,7 +256,7 @@ pub async fn end_unsupported(
     let keys = keys.into_iter().map(|id| ("api_key.revoked", id.get()));
     let withdrawn = invitations::withdraw_unsupported(connection, workspace_id, now).await?;
     let withdrawn = withdrawn.into_iter().map(|id| ("invitation.withdrawn", id.get()));
-    // Logins first: one that is being collected has its session once its lock is released.
+    // Logins first: a login that is being handed over already has its session when its lock is released.
     let logins = cli_logins::end_unsupported(connection, workspace_id, now).await?;
     let logins = logins.into_iter().map(|id| ("cli_login.ended", id));
     let ended = sessions::revoke_unsupported(connection, workspace_id, now).await?;

@@ -1,4 +1,4 @@
-//! Owners of processor accounts: one workspace each, confirmed by an operator.
+//! Ownership of processor accounts: an account belongs to one workspace, and an operator confirms it.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use sha2::{Digest, Sha256};
@@ -9,7 +9,7 @@ use crate::error::StorageResult;
 use domain::ids::{ProgramId, WorkspaceId};
 use domain::processor::ProcessorId;
 
-/// An account that a program of another workspace is connected to already.
+/// An account that is already connected to a program of another workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeldElsewhere {
     /// The program whose claim is refused.
@@ -19,15 +19,17 @@ pub struct HeldElsewhere {
 }
 
 impl HeldElsewhere {
-    /// One a day: repeated claims do not fill the notifications of the account's program.
+    /// One notice a day: repeated claims must not fill the notifications of the program that holds the
+    /// account.
     pub fn notice_id(&self, day: NaiveDate) -> Uuid {
         let of_day = format!("{} {} {} {day}", self.program_id, self.held_by, self.account_id);
         Uuid::from_bytes(Sha256::digest(of_day).first_chunk().copied().unwrap_or_default())
     }
 }
 
-/// `None` when the program may connect the account. Concurrent claims wait until the transaction ends. With any connection
-/// status, an account belongs to its workspace until it is disconnected.
+/// Claims an account for a program. `None` when the program may connect it. Concurrent claims wait until the
+/// transaction ends. With any connection status, an account belongs to its workspace until it is
+/// disconnected.
 pub async fn claim(
     connection: &mut PgConnection,
     program_id: ProgramId,
@@ -55,7 +57,7 @@ pub async fn claim(
     }))
 }
 
-/// Lets the platform's events of the account reach the program.
+/// From now on the program receives the platform's events of the account.
 pub async fn confirm(
     connection: &mut PgConnection,
     program_id: ProgramId,
@@ -71,7 +73,7 @@ pub async fn confirm(
     Ok(())
 }
 
-/// A connection as an operator looks at it.
+/// A connection as an operator sees it.
 #[derive(Debug)]
 pub struct ListedConnection {
     pub program_id: ProgramId,

@@ -19,15 +19,17 @@ pub struct Connection {
     pub charges_enabled: bool,
     pub payouts_enabled: bool,
     pub connected_at: Option<DateTime<Utc>>,
-    /// When an operator confirmed that the account is the program's; until then the platform's events do not reach it.
+    /// When an operator confirmed that the account belongs to the program. Before that the program does not
+    /// receive the platform's events.
     pub confirmed_at: Option<DateTime<Utc>>,
     pub secret: Option<SealedSecret>,
-    /// The secret before, and until when it is accepted.
+    /// The previous secret, and until when it is accepted.
     pub previous: Option<(SealedSecret, DateTime<Utc>)>,
 }
 
 impl Connection {
-    /// The secrets a webhook may be signed with at a moment: the current one, and the previous one while it is accepted.
+    /// The secrets that may have signed a webhook at this time: the current one, and the previous one while
+    /// it is accepted.
     pub fn accepted_secrets(
         &self,
         keys: &SealingKeys,
@@ -47,7 +49,7 @@ impl Connection {
     }
 }
 
-/// A webhook secret that only the installation's keys open, and only as its program's.
+/// A webhook secret that only the installation's keys open, and only for its program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SealedSecret(Vec<u8>);
 
@@ -63,7 +65,7 @@ impl SealedSecret {
         keys.seal(secret.expose().as_bytes(), &purpose, nonce).map(Self)
     }
 
-    /// The error is a secret sealed with a key that is not there any more, or one of another program's.
+    /// Fails for a secret of another program, and for one sealed with a key that was removed.
     pub fn open(&self, keys: &SealingKeys, program_id: ProgramId) -> StorageResult<WebhookSecret> {
         let unreadable =
             || StorageError::corrupt("processor_connections", "webhook_secret_sealed", program_id.get());
@@ -139,8 +141,8 @@ pub async fn find_all(
         .collect())
 }
 
-/// Lets one change of a program's connection at a time through, whether there is a connection yet or not: of two that
-/// read, change and write, the second sees the first.
+/// Serialises changes of a program's connection, even if no connection exists yet. The second of two
+/// concurrent changes sees the first.
 pub async fn lock(connection: &mut PgConnection, program_id: ProgramId) -> StorageResult<()> {
     sqlx::query!(
         "SELECT id FROM programs WHERE id = $1 FOR NO KEY UPDATE",
@@ -195,7 +197,7 @@ pub async fn save(
     Ok(())
 }
 
-/// Forgets the account and its secrets. `false` when there was none.
+/// Deletes the account and its secrets. `false` when the program had no connection.
 pub async fn remove(connection: &mut PgConnection, program_id: ProgramId) -> StorageResult<bool> {
     let removed = sqlx::query!(
         "DELETE FROM processor_connections WHERE program_id = $1",
@@ -209,7 +211,7 @@ pub async fn remove(connection: &mut PgConnection, program_id: ProgramId) -> Sto
 /// The state of a program's account, as the processor reports it.
 #[derive(Debug, Clone)]
 pub struct AccountReport {
-    /// The reporting event.
+    /// The event that reported it.
     pub event_id: EventId,
     pub program_id: ProgramId,
     pub reported_at: DateTime<Utc>,
@@ -219,7 +221,7 @@ pub struct AccountReport {
     pub details_submitted: bool,
 }
 
-/// Records a report, unless a newer one is stored or the program has another account by now.
+/// Records a report, unless a newer one is stored or the program now has another account.
 pub async fn record(connection: &mut PgConnection, report: &AccountReport) -> StorageResult<()> {
     sqlx::query!(
         "UPDATE processor_connections c
@@ -241,8 +243,8 @@ pub async fn record(connection: &mut PgConnection, report: &AccountReport) -> St
     Ok(())
 }
 
-/// The secrets a webhook of a program may be signed with at a moment: the current one, and the previous one while it is accepted.
-/// Empty when the program has no connection, or one without a secret.
+/// The secrets that may have signed a program's webhook at this time: the current one, and the previous one
+/// while it is accepted. Empty when the program has no connection, or no secret.
 pub async fn secrets(
     connection: &mut PgConnection,
     keys: &SealingKeys,
@@ -255,11 +257,12 @@ pub async fn secrets(
     }
 }
 
-/// The programs that the platform's events of an account are for, in ascending order: connected to it, and confirmed.
+/// The programs that receive the platform's events of an account: connected to it and confirmed, in ascending
+/// order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BoundPrograms {
     pub taking_sales: Vec<ProgramId>,
-    /// Their sales can still be refunded.
+    /// Archived programs. Their sales can still be refunded.
     pub archived: Vec<ProgramId>,
 }
 
@@ -286,7 +289,7 @@ pub async fn programs_of(
     Ok(bound)
 }
 
-/// The programs that receive the platform's events of their account.
+/// The programs that receive the platform's events of their accounts.
 pub async fn receiving(
     connection: &mut PgConnection,
     program_ids: &[ProgramId],

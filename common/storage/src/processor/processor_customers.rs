@@ -16,17 +16,17 @@ use domain::text::CustomerKey;
 
 pub type Key = (ProgramId, ProcessorId);
 
-/// A processor's customer, as it is bound.
+/// A stored binding of a processor's customer.
 #[derive(Debug, Clone)]
 pub struct Binding {
     pub processor_customer: ProcessorId,
     pub payer: Payer,
     pub bound_at: DateTime<Utc>,
-    /// When an event first named another customer.
+    /// When an event first named a different customer.
     pub contested_at: Option<DateTime<Utc>>,
 }
 
-/// Their bindings; unbound ones are left out.
+/// The bindings of these customers. Unbound ones are absent.
 pub async fn find(connection: &mut PgConnection, keys: &[Key]) -> StorageResult<HashMap<Key, Payer>> {
     if keys.is_empty() {
         return Ok(HashMap::new());
@@ -80,8 +80,8 @@ impl Naming<'_> {
     }
 }
 
-/// Binds those that are new, adds names that were missing, and wakes the payments that wait for them. Who is bound to another
-/// customer stays so, and is marked as contested; returns the events that name another one.
+/// Binds new customers, adds missing names, and wakes the payments that wait for them. An existing binding to
+/// another customer stays and is marked as contested. Returns the events that name a different customer.
 pub async fn learn(connection: &mut PgConnection, namings: &[Naming<'_>]) -> StorageResult<HashSet<EventId>> {
     if namings.is_empty() {
         return Ok(HashSet::new());
@@ -118,7 +118,7 @@ pub async fn learn(connection: &mut PgConnection, namings: &[Naming<'_>]) -> Sto
     Ok(conflicts)
 }
 
-/// Binds one by hand, replacing any binding, and wakes the payments that wait for it.
+/// Binds a customer by hand, replacing any binding, and wakes the payments that wait for it.
 pub async fn bind(connection: &mut PgConnection, key: &Key, payer: &Payer) -> StorageResult<Binding> {
     let row = sqlx::query_as!(
         Row,
@@ -139,7 +139,7 @@ pub async fn bind(connection: &mut PgConnection, key: &Key, payer: &Payer) -> St
     row.binding()
 }
 
-/// A program's, those that are contested first; at most `limit`.
+/// A program's bindings, contested ones first, at most `limit`.
 pub async fn list(
     connection: &mut PgConnection,
     program_id: ProgramId,
@@ -157,7 +157,7 @@ pub async fn list(
     rows.into_iter().map(Row::binding).collect()
 }
 
-/// The inserted ones.
+/// Returns the keys of the inserted bindings.
 async fn insert(connection: &mut PgConnection, new: &BTreeMap<Key, &Payer>) -> StorageResult<Vec<Key>> {
     let rows = unnest!(
         query_as,

@@ -1,4 +1,4 @@
-//! `processor_events`: the inbox of what payment processors report, and what became of each event.
+//! `processor_events`: the inbox of payment processors' reports, and the outcome of each event.
 
 mod endings;
 mod unresolved;
@@ -25,43 +25,43 @@ use domain::processor::ProcessorId;
 use domain::text::TransactionId;
 use messages::outbound_event::processor_event::ProcessorEventNeedsReview;
 
-/// An event that just arrived, its signature verified.
+/// A new event with a verified signature.
 #[derive(Debug, Clone)]
 pub struct NewProcessorEvent {
     pub event_id: EventId,
-    /// `None`: no program is bound to its account.
+    /// `None` when no program is bound to the event's account.
     pub program_id: Option<ProgramId>,
     pub processor_event_id: ProcessorId,
     pub kind: String,
     pub account_id: Option<ProcessorId>,
-    /// It came by the platform's endpoint, and not by its program's own.
+    /// The event arrived at the platform's endpoint instead of the program's own.
     pub by_platform: bool,
     pub occurred_at: DateTime<Utc>,
     pub received_at: DateTime<Utc>,
     pub payload: String,
     pub disposition: Disposition,
-    /// The name of its sale, of which another event may say more: the relay takes it up after [`SESSION_FOLLOWS`], or as soon as
-    /// that other one is a sale.
+    /// The transaction_id of the sale, when another event may report more of it. The relay processes this
+    /// event after [`SESSION_FOLLOWS`], or as soon as the other event arrives as a sale.
     pub awaits_session: Option<TransactionId>,
 }
 
-/// Within this the session or invoice of a payment intent is reported.
+/// The session or invoice of a payment intent is reported within this time.
 const SESSION_FOLLOWS: Duration = Duration::from_mins(5);
-/// After this the relay takes up an unfinished event.
+/// The relay retries an unfinished event after this time.
 const RELAYED_AFTER: Duration = Duration::from_secs(5);
 
 /// The state of an event after its translation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Disposition {
-    /// Published: as a sale, a report of a payment, or both.
+    /// Published as a sale, a report about a payment, or both.
     Open {
         sale: bool,
         payment: bool,
     },
-    /// Not of interest, and why.
+    /// Ignored, with the reason.
     Ignored(&'static str),
     Review(&'static str),
-    /// Cannot be translated, and why.
+    /// Cannot be translated, with the reason.
     Stuck(String),
 }
 
@@ -93,16 +93,18 @@ impl<'a> From<&'a Disposition> for DispositionColumns<'a> {
     }
 }
 
-/// Which of the events received were new, in their order; and those that a person must look at, where its program wants that as an outbound event.
+/// Which of the received events were new, in their order. Also the outbound events about those that a person
+/// must review, where the program wants them.
 #[derive(Debug)]
 pub struct Received {
     pub new: Vec<bool>,
     pub for_review: Vec<ProcessorEventNeedsReview>,
 }
 
-/// Stores new events; returns for each whether it was new. Repeated ids, in the batch too, are not.
+/// Stores new events. Returns for each whether it was new; a repeated id is not new, also within the batch.
 ///
-/// May be repeated when it is unknown whether it committed: a row that already holds this very event counts as new.
+/// The call may be repeated when it is unknown whether it committed: a row that already holds this event
+/// counts as new.
 pub async fn receive(connection: &mut PgConnection, events: &[NewProcessorEvent]) -> StorageResult<Received> {
     let mut first_of_id: Vec<&NewProcessorEvent> = events.iter().collect();
     // A stable sort keeps arrival order within one id, and ascending ids avoid deadlocks between batches.
@@ -142,7 +144,7 @@ pub async fn receive(connection: &mut PgConnection, events: &[NewProcessorEvent]
 /// An event that was new.
 struct Inserted {
     event_id: Uuid,
-    /// Its program wants outbound events of what waits for a person.
+    /// The program wants outbound events about events that wait for a person.
     reviews_are_wanted: bool,
 }
 
@@ -217,7 +219,7 @@ async fn insert(
     .await?)
 }
 
-/// The outbound event of what a person must look at.
+/// The outbound event about an event that a person must review.
 fn for_review(event: &NewProcessorEvent) -> Option<ProcessorEventNeedsReview> {
     let DispositionColumns { state, reason, .. } = disposition(event);
     let waits_for_a_person = matches!(event.disposition, Disposition::Review(_) | Disposition::Stuck(_));
@@ -256,7 +258,7 @@ fn inbox_key(event: &NewProcessorEvent) -> (&str, Option<ProgramId>) {
     (event.processor_event_id.as_str(), event.program_id)
 }
 
-/// An event the relay takes up again.
+/// An event that the relay retries.
 #[derive(Debug, Clone)]
 pub struct DueEvent {
     pub event_id: EventId,
@@ -268,8 +270,8 @@ pub struct DueEvent {
     pub payload: String,
 }
 
-/// Takes events that are due, oldest first, and pushes their next turn back (doubling up to six hours). Those another relay
-/// holds are skipped.
+/// Takes due events, oldest first, and postpones their next attempt (doubling up to six hours). Skips events
+/// that another relay has locked.
 pub async fn take_due(pool: &PgPool, limit: i64, pause: Duration) -> StorageResult<Vec<DueEvent>> {
     Ok(sqlx::query_as!(
         DueEvent,
@@ -293,8 +295,9 @@ pub async fn take_due(pool: &PgPool, limit: i64, pause: Duration) -> StorageResu
     .await?)
 }
 
-/// The result of a repeated translation: the event still cannot be translated, or concerns no program now. A half that was
-/// handled before stays so. Returns it when a person must look at it from now on, where its program wants that as an outbound event.
+/// Stores the result of a repeated translation: the event still cannot be translated, or concerns no program
+/// now. A part that was already handled stays handled. Returns the event when a person must review it from
+/// now on and its program wants an outbound event about that.
 pub async fn dispose(
     connection: &mut PgConnection,
     event_id: EventId,
@@ -345,7 +348,7 @@ pub async fn dispose(
     }))
 }
 
-/// When events arrived. An event that is not there is not in the answer.
+/// When events arrived. Unknown events are absent.
 pub async fn received_at(
     connection: &mut PgConnection,
     events: &[EventId],
@@ -366,7 +369,8 @@ pub async fn received_at(
         .collect())
 }
 
-/// Marks an event whose record is in `dead_letters`: the relay leaves it alone. Returns it where its program wants that as an outbound event.
+/// Marks an event whose record is in `dead_letters`, so that the relay skips it. Returns the event when its
+/// program wants an outbound event about it.
 pub async fn dead_letter(
     connection: &mut PgConnection,
     event_id: EventId,
@@ -387,7 +391,8 @@ pub async fn dead_letter(
     .await?)
 }
 
-/// Forgets what was finished and arrived before `horizon`: no copy of it comes any more. Bounded per call.
+/// Deletes finished events that arrived before `horizon`: the processor no longer sends copies of them.
+/// Bounded.
 pub async fn forget(pool: &PgPool, horizon: DateTime<Utc>, limit: i64) -> StorageResult<u64> {
     let forgotten = sqlx::query!(
         "DELETE FROM processor_events WHERE event_id IN (

@@ -1,4 +1,4 @@
-//! `processor_events` as an operator looks at it.
+//! `processor_events` as an operator sees them.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -6,13 +6,13 @@ use uuid::Uuid;
 
 use crate::error::StorageResult;
 
-/// An event as it is kept.
+/// An event as it is stored.
 #[derive(Debug, Clone)]
 pub struct KeptEvent {
     pub event_id: Uuid,
     pub processor_event_id: String,
     pub kind: String,
-    /// `None`: no program is bound to its account.
+    /// `None` when no program is bound to the event's account.
     pub program_id: Option<i64>,
     pub account_id: Option<String>,
     pub occurred_at: DateTime<Utc>,
@@ -68,7 +68,7 @@ pub async fn find(connection: &mut PgConnection, event_id: Uuid) -> StorageResul
     .await?)
 }
 
-/// The event as it came; `None` once it is done or ignored.
+/// The original payload; `None` once the event is done or ignored.
 pub async fn payload(connection: &mut PgConnection, event_id: Uuid) -> StorageResult<Option<String>> {
     Ok(sqlx::query_scalar!(
         "SELECT payload FROM processor_events WHERE event_id = $1",
@@ -79,10 +79,11 @@ pub async fn payload(connection: &mut PgConnection, event_id: Uuid) -> StorageRe
     .flatten())
 }
 
-/// Makes an unfinished event due for the relay at once. One of an account that no program
-/// was bound to becomes the program's that is bound to it now.
+/// Makes an unfinished event due for the relay at once. An event without a program is assigned to the program
+/// that is bound to its account now.
 ///
-/// `false`: it is finished, or still no single program's, or came again as the program's in the meantime.
+/// `false` when the event is finished, when not exactly one program is bound to its account, or when the
+/// program has received the same event meanwhile.
 pub async fn replay(connection: &mut PgConnection, event_id: Uuid) -> StorageResult<bool> {
     let replayed = sqlx::query!(
         "UPDATE processor_events e
@@ -106,9 +107,10 @@ pub async fn replay(connection: &mut PgConnection, event_id: Uuid) -> StorageRes
     Ok(replayed.rows_affected() > 0)
 }
 
-/// Closes an event that was handled outside the service: it is not processed any more, and its payload is deleted.
+/// Closes an event that was handled outside the service: it is not processed any more, and its payload is
+/// deleted.
 ///
-/// `None`: it is not there, or in none of these states.
+/// `None` when the event does not exist, or is in none of these states.
 pub async fn close(
     connection: &mut PgConnection,
     event_id: Uuid,

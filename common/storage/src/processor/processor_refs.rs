@@ -1,4 +1,4 @@
-//! `processor_refs`: which ids of the processor are names of one payment.
+//! `processor_refs`: which ids of the processor name the same payment.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -9,10 +9,10 @@ use crate::error::StorageResult;
 use domain::ids::{ProgramId, SaleId};
 use domain::payment::Names;
 
-/// A session, payment intent, invoice or charge of a program; also a transaction_id that may be one of them.
+/// A session, payment intent, invoice or charge of a program, or a transaction_id that may be one of them.
 pub type Reference = (ProgramId, String);
 
-/// A payment that is known under the reference asked for.
+/// A payment that is known by the requested reference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Known {
     pub reference: Reference,
@@ -22,7 +22,7 @@ pub struct Known {
     pub sale_id: Option<SaleId>,
 }
 
-/// The payments known under these references. Most sales of the API are none of them.
+/// The payments known by these references. Most sales of the API have none.
 pub async fn known(
     connection: &mut PgConnection,
     references: &[(ProgramId, &str)],
@@ -55,8 +55,8 @@ pub async fn known(
         .collect())
 }
 
-/// Locks the names of these payments, ascending: of two batches that record sales of one payment under two of its names,
-/// the second sees what the first did.
+/// Locks the names of these payments, ascending. Of two batches that record sales of one payment under two
+/// names, the second sees the sale of the first.
 pub async fn lock(connection: &mut PgConnection, payments: &[Reference]) -> StorageResult<()> {
     let (programs, names) = distinct(&borrowed(payments));
     sqlx::query!(
@@ -73,7 +73,7 @@ pub async fn lock(connection: &mut PgConnection, payments: &[Reference]) -> Stor
     Ok(())
 }
 
-/// All names of the payments that have these references, with their payment's.
+/// All names of the payments that have these references, each with its payment.
 pub async fn groups(
     connection: &mut PgConnection,
     references: &[Reference],
@@ -98,8 +98,8 @@ pub async fn groups(
         .collect())
 }
 
-/// Stores that the names of each telling are one payment's. One transaction of a program at a time does this: what one
-/// joins, the next one finds joined.
+/// Stores that the names in each report belong to one payment. Transactions of a program are serialised: the
+/// next one finds what the previous one joined.
 pub async fn join(connection: &mut PgConnection, reported: &[Vec<Reference>]) -> StorageResult<()> {
     let all: Vec<Reference> = reported.concat();
     let mut programs: Vec<i64> = all.iter().map(|(program_id, _)| program_id.get()).collect();
@@ -150,7 +150,7 @@ fn borrowed(references: &[Reference]) -> Vec<(ProgramId, &str)> {
         .collect()
 }
 
-/// Each pair once.
+/// Removes duplicate pairs.
 fn distinct<'a>(references: &[(ProgramId, &'a str)]) -> (Vec<i64>, Vec<&'a str>) {
     references
         .iter()

@@ -1,4 +1,5 @@
-//! `processor_reversals`: what the processor took back of payments, event by event, and on which sale it was counted.
+//! `processor_reversals`: reversals of payments by the processor, one for each event, and the sale on which
+//! each was counted.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -15,7 +16,7 @@ use domain::payment::ReversalKind;
 pub struct NewReversal<'a> {
     pub event_id: EventId,
     pub program_id: ProgramId,
-    /// Any of its payment's names.
+    /// Any of the payment's names.
     pub reference: &'a str,
     pub kind: ReversalKind,
     /// The charge or the dispute.
@@ -25,7 +26,7 @@ pub struct NewReversal<'a> {
     pub occurred_at: DateTime<Utc>,
 }
 
-/// Stores reversals; one that is there already stays as it is.
+/// Stores reversals. Stored ones stay as they are.
 pub async fn insert(connection: &mut PgConnection, reversals: &[NewReversal<'_>]) -> StorageResult<()> {
     if reversals.is_empty() {
         return Ok(());
@@ -63,18 +64,19 @@ pub struct Reversal {
     pub amount: AmountCents,
     pub currency: Currency,
     pub occurred_at: DateTime<Utc>,
-    /// The payment's sale, on which it counts.
+    /// The payment's sale, on which the reversal counts.
     pub sale_id: SaleId,
     /// The sale's transaction_id.
     pub transaction_id: String,
     pub sale_currency: Currency,
-    /// It was counted on that sale.
+    /// The reversal was counted on that sale.
     pub counted: bool,
-    /// It was counted on another sale, which was undone: its event has caused a refund already.
+    /// The reversal was counted on another sale, which was undone: its event has already caused a refund.
     pub moved: bool,
 }
 
-/// Every reversal of these payments, counted or not, in the order they occurred. The caller holds the claims of the sales.
+/// Every reversal of these payments, counted or not, in the order in which they occurred. The caller holds
+/// the claims of the sales.
 pub async fn of_payments(
     connection: &mut PgConnection,
     payments: &[(Reference, SaleId)],
@@ -104,7 +106,7 @@ pub async fn of_payments(
     .await?)
 }
 
-/// Says on which sales reversals were counted.
+/// Stores on which sales reversals were counted.
 pub async fn count(connection: &mut PgConnection, counted: &[(EventId, SaleId)]) -> StorageResult<()> {
     if counted.is_empty() {
         return Ok(());

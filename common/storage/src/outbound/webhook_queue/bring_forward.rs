@@ -1,4 +1,5 @@
-//! Deliveries that a take would not get to, because one customer has more in front of them than it looks at.
+//! Brings forward deliveries that a take would not reach, because one customer has more due deliveries than a
+//! take examines.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -7,14 +8,15 @@ use super::go_by_indexes;
 use crate::error::StorageResult;
 use domain::ids::WebhookEndpointId;
 
-/// When fewer of the thousand deliveries that a take looks at can be taken, others are brought forward.
+/// Others are brought forward when a take can use fewer than this of the thousand deliveries that it
+/// examines.
 const FREE_AT_LEAST: i64 = 32;
-/// At once.
+/// Maximum number of deliveries to bring forward for one endpoint.
 const BROUGHT: i64 = 500;
-/// So many deliveries behind those thousand are looked through.
+/// Maximum number of deliveries to search beyond those thousand.
 const LOOKED_THROUGH: i64 = 200_000;
 
-/// Endpoints that something waits for, ascending: those after this one.
+/// Endpoints after this one that have waiting deliveries, ascending.
 pub async fn endpoints(
     connection: &mut PgConnection,
     after: WebhookEndpointId,
@@ -37,9 +39,12 @@ pub async fn endpoints(
     Ok(endpoints)
 }
 
-/// Where nearly all that a take looks at waits for an earlier one of its customer, brings forward what other customers have behind it, and that earlier
-/// one, which became due again after those that wait for it. Returns how many.
-/// Those in flight, and those that wait for their next attempt, stay as they are. In a transaction.
+/// Acts on endpoints where nearly all deliveries that a take examines wait for an earlier delivery of their
+/// customer. Brings forward other customers' deliveries from behind them. Also brings forward that earlier
+/// delivery, if it became due again after those that wait for it. Returns how many were moved.
+///
+/// Deliveries in flight, and deliveries that wait for their next attempt, stay as they are. Must run in a
+/// transaction.
 pub async fn bring_forward(
     connection: &mut PgConnection,
     endpoints: &[i64],

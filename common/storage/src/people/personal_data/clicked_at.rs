@@ -1,8 +1,9 @@
-//! When customers clicked. Clicks are found by program and time: an index by customer would cost more on thousands of clicks a second than all
-//! requests for personal data together.
+//! The times of customers' clicks, by which the clicks are found. An index by customer would cost more, at
+//! thousands of clicks a second, than all requests for personal data.
 //!
-//! A customer's row dates the clicks of its journey, which are all but those of who clicked more than [`Journey::KEPT`] times. An index of few
-//! rows dates bots' clicks that do not count. What is left is looked for hour by hour, between the first click and the oldest of the latest ones.
+//! A customer's row has the times of the clicks in its journey. These are all clicks, unless the customer
+//! clicked more than [`Journey::KEPT`] times. A small index has the times of bots' clicks that do not count.
+//! The remaining clicks are searched hour by hour, between the first click and the oldest of the latest ones.
 
 use std::collections::BTreeSet;
 
@@ -13,24 +14,25 @@ use crate::error::StorageResult;
 use domain::attribution::Journey;
 use domain::ids::ProgramId;
 
-/// Of a search, each statement of which must end soon: a large program has a million clicks an hour.
+/// The range of one statement of the search. Each statement must be short: a large program has a million
+/// clicks an hour.
 const PIECE: TimeDelta = TimeDelta::hours(1);
 
-/// Edges' clocks differ, by far less than this.
+/// A margin for the clocks of edges, which differ by far less.
 pub(super) const CLOCK_SKEW: TimeDelta = TimeDelta::hours(1);
 
-/// Times from the first to the second, both included.
+/// A range of times, both ends included.
 type Span = (DateTime<Utc>, DateTime<Utc>);
 
-/// What rows say about the times of their customers' clicks.
+/// The times of customers' clicks.
 #[derive(Debug, Default)]
 pub(super) struct ClickedAt {
     pub times: BTreeSet<DateTime<Utc>>,
-    /// By customer: clicks that the journey has forgotten are within.
+    /// By customer: the range that contains the clicks that the journey dropped.
     forgotten: Vec<(i64, Span)>,
 }
 
-/// Of these customers, as their rows are now.
+/// Reads the times from the current rows of these customers.
 pub(super) async fn read(connection: &mut PgConnection, customers: &[i64]) -> StorageResult<ClickedAt> {
     let mut clicked_at = ClickedAt::default();
     if customers.is_empty() {
@@ -60,7 +62,7 @@ pub(super) async fn read(connection: &mut PgConnection, customers: &[i64]) -> St
     Ok(clicked_at)
 }
 
-/// The time within which a journey may lack clicks.
+/// The range in which a journey may lack clicks.
 fn forgotten(first: DateTime<Utc>, touched_at: &[DateTime<Utc>]) -> Option<Span> {
     let mut touched_at = touched_at.to_vec();
     touched_at.sort_unstable();
@@ -68,7 +70,7 @@ fn forgotten(first: DateTime<Utc>, touched_at: &[DateTime<Utc>]) -> Option<Span>
     touched_at.get(oldest).map(|since| (first, *since))
 }
 
-/// Adds the clicks that journeys have forgotten; `searching` is told each hour before it is looked through.
+/// Adds the clicks that journeys dropped. Calls `searching` with each hour before the search reads it.
 pub(super) async fn add_forgotten(
     connection: &mut PgConnection,
     program_id: ProgramId,
@@ -112,7 +114,7 @@ mod tests {
 
     #[test]
     fn what_a_full_journey_may_lack_is_older_than_its_latest_clicks() {
-        // In the order of the columns: each link's latest click, then the others.
+        // The order of the columns: each link's latest click, then the other clicks.
         let touched_at: Vec<_> = [at(7), at(250)].into_iter().chain((100..=199).map(at)).collect();
         assert_eq!(forgotten(at(1), &touched_at), Some((at(1), at(101))));
     }

@@ -1,9 +1,13 @@
-//! What an erasure replaces. Ids, sums, dates, links and states stay: accounting depends on them, and without the erased names
-//! they identify no person.
+//! Erases personal data. Ids, sums, dates, links and states stay, because accounting depends on them. Without
+//! the erased names they identify no person.
 //!
-//! Phases: the **program** is locked: two erasures, or an erasure and the deletion of a webhook endpoint, take rows of the same queue, each in its
-//! own order → the **clicks** that were found, while nothing is locked that the pipeline waits for → **customers**, locked: concurrent work is
-//! waited for, and later work finds no customer → the clicks that were stored meanwhile, and what is found by their ids.
+//! Phases:
+//!
+//! - Lock the **program**. Two erasures, or an erasure and the deletion of a webhook endpoint, lock rows of
+//!   the same queue in different orders.
+//! - Erase the **clicks** that were found. No lock that the pipeline needs is held yet.
+//! - Lock and erase the **customers**. Concurrent transactions finish first, and later ones find no customer.
+//! - Erase the clicks stored meanwhile, and all rows found by the customers' ids.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -16,7 +20,7 @@ use crate::error::{StorageResult, expect_rows};
 use crate::program::program_settings;
 use domain::ids::CustomerId;
 
-/// Rows that were changed, by table.
+/// Changed rows, by table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Erased {
     pub customers: u64,
@@ -26,22 +30,22 @@ pub struct Erased {
     pub refunds: u64,
     pub notifications: u64,
     pub processor_customers: u64,
-    /// Outbound events and their deliveries, finished or not.
     pub outbound_events: u64,
-    /// Deliveries that waited, and the answers to others.
+    /// Deleted waiting deliveries, and erased responses of finished ones.
     pub webhook_deliveries: u64,
-    /// Records that were put aside. They cannot be replayed any more.
+    /// Set-aside records. They can no longer be replayed.
     pub unprocessed: u64,
 }
 
 impl Erased {
-    /// There was nothing to erase.
+    /// No row had to be erased.
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// Erases what [`find`](super::find()) found, in its transaction. A second search finds nothing.
+/// Erases the data that [`find`](super::find()) found, in the same transaction. A second search finds
+/// nothing.
 pub async fn erase(
     connection: &mut PgConnection,
     found: &Found,
@@ -74,7 +78,7 @@ async fn lock_and_erase_customers(
     now: DateTime<Utc>,
 ) -> StorageResult<u64> {
     let customers = found.customer_ids();
-    // Ascending, like the steps.
+    // In ascending order, like the worker's steps.
     sqlx::query!(
         "SELECT id FROM customers WHERE id = ANY($1) ORDER BY id FOR UPDATE",
         &customers
@@ -94,8 +98,8 @@ async fn lock_and_erase_customers(
     Ok(erased.rows_affected())
 }
 
-/// What others were outbound. Their sales and commissions are locked first: a transaction that writes their events is waited for, and who comes
-/// later finds no names.
+/// Erases outbound events. First it locks the customer's sales and commissions: it waits for transactions
+/// that write events about them, and later transactions find no names.
 async fn outbound_events(connection: &mut PgConnection, found: &Found) -> StorageResult<Erased> {
     let (program_id, customers) = (found.program_id.get(), found.customer_ids());
     let sales = sqlx::query_scalar!(
@@ -116,7 +120,8 @@ async fn outbound_events(connection: &mut PgConnection, found: &Found) -> Storag
     )
     .fetch_all(&mut *connection)
     .await?;
-    // Before the queue: an event that is being placed is waited for, and its row in the queue is found then.
+    // Events before the queue: the delete waits for an event that is being placed, and then finds its row in
+    // the queue.
     let events = sqlx::query!(
         "DELETE FROM outbound_events WHERE program_id = $1 AND customer_id = ANY($2) AND customer_id IS NOT NULL",
         program_id,
@@ -148,7 +153,7 @@ async fn outbound_events(connection: &mut PgConnection, found: &Found) -> Storag
     })
 }
 
-/// Texts that sales, refunds, commissions and notifications quote from the advertiser.
+/// Texts from the advertiser on sales, refunds, commissions and notifications.
 async fn purchases(connection: &mut PgConnection, found: &Found) -> StorageResult<Erased> {
     let (program_id, customers) = (found.program_id.get(), found.customer_ids());
     let sale_events = sqlx::query!(
@@ -160,7 +165,8 @@ async fn purchases(connection: &mut PgConnection, found: &Found) -> StorageResul
     .execute(&mut *connection)
     .await?;
     sqlx::query!(
-        // A self-referral would identify the customer. That there was a signal stays: approval can depend on it.
+        // A self-referral signal would identify the customer. The row still shows that it had a signal,
+        // because approval may depend on that.
         "UPDATE commissions SET refund_reason = NULL, rejection_reason = NULL,
                 signals = CASE WHEN signals = '{}' THEN signals ELSE ARRAY['erased'] END
          WHERE sale_id IN (SELECT id FROM sale_events WHERE program_id = $1 AND customer_id = ANY($2))
@@ -178,7 +184,7 @@ async fn purchases(connection: &mut PgConnection, found: &Found) -> StorageResul
     )
     .execute(&mut *connection)
     .await?;
-    // The reason ends the message.
+    // The reason is at the end of the message.
     let notifications = sqlx::query!(
         "UPDATE notifications n
          SET message = left(n.message, -length(' Reason: ' || coalesce(n.details ->> 'refund_reason', n.details ->> 'reason'))),
@@ -210,7 +216,7 @@ async fn processor_customers(connection: &mut PgConnection, found: &Found) -> St
     Ok(deleted.rows_affected())
 }
 
-/// Location, device and referrer. Country, device type and browser stay: many people share them.
+/// Erases location, device and referrer. Country, device type and browser stay: many people share them.
 async fn clicks(
     connection: &mut PgConnection,
     found: &Found,
@@ -218,7 +224,7 @@ async fn clicks(
 ) -> StorageResult<u64> {
     let customers = found.customer_ids();
     let mut erased = 0;
-    // One at a time: a list of times would be searched for in all months by a generic plan.
+    // One statement for each time: with an array of times, a generic plan would search all months.
     for at in clicked_at {
         let click = sqlx::query!(
             "UPDATE click_events
@@ -238,7 +244,7 @@ async fn clicks(
     Ok(erased)
 }
 
-/// Their click_ids, held by browsers that were taken for new customers.
+/// Erases these customers' click_ids in clicks of browsers that sent them but were taken for new customers.
 async fn held(connection: &mut PgConnection, found: &Found) -> StorageResult<u64> {
     let click_ids: Vec<&str> = found.names.click_ids.iter().map(String::as_str).collect();
     let held = sqlx::query!(
@@ -253,7 +259,7 @@ async fn held(connection: &mut PgConnection, found: &Found) -> StorageResult<u64
     Ok(held.rows_affected())
 }
 
-/// Their leads, and their key where it was told with another customer's lead.
+/// Erases the customers' leads, and their key in leads that were reported with another customer's click_id.
 async fn leads(connection: &mut PgConnection, found: &Found) -> StorageResult<u64> {
     let own = sqlx::query!(
         "UPDATE lead_events SET customer_key = NULL, click_id = 'erased_' || customer_id, session_id = NULL, page_url = NULL
@@ -277,7 +283,8 @@ async fn leads(connection: &mut PgConnection, found: &Found) -> StorageResult<u6
 }
 
 async fn unprocessed(connection: &mut PgConnection, found: &Found, now: DateTime<Utc>) -> StorageResult<u64> {
-    // No sale was recorded under these claims, and their records are erased here: the caller may send the payment again.
+    // No sale was recorded under these claims, and their records are erased here. The caller may send the
+    // payment again.
     let claims = sqlx::query!(
         "DELETE FROM transaction_claims WHERE transaction_id = ANY($1) AND state = 'dead'",
         &found.claims,
@@ -292,7 +299,7 @@ async fn unprocessed(connection: &mut PgConnection, found: &Found, now: DateTime
     )
     .execute(&mut *connection)
     .await?;
-    // One that is on its way finds no customer any more; it must not be taken up again from here.
+    // The event's record in flight will find no customer. The relay must not publish the event again.
     let events = sqlx::query!(
         "UPDATE processor_events
          SET payload = NULL, state = 'ignored', reason = 'erased', waits_for = NULL, sale_pending = false,
@@ -305,8 +312,8 @@ async fn unprocessed(connection: &mut PgConnection, found: &Found, now: DateTime
     Ok(claims.rows_affected() + letters.rows_affected() + events.rows_affected())
 }
 
-/// Locks these customers, and returns their click_ids. `None`: their data was erased, nothing more about them may be stored. Waits
-/// for running erasures.
+/// Locks these customers and returns their click_ids. `None` for an erased customer: no more data about them
+/// may be stored. Waits for running erasures.
 pub async fn click_ids(
     connection: &mut PgConnection,
     customers: &[i64],

@@ -1,4 +1,4 @@
-//! Everything stored about a customer, as JSON: rows under the names of their tables.
+//! Exports all stored data of a customer as JSON: rows under the names of their tables.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use sqlx::PgConnection;
 use super::find::Found;
 use crate::error::StorageResult;
 
-/// Each an array of objects.
+/// Each field is an array of objects.
 #[derive(Debug, Serialize)]
 pub struct Export {
     pub customers: Value,
@@ -18,16 +18,15 @@ pub struct Export {
     pub refunds: Value,
     pub notifications: Value,
     pub processor_customers: Value,
-    /// Outbound events.
     pub outbound_events: Value,
-    /// And what their endpoints answered.
+    /// Includes the endpoints' responses.
     pub webhook_deliveries: Value,
-    /// Records that were put aside, as they came, and where they are kept.
+    /// Set-aside records in their original form, with their place of storage.
     pub unprocessed: Vec<Value>,
 }
 
-/// One statement, so that all of it is of one moment: no refund whose sale is missing, no sale that its customer does not
-/// know of yet.
+/// One statement, so that all data is of one moment: each refund has its sale, and each sale agrees with its
+/// customer.
 pub async fn export(connection: &mut PgConnection, found: &Found) -> StorageResult<Export> {
     let rows = sqlx::query!(
         r#"SELECT
@@ -152,7 +151,7 @@ async fn unprocessed(connection: &mut PgConnection, found: &Found) -> StorageRes
     Ok(letters.chain(claims).chain(events).collect())
 }
 
-/// Parsed as JSON if it is JSON, else a string.
+/// The payload as JSON, or as a string if it is not JSON.
 fn record(payload: &[u8]) -> Value {
     serde_json::from_slice(payload).unwrap_or_else(|_| String::from_utf8_lossy(payload).into())
 }

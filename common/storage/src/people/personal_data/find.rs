@@ -1,4 +1,5 @@
-//! The rows of one customer, and the dead letters, claims and processor events that carry one of the customer's names.
+//! Finds the rows of one customer, and the dead letters, claims and processor events that contain one of the
+//! customer's names.
 
 use std::collections::BTreeSet;
 
@@ -13,34 +14,34 @@ use domain::click_id::ClickId;
 use domain::data_subject::{CustomerNames, RecordOwner};
 use domain::ids::{CustomerId, ProgramId};
 
-/// Records that are held in memory at a time.
+/// Maximum number of records in memory.
 const PIECE: i64 = 100;
 
-/// Identifiers of a data subject; any may be absent.
+/// Identifiers of a data subject. Each may be absent.
 #[derive(Clone, Copy, Default)]
 pub struct Stated<'a> {
     pub customer_key: Option<&'a str>,
     pub click_id: Option<&'a ClickId>,
-    /// The customer id that the click_id decodes to.
+    /// The customer ids that the click_id decodes to.
     pub click_id_customers: &'a [i64],
     pub email: Option<&'a EmailAddress>,
-    /// By each key that may have made the stored one.
+    /// One hash for each key that may have made the stored one.
     pub email_hashes: &'a [String],
 }
 
-/// They are personal data.
+/// The values are personal data and must not be logged.
 impl std::fmt::Debug for Stated<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Stated")
     }
 }
 
-/// Among which records that were put aside a customer is looked for.
+/// Which set-aside records are searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
-    /// Only records that name the customer's program, for its members.
+    /// For members: only records that name the customer's program.
     Program,
-    /// Also records without a readable program, for operators: they may be about another program's customer.
+    /// For operators: also records without a readable program. They may be about another program's customer.
     Installation,
 }
 
@@ -48,10 +49,10 @@ pub enum Reach {
 #[derive(Debug)]
 pub struct Found {
     pub program_id: ProgramId,
-    /// Ascending; several when they came several times under the same address.
+    /// In ascending order. Several customers may have the same e-mail address.
     pub customers: Vec<CustomerId>,
     pub(super) names: CustomerNames,
-    /// Of all their clicks.
+    /// The times of all their clicks.
     pub(super) clicked_at: BTreeSet<DateTime<Utc>>,
     pub(super) letters: Vec<i64>,
     pub(super) claims: Vec<String>,
@@ -67,7 +68,7 @@ impl Found {
         self.names.keys.iter().map(String::as_str).collect()
     }
 
-    /// No event of theirs is older. Of nobody, any may be.
+    /// No event of these customers is older. Without customers there is no bound.
     pub(super) fn since(&self) -> DateTime<Utc> {
         self.clicked_at
             .first()
@@ -83,8 +84,9 @@ impl Found {
     }
 }
 
-/// Locks nothing: looking through what was put aside takes a while, in which others work on. So does a customer of more clicks than their
-/// journey keeps: `searching` is told each hour before it is looked through for them.
+/// Finds the data of a customer. Locks nothing, because the search through set-aside records takes long. The
+/// search for clicks that a journey dropped takes long, too: it calls `searching` with each hour before it
+/// reads it.
 pub async fn find(
     connection: &mut PgConnection,
     program_id: ProgramId,
@@ -119,7 +121,7 @@ pub async fn find(
     let mut customers = Vec::new();
     for row in rows {
         customers.push(CustomerId::new(row.id));
-        // A proposed key is unverified: it leads to its row, not from there to other rows.
+        // A proposed key is unverified: it finds its own row, but no other rows.
         names.keys.extend(row.customer_key);
         names.click_ids.insert(row.click_id);
         names.email_hashes.extend(row.email_hash);
@@ -162,7 +164,7 @@ async fn processor_customers(
     Ok(ids.into_iter().collect())
 }
 
-/// Looks through what was put aside.
+/// Searches set-aside records.
 #[derive(Clone, Copy)]
 struct Seeker<'a> {
     program_id: ProgramId,
@@ -171,7 +173,7 @@ struct Seeker<'a> {
 }
 
 impl Seeker<'_> {
-    /// Records that no program is known of, too.
+    /// Also search records without a known program.
     fn all(self) -> bool {
         self.reach == Reach::Installation
     }
@@ -246,7 +248,7 @@ impl Seeker<'_> {
     }
 }
 
-/// Of a row that was selected for the program, or for being of none.
+/// The owner of a selected row: the program itself, or unknown.
 const fn owner(program_id: Option<i64>) -> RecordOwner {
     match program_id {
         Some(_) => RecordOwner::Program,
@@ -257,15 +259,15 @@ const fn owner(program_id: Option<i64>) -> RecordOwner {
 /// Iterates over records about the customer in pages, ordered by key.
 struct Search<'a, K> {
     seeker: Seeker<'a>,
-    /// The last key that was looked at.
+    /// The last key that was read.
     after: K,
     theirs: Vec<K>,
-    /// Until a piece is empty.
+    /// False after an empty page.
     goes_on: bool,
 }
 
 impl<'a, K: Clone> Search<'a, K> {
-    /// No key comes before `first`.
+    /// `first` is less than every key.
     const fn new(first: K, seeker: Seeker<'a>) -> Self {
         Self {
             seeker,

@@ -14,7 +14,7 @@ use domain::outbound_event::OutboundEventType;
 use messages::outbound_event::processor_event::ProcessorEventNeedsReview;
 
 domain::text_enum! {
-    /// Which half of an event was handled.
+    /// The part of an event that was handled.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Part {
         Sale = "sale",
@@ -26,12 +26,13 @@ domain::text_enum! {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ending {
     Done(Option<Reason>),
-    /// Waits. The relay retries it after `retry`, or (None) only when `waits_for` or its payment's sale comes.
+    /// The event waits. The relay retries it after `retry`. If `retry` is `None`, only the arrival of
+    /// `waits_for` or of the payment's sale wakes it.
     Parked {
         reason: Reason,
         waits_for: Option<String>,
-        /// Replaces `retry` where the event did not wait for this before, or was woken since: what it waits for may have come
-        /// during the lookup, and have woken nothing.
+        /// Replaces `retry` if the event did not wait for this before, or was woken since. The awaited row
+        /// may have been stored during the lookup, when there was no waiting event to wake.
         look_again: Option<Duration>,
         retry: Option<Duration>,
     },
@@ -77,10 +78,12 @@ impl<'a> From<&'a Ending> for Columns<'a> {
     }
 }
 
-/// Records how halves of events ended. An event is done when neither half is pending any more; its payload goes then.
+/// Records results of parts of events. An event is done when neither part is pending. Its payload is deleted
+/// then.
 ///
-/// A half that is not pending is left alone: a second delivery changes nothing. A stuck half stays pending, so that a replay
-/// knows what is left to do. Returns those that are stuck from now on, where their program wants that as an outbound event.
+/// A part that is not pending is left as it is, so a redelivery changes nothing. A stuck part stays pending,
+/// so that a replay knows what is left to do. Returns the newly stuck events whose program wants an outbound
+/// event about that.
 pub async fn end(
     connection: &mut PgConnection,
     part: Part,
@@ -89,7 +92,7 @@ pub async fn end(
     if endings.is_empty() {
         return Ok(Vec::new());
     }
-    // Of two endings of one event the last one counts; rows are locked in ascending order.
+    // The last result of an event counts. Rows are locked in ascending order.
     let last: BTreeMap<EventId, Columns<'_>> = endings
         .iter()
         .map(|(id, ending)| (*id, Columns::from(ending)))

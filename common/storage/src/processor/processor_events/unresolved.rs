@@ -6,10 +6,10 @@ use sqlx::PgConnection;
 use crate::error::StorageResult;
 use domain::ids::ProgramId;
 
-/// An event in review, or one that is stuck: nothing came of it.
+/// An event in review, or a stuck event: it had no effect.
 #[derive(Debug)]
 pub struct UnresolvedEvent {
-    /// The processor's.
+    /// The processor's id.
     pub processor_event_id: String,
     /// The processor's type.
     pub kind: String,
@@ -19,7 +19,7 @@ pub struct UnresolvedEvent {
     pub received_at: DateTime<Utc>,
 }
 
-/// A program's, the latest first.
+/// A program's unresolved events, latest first.
 pub async fn unresolved(
     connection: &mut PgConnection,
     program_id: ProgramId,

@@ -10,16 +10,16 @@ use domain::processor::ProcessorId;
 use domain::text::TransactionId;
 
 domain::text_enum! {
-    /// Why an event waits, or why its sale was not recorded. The code stored in `processor_events.reason`.
+    /// Why an event waits, or why its sale was not recorded. The code is stored in `processor_events.reason`.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Reason {
         /// Another report of the same payment was recorded.
         Duplicate = "duplicate",
-        /// The processor's customer is bound to another of ours.
+        /// The processor's customer is bound to another customer.
         ProcessorCustomerDiffers = "processor_customer_differs",
-        /// Another report of the same transaction_id is being decided.
+        /// Another report of the same transaction_id is being processed.
         Claimed = "claimed",
-        /// Its session or invoice may still be reported, with more of the sale.
+        /// The session or invoice may still be reported, with more data of the sale.
         AwaitsSession = "awaits_session",
         CustomerNotFound = "customer_not_found",
         NoAttribution = "no_attribution",
@@ -28,11 +28,11 @@ domain::text_enum! {
         WindowExpired = "window_expired",
         /// Paid before the customer's first click.
         BeforeFirstClick = "before_first_click",
-        /// The partner it would credit is not approved in the program, or no longer.
+        /// The credited partner is not, or no longer, approved in the program.
         PartnerNotApproved = "partner_not_approved",
-        /// A refund or dispute of a payment without a sale so far.
+        /// A refund or dispute of a payment that has no sale yet.
         SaleMissing = "sale_missing",
-        /// Its currency differs from its sale's.
+        /// Its currency differs from the currency of its sale.
         CurrencyDiffers = "currency_differs",
     }
 }
@@ -56,7 +56,8 @@ pub fn waits_for_sale(transaction_id: &TransactionId) -> String {
     format!("sale:{transaction_id}")
 }
 
-/// Makes events that wait for `waits_for` (of a program) due for the relay. A later wait counts its retries from zero.
+/// Makes a program's events that wait for `waits_for` due for the relay. A later wait counts its retries from
+/// zero.
 pub async fn wake(connection: &mut PgConnection, waited_for: &[(ProgramId, String)]) -> StorageResult<()> {
     if waited_for.is_empty() {
         return Ok(());
@@ -82,8 +83,8 @@ pub async fn wake(connection: &mut PgConnection, waited_for: &[(ProgramId, Strin
     Ok(())
 }
 
-/// Gives up what has waited since before `horizon`, except payments for partners who are not approved: those wait for a person.
-/// Bounded per call.
+/// Gives up events that have waited since before `horizon`. Payments for partners who are not approved stay,
+/// because they wait for a person. Bounded.
 pub async fn give_up_parked(pool: &PgPool, horizon: DateTime<Utc>, limit: i64) -> StorageResult<u64> {
     let given_up = sqlx::query!(
         "UPDATE processor_events
