@@ -26,16 +26,16 @@ use crate::tracking::existing_clicks::ExistingClicks;
 use crate::tracking::pipeline::Pipeline;
 use crate::tracking::visitor_context::OriginConfig;
 
-/// Cheap to clone: every request does, several times.
+/// Cheap to clone: a request clones it several times.
 #[derive(Debug, Clone)]
 pub struct App(Arc<Parts>);
 
 #[derive(Debug)]
 pub struct Parts {
     pub clock: Clock,
-    /// For rare queries of a program's state or test events; the tracking routes use the parts below.
+    /// For the queries of rare routes, such as program status. The tracking routes use the parts below.
     pub pool: PgPool,
-    /// For the management routes, so that they cannot take the connections of claims.
+    /// A pool of its own: management routes must not take the connections that claims need.
     pub management: PgPool,
     /// For the dashboard's reports.
     pub reads: Reads,
@@ -43,12 +43,12 @@ pub struct Parts {
     pub passwords: Passwords,
     pub passkeys: Passkeys,
     pub emails: Emails,
-    /// For secrets of payment processors.
+    /// Seal the secrets of payment processors.
     pub sealing_keys: Arc<SealingKeys>,
-    /// The address of this service for people and browsers.
+    /// The address at which people and browsers reach this service.
     pub public_url: Url,
     pub security_contact: Option<Url>,
-    /// Other names under which the browser script is served.
+    /// Other names under which the service serves the browser script.
     pub script_aliases: Vec<ScriptAlias>,
     pub directory: Directory,
     pub customer_ids: CustomerIds,
@@ -58,11 +58,11 @@ pub struct Parts {
     pub probe: Probe,
     pub limits: Limits,
     pub origin: OriginConfig,
-    /// Where webhook endpoints may be.
+    /// The addresses at which webhook endpoints may listen.
     pub webhook_addresses: AllowedAddresses,
-    /// Of one request.
+    /// The limit of one request's body.
     pub body_limit_bytes: u64,
-    /// Cancelled when endless answers (live streams) must end.
+    /// Cancelled at shutdown, so that live streams end.
     pub closing: CancellationToken,
 }
 
@@ -85,7 +85,7 @@ impl App {
         Self(Arc::new(parts))
     }
 
-    /// For tokens and salts.
+    /// Random bytes for tokens and salts.
     pub fn random<const BYTES: usize>() -> [u8; BYTES] {
         let mut bytes = [0; BYTES];
         rand::fill(&mut bytes);

@@ -1,4 +1,4 @@
-//! Settings of the edge, one section a concern; each is a flag and an environment variable.
+//! Settings of the edge, one section for each concern. Each setting is a flag and an environment variable.
 
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, Parser, value_parser};

@@ -1,4 +1,5 @@
-//! HTTP for both halves: middleware, request ids, limits, credentials, client addresses, bodies, fields, errors.
+//! HTTP for tracking and management: middleware, request ids, limits, credentials, client addresses, bodies,
+//! fields, errors.
 
 pub mod accept;
 pub mod body;

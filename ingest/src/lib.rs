@@ -1,7 +1,7 @@
 //! The HTTP edge: validates, authenticates, claims, publishes, and answers with the worker's outcome.
 //!
-//! It decides nothing about money. A request passes `tracking/<noun>.rs` → `messages::<noun>` → the worker's
-//! `steps/<noun>.rs`, and its outcome comes back by the reply inbox.
+//! The edge decides nothing about money. A request passes `tracking/<noun>.rs` → `messages::<noun>` → the
+//! worker's `steps/<noun>.rs`. The worker sends the outcome back to the reply inbox.
 
 mod app;
 pub mod config;
@@ -130,7 +130,7 @@ async fn start(config: &Config, clock: Clock, lifecycle: &Lifecycle) -> anyhow::
     }))
 }
 
-/// Connects to NATS, and starts what clicks, leads, sales and refunds go through.
+/// Connects to NATS, and starts the publishers, limits and claims that the tracking routes use.
 async fn pipeline(
     config: &Config,
     pool: &PgPool,

@@ -1,4 +1,4 @@
-//! The management half: routes for people and management keys.
+//! Management: the routes for people and management keys.
 
 pub mod access;
 pub mod advertiser;

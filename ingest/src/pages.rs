@@ -1,4 +1,4 @@
-//! Pages and files beside the API.
+//! Pages and files that the service serves beside the API.
 
 pub mod dashboard;
 pub mod docs;

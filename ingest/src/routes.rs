@@ -1,4 +1,4 @@
-//! The list of all endpoints: the router and the description of the API are both made from it.
+//! The list of all endpoints. The router and the description of the API are both built from it.
 
 use utoipa_axum::routes;
 
@@ -6,7 +6,7 @@ use crate::http::endpoint::Endpoint;
 use crate::http::health;
 use crate::{management, tracking};
 
-/// Every endpoint, in the order in which it is described.
+/// Every endpoint, in the order of the description.
 pub fn endpoints() -> Vec<Endpoint> {
     let mut endpoints = tracking::endpoints();
     let legacy = tracking::legacy::endpoints(&endpoints);

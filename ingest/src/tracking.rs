@@ -1,5 +1,5 @@
-//! The tracking half: clicks, leads, sales, refunds, and the checks of an installation. One route a file, read top to bottom:
-//! request, answer, handler, validation, refusals, examples.
+//! Tracking: clicks, leads, sales, refunds, and the checks of an installation. Each route has a file of its
+//! own. Read it top to bottom: request, answer, handler, validation, refusals, examples.
 
 pub mod caller;
 pub mod claims;

@@ -1,8 +1,8 @@
-//! Headers that are lists of what a caller accepts.
+//! Headers that list what a caller accepts.
 
 use axum::http::header::{HeaderMap, HeaderName};
 
-/// Whether the caller names it without refusing it (`q=0`).
+/// Whether the header names `wanted` without refusing it (`q=0`).
 pub fn accepts(headers: &HeaderMap, name: HeaderName, wanted: &str) -> bool {
     members(headers, name).any(|member| {
         let mut parts = member.split(';').map(str::trim);
@@ -16,7 +16,7 @@ pub fn accepts(headers: &HeaderMap, name: HeaderName, wanted: &str) -> bool {
     })
 }
 
-/// The members of a header that is a list, on one line or on several.
+/// The members of a header that is a list. The list may be spread over several header lines.
 pub fn members(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = &str> {
     headers
         .get_all(name)

@@ -1,4 +1,4 @@
-//! A request's body: read within bounds, and looked at only when a route asks for it.
+//! A request's body, read within its size limit. A route looks at it when it needs it.
 
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
@@ -9,8 +9,8 @@ use serde::de::DeserializeOwned;
 use crate::app::App;
 use crate::http::error::ApiError;
 
-/// A body that has been read, or the reason why not. Routes look at it after the credential, because that is
-/// the order in which a caller expects mistakes to be reported.
+/// The body, or the reason why reading it failed. Routes report a bad credential first, so they look at the
+/// body after the credential.
 #[derive(Debug)]
 pub struct RequestBody(Result<Bytes, ApiError>);
 
@@ -21,17 +21,17 @@ impl Default for RequestBody {
 }
 
 impl RequestBody {
-    /// The bytes, for a request type to be parsed from with [`parse`].
+    /// The bytes, for [`parse`] to read a request type from.
     pub fn bytes(self) -> Result<Bytes, ApiError> {
         self.0
     }
 
-    /// The body, which is empty from then on.
+    /// Takes the body, and leaves an empty one.
     pub const fn take(&mut self) -> Self {
         std::mem::replace(self, Self(Ok(Bytes::new())))
     }
 
-    /// [`parse`], for a request type that owns what it holds.
+    /// Like [`parse`], for a request type that owns its data.
     pub fn json<T: DeserializeOwned>(self) -> Result<T, ApiError> {
         parse(&self.0?)
     }
@@ -46,18 +46,18 @@ impl FromRequest<App> for RequestBody {
     }
 }
 
-/// Parses a JSON object of any Content-Type: beacons send JSON as plain text.
+/// Parses a JSON object whatever the Content-Type: beacons send JSON as plain text.
 pub fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, ApiError> {
-    // All of it, not only the fields that are used.
+    // The whole body must be UTF-8, not only the fields that are used.
     let text = std::str::from_utf8(bytes).map_err(|_| malformed())?;
-    // An array would be taken for the fields of T in their order.
+    // serde would read an array as the fields of T in order.
     if !text.trim_ascii_start().starts_with('{') {
         return Err(malformed());
     }
     serde_json::from_str(text).map_err(|_| malformed())
 }
 
-/// The refusal of a body that is no JSON object.
+/// The refusal of a body that is not a JSON object.
 pub fn malformed() -> ApiError {
     ApiError::bad_request("Request body must be a valid JSON object")
 }

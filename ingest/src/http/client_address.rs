@@ -1,7 +1,7 @@
 //! The client's address: the peer's, unless the peer is a trusted proxy.
 //!
-//! Behind trusted proxies the address is the first untrusted one of `X-Forwarded-For`, read from the right: what
-//! is further left was written by the client and proves nothing.
+//! Behind trusted proxies the address is the first untrusted one of `X-Forwarded-For`, read from the right.
+//! The client itself may have written any address further left, so those prove nothing.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -12,16 +12,16 @@ use ipnet::IpNet;
 
 const FORWARDED_FOR: &str = "x-forwarded-for";
 
-/// Where a request comes from, for limits and derived data; never logged.
+/// The source of a request, for limits and derived data; never logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClientAddress {
     pub ip: IpAddr,
-    /// The peer is a trusted proxy, so its headers about the client are used.
+    /// True if the peer is a trusted proxy: then its headers about the client are used.
     pub by_proxy: bool,
 }
 
 impl ClientAddress {
-    /// What counts as one client: an IPv4 address, or the /64 that an IPv6 subscriber gets.
+    /// The address by which limits count a client: an IPv4 address, or the /64 network of an IPv6 subscriber.
     pub fn subscriber(self) -> IpAddr {
         match self.ip.to_canonical() {
             IpAddr::V4(v4) => IpAddr::V4(v4),
@@ -30,7 +30,7 @@ impl ClientAddress {
     }
 }
 
-/// The proxies whose word about the client counts.
+/// The proxies whose headers about the client are trusted.
 #[derive(Debug, Clone, Default)]
 pub struct TrustedProxies(Arc<[IpNet]>);
 
@@ -51,7 +51,8 @@ impl TrustedProxies {
                 by_proxy: false,
             };
         }
-        // As bytes: a client may write anything, and what our proxies added to its line still counts.
+        // Read as bytes: a client may send any bytes, and the hops that our proxies append to them still
+        // count.
         let lines = headers.get_all(FORWARDED_FOR).iter().rev();
         let hops = lines.flat_map(|line| line.as_bytes().rsplit(|byte| *byte == b','));
         let mut ip = peer;
@@ -66,7 +67,7 @@ impl TrustedProxies {
     }
 }
 
-/// An address with or without a port.
+/// Parses an address with or without a port.
 fn parse(hop: &[u8]) -> Option<IpAddr> {
     let hop = str::from_utf8(hop.trim_ascii()).ok()?;
     hop.parse()
@@ -74,10 +75,10 @@ fn parse(hop: &[u8]) -> Option<IpAddr> {
         .or_else(|| hop.parse::<SocketAddr>().ok().map(|address| address.ip()))
 }
 
-/// Leaves the [`ClientAddress`] with the request.
+/// Inserts the [`ClientAddress`] into the request's extensions.
 pub fn insert_into(request: &mut Request, proxies: &TrustedProxies) {
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
-    // Every connection has a peer; a request without one can only be a test's.
+    // Every connection has a peer. Only a test sends a request without one.
     let peer = peer.map_or(
         IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED),
         |ConnectInfo(peer)| peer.ip(),

@@ -1,23 +1,24 @@
-//! The `Authorization` header, read and hashed once a request: the limits count by it, and the caller is looked up by it.
+//! The `Authorization` header, read and hashed once for each request. The limits count by the hash, and the
+//! caller is looked up by it.
 
 use axum::extract::Request;
 use axum::http::{HeaderMap, header};
 use domain::token::{CredentialKind, ManagementKey, ProgramToken, SessionToken, TokenHash};
 
-/// What a caller put into `Authorization`. The token itself goes no further than this.
+/// The content of `Authorization`. Only the token's hash leaves this module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Credential {
-    /// No header, another scheme, several headers, or bytes that are no text.
+    /// No header, another scheme, several headers, or bytes that are not text.
     MissingOrMalformed,
-    /// `Bearer` and nothing after it.
+    /// `Bearer` without a token.
     EmptyToken,
-    /// Of no known form: rejected without a lookup.
+    /// A token of no known form: rejected without a lookup.
     Unusable,
-    /// A program's tracking token, right in form.
+    /// A well-formed tracking token of a program.
     Program(TokenHash),
-    /// A management key, right in form.
+    /// A well-formed management key.
     Management(TokenHash),
-    /// A session's token, right in form.
+    /// A well-formed session token.
     Session(TokenHash),
 }
 
@@ -46,7 +47,7 @@ impl Credential {
         })
     }
 
-    /// The credential that the rate limit read.
+    /// The credential that the rate limit has read.
     pub fn from_extensions(request: &Request) -> Self {
         let read = request.extensions().get().copied();
         read.unwrap_or(Self::MissingOrMalformed)

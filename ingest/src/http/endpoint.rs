@@ -1,6 +1,6 @@
 //! An endpoint: its route, its middleware, and the description of both.
 //!
-//! The router and the description are made from the same list of endpoints, so neither can have what the other lacks.
+//! The router and the API description are built from the same list of endpoints, so they always agree.
 
 use axum::Router;
 use axum::routing::MethodRouter;
@@ -17,7 +17,7 @@ use crate::http::limits::Budget;
 use crate::http::openapi::examples::Examples;
 use crate::tracking::pipeline::Noun;
 
-/// Credentials of a group of routes.
+/// The credentials that a group of routes takes.
 pub const SESSION: [&str; 1] = ["session"];
 pub const SESSION_OR_KEY: [&str; 2] = ["session", "management_key"];
 
@@ -32,7 +32,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// One path with all its methods, as `routes!` returns them. Without middleware yet.
+    /// One path with all its methods, as `routes!` returns them, still without middleware.
     pub fn new((schemas, paths, route): UtoipaMethodRouter<App>) -> Self {
         let (path, described) = paths.paths.into_iter().next().unwrap_or_default();
         Self {
@@ -49,20 +49,21 @@ impl Endpoint {
         &self.path
     }
 
-    /// A tracking or CLI route: requests have an id, are counted, and a program's key is known by then.
+    /// A tracking or CLI route: its requests get an id, are counted, and have their program key looked up.
     pub fn limited(mut self, budget: Budget) -> Self {
         self.layers.identified = Identified::Always;
         self.layers.budget = Some(budget);
         self
     }
 
-    /// Its callers count towards a noun's concurrency limit.
+    /// Callers of the route count towards a noun's concurrency limit.
     pub fn waiting_with(mut self, noun: Noun) -> Self {
         self.layers.waits_with = Some(noun);
         self
     }
 
-    /// A route of people or management keys, described with the tag, the credentials and the path's ids unless it names its own.
+    /// A route for people or management keys. The tag, the credentials and the path's ids are added to its
+    /// description unless the operation names its own.
     pub fn managed(mut self, tag: &str, credentials: &[&str]) -> Self {
         self.layers.identified = Identified::Always;
         self.layers.managed = true;
@@ -84,13 +85,13 @@ impl Endpoint {
         self
     }
 
-    /// Any site may call it from its pages.
+    /// Pages of any site may call the route.
     pub fn open_to_browsers(mut self) -> Self {
         self.layers.browsers = true;
         self
     }
 
-    /// Answers carry the request's id only when we failed.
+    /// An answer carries the request's id only if the service failed.
     pub fn identified_on_failure(mut self) -> Self {
         self.layers.identified = Identified::OnFailure;
         self
@@ -101,7 +102,7 @@ impl Endpoint {
         self
     }
 
-    /// The same route under the path it had before.
+    /// The same route under its older path.
     pub fn under_older_path(&self, path: &str) -> Self {
         let mut older = Self {
             path: path.to_owned(),
@@ -115,7 +116,7 @@ impl Endpoint {
         older.older()
     }
 
-    /// Kept for old callers only; its description names what to use instead.
+    /// Marks a route that is kept for old callers only. Its description names the replacement.
     pub fn older(mut self) -> Self {
         for operation in operations_mut(&mut self.described) {
             operation.tags = Some(vec!["older paths".to_owned()]);
@@ -124,12 +125,12 @@ impl Endpoint {
         self
     }
 
-    /// Adds the route with its middleware.
+    /// Adds the route with its middleware to the router.
     pub fn serve(self, app: &App, proxies: &TrustedProxies, router: Router<App>) -> Router<App> {
         router.route(&self.path, self.layers.wrap(&self.path, self.route, app, proxies))
     }
 
-    /// Adds the description, with the middleware's answers and headers.
+    /// Adds the description, with the answers and headers of the middleware.
     pub fn describe(mut self, api: &mut OpenApi) {
         for operation in operations_mut(&mut self.described) {
             self.layers.describe(&self.path, operation);
@@ -143,7 +144,7 @@ impl Endpoint {
     }
 }
 
-/// Describes the `{name}`s of the path that the operation does not describe itself: integers.
+/// Describes as integers the `{name}`s of the path that the operation does not describe itself.
 fn describe_ids(path: &str, operation: &mut Operation) {
     let names = path
         .split('/')
@@ -185,8 +186,8 @@ fn operations_mut(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
     .flatten()
 }
 
-/// Endpoints of people and management keys that share a tag and the credentials they take: of each path its operations and
-/// their examples.
+/// Endpoints for people and management keys that share a tag and credentials: the operations of each path,
+/// and their examples.
 macro_rules! managed {
     ($tag:literal, $credentials:expr; $($($route:path),+ => $examples:expr;)+) => {
         vec![$(

@@ -1,7 +1,7 @@
 //! Fields of a tracking body, read leniently: absent, `null`, of the right type, or of another type.
 //!
-//! A body is parsed once, straight into these. Types that are wrong do not fail the parse, because the contract
-//! gives each field its own message; unknown fields are skipped, so nothing a caller invents has an effect.
+//! A body is parsed once, straight into these fields. A wrong type does not fail the parse, because the
+//! contract has a message for each field. Unknown fields are skipped and have no effect.
 
 use std::ops::RangeInclusive;
 
@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 use crate::http::error::ApiError;
 
-/// The value of one name in a body. `null` counts as absent.
+/// The value of a field. `null` counts as absent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Field<T> {
     #[default]
@@ -24,7 +24,7 @@ pub enum Field<T> {
 }
 
 impl<T> Field<T> {
-    /// What was given, of the right type.
+    /// The value, if it was given with the right type.
     pub fn given(self) -> Option<T> {
         match self {
             Self::Given(value) => Some(value),
@@ -32,7 +32,7 @@ impl<T> Field<T> {
         }
     }
 
-    /// `None` when it is absent, and the refusal for another type.
+    /// `None` if absent; the refusal for another type.
     pub fn optional(self, refusal: impl FnOnce() -> ApiError) -> Result<Option<T>, ApiError> {
         match self {
             Self::Absent => Ok(None),
@@ -41,7 +41,7 @@ impl<T> Field<T> {
         }
     }
 
-    /// `missing` is the contract's message for absent and of another type.
+    /// `missing` is the contract's message for an absent field and for another type.
     pub fn required(self, missing: &'static str) -> Result<T, ApiError> {
         self.given().ok_or_else(|| ApiError::bad_request(missing))
     }
@@ -57,7 +57,7 @@ impl Field<i64> {
             .ok_or_else(|| ApiError::bad_request(format!("{name} is required")))
     }
 
-    /// An integer within a range, of which `read` makes something.
+    /// An integer within a range, converted by `read`.
     pub fn within<N: TryFrom<i64>, T>(
         self,
         name: &str,
@@ -75,7 +75,7 @@ impl Field<i64> {
 }
 
 impl Field<String> {
-    /// Text with a form of its own: absent and empty are the same.
+    /// Text that `read` checks; empty text counts as absent.
     pub fn parsed<T, E: ToString>(
         self,
         name: &str,
@@ -87,12 +87,12 @@ impl Field<String> {
             .transpose()
     }
 
-    /// Descriptive text: absent and empty are the same.
+    /// Descriptive text; empty text counts as absent.
     pub fn text<const MAX: usize>(self, name: &str) -> Result<Option<Text<MAX>>, ApiError> {
         self.parsed(name, Text::parse)
     }
 
-    /// Text that must be there; `missing` is the contract's message for absent, empty and of another type.
+    /// Required text. `missing` is the contract's message for absent, empty and of another type.
     pub fn required_text<const MAX: usize>(
         self,
         name: &str,
@@ -104,7 +104,7 @@ impl Field<String> {
         }
     }
 
-    /// As [`Self::required_text`]; a name of blanks is as good as none.
+    /// Like [`Self::required_text`]; a name of blanks alone counts as absent.
     pub fn required_name(self, name: &str, missing: &'static str) -> Result<Name, ApiError> {
         let missing = || ApiError::bad_request(missing);
         match self {
@@ -116,7 +116,7 @@ impl Field<String> {
         }
     }
 
-    /// An instant that is still to come, as ISO 8601 writes it, with its offset from UTC.
+    /// A future instant in ISO 8601 with its offset from UTC.
     pub fn time_to_come(self, name: &str, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, ApiError> {
         let text = match self {
             Self::Absent => return Ok(None),
@@ -154,7 +154,7 @@ impl Field<bool> {
     }
 }
 
-/// For a change: a field that is not there is `None`, and `null`, which takes a setting back, is [`Field::Absent`].
+/// For PATCH bodies: an omitted field is `None`, and `null`, which resets a setting, is [`Field::Absent`].
 /// Used as `#[serde(default, deserialize_with = "stated")]`.
 pub fn stated<'de, T: FieldType, D: Deserializer<'de>>(
     deserializer: D,
@@ -162,7 +162,7 @@ pub fn stated<'de, T: FieldType, D: Deserializer<'de>>(
     Field::deserialize(deserializer).map(Some)
 }
 
-/// `<field> must …`: the form of every message about a field that has none of its own in the contract.
+/// `<field> must …`: the message for fields that have no message of their own in the contract.
 pub fn refused(name: &str, rule: &str) -> ApiError {
     ApiError::bad_request(format!("{name} {rule}"))
 }
@@ -172,7 +172,7 @@ pub trait FieldType: Sized {
     fn from_text(_: String) -> Option<Self> {
         None
     }
-    /// As it is written: it may be too large for an i64.
+    /// Takes the digits as written: the integer may not fit an i64.
     fn from_integer(_: &str) -> Option<Self> {
         None
     }
@@ -219,7 +219,8 @@ impl FieldType for IdNumber {
     }
 }
 
-/// A customer_key: text, or an integer, which counts as its decimal text. Users are numbered in many a table.
+/// A customer_key: text, or an integer, which counts as its decimal text. Many advertisers number their
+/// users.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Key(pub String);
 
@@ -233,21 +234,21 @@ impl FieldType for Key {
     }
 }
 
-/// Its items are looked at one by one.
+/// The caller checks each item.
 impl FieldType for Vec<Value> {
     fn from_list(json: &str) -> Option<Self> {
         serde_json::from_str(json).ok()
     }
 }
 
-/// Its values are looked at one by one.
+/// The caller checks each value.
 impl FieldType for Map<String, Value> {
     fn from_object(json: &str) -> Option<Self> {
         serde_json::from_str(json).ok()
     }
 }
 
-/// Fields within a field.
+/// A field that is an object with fields of its own.
 #[derive(Debug)]
 pub struct Object<T>(pub T);
 
@@ -257,10 +258,10 @@ impl<T: DeserializeOwned> FieldType for Object<T> {
     }
 }
 
-/// Reads the raw JSON: a number need not fit an i64 to be distinguished from other values.
+/// Reads the raw JSON, because a number that does not fit an i64 must still count as a number.
 impl<'de, T: FieldType> Deserialize<'de> for Field<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // As an option, so that a field that is not there at all needs no default to be absent.
+        // Deserializing an option makes an omitted field absent without `#[serde(default)]`.
         let Some(raw) = Option::<&RawValue>::deserialize(deserializer)?.map(RawValue::get) else {
             return Ok(Self::Absent);
         };
@@ -276,15 +277,16 @@ impl<'de, T: FieldType> Deserialize<'de> for Field<T> {
     }
 }
 
-/// An integer written as one. Minus zero is none: who wrote it meant something else than 0.
+/// Whether a number is written as an integer. Minus zero is not an integer: a caller that writes it does not
+/// mean 0.
 fn is_integer(number: &str) -> bool {
     number != "-0" && !number.contains(['.', 'e', 'E'])
 }
 
 /// Free-form detail: an object or an array, kept as the caller wrote it.
 ///
-/// It ends in a `jsonb` column, which refuses some of what JSON allows (NUL, lone surrogates, numbers out of any
-/// range): those are refused here, by the field's name.
+/// It is stored in a `jsonb` column, which refuses some valid JSON: NUL, lone surrogates, and numbers out of
+/// range. Such values are refused here with the field's name.
 pub fn free_form(
     raw: Option<&RawValue>,
     name: &str,
@@ -309,7 +311,7 @@ pub fn free_form(
     Ok(Some(raw.to_owned()))
 }
 
-/// The numbers of a valid JSON text, as they are written.
+/// The numbers of a valid JSON text, as written.
 fn numbers(json: &str) -> impl Iterator<Item = &str> {
     let mut in_string = false;
     let mut escaped = false;
@@ -326,7 +328,7 @@ fn numbers(json: &str) -> impl Iterator<Item = &str> {
     .filter(|token| token.starts_with(|c: char| c == '-' || c.is_ascii_digit()))
 }
 
-/// A `numeric` has room for 16,383 digits behind the point. 64 are enough.
+/// A `numeric` holds up to 16,383 digits after the point. 64 are enough here.
 fn is_storable(number: &str) -> bool {
     let exponent = number
         .split_once(['e', 'E'])

@@ -1,11 +1,13 @@
-//! The middleware of a route, from the outside in: client address and request id; CORS; credential and rate limit; for
-//! management routes the origin check and a task of its own; the lookup of the program key; compression of management routes' answers.
+//! The middleware of a route, from the outside in: client address and request id; CORS; credential and rate
+//! limit; for management routes the origin check and a task of its own; the lookup of the program key; the
+//! compression of management answers.
 //!
-//! A route has any of them, always in this order: what is rejected further in was counted further out. They are functions
-//! that call each other within one tower layer: each layer costs every request a copy of all that it wraps, and the
-//! router makes those copies again for each layer around it.
+//! A route has some of these layers, always in this order: a request that an inner layer rejects has been
+//! counted by an outer one. The layers are functions that call each other within one tower layer. Each tower
+//! layer would cost every request a copy of all the layers inside it, and the router would make those copies
+//! again for each layer around it.
 //!
-//! [`Layers::wrap`] puts them around a route, [`Layers::describe`] into its description.
+//! [`Layers::wrap`] adds the layers to a route, [`Layers::describe`] adds them to its description.
 
 pub mod described;
 
@@ -49,21 +51,21 @@ pub enum Identified {
     Always,
 }
 
-/// None by default.
+/// No layers by default.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Layers {
     pub identified: Identified,
-    /// Pages of any site may call it.
+    /// Pages of any site may call the route.
     pub browsers: bool,
-    /// The budget requests count in. A counted request's program key is looked up too.
+    /// The budget that counts the requests. The program key of a counted request is looked up too.
     pub budget: Option<Budget>,
-    /// At this noun's concurrency limit a request is shed before it is read.
+    /// At this noun's concurrency limit a request is shed before its body is read.
     pub waits_with: Option<Noun>,
-    /// Sessions and management keys call it.
+    /// Sessions and management keys call the route.
     pub managed: bool,
 }
 
-/// A route's layers and the parts they use.
+/// A route's layers and the parts of the application that they use.
 #[derive(Debug)]
 struct RouteContext {
     layers: Layers,
@@ -74,7 +76,7 @@ struct RouteContext {
     route: Route,
 }
 
-/// A route within its layers.
+/// A route inside its layers.
 #[derive(Debug, Clone)]
 struct RouteService(Arc<RouteContext>);
 
@@ -113,7 +115,7 @@ impl Layers {
         proxies: &TrustedProxies,
     ) -> MethodRouter<App> {
         if self.budget.is_some() || self.managed {
-            // Within the layers, so that 405 and preflights carry their headers too.
+            // Inside the layers, so that a 405 carries their headers too.
             route = route.fallback(method_not_allowed);
         }
         if self.managed {
@@ -133,7 +135,7 @@ impl Layers {
     }
 }
 
-/// Determines the client address and the request id, for logs and the answer.
+/// Determines the client address and the request id, for the logs and the answer.
 async fn assign_request_id(context: Arc<RouteContext>, traced: &Span, mut request: Request) -> Response {
     client_address::insert_into(&mut request, &context.proxies);
     let identified = context.layers.identified;
@@ -162,8 +164,8 @@ async fn apply_cors(context: Arc<RouteContext>, request: Request) -> Response {
     response
 }
 
-/// Counts the request, answers 429 over the limit, and sets the limit's headers on every answer. At the concurrency limit,
-/// answers 503 before the body is read.
+/// Counts the request, answers 429 over the limit, and sets the limit's headers on every answer. At the
+/// concurrency limit, answers 503 before the body is read.
 async fn rate_limit(context: Arc<RouteContext>, mut request: Request) -> Response {
     let Some(budget) = context.layers.budget else {
         return check_origin(context, request).await;
@@ -186,8 +188,8 @@ async fn rate_limit(context: Arc<RouteContext>, mut request: Request) -> Respons
                 .filter(|_| budget == Budget::SaleAndRefund);
             app.limits.count_request(budget, Subject::key(hash), own_limit)
         }
-        // A key that the directory does not hold counts by address, so that inventing keys does not help; a new one does until its
-        // first request was answered.
+        // A key that is not in the directory counts by address, so that inventing keys gains nothing. A new
+        // key counts by address too until its first request was answered.
         _ => app.limits.count_request(budget, Subject::client(client), None),
     };
     let refusal = counted.refusal().or_else(|| reached.map(ConcurrencyLimit::shed));
@@ -199,9 +201,10 @@ async fn rate_limit(context: Arc<RouteContext>, mut request: Request) -> Respons
     response
 }
 
-/// Rejects a write from a page of another site. A management route runs in a task of its own, so that a client that
-/// disconnects cannot leave a transaction half done. A change reaches the directory before it is answered: from then on a
-/// replaced token is rejected, and a disabled link is off. Answers are never cached.
+/// Rejects a write that a page of another site sends. A management route runs in a task of its own, so that a
+/// client that disconnects cannot leave a transaction half done. The directory reads a change before the
+/// route answers: after the answer a replaced token is rejected, and a disabled link is off. Answers are
+/// never cached.
 async fn check_origin(context: Arc<RouteContext>, request: Request) -> Response {
     if !context.layers.managed {
         return authenticate(context, request).await;
@@ -224,8 +227,8 @@ async fn check_origin(context: Arc<RouteContext>, request: Request) -> Response 
     response
 }
 
-/// Looks the program key up, where requests are counted. The answer announces a key's due rotation; an expired key is
-/// rejected.
+/// Looks up the program key of a counted request. The answer announces the key's due rotation; an expired key
+/// is rejected.
 async fn authenticate(context: Arc<RouteContext>, mut request: Request) -> Response {
     if context.layers.budget.is_none() {
         return call(&context, request).await;
@@ -242,8 +245,9 @@ async fn call(context: &RouteContext, request: Request) -> Response {
     response
 }
 
-/// Lists and reports of a page weigh more than its code. The length of a compressed answer may reveal a secret that stands beside a text of another
-/// site's choice: secrets are answered to writes alone, and no cookie is enough for those. Streams and files are sent as they come.
+/// Lists and reports weigh more than the page's code. The length of a compressed answer may reveal a secret
+/// if another site chooses a text beside it. Only answers to writes contain secrets, and a cookie alone does
+/// not authorize a write. Streams and files are not compressed.
 fn compression() -> CompressionLayer<impl Predicate> {
     let is_json = |_, _, headers: &HeaderMap, _: &Extensions| {
         let content_type = headers.get(header::CONTENT_TYPE);
@@ -254,7 +258,7 @@ fn compression() -> CompressionLayer<impl Predicate> {
         .compress_when(SizeAbove::new(1_024).and(is_json))
 }
 
-/// Any site may send clicks and leads from its pages. Preflights are answered here, before the limits count.
+/// Pages of any site may send clicks and leads. Preflights are answered here, before the limits count.
 fn browsers() -> CorsLayer {
     let exposed = [
         "x-ratelimit-limit",

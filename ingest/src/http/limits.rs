@@ -1,10 +1,11 @@
-//! Rate limits: of the `/api/v1` routes by the minute, of sign-ins, unknown tokens and other attempts beside them.
+//! Rate limits: requests of `/api/v1` routes by the minute; sign-ins, unknown tokens and other attempts
+//! beside them.
 //!
-//! Requests of routes and leads without a key are counted in this process, and the counts of all ingests are exchanged through
-//! Redis ([`counts`]): a request waits for nothing. Attempts that guess at something are counted in Redis before they are
-//! answered ([`attempts`]), and in this process ([`local`]) while Redis does not answer; tokens that do not exist are counted
-//! in this process alone. The limiter never turns into a failure. A request over its limit is answered before anything of it is
-//! read or recorded.
+//! Requests of routes and leads without a key are counted in this process. The ingests exchange their counts
+//! through Redis ([`counts`]), so a request never waits. Attempts to guess a secret are counted in Redis
+//! before they are answered ([`attempts`]), and in this process ([`local`]) while Redis does not answer.
+//! Unknown tokens are counted in this process alone. A failure of the limiter never fails a request. A
+//! request over its limit is answered before any of it is read or recorded.
 
 mod attempts;
 mod config;
@@ -80,7 +81,7 @@ impl Limits {
         })
     }
 
-    /// Counts a request of a route. `own_limit`: the subject's, instead of the installation's.
+    /// Counts a request of a route. `own_limit` is the subject's own limit; it replaces the installation's.
     pub fn count_request(&self, budget: Budget, subject: Subject, own_limit: Option<u32>) -> Counted {
         let mut rule = Cow::Borrowed(self.rules.of(budget));
         if let Some(limit) = own_limit {
@@ -96,13 +97,13 @@ impl Limits {
         counted
     }
 
-    /// Counts in this process; the other ingests learn of it.
+    /// Counts in this process; the other ingests learn of it later.
     fn count_shared(&self, rule: &Rule, subject: Subject) -> Count {
         self.report(self.redis.is_connected());
         self.requests.count(rule, subject, &self.clock)
     }
 
-    /// Counts an attempt at all ingests, and rejects it over the limit.
+    /// Counts an attempt across all ingests, and rejects it over the limit.
     async fn spend(&self, key: String, rule: &Rule) -> Result<(), ApiError> {
         let now = self.clock.now().timestamp();
         let attempt = [Addition {
@@ -145,7 +146,8 @@ impl Limits {
         } else {
             self.counted_in_redis.inc();
         }
-        // Read first: every request comes here, and a write takes the cache line from the other threads.
+        // Reads before it writes: every request runs this, and a write takes the cache line from the other
+        // threads.
         if self.falling_back.load(Ordering::Relaxed) != falling_back
             && self.falling_back.swap(falling_back, Ordering::Relaxed) != falling_back
         {
@@ -168,7 +170,7 @@ fn rejected(rule: &Rule, count: Count) -> ApiError {
     }
 }
 
-/// A counted request.
+/// The state of a caller's limit after a counted request.
 #[derive(Debug, Clone, Copy)]
 pub struct Counted {
     count: Count,
@@ -180,14 +182,14 @@ impl Counted {
         self.count.used > self.limit
     }
 
-    /// 429 over the limit.
+    /// The 429 of a request over the limit.
     pub fn refusal(self) -> Option<ApiError> {
         self.is_over().then(|| ApiError::RateLimited {
             retry_after_seconds: self.count.retry_after_seconds(),
         })
     }
 
-    /// Sets the three headers of every answer.
+    /// Sets the three headers that every answer carries.
     pub fn set_headers(self, headers: &mut HeaderMap) {
         let remaining = self.limit.saturating_sub(self.count.used);
         headers.insert(LIMIT, HeaderValue::from(self.limit));

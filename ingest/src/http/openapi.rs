@@ -1,4 +1,4 @@
-//! What descriptions of endpoints are made of.
+//! Parts of endpoint descriptions.
 
 pub mod envelopes;
 pub mod examples;

@@ -1,4 +1,4 @@
-//! What narrows a list down: single parameters of a query, read by name. What is not known is ignored.
+//! Query parameters that filter and sort a list, read by name. Unknown parameters are ignored.
 
 use std::borrow::Cow;
 
@@ -11,13 +11,13 @@ use url::form_urlencoded;
 use crate::http::error::ApiError;
 use crate::http::field::refused;
 
-/// Of a text that is searched for.
+/// The rule for search texts.
 pub const NO_TEXT: &str = "must be 1 to 120 visible characters";
 
 #[derive(Clone, Default)]
 pub struct Query(String);
 
-/// What is searched for may be personal data.
+/// Hides the query, because a search text may be personal data.
 impl std::fmt::Debug for Query {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Query")
@@ -25,7 +25,8 @@ impl std::fmt::Debug for Query {
 }
 
 impl Query {
-    /// Empty counts as absent. A name that is repeated is refused: some clients send a list so, and would miss all but its first entry.
+    /// An empty value counts as absent. A repeated name is refused: some clients send a list that way, and
+    /// the route would ignore all entries but the first.
     fn value(&self, wanted: &str) -> Result<Option<Cow<'_, str>>, ApiError> {
         let mut given = form_urlencoded::parse(self.0.as_bytes())
             .filter(|(name, value)| name == wanted && !value.is_empty())
@@ -37,7 +38,7 @@ impl Query {
         }
     }
 
-    /// `rule` ends the sentence that begins with the name.
+    /// `rule` ends the message that begins with the parameter's name.
     pub fn parsed<T>(
         &self,
         name: &str,
@@ -54,7 +55,7 @@ impl Query {
         self.parsed("search", NO_TEXT, |text| Name::parse(text).ok())
     }
 
-    /// `sort`, a column, and `order`, which is downwards unless it says otherwise. `rule` names the columns.
+    /// `sort` names a column; `order` is descending by default. `rule` lists the columns.
     pub fn sorting<Column>(
         &self,
         rule: &str,

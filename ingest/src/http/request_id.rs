@@ -1,4 +1,4 @@
-//! `X-Request-ID`: what a caller quotes when something went wrong.
+//! `X-Request-ID`: the id that a caller quotes when it reports a failure.
 
 use axum::extract::{FromRef, FromRequestParts, Request};
 use axum::http::request::Parts;
@@ -12,7 +12,7 @@ const MAX_LENGTH: usize = 128;
 #[derive(Debug, Clone)]
 pub struct RequestId(pub HeaderValue);
 
-/// Keeps the caller's id when it is sane, mints one otherwise, and inserts it into the request's extensions.
+/// Keeps the caller's id if it is sane, mints one otherwise, and inserts it into the request's extensions.
 pub fn insert_into(request: &mut Request, clock: &Clock) -> HeaderValue {
     let given = request
         .headers()
@@ -37,12 +37,12 @@ where
 }
 
 fn mint(clock: &Clock) -> HeaderValue {
-    // Hexadecimal digits are always a header value.
+    // Hexadecimal digits are always a valid header value.
     HeaderValue::from_str(&clock.mint().simple().to_string())
         .unwrap_or_else(|_| HeaderValue::from_static("unknown"))
 }
 
-/// Text that can go into logs, headers and support tickets as it is.
+/// Whether the id can go into logs, headers and support tickets unchanged.
 fn is_sane(id: &HeaderValue) -> bool {
     let bytes = id.as_bytes();
     (1..=MAX_LENGTH).contains(&bytes.len())

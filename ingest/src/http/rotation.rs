@@ -1,4 +1,5 @@
-//! Announces to callers that their key must be rotated: three headers, and `warnings` added to the JSON of the answer.
+//! Announces to callers that their key must be rotated: three headers, and `warnings` in the JSON of the
+//! answer.
 
 use axum::body::Body;
 use axum::http::{HeaderValue, header};
@@ -10,10 +11,10 @@ use serde_json::{Map, Value, json};
 pub const CODE: &str = "api_key_rotation_required";
 pub const HINT: &str = "Regenerate the program's tracking token in the dashboard and deploy the new one.";
 pub const DOCS_URL: &str = "/docs#key-rotation";
-/// Answers of these routes are small; one that is not passes without a warning in its body.
+/// Answers of these routes are small. A larger answer gets no warning in its body.
 const MAX_BODY_BYTES: usize = 1 << 20;
 
-/// Adds the announcement to an answer of any status. Nothing in it is removed or renamed.
+/// Adds the announcement to an answer of any status. Nothing in the answer is removed or renamed.
 pub async fn announce(rotation: &KeyRotation, response: Response) -> Response {
     let (mut parts, body) = response.into_parts();
     let headers = [
@@ -37,7 +38,7 @@ pub async fn announce(rotation: &KeyRotation, response: Response) -> Response {
             answer.insert("warnings".to_owned(), json!([warning(rotation)]));
             Body::from(Value::Object(answer).to_string())
         }
-        // Not a JSON object: it can hold no warning.
+        // Only a JSON object can hold a warning.
         Err(_) => Body::from(bytes),
     };
     parts.headers.remove(header::CONTENT_LENGTH);

@@ -1,7 +1,8 @@
 //! `/app`: the dashboard, a single-page application. `web/dashboard` is embedded in the binary.
 //!
-//! Every page's address is answered with the same document, whose script routes by the address. Any other address below `/app` is
-//! answered with it too, and 404: the script says that there is no such page. A missing script is answered without a page.
+//! Every page has the same document, whose script routes by the address. Any other address below `/app` is
+//! answered 404 with this document too, and the script says that the page does not exist. A missing script is
+//! answered without a page.
 
 use axum::Router;
 use axum::extract::MatchedPath;
@@ -15,16 +16,18 @@ use crate::http::error::ApiError;
 
 const DOCUMENT: &str = "/app/index.html";
 const UNKNOWN: &str = "/app/{*unknown}";
-/// Its pages, as the build lists them: path and document.
+/// The pages, as the build lists them: path and document.
 const PAGES: &str = include_str!("../../../web/dashboard/dist/app/pages.txt");
-/// Only the page's own scripts, styles and requests; nothing inline, and no frame around it. Programs' logos are on their advertisers' servers.
+/// Allows only the page's own scripts, styles and requests; nothing inline, and no frame around it. Images
+/// may come from any HTTPS server, because advertisers host the logos of their programs.
 const POLICY: &str = "default-src 'self'; img-src 'self' https:; base-uri 'none'; form-action 'self'; object-src 'none'; frame-ancestors 'none'";
-/// Of every file. No referrer: an invitation's address contains its token.
+/// Headers of every file. No referrer: the address of an invitation contains its token.
 const OF_FILES: [(HeaderName, &str); 2] = [
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (header::REFERRER_POLICY, "no-referrer"),
 ];
-/// Of what a browser opens by itself: scripts, styles and pictures, a dozen a page, would only be longer by them.
+/// Headers of the files that a browser opens by itself. On scripts, styles and pictures, a dozen for each
+/// page, they would only cost bytes.
 const OF_DOCUMENTS: [(HeaderName, &str); 3] = [
     (header::CONTENT_SECURITY_POLICY, POLICY),
     (header::X_FRAME_OPTIONS, "DENY"),
@@ -41,10 +44,11 @@ pub fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
     )]
     let files = memory_serve::load!()
         .index_file(None)
-        // Revalidated each time, and answered 304 while unchanged; the files it loads have a content hash in their names.
+        // Documents are revalidated each time, and answered 304 while unchanged. The files that they load
+        // have a content hash in their names.
         .html_cache_control(CacheControl::NoCache)
         .cache_control(CacheControl::Long)
-        // Its default depends on how it is built.
+        // The default depends on how the dependency is built.
         .enable_brotli(true)
         .enable_gzip(true);
     pages()
@@ -67,7 +71,7 @@ fn pages() -> impl Iterator<Item = (&'static str, &'static str)> {
         .filter_map(|line| line.split_once(' '))
         .map(|(path, document)| {
             let document = match document {
-                // Draws a page before the sign-in while its script is loaded; otherwise the same.
+                // Also draws a page that precedes the sign-in, while its script loads.
                 "doorway.html" => "/app/doorway.html",
                 _ => DOCUMENT,
             };
@@ -98,7 +102,7 @@ fn fixed((name, value): (HeaderName, &'static str)) -> (HeaderName, HeaderValue)
     (name, HeaderValue::from_static(value))
 }
 
-/// The plain file and its compressed forms share one tag, which a strong one may not: their bytes differ.
+/// The plain file and its compressed forms share a tag. Their bytes differ, so the tag must be weak.
 fn weakened(tag: &HeaderValue) -> Option<HeaderValue> {
     HeaderValue::from_str(&format!("W/{}", tag.to_str().ok()?)).ok()
 }

@@ -1,4 +1,4 @@
-//! `GET /docs`: the description of the API for people. One page, nothing loaded from elsewhere.
+//! `GET /docs`: the description of the API for people. One page that loads nothing from other sites.
 
 use axum::http::header;
 use axum::response::{Html, IntoResponse};
@@ -19,7 +19,8 @@ pub async fn docs() -> impl IntoResponse {
     )
 }
 
-/// `GET /docs.js`: the page's script, a file of its own so that the policy can forbid every other.
+/// `GET /docs.js`: the page's script. It is a file of its own so that the policy can forbid all other
+/// scripts.
 pub async fn script() -> impl IntoResponse {
     (
         [

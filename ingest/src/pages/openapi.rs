@@ -1,7 +1,7 @@
-//! The description of the API, OpenAPI 3.1, made from the endpoints themselves.
+//! The API description, OpenAPI 3.1, built from the endpoints themselves.
 //!
-//! A route describes its body, its 200 and its specific refusals. [`crate::http::layers`] adds the answers and headers of the
-//! layers around it.
+//! A route describes its body, its 200 and its specific refusals. [`crate::http::layers`] adds the answers
+//! and headers of the layers around it.
 
 mod forms;
 mod warnings;
@@ -65,7 +65,7 @@ use crate::routes::endpoints;
 )]
 struct Description;
 
-/// What the endpoints refer to: the callers' credentials, and the headers of answers.
+/// Components that the endpoints refer to: the callers' credentials, and the headers of answers.
 struct Shared;
 
 impl Modify for Shared {
@@ -99,7 +99,7 @@ fn describe() -> utoipa::openapi::OpenApi {
     api
 }
 
-/// Of the schema that is referred to.
+/// The name of the schema that is referred to.
 fn name_of(schema: &RefOr<Schema>) -> Option<&str> {
     match schema {
         RefOr::Ref(reference) => reference.ref_location.rsplit('/').next(),
@@ -107,9 +107,9 @@ fn name_of(schema: &RefOr<Schema>) -> Option<&str> {
     }
 }
 
-/// The description as it is served and as it is committed, built once.
+/// The description as it is served and committed, built once.
 static DOCUMENT: LazyLock<String> = LazyLock::new(|| {
-    // Strings and numbers under string keys: this cannot fail.
+    // The document has only string keys and plain values, so this cannot fail.
     let mut document = describe().to_pretty_json().unwrap_or_default();
     document.push('\n');
     document

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-/// Another name of the script, which is also that of a global in the page.
+/// Another name of the script. The page also has a global of this name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptAlias(String);
 

@@ -8,10 +8,10 @@ use chrono::{SecondsFormat, TimeDelta};
 use crate::app::App;
 use crate::http::error::ApiError;
 
-/// Validity from the time of the request: the file must have an expiry date.
+/// How long the file is valid from the time of the request: RFC 9116 requires an expiry date.
 const LASTS: TimeDelta = TimeDelta::days(180);
 
-/// 404 where no contact is configured.
+/// 404 if no contact is configured.
 pub async fn security_txt(State(app): State<App>) -> Response {
     let Some(contact) = &app.security_contact else {
         return ApiError::NotFound("Not Found").into_response();

@@ -1,8 +1,9 @@
-//! `GET /js/tracker.js`: the script advertisers put on their pages, from any site; and `GET /js/{alias}-tracker.js`, the same for pages
-//! that know it by another name.
+//! `GET /js/tracker.js`: the script that advertisers put on their pages, served to any site. `GET
+//! /js/{alias}-tracker.js` is the same script for pages that know it by another name.
 //!
-//! Built from `web/tracker` and committed with their compressed forms, so that building the service needs no Node. Their
-//! addresses have no version: browsers cache them for an hour, and may use the stale copy for a day while they revalidate.
+//! The scripts are built from `web/tracker` and committed with their compressed forms, so that building the
+//! service needs no Node. Their addresses have no version: browsers cache them for an hour, and may use the
+//! stale copy for a day while they revalidate.
 
 use std::fmt::Write;
 use std::sync::LazyLock;
@@ -23,7 +24,7 @@ static TRACKER: LazyLock<Script> = LazyLock::new(|| Script {
     gzip: include_bytes!("../../../web/tracker/dist/tracker.js.gz"),
     hash: hash(include_bytes!("../../../web/tracker/dist/tracker.js")),
 });
-/// It reads its name from its own address, so that its bytes are the same for every alias.
+/// The script reads its name from its own address, so that its bytes are the same for every alias.
 static ALIAS: LazyLock<Script> = LazyLock::new(|| Script {
     plain: include_bytes!("../../../web/tracker/dist/alias.js"),
     brotli: include_bytes!("../../../web/tracker/dist/alias.js.br"),
@@ -145,7 +146,7 @@ fn answer(script: &Script, asked: &HeaderMap) -> Response {
 
 /// Whether the caller has this form cached.
 fn has_already(headers: &HeaderMap, tag: &str) -> bool {
-    // A proxy on the way may have marked it as weak.
+    // A proxy may have marked the tag as weak.
     members(headers, header::IF_NONE_MATCH)
         .any(|known| known == "*" || known.strip_prefix("W/").unwrap_or(known) == tag)
 }

@@ -1,7 +1,7 @@
-//! Authenticates program keys: looked up once, before the route, on every route that takes one.
+//! Authenticates program keys. Every route that takes a key looks it up once, before the handler.
 //!
-//! A key marked for rotation works until its deadline, and every answer announces it; after it, every request with the key
-//! is rejected here.
+//! A key that is marked for rotation works until its deadline, and every answer announces the rotation. After
+//! the deadline every request with the key is rejected here.
 
 use axum::extract::{FromRequestParts, Request};
 use axum::http::request::Parts;
@@ -17,19 +17,19 @@ use crate::http::error::ApiError;
 use crate::http::rotation;
 use crate::tracking::directory::Unavailable;
 
-/// The refusal of a token of no program.
+/// The refusal of a token that belongs to no program.
 pub const INVALID_TOKEN: &str = "Invalid API token";
 
 /// The caller that the [`Credential`] identifies.
 #[derive(Debug, Clone)]
 pub enum Caller {
-    /// No bearer token: no header, another scheme, or a malformed one.
+    /// No bearer token: no header, another scheme, or a malformed header.
     Anonymous,
     EmptyToken,
-    /// A token of no program, of another kind, or of no known form.
+    /// A token that belongs to no program, is of another kind, or has no known form.
     Unknown,
     Program(ProgramCaller),
-    /// Its sales can still be refunded; for everything else its tokens are invalid.
+    /// Sales of an archived program can still be refunded; for everything else its tokens are invalid.
     Archived(ProgramCaller),
     /// The lookup failed.
     Undecided(Unavailable),
@@ -63,8 +63,8 @@ pub const fn out_of_scope(scope: TokenScope) -> ApiError {
     })
 }
 
-/// Inserts the caller into the request's extensions, and returns the rotation of its key if one is due. A key past its
-/// deadline is rejected.
+/// Inserts the caller into the request's extensions, and returns the rotation of its key if one is due. A key
+/// past its deadline is rejected.
 pub async fn authenticate(app: &App, request: &mut Request) -> Result<Option<KeyRotation>, ApiError> {
     let (caller, rotation) = match Credential::from_extensions(request) {
         Credential::MissingOrMalformed => (Caller::Anonymous, None),
@@ -95,8 +95,8 @@ pub async fn authenticate(app: &App, request: &mut Request) -> Result<Option<Key
     Ok(rotation)
 }
 
-/// Answers a request that is rejected before its key is looked up. The rotation of a cached key is announced with the refusal,
-/// and a key past its deadline is rejected as such.
+/// Answers a request that is rejected before its key is looked up. The refusal announces the rotation of a
+/// cached key. A key past its deadline gets the refusal for expired keys instead.
 pub async fn reject(app: &App, credential: Credential, refusal: ApiError) -> Response {
     let rotation = match credential {
         Credential::Program(hash) => cached_rotation(app, hash),
@@ -114,7 +114,7 @@ fn cached_rotation(app: &App, hash: TokenHash) -> Option<KeyRotation> {
 }
 
 impl Caller {
-    /// The program whose sales may be refunded, also an archived one.
+    /// The program whose sales may be refunded, even if it is archived.
     pub fn refunding_program(
         self,
         empty_token: &'static str,
@@ -127,8 +127,8 @@ impl Caller {
         program.demand(TokenScope::Refund)
     }
 
-    /// The program, for a route that requires one. `empty_token` is the route's message for an empty token, `failed` the one for a
-    /// failed lookup.
+    /// The program, for a route that requires one. `empty_token` and `failed` are the route's messages for an
+    /// empty token and for a failed lookup.
     pub fn program(self, empty_token: &'static str, failed: &'static str) -> Result<ProgramCaller, ApiError> {
         match self {
             Self::Program(program) => Ok(program),

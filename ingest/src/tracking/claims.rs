@@ -1,11 +1,12 @@
 //! Claims transaction_ids: concurrent sales share one batch.
 //!
-//! Phases of one batch: **claim** (one INSERT, one commit; each row carries its whole record, so from here on the
-//! relay can finish the sale whatever dies) → **answer** each caller whether it won its claim, while the next batch is claimed
-//! → **publish** the won claims, together with those of other batches, and look up which lost ones another program holds.
+//! Phases of one batch: **claim** (one INSERT, one commit; each row holds its whole record, so that from here
+//! on the relay can finish the sale after any crash) → **answer** each caller whether it won its claim, while
+//! the next batch is claimed → **publish** the won claims, together with those of other batches, and look up
+//! which lost claims another program holds.
 //!
-//! A batch holds what arrived while the previous one was claimed, at most [`MAX_RECORDS`]. It runs in tasks of its own: a
-//! caller that disconnects cancels nothing.
+//! A batch holds the sales that arrived while the previous batch was claimed, at most [`MAX_RECORDS`]. It
+//! runs in tasks of its own: a caller that disconnects cancels nothing.
 
 use std::time::Duration;
 
@@ -27,8 +28,8 @@ use super::concurrency_limit::ConcurrencyLimit;
 const MAX_RECORDS: usize = 512;
 const MAX_BYTES: usize = 512 * 1024;
 const QUEUE: usize = 8192;
-/// A database that restarts or fails over closes every pooled connection. Claiming is idempotent, so it is retried, well
-/// within the time callers wait for the outcome.
+/// A database that restarts or fails over closes every pooled connection. Claiming is idempotent, so it is
+/// retried, well within the time that callers wait for the outcome.
 const RETRY: RetryPolicy = RetryPolicy {
     first_delay: Duration::from_millis(20),
     max_delay: Duration::from_millis(200),
@@ -40,7 +41,7 @@ const IN_FLIGHT: usize = 1;
 /// About as long as a single sale takes. Sales claimed together are published, settled and answered together.
 const PACE: Duration = Duration::from_millis(3);
 
-/// A sale to be claimed and, if the claim is won, published.
+/// A sale to claim and, if the claim is won, to publish.
 #[derive(Debug)]
 pub struct ClaimRequest {
     pub claim: NewClaim,
@@ -62,7 +63,7 @@ pub type ClaimError = BatchError<StorageError>;
 pub struct Claims(Batcher<ClaimRequest, Result<ClaimResult, ClaimError>>);
 
 impl Claims {
-    /// `callers`: those who wait for the outcomes of their sales.
+    /// `callers` limits the callers that wait for the outcomes of their sales.
     pub fn start(pool: PgPool, sales: Publisher, callers: ConcurrencyLimit, lifecycle: &Lifecycle) -> Self {
         let bounds = Bounds {
             name: "claims",
@@ -165,8 +166,8 @@ async fn publish(sales: &Publisher, records: Vec<Box<RawValue>>) {
     }
 }
 
-/// A transaction_id is unique over all programs, so one program can take another's. Its callers get 409 as for any repeat; the
-/// operator gets a metric and a log line.
+/// A transaction_id is unique across all programs, so one program can take another's. The callers of the
+/// other program get 409 as for any repeat; the operator gets a metric and a log line.
 async fn report_conflicts(pool: &PgPool, lost: &[NewClaim]) {
     let lost: Vec<&NewClaim> = lost.iter().collect();
     match claims::conflicts(pool, &lost).await {

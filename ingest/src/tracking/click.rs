@@ -1,7 +1,7 @@
 //! `POST /api/v1/track/click`: a visitor arrived through a partner's link.
 //!
-//! Answers after the stream's acknowledgement and without Postgres: the link is in the directory, the id in a
-//! leased block.
+//! The route answers after the stream's acknowledgement and without PostgreSQL: the directory holds the link,
+//! and the id comes from a leased block.
 
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
@@ -198,8 +198,8 @@ pub async fn click(
     }))
 }
 
-/// The link need not exist if a key or the body names the program; a link that is turned off or misconfigured is rejected as for
-/// a real click.
+/// If a key or the body names the program, the link need not exist. A link that is turned off or
+/// misconfigured is rejected as for a real click.
 async fn test_click(
     app: &App,
     caller: Caller,

@@ -1,15 +1,17 @@
 //! How many callers may wait for the pipeline at once, for each noun.
 //!
-//! With N callers waiting and X outcomes a second, the next caller waits N / X seconds. Without a bound on N, callers beyond
-//! what the pipeline handles within the deadline all wait for the deadline, get an unknown outcome, and were processed in
-//! vain; each holds its connection and its memory meanwhile. With it, they are shed at once, nothing of theirs is recorded,
-//! and they know when to retry.
+//! With N callers waiting and X outcomes a second, the next caller waits N / X seconds. Without a bound on N,
+//! the callers beyond what the pipeline handles within the deadline would all wait for the deadline and get
+//! an unknown outcome, and the pipeline would process them for nothing. Each would hold a connection and
+//! memory meanwhile. With a bound, they are shed at once, nothing of theirs is recorded, and the answer says
+//! when to retry.
 //!
-//! A permit is taken after a request was read and parsed: a slow sender holds none. At the limit a caller queues for one, programs in
-//! turns ([`fair_queue`]) and not for long: most callers have a bounded number of connections, and one that waits sends no further requests, where one
-//! that is refused sends the next at once. A caller beyond the queue is shed before its body is read
-//! ([`ConcurrencyLimit::sheds`]): under a flood, shedding must cost little, or it takes the processors from the requests
-//! that are served.
+//! A permit is taken after a request was read and parsed: a slow sender holds none. At the limit a caller
+//! queues for a permit, programs in turns ([`fair_queue`]) and not for long. Queueing beats refusing: most
+//! callers have a bounded number of connections, and a waiting caller sends no further requests, but a
+//! refused caller sends the next at once. A caller beyond the queue is shed before its body is read
+//! ([`ConcurrencyLimit::sheds`]): under a flood, shedding must cost little, or it takes CPU time from the
+//! requests that are served.
 
 mod fair_queue;
 
@@ -24,9 +26,9 @@ use self::fair_queue::{Entered, FairQueue};
 pub use self::fair_queue::{Permit, Share};
 use crate::http::error::ApiError;
 
-/// Callers that may queue, for each permit. Each holds its connection and its parsed request, some 30 KB.
+/// Callers that may queue, for each permit. Each holds its connection and its parsed request, about 30 KB.
 const QUEUED_FOR_A_PERMIT: usize = 8;
-/// A caller that is refused after it is to come again after a second.
+/// The longest wait in the queue. A refused caller is asked to retry after a second.
 const QUEUE_AT_MOST: Duration = Duration::from_secs(1);
 
 /// The permits of one noun, shared by clones.
@@ -69,22 +71,22 @@ impl ConcurrencyLimit {
         })
     }
 
-    /// How many hold permits.
+    /// The number of callers that hold permits.
     pub fn waiting(&self) -> usize {
         self.limit.saturating_sub(self.queue.free())
     }
 
-    /// Even the queue is full.
+    /// Whether the queue is full too.
     pub fn is_full(&self) -> bool {
         self.queue.is_full()
     }
 
-    /// The queue is full, and this share has as much of it as any.
+    /// Whether the queue is full and no other share holds more of it.
     pub fn sheds(&self, share: Share) -> bool {
         self.queue.refuses(share)
     }
 
-    /// A permit, or the request is shed before any effect.
+    /// Waits for a permit, or sheds the request before it has any effect.
     pub async fn acquire(&self, share: Share) -> Result<Permit, ApiError> {
         let place = match self.queue.enter(share, Instant::now()) {
             Entered::AtOnce(permit) => return Ok(permit),

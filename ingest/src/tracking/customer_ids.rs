@@ -1,4 +1,4 @@
-//! New customer ids without a round trip: from a leased block, with the next block in reserve.
+//! New customer ids without a round trip: they come from a leased block, and the next block is in reserve.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -34,7 +34,7 @@ struct Blocks {
 }
 
 impl CustomerIds {
-    /// Leases two blocks and keeps one in reserve until shutdown.
+    /// Leases two blocks, and keeps one in reserve until shutdown.
     pub async fn start(
         pool: PgPool,
         codec: Arc<ClickIdCodec>,
@@ -63,7 +63,8 @@ impl CustomerIds {
         Ok(ids)
     }
 
-    /// An unused id, and its click_id. Overloaded when both blocks are used up and Postgres has not leased another.
+    /// An unused id, and its click_id. `Overloaded` if both blocks are used up and PostgreSQL has not leased
+    /// another.
     pub fn issue(&self, issued_at: DateTime<Utc>) -> Result<(CustomerId, ClickId), ApiError> {
         let customer_id = self.next().ok_or(ApiError::Overloaded)?;
         let click_id = self.codec.encode(customer_id, issued_at.timestamp_millis());

@@ -1,18 +1,20 @@
 //! Programs, tokens and referral links, cached in memory so that a click needs no query.
 //!
-//! Kept current in four ways, each covering for the one before:
-//! 1. **Push**: triggers notify `directory` with the changed row; the listener re-reads it. A ping is answered after all
-//!    notifications that were committed before it: the listener pings four times a second, and whenever a change must be
-//!    read before it is answered ([`Directory::sync`]).
-//! 2. **Catch-up**: every few seconds, and first thing after a reconnect, rows changed since the last read are read
-//!    (with an overlap, because a transaction may commit after a later one was seen).
-//! 3. **Miss**: a code, token or program not in memory is looked up, all waiting ones in one query.
-//! 4. **Not live**: from a second after the last answered ping, and while the listener reconnects, a cached token is not
-//!    trusted (it may have been revoked): it is looked up. Where that fails it is trusted for a minute after the last
-//!    answered ping: in an outage no token can be revoked, and requests are kept. A link is always trusted.
+//! Four mechanisms keep the directory current. Each covers for the one before:
+//! 1. **Push**: triggers notify `directory` with the changed row, and the listener re-reads it. The answer to
+//!    a ping comes after all notifications that were committed before the ping. The listener pings four times
+//!    a second, and whenever a change must be read before its route answers ([`Directory::sync`]).
+//! 2. **Catch-up**: every few seconds, and right after a reconnect, the directory reads the rows that changed
+//!    since the last read (with an overlap, because a transaction may commit after a later one was read).
+//! 3. **Miss**: a code, token or program that is not in memory is looked up. All waiting lookups share one
+//!    query.
+//! 4. **Not live**: from a second after the last answered ping, and while the listener reconnects, a cached
+//!    token is not trusted, because it may have been revoked: it is looked up. If the lookup fails, the token
+//!    is trusted for a minute after the last answered ping: in an outage no token can be revoked, and
+//!    requests must not be lost. A link is always trusted.
 //!
-//! Lock: one `RwLock`, held for map operations only, never across an await. [`entries::ReadNumber`] orders rows that return in
-//! another order than they were queried.
+//! Lock: one `RwLock`, held for map operations only, never across an await. Queries may return in another
+//! order than they were sent; [`entries::ReadNumber`] orders their rows.
 
 mod cache;
 mod entries;
@@ -96,7 +98,7 @@ impl<K: Send + 'static> Lookups<K> {
 }
 
 impl Directory {
-    /// Loads everything and keeps it current until shutdown.
+    /// Loads everything, and keeps it current until shutdown.
     pub async fn start(pool: PgPool, clock: Clock, lifecycle: &Lifecycle) -> anyhow::Result<Self> {
         let cache = Cache::new(pool);
         retry(
@@ -128,14 +130,15 @@ impl Directory {
         })
     }
 
-    /// Returns when everything committed by now is in memory. Where notifications do not arrive, tokens are looked up by then.
+    /// Returns when everything committed before the call is in memory. If notifications do not arrive, it
+    /// returns when the entries are no longer live, so that tokens are looked up.
     pub async fn sync(&self) {
         let (confirmed, answer) = oneshot::channel();
         let confirmation = async {
             self.sync_requests.send(confirmed).await.ok()?;
             answer.await.ok()
         };
-        // Either way: without a confirmation the entries are no longer live.
+        // A timeout is fine too: without a confirmation the entries are no longer live.
         drop(tokio::time::timeout(LIVE_FOR, confirmation).await);
     }
 

@@ -1,4 +1,4 @@
-//! Looks up whether the visitor's existing click_id is a customer's.
+//! Looks up the customer of a visitor's existing click_id.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,9 +13,9 @@ use runtime::retry::{self, RetryPolicy};
 use sqlx::PgPool;
 use storage::customers::{CustomerIdentity, identities_from_pool};
 
-/// A click must not wait for a slow database: after this it is recorded for a new customer.
+/// A click must not wait for a slow database: after this time it is recorded for a new customer.
 const ANSWER_WITHIN: Duration = Duration::from_millis(250);
-/// How long after its click a click_id may not be in the table yet.
+/// How long after its click a click_id may still be missing from the table.
 const CLICK_MAY_LAG: TimeDelta = TimeDelta::seconds(5);
 /// Retries the lookup of such a click_id, as often as [`ANSWER_WITHIN`] allows.
 const RETRY: RetryPolicy = RetryPolicy {
@@ -49,8 +49,8 @@ impl ExistingClicks {
         Self { lookups }
     }
 
-    /// The customer of this program with exactly this click_id. A click_id that is forged, malformed, of another program or
-    /// not looked up in time counts as absent.
+    /// The customer of this program with exactly this click_id. A click_id that is forged, malformed, of
+    /// another program, or not looked up in time counts as absent.
     pub async fn customer_of(
         &self,
         program_id: ProgramId,
@@ -63,7 +63,7 @@ impl ExistingClicks {
         (found.program_id == program_id).then_some((found.customer_id, click_id))
     }
 
-    /// A click is written after its answer: the lookup of an id that was just issued is retried.
+    /// A click is written after its answer, so the lookup of a recently issued click_id is retried.
     async fn find(&self, click_id: &ClickId, now: DateTime<Utc>) -> Option<CustomerIdentity> {
         let age = now.timestamp_millis().saturating_sub(click_id.issued_at_ms());
         let may_be_in_flight = age.abs() < CLICK_MAY_LAG.num_milliseconds();

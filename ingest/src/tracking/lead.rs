@@ -50,7 +50,7 @@ pub struct LeadRequest {
     pub additional_data: AdditionalData,
 }
 
-/// The description of `customer_key` in every request.
+/// The schema of `customer_key` in every request.
 pub fn customer_key_schema() -> Schema {
     Object::builder()
         .schema_type(SchemaType::from_iter([Type::String, Type::Integer, Type::Null]))
@@ -62,7 +62,7 @@ pub fn customer_key_schema() -> Schema {
         .into()
 }
 
-/// The customer's ids, and the names of the lead.
+/// The customer's ids, and the names in the lead.
 #[derive(Debug)]
 struct Names {
     click_id: Option<Label>,
@@ -125,7 +125,7 @@ pub(super) async fn track(
     let mode = mode(caller)?;
     let lead = request?.validate(mode, &app.email_hasher)?;
     let (one_of_many, share) = match mode {
-        // Its click names the program, which the worker finds.
+        // The click names the program; the worker looks it up.
         LeadMode::Browser => (app.limits.spend_browser_lead(client)?, None),
         LeadMode::Server { program_id } => (false, Some(program_id)),
     };
@@ -143,7 +143,7 @@ pub(super) async fn track(
     answer(outcome)
 }
 
-/// Requires no id of a customer, and looks none up.
+/// A test lead needs no customer's id, and none is looked up.
 async fn test(app: &App, caller: Caller, request: LeadRequest) -> Result<LeadAnswer, ApiError> {
     let (names, program_id) = request.names()?;
     let program_id = tested_program(app, caller, program_id, PROGRAM_ID, FAILED)
@@ -172,7 +172,7 @@ fn mode(caller: Caller) -> Result<LeadMode, ApiError> {
 }
 
 impl LeadRequest {
-    /// The validated texts of the body, and the program it names for test mode.
+    /// The validated texts of the body, and the program that it names for test mode.
     fn names(self) -> Result<(Names, Field<ProgramId>), ApiError> {
         let additional = self.additional_data.fields()?;
         additional.is_test()?;

@@ -9,10 +9,11 @@ use crate::http::endpoint::Endpoint;
 use crate::http::limits::Budget;
 use crate::tracking::pipeline::Noun;
 
-/// Each counts against the limit of the route that replaced it; the checks of an installation count by key, as the command
-/// line's routes do.
+/// The tracking routes count against the limits of the routes that replaced them. The checks of an
+/// installation count by key, like the routes of the command line.
 pub fn endpoints(tracking: &[Endpoint]) -> Vec<Endpoint> {
-    // Requests of clicks, sales and refunds are as they were then, so their older paths lead to today's routes.
+    // The bodies of clicks, sales and refunds have not changed, so their older paths lead to the current
+    // routes.
     let unchanged = tracking.iter().filter_map(|endpoint| {
         let noun = endpoint.path().strip_prefix("/api/v1/track/")?;
         (noun != "lead").then(|| endpoint.under_older_path(&format!("/api/tracking/{noun}")))

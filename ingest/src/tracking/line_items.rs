@@ -1,4 +1,4 @@
-//! What a sale consists of, as its caller writes it: stored, never read.
+//! The line items of a sale, as its caller writes them: stored, never read.
 
 use utoipa::openapi::schema::{
     AdditionalProperties, ArrayBuilder, Object, ObjectBuilder, OneOfBuilder, Schema, SchemaType, Type,
@@ -6,7 +6,8 @@ use utoipa::openapi::schema::{
 
 pub const MAX_BYTES: usize = 32 * 1024;
 
-/// Each form by itself, and an array with its entries: generators of clients leave out an operation with less.
+/// Spells out each form, and the entries of the array: client generators leave out an operation with less
+/// detail.
 pub fn schema() -> Schema {
     let object = ObjectBuilder::new()
         .schema_type(Type::Object)

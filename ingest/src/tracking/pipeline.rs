@@ -1,4 +1,4 @@
-//! The edge's way into the pipeline and back: acquire a permit, publish a record, wait for its outcome.
+//! The edge's way through the pipeline: acquire a permit, publish a record, wait for its outcome.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ pub struct Pipeline {
     pub claims: Claims,
     pub sales: ConcurrencyLimit,
     pub inbox: ReplyInbox,
-    /// How long a caller waits for the outcome before it is answered as unknown.
+    /// How long a caller waits for the outcome. After that, the answer says that the outcome is unknown.
     pub answer_within: Duration,
 }
 
@@ -47,8 +47,8 @@ pub fn encode(record: &impl Serialize, failed: &'static str) -> Result<Box<RawVa
         .map_err(|error| ApiError::internal(failed, error))
 }
 
-/// A tracking route's noun. Requests in test mode wait under a limit of their own, but are shed with the rest: test mode is
-/// not known before the body is read.
+/// A tracking route's noun. Requests in test mode wait under a limit of their own, but they are shed with the
+/// others, because test mode is not known before the body is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Noun {
     Click,
@@ -80,7 +80,7 @@ impl Pipeline {
         limits.fold(self.sales.show(sources), |sources, limit| limit.show(sources))
     }
 
-    /// Publishes a record without an outcome.
+    /// Publishes a record without waiting for an outcome.
     pub async fn publish(
         &self,
         lane: &Lane,
@@ -93,7 +93,6 @@ impl Pipeline {
         publish(lane, record, deadline, failed).await
     }
 
-    /// Publishes a record and waits for its outcome.
     pub async fn publish_and_await<O: DeserializeOwned>(
         &self,
         lane: &Lane,
@@ -104,13 +103,13 @@ impl Pipeline {
     ) -> Result<O, ApiError> {
         let deadline = Instant::now() + self.answer_within;
         let _permit = lane.limit.acquire(share).await?;
-        // Before publishing: the outcome may be faster than the acknowledgement.
+        // Registered before publishing, because the outcome may arrive before the acknowledgement.
         let waiter = self.inbox.expect(event_id.get());
         publish(lane, record, deadline, failed).await?;
         outcome(&lane.limit, waiter, deadline, failed).await
     }
 
-    /// Claims a sale and waits for its outcome; `None` when its transaction_id is taken.
+    /// Claims a sale and waits for its outcome; `None` if its transaction_id is taken.
     pub async fn claim_and_await<O: DeserializeOwned>(
         &self,
         sale: ClaimRequest,
@@ -118,7 +117,7 @@ impl Pipeline {
     ) -> Result<Option<O>, ApiError> {
         let deadline = Instant::now() + self.answer_within;
         let _permit = self.sales.acquire(Some(sale.claim.program_id)).await?;
-        // Before claiming: the outcome may be faster than the answer to the claim.
+        // Registered before claiming, because the outcome may arrive before the answer to the claim.
         let waiter = self.inbox.expect(sale.claim.event_id.get());
         let claiming = trace::child_span("claim");
         let claimed = timeout_at(deadline, self.claims.claim(sale))
@@ -145,7 +144,7 @@ async fn publish(
         .map_err(|error| not_published(error, failed))
 }
 
-/// Waits for an outcome. After the deadline the work goes on and the caller gets an unknown outcome.
+/// Waits for an outcome. After the deadline the work goes on, and the caller gets an unknown outcome.
 async fn outcome<O: DeserializeOwned>(
     limit: &ConcurrencyLimit,
     waiter: Waiter,

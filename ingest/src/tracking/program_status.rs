@@ -1,4 +1,4 @@
-//! `GET /api/v1/cli/status`: how the program is doing.
+//! `GET /api/v1/cli/status`: the state of the program.
 
 use std::collections::BTreeSet;
 
@@ -134,7 +134,7 @@ async fn look_up(app: &App, caller: Caller, uri: &Uri) -> Result<Json<StatusAnsw
     }))
 }
 
-/// `program_id` of the query. Optional: the key already names the program.
+/// The query's `program_id`. It is optional, because the key already identifies the program.
 fn asked_for(uri: &Uri) -> Result<Option<ProgramId>, ApiError> {
     let query = uri.query().unwrap_or_default();
     form_urlencoded::parse(query.as_bytes())

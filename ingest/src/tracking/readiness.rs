@@ -1,6 +1,7 @@
 //! `GET /api/v1/programs/me/readiness`: how far the program's set-up has come.
 //!
-//! Every answer is computed afresh, so `force_recheck` has no effect. All errors of this route have a type.
+//! Every answer is newly computed, so `force_recheck` has no effect. All errors of this route use the typed
+//! envelope.
 
 use axum::Json;
 use axum::extract::State;

@@ -1,4 +1,4 @@
-//! `POST /api/v1/track/refund`: money went back, by refund or by chargeback.
+//! `POST /api/v1/track/refund`: a refund or a chargeback returned a payment.
 
 use axum::Json;
 use axum::extract::State;

@@ -1,6 +1,6 @@
 //! Retired endpoints: 410 for every method, with a message that names the replacement.
 //!
-//! They read no body, key or table, so they have no rate limit.
+//! These endpoints read no body, key or table, so they have no rate limit.
 
 use axum::routing::any;
 use utoipa::openapi::path::{HttpMethod, OperationBuilder, Paths};

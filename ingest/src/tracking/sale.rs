@@ -1,7 +1,7 @@
-//! `POST /api/v1/track/sale`: a payment was made.
+//! `POST /api/v1/track/sale`: a customer paid.
 //!
-//! Order of the checks: credential, body, claim, then the worker's. A taken transaction_id is answered 409, whatever the other
-//! fields are, also while the first call is still in flight.
+//! Order of the checks: credential, body, claim, then the worker's. A taken transaction_id is answered 409
+//! whatever the other fields are, even while the first call is still in flight.
 
 use axum::Json;
 use axum::extract::State;
@@ -361,7 +361,7 @@ fn message(no_commission: Option<NoCommission>) -> String {
 
 fn refusal(reason: SaleRefusal) -> ApiError {
     ApiError::bad_request(match reason {
-        // The same answer as from an edge whose directory knows that the program is archived.
+        // The same answer as from an edge whose directory already knows that the program is archived.
         SaleRefusal::ProgramArchived => return ApiError::Unauthorized(INVALID_TOKEN),
         SaleRefusal::CustomerNotFound => "Customer not found. Provide customer_key or click_id.",
         SaleRefusal::NoAttribution | SaleRefusal::BeforeFirstClick => {

@@ -188,7 +188,7 @@ fn unknown_form() -> ApiError {
     ApiError::bad_request("type must be chain, or event_type one of click, lead and sale")
 }
 
-/// A synthetic customer of its own for each run.
+/// Each run has a synthetic customer of its own.
 fn record(app: &App, program_id: ProgramId, run: TestRun) -> Result<TestChainRecord, ApiError> {
     let started_at = app.clock.now();
     let (customer_id, click_id) = app.customer_ids.issue(started_at)?;
@@ -242,7 +242,7 @@ fn answer(record: TestChainRecord, outcome: TestChainOutcome) -> TestEventAnswer
     }
 }
 
-/// Where the chain broke, in a sentence; `None` of one that did not.
+/// A sentence that says where the chain broke; `None` if it did not.
 fn not_attributed(verdict: ChainVerdict) -> Option<String> {
     let events = [
         ("click", verdict.click),

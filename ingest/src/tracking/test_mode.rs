@@ -1,8 +1,8 @@
 //! Test mode: `additional_data.test_mode` on a click, a lead, a sale or a refund.
 //!
-//! The fields of a test event are validated like those of a real one. It needs no customer, claims no transaction_id, and is
-//! stored as a marked row. Its program is the key's, otherwise the one that `additional_data.program_id` names. A test refund is
-//! validated and answered, and nothing is stored.
+//! The fields of a test event are validated like those of a real one. A test event needs no customer, claims
+//! no transaction_id, and is stored as a marked row. Its program is the key's, otherwise the one that
+//! `additional_data.program_id` names. A test refund is validated and answered, but not stored.
 
 use chrono::{DateTime, Utc};
 use domain::ids::{EventId, ProgramId};
@@ -61,7 +61,7 @@ struct TestAnswerData {
 }
 
 impl AdditionalData {
-    /// The fields; all absent when there is no `additional_data`.
+    /// The fields; all absent if there is no `additional_data`.
     pub fn fields(self) -> Result<AdditionalFields, ApiError> {
         match self {
             Self::Absent => Ok(AdditionalFields::default()),
@@ -95,7 +95,7 @@ impl<'de> Deserialize<'de> for AdditionalData {
     }
 }
 
-/// A program's number, or the same in a string: clients send both.
+/// A program's number, or the number in a string: clients send both.
 impl FieldType for ProgramId {
     fn from_integer(digits: &str) -> Option<Self> {
         digits.parse().ok().map(Self::new)
@@ -106,8 +106,8 @@ impl FieldType for ProgramId {
     }
 }
 
-/// The program of a test event; `None` when neither a key nor `named` names one. `field` is the body's name for it, `failed` the
-/// route's message for a failed lookup.
+/// The program of a test event; `None` if neither a key nor `named` names one. `field` is the body's name for
+/// it, `failed` is the route's message for a failed lookup.
 ///
 /// An unknown token is ignored: test mode requires none.
 pub async fn tested_program(
@@ -130,7 +130,7 @@ pub async fn tested_program(
         (Caller::Program(caller), _) => Ok(Some(caller.program_id)),
         (_, None) => Ok(None),
         (_, Some(named)) => {
-            // Without a key anyone could flood the program's live view, from many addresses.
+            // Limited, because anyone without a key could flood the program's live view from many addresses.
             app.limits.spend_keyless_test(named).await?;
             let exists = app.directory.has_program(named).await;
             if exists.map_err(|error| ApiError::internal(failed, error))? {
@@ -212,7 +212,8 @@ pub fn no_program(field: &str) -> ApiError {
     refused(field, "must name a program")
 }
 
-/// The transaction_id of a test sale sent without one. Two in one millisecond share it; test rows need no unique one.
+/// The transaction_id of a test sale sent without one. Two test sales in one millisecond share it; test rows
+/// need no unique transaction_id.
 pub fn generated_transaction_id(now: DateTime<Utc>) -> String {
     format!("test_txn_{}", now.timestamp_millis())
 }

@@ -1,4 +1,4 @@
-//! The visitor's address and country, which the worker uses for the click's location.
+//! The visitor's address and country, from which the worker derives the click's location.
 
 use axum::http::{HeaderMap, HeaderName};
 use clap::{ArgAction, Args};
@@ -24,7 +24,7 @@ impl OriginConfig {
         self.send_client_ip.then(|| ClientIp::new(client.ip))
     }
 
-    /// Only from a trusted proxy: others could name any country.
+    /// Read only from a trusted proxy: any other peer could name any country.
     pub fn country(&self, client: ClientAddress, headers: &HeaderMap) -> Option<CountryCode> {
         let name = self.country_header.as_ref().filter(|_| client.by_proxy)?;
         CountryCode::parse(headers.get(name)?.to_str().ok()?)

@@ -1,4 +1,5 @@
-//! The layers in descriptions: the answers they may give instead of the route's, and the headers they set.
+//! The layers in API descriptions: the answers that they may give instead of the route, and the headers that
+//! they set.
 
 use axum::http::StatusCode;
 use utoipa::openapi::extensions::Extensions;
@@ -15,17 +16,17 @@ use crate::http::openapi::examples::Examples;
 use crate::management::access;
 use crate::tracking::caller::Caller;
 
-/// An answer that a layer may give instead of the route's.
+/// An answer that a layer may give instead of the route.
 struct Shared {
     status: StatusCode,
     when: &'static str,
     schema: &'static str,
-    /// None where each route has a message of its own.
+    /// Empty if each route has a message of its own.
     examples: Vec<ApiError>,
 }
 
 impl Layers {
-    /// What the operation says of an answer itself goes before what is said here.
+    /// An answer that the operation describes itself takes precedence.
     pub fn describe(self, path: &str, operation: &mut Operation) {
         for shared in self.answers(path, operation) {
             let responses = &mut operation.responses.responses;
@@ -105,7 +106,7 @@ impl Layers {
             .collect()
     }
 
-    /// Names of [`headers`].
+    /// The names of the [`headers`] of an answer.
     fn headers(self, status: &str, announces_rotation: bool) -> Vec<&'static str> {
         let identified = match self.identified {
             Identified::Never => false,
@@ -134,17 +135,17 @@ impl Layers {
     }
 }
 
-/// Every answer to a key that was looked up and works.
+/// Every answer to a valid key that was looked up announces its rotation.
 fn announces_rotation(status: &str) -> bool {
     !["401", "429"].contains(&status)
 }
 
-/// A program's key may come with a request and not be refused: it is asked for, or nothing is.
+/// Whether a request may carry a valid program key: the operation takes one, or takes no credential at all.
 fn meets_program_keys(operation: &Operation) -> bool {
     !takes_a_credential(operation) || takes(operation, "program_key")
 }
 
-/// The operation names this credential as one it takes.
+/// Whether the operation lists this credential.
 fn takes(operation: &Operation, credential: &str) -> bool {
     let wanted = SecurityRequirement::new(credential, [""; 0]);
     operation.security.iter().flatten().any(|its| *its == wanted)
@@ -176,13 +177,13 @@ pub fn headers() -> [(&'static str, Header); 9] {
     ]
 }
 
-/// The operation asks for a credential, or does with one what it does not without.
+/// Whether the operation requires a credential, or answers otherwise with one.
 fn takes_a_credential(operation: &Operation) -> bool {
     let mut requirements = operation.security.iter().flatten();
     requirements.any(|requirement| *requirement != SecurityRequirement::default())
 }
 
-/// What an operation with parameters in its query refuses.
+/// The refusal of an operation that has query parameters.
 fn refused_query(operation: &Operation) -> Option<Shared> {
     let parameters = operation.parameters.iter().flatten();
     let names: Vec<_> = parameters.filter_map(query_parameter).collect();
@@ -225,7 +226,7 @@ fn refused_credentials(operation: &Operation) -> Vec<ApiError> {
         .collect()
 }
 
-/// What any management route may answer.
+/// The answers that any management route may give.
 fn managed(path: &str, operation: &Operation) -> Vec<Shared> {
     let mut answers = vec![
         Shared::of(
@@ -286,7 +287,7 @@ fn put_warnings_beside(content: &mut RefOr<Content>) {
     });
 }
 
-/// `required`, which the builder has no word for.
+/// Marks the header as required, for which the builder has no method.
 fn always(mut header: Header) -> Header {
     header.extensions = Some(Extensions::from_iter([("required", true)]));
     header

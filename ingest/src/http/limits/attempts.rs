@@ -1,4 +1,5 @@
-//! Limits beside the routes': sign-ins, codes, unknown tokens, management requests, test events, leads without a key.
+//! Limits beside those of routes: sign-ins, codes, unknown tokens, management requests, test events, leads
+//! without a key.
 
 use domain::ids::{ProgramId, UserId};
 use sha2::{Digest, Sha256};
@@ -14,13 +15,14 @@ impl Limits {
         self.spend(key, &self.rules.chains).await
     }
 
-    /// Counts a test event without a key of the program it names, whether that exists or not.
+    /// Counts a test event without a key against the program that it names, whether or not that program
+    /// exists.
     pub async fn spend_keyless_test(&self, named: ProgramId) -> Result<(), ApiError> {
         let key = format!("keyless_test:program:{named}");
         self.spend(key, &self.rules.keyless_tests).await
     }
 
-    /// Counts a lead without a key, and returns whether its address has sent more than a quarter of what it may.
+    /// Counts a lead without a key. Returns whether its address has used more than a quarter of the limit.
     pub fn spend_browser_lead(&self, client: Option<ClientAddress>) -> Result<bool, ApiError> {
         let rule = &self.rules.browser_leads;
         let count = self.count_shared(rule, Subject::client(client));
@@ -28,13 +30,13 @@ impl Limits {
         Ok(count.used > u64::from(rule.limit.div_ceil(4)))
     }
 
-    /// Counts an attempt to sign in, or to use a one-time secret, by address and by the account it is aimed at.
+    /// Counts an attempt to sign in or to use a one-time secret, by address and by target account.
     pub async fn spend_sign_in(&self, client: Option<ClientAddress>, account: &str) -> Result<(), ApiError> {
         self.spend_on_account("sign_in", client, account).await
     }
 
-    /// Counts a request for a link that replaces a password, by address and by account. Apart from sign-ins: whoever asks for links locks
-    /// nobody out.
+    /// Counts a request for a password reset link, by address and by account. Sign-ins have a count of their
+    /// own: requests for links must not lock a user out.
     pub async fn spend_password_reset(
         &self,
         client: Option<ClientAddress>,
@@ -43,7 +45,7 @@ impl Limits {
         self.spend_on_account("password_reset", client, account).await
     }
 
-    /// Counts a request for a link that verifies one's address, by address and by account.
+    /// Counts a request for a link that verifies an address, by address and by account.
     pub async fn spend_address_verification(
         &self,
         client: Option<ClientAddress>,
@@ -61,21 +63,21 @@ impl Limits {
     ) -> Result<(), ApiError> {
         let key = format!("{what}:{}", client_key(client));
         self.spend(key, &self.rules.sign_ins).await?;
-        // The name has any length and is personal: only its hash is kept.
+        // The name is personal data and may have any length, so only its hash is kept.
         let account = Sha256::digest(account.trim().to_lowercase());
         let start = u64::from_be_bytes(account.first_chunk().copied().unwrap_or_default());
         let key = format!("{what}:account:{start:016x}");
         self.spend(key, &self.rules.account_sign_ins).await
     }
 
-    /// Counts an attempt to use a passkey, by address: its account is not known yet.
+    /// Counts an attempt to use a passkey by address, because its account is not known yet.
     pub async fn spend_passkey(&self, client: Option<ClientAddress>) -> Result<(), ApiError> {
         let key = format!("passkey:{}", client_key(client));
         self.spend(key, &self.rules.sign_ins).await
     }
 
-    /// Counts a code of an authenticator app or of a recovery list. With the password and enough time, six digits can be guessed:
-    /// at twenty an hour, the chance is one in seven hundred a day.
+    /// Counts a code of an authenticator app or a recovery code. An attacker who has the password can guess
+    /// six digits, given time: at twenty attempts an hour the chance is one in seven hundred a day.
     pub async fn spend_code(&self, user_id: UserId) -> Result<(), ApiError> {
         let key = format!("code:user:{user_id}");
         self.spend(key, &self.rules.codes).await
@@ -87,8 +89,8 @@ impl Limits {
         self.spend(key, &self.rules.management).await
     }
 
-    /// Rejects a client that has sent too many unknown tokens this minute, before another one is looked up. Counted in this
-    /// process: a good token costs no round trip to Redis.
+    /// Rejects a client that has sent too many unknown tokens this minute, before another token is looked up.
+    /// Counted in this process, so that a valid token costs no round trip to Redis.
     pub fn admit_token(&self, client: Option<ClientAddress>) -> Result<(), ApiError> {
         let rule = &self.rules.unknown_tokens;
         let count = self
@@ -106,7 +108,7 @@ impl Limits {
             .count(&unknown_tokens_key(client), self.clock.now().timestamp());
     }
 
-    /// What a token opens; nothing is counted.
+    /// Counts the token as unknown if `found` is `None`, and returns `found`.
     pub fn count_if_unknown<T>(&self, client: Option<ClientAddress>, found: Option<T>) -> Option<T> {
         if found.is_none() {
             self.count_unknown_token(client);

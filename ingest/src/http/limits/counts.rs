@@ -1,14 +1,15 @@
-//! Counts of requests, in this process, shared with the other ingests through Redis.
+//! Counts of requests in this process, shared with the other ingests through Redis.
 //!
-//! Phases: **count** a request at once, without waiting for anything → a caller is **due** once its requests that are not shared
-//! yet are a sixteenth of its limit, at most eight ([`Rule::shared_after`](super::rules::Rule::shared_after)) → an
-//! **exchange**, at most every [`EXCHANGE_EVERY`], adds what is due to Redis in one script and learns what the callers have used
-//! at all ingests.
+//! Phases: **count** a request at once, without waiting → a caller becomes **due** once its unshared requests
+//! reach a sixteenth of its limit, at most eight ([`Rule::shared_after`](super::rules::Rule::shared_after)) →
+//! an **exchange**, at most every [`EXCHANGE_EVERY`], adds the counts of due callers to Redis in one script
+//! and reads the totals of all ingests.
 //!
-//! Bounds: the counts of a single ingest are exact. With several, each may admit beyond a limit what it has not shared yet, and what
-//! arrives before an exchange is answered. A caller is remembered until [`GENERATION`] others have called, at least; then it is
-//! known again with its next exchange. After a lost answer nothing is sent again: the ingests may miss as many of each other's
-//! requests.
+//! Bounds: a single ingest counts exactly. Each of several ingests may admit, beyond a limit, the requests
+//! that it has not shared yet and those that arrive before an exchange is answered. A caller is remembered
+//! until at least [`GENERATION`] others have called; a forgotten caller gets its total back with its next
+//! exchange. If an answer of Redis is lost, nothing is sent again, so the ingests may miss as many of each
+//! other's requests.
 //!
 //! Windows begin and end by this process' clock, which PostgreSQL corrects.
 
@@ -30,15 +31,15 @@ use super::window::{Count, Window};
 use crate::http::client_address::ClientAddress;
 
 const EXCHANGE_EVERY: Duration = Duration::from_millis(20);
-/// Callers in each half of the table: some four megabytes in all.
+/// Callers in each half of the table. The whole table takes about four megabytes.
 const GENERATION: usize = 25_000;
 
-/// Whose requests count together.
+/// The caller whose requests count together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Subject {
     /// The start of a program key's hash.
     Key(u64),
-    /// What counts as one client; `None` if its address is not known.
+    /// The address that counts as one client; `None` if unknown.
     Client(Option<IpAddr>),
 }
 
@@ -73,11 +74,11 @@ struct Caller {
 /// A caller's requests in one window.
 #[derive(Debug, Clone, Copy, Default)]
 struct Used {
-    /// The number of the window counted in; a new entry belongs to none yet.
+    /// The number of the window that is counted; a new entry has none yet.
     window: i64,
-    /// At all ingests, as of the last exchange.
+    /// Requests at all ingests, as of the last exchange.
     shared: u64,
-    /// Here, since.
+    /// Requests at this ingest since the last exchange.
     unshared: u64,
 }
 
@@ -110,7 +111,8 @@ struct Shared {
     due: Notify,
 }
 
-/// Callers and their counts, in two halves: when one is full, the other, with those who have not called since, is emptied.
+/// Callers and their counts in two halves. When the recent half is full, it replaces the other, which holds
+/// the callers that have not called since.
 #[derive(Debug, Default)]
 struct Table {
     recent: HashMap<Caller, Used>,
@@ -119,7 +121,7 @@ struct Table {
 }
 
 impl Counts {
-    /// Exchanges begin with the first caller that is due.
+    /// Starts the exchanges; the first one waits for a due caller.
     pub fn start(redis: RedisCounters, lifecycle: &Lifecycle) -> Self {
         let counts = Self::alone();
         let (stop, exchanging) = (lifecycle.soft().clone(), counts.clone().exchange_all(redis));
@@ -136,14 +138,14 @@ impl Counts {
         }))
     }
 
-    /// Counts a request.
     pub fn count(&self, rule: &Rule, subject: Subject, clock: &Clock) -> Count {
         let caller = Caller {
             rule: rule.name,
             subject,
         };
         let mut table = self.table();
-        // Read under the lock: no request is counted in a window that has ended for one before it.
+        // Read under the lock, so that the window of one request never precedes the window of an earlier
+        // request.
         let now = clock.now().timestamp();
         let (used, is_due) = table.count(caller, rule, now);
         drop(table);
@@ -167,7 +169,7 @@ impl Counts {
 
     async fn exchange(&self, redis: &RedisCounters) {
         let due = std::mem::take(&mut self.table().due);
-        // Without Redis nothing is taken: a caller is due again later in its window.
+        // Without Redis the counts stay unshared: the caller becomes due again later in its window.
         for due in due.chunks(MAX_KEYS).take_while(|_| redis.is_connected()) {
             let additions = self.table().take(due);
             if additions.is_empty() {
@@ -186,13 +188,13 @@ impl Counts {
 }
 
 impl Table {
-    /// What the caller has used, and whether this request makes it due.
+    /// The caller's total, and whether this request makes the caller due.
     fn count(&mut self, caller: Caller, rule: &Rule, now: i64) -> (u64, bool) {
         let number = rule.window.number(now);
         let used = self.remember(caller);
         used.count(number);
         let used = *used;
-        // Without exchanges the list stays bounded; a caller left out is due again.
+        // Without exchanges the list stays bounded; an omitted caller becomes due again.
         let is_due = used.unshared.is_multiple_of(rule.shared_after()) && self.due.len() < GENERATION;
         if is_due {
             self.due.push(Due {
@@ -204,7 +206,7 @@ impl Table {
         (used.shared + used.unshared, is_due)
     }
 
-    /// The caller's entry, among the recent ones.
+    /// The caller's entry, moved to the recent half.
     fn remember(&mut self, caller: Caller) -> &mut Used {
         if self.recent.len() >= GENERATION && !self.recent.contains_key(&caller) {
             std::mem::swap(&mut self.recent, &mut self.before);
@@ -223,7 +225,7 @@ impl Table {
         (used.window == due.number).then_some(used)
     }
 
-    /// Takes what these callers have not shared; one whose window is over is left out.
+    /// Takes the unshared counts of these callers. Callers whose window is over are left out.
     fn take(&mut self, due: &[Due]) -> Vec<(Due, u64)> {
         due.iter()
             .filter_map(|due| {
@@ -235,7 +237,7 @@ impl Table {
             .collect()
     }
 
-    /// Never less than is known: a Redis that was emptied knows less than this process.
+    /// Totals never fall: a Redis that was emptied knows less than this process.
     fn learn(&mut self, additions: &[(Due, u64)], totals: &[u64]) {
         for ((due, _), total) in additions.iter().zip(totals) {
             if let Some(used) = self.find(due) {

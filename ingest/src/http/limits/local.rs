@@ -1,12 +1,12 @@
-//! Attempts counted in this process: unknown tokens, and all attempts for as long as Redis is away.
+//! Attempts counted in this process: unknown tokens, and all attempts while Redis is away.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::window::{Count, Window};
 
-/// Beyond this many different callers in one window the rest share one count: memory stays bounded, and a flood of
-/// addresses does not get past the limit.
+/// Callers with a count of their own in one window. All further callers share one count: memory stays
+/// bounded, and a flood of addresses does not evade the limit.
 const MAX_CALLERS: usize = 100_000;
 const THE_REST: &str = "the rest";
 
@@ -31,12 +31,12 @@ impl LocalCounters {
         }
     }
 
-    /// `now` in seconds since 1970.
+    /// `now` is in seconds since 1970.
     pub fn count(&self, key: &str, now: i64) -> Count {
         self.counted(key, now, 1)
     }
 
-    /// What [`Self::count`] has come to, without counting.
+    /// The caller's current count; does not count a request.
     pub fn look(&self, key: &str, now: i64) -> Count {
         self.counted(key, now, 0)
     }

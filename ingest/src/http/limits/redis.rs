@@ -1,7 +1,8 @@
-//! Counts in Redis: additions to many keys go in one script.
+//! Counts in Redis: one script adds to many keys.
 //!
-//! The answer is waited for [`ANSWER_WITHIN`]; then the connection counts as lost. It is made, and made again, in the background, and
-//! counts as made once Redis has counted something over it: one that is full or cannot write is away.
+//! If an answer takes longer than [`ANSWER_WITHIN`], the connection counts as lost. The connection is made
+//! and remade in the background. It counts as made once Redis has counted something over it, because a Redis
+//! that is full or cannot write is of no use.
 
 use std::fs;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -17,15 +18,15 @@ use tokio::sync::Notify;
 
 use super::window::Window;
 
-/// How long an answer is waited for.
+/// How long a request waits for an answer of Redis.
 pub const ANSWER_WITHIN: Duration = Duration::from_millis(40);
 const CONNECT_WITHIN: Duration = Duration::from_secs(1);
 const RECONNECT: RetryPolicy = RetryPolicy::until_shutdown(Duration::from_millis(50), Duration::from_secs(1));
 
-/// Keys of one script: Redis does nothing else meanwhile.
+/// The most keys of one script: Redis does nothing else while the script runs.
 pub const MAX_KEYS: usize = 256;
 
-/// Adds to each key, and returns the sums. A key and its expiry are set together, two windows from its first addition.
+/// Adds to each key, and returns the sums. A key's first addition sets its expiry, two windows later.
 const ADD: &str = r"
 local sums = {}
 for i = 1, #KEYS do
@@ -37,10 +38,10 @@ end
 return sums
 ";
 
-/// What a caller has used of a limit in one window.
+/// A caller's requests under one limit in one window.
 #[derive(Debug)]
 pub struct Addition {
-    /// Rule and caller.
+    /// Names the rule and the caller.
     pub key: String,
     pub window: Window,
     pub number: i64,
@@ -53,7 +54,7 @@ pub struct RedisCounters(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     script: Script,
-    /// Begins every key.
+    /// The prefix of every key.
     namespace: String,
     connection: RwLock<Option<MultiplexedConnection>>,
     lost: Notify,
@@ -84,8 +85,8 @@ impl RedisCounters {
         connection.is_some()
     }
 
-    /// The sums, in the order of the additions; at most [`MAX_KEYS`]. `None` when Redis does not answer in time: it is not known
-    /// whether it counted.
+    /// The sums, in the order of the additions, which are at most [`MAX_KEYS`]. `None` if Redis does not
+    /// answer in time: then it may or may not have counted.
     pub async fn add(&self, additions: &[Addition]) -> Option<Vec<u64>> {
         let Self(shared) = self;
         let mut connection = shared.connection()?;
@@ -144,7 +145,7 @@ impl Shared {
         Ok(tokio::time::timeout(ANSWER_WITHIN, call.invoke_async(connection)).await??)
     }
 
-    /// The next requests do not try; the background does.
+    /// Marks the connection as lost: requests skip Redis until the background task has reconnected.
     fn lose(&self) {
         if self
             .connection
@@ -166,7 +167,7 @@ async fn keep_connected(client: Client, shared: Arc<Shared>) {
     }
 }
 
-/// Until Redis has counted something over it.
+/// Returns once Redis has counted something over the connection.
 async fn connect(client: &Client, shared: &Shared) -> MultiplexedConnection {
     let probe = [Addition {
         key: "probe".to_owned(),
@@ -175,7 +176,8 @@ async fn connect(client: &Client, shared: &Shared) -> MultiplexedConnection {
         used: 1,
     }];
     let mut pauses = delays(&RECONNECT);
-    // A wrong password or certificate must be seen, and an outage must not fill the log.
+    // The first failure is logged, so that a wrong password or certificate is seen; an outage must not fill
+    // the log.
     let mut is_first = true;
     loop {
         let attempt = async {

@@ -1,4 +1,4 @@
-//! One rule for each limit: how much of what in which window, and how many requests it rejected.
+//! One rule for each limit: what it counts, the limit, the window, and how many requests it has rejected.
 
 use runtime::metrics::{Counter, LIMITED};
 
@@ -41,9 +41,9 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// How many requests of a caller an ingest counts before it shares them. Of a minute: a sixteenth of the limit, at most eight; a
-    /// visitor's first clicks then cost Redis nothing. Of an hour: each, for within an hour a caller may be displaced from
-    /// memory many times.
+    /// How many requests of a caller an ingest counts before it shares them. For limits by the minute: a
+    /// sixteenth of the limit, at most eight, so that a visitor's first clicks cost Redis nothing. For limits
+    /// by the hour: each request, because memory may drop a caller many times within an hour.
     pub fn shared_after(&self) -> u64 {
         match self.window {
             Window::Minute => u64::from(self.limit / 16).clamp(1, 8),

@@ -1,6 +1,7 @@
-//! Windows of time, and the count of one caller in one of them.
+//! Windows of time, and the count of one caller in a window.
 
-/// What a count covers: a minute or an hour of the clock, so that all ingests agree on where it starts and ends.
+/// The time that a count covers: a minute or an hour of the clock, so that all ingests agree on its start and
+/// end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Window {
     Minute,
@@ -15,7 +16,7 @@ impl Window {
         }
     }
 
-    /// Of the window at `now`, which is in seconds since 1970.
+    /// The number of the window at `now`, which is in seconds since 1970.
     pub const fn number(self, now: i64) -> i64 {
         now.div_euclid(self.seconds())
     }
@@ -25,7 +26,7 @@ impl Window {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Count {
     pub window: Window,
-    /// Requests in this window, this one included.
+    /// Requests in this window, including this one.
     pub used: u64,
     /// Seconds since 1970.
     pub now: i64,

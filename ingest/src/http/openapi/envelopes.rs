@@ -1,4 +1,4 @@
-//! The two error envelopes as schemas. What answers them is [`crate::http::error::ApiError`].
+//! The schemas of the two error envelopes. [`crate::http::error::ApiError`] answers with them.
 #![expect(
     dead_code,
     reason = "described, never built: the error type writes its bodies itself"

@@ -1,5 +1,5 @@
-//! Whole bodies in the description. What a route answers is written out by its own types, what it refuses by
-//! [`ApiError`], so that an example cannot say what the service does not.
+//! Example bodies in the API description. A route's own types write its answers, and [`ApiError`] writes its
+//! refusals, so an example always matches the service.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -21,7 +21,7 @@ pub struct Examples {
 
 #[derive(Debug, Clone)]
 struct Example {
-    /// Words; what the example is called is made of them.
+    /// A few words, from which the example's name is made.
     summary: String,
     body: Value,
 }
@@ -41,43 +41,44 @@ impl Examples {
         self
     }
 
-    /// A 200.
+    /// An example of a 200.
     pub fn answer(self, summary: &str, body: impl Serialize) -> Self {
         self.add(200, summary.to_owned(), body)
     }
 
-    /// A 201.
+    /// An example of a 201.
     pub fn made(self, summary: &str, body: impl Serialize) -> Self {
         self.add(201, summary.to_owned(), body)
     }
 
-    /// A 200 with this as its `data`.
+    /// An example of a 200 with `data` inside the envelope.
     pub fn data(self, summary: &str, data: impl Serialize) -> Self {
         self.answer(summary, Data { data })
     }
 
-    /// A 201 with this as its `data`.
+    /// An example of a 201 with `data` inside the envelope.
     pub fn created(self, summary: &str, data: impl Serialize) -> Self {
         self.made(summary, Data { data })
     }
 
-    /// A list of one.
+    /// An example of a list with one row.
     pub fn page<T: Serialize>(self, row: T) -> Self {
         self.answer("One of one", Page::default().listed::<T, _>([row], 1).0)
     }
 
-    /// A 503 that is no refusal.
+    /// An example of a 503 that is not a refusal.
     pub fn unready(self, summary: &str, body: impl Serialize) -> Self {
         self.add(503, summary.to_owned(), body)
     }
 
-    /// Called by its message.
+    /// An example of a refusal, named by its message.
     pub fn refusal(self, error: &ApiError) -> Self {
         self.add(error.status().as_u16(), error.to_string(), error.body())
     }
 
     fn add(mut self, status: u16, summary: String, body: impl Serialize) -> Self {
-        // What cannot be written is null, which no answer is: the check of the examples finds it.
+        // A body that cannot be serialized becomes null. No answer is null, so the test of the examples finds
+        // it.
         let body = serde_json::to_value(body).unwrap_or_default();
         self.answers.push((status.to_string(), Example { summary, body }));
         self

@@ -1,7 +1,7 @@
-//! Objects whose other fields are a choice, such as an event and the details of its type.
+//! Objects that combine fixed fields with a choice, such as an event and the details of its type.
 //!
-//! The types combine the choice and the object by `allOf`. Generators of clients combine objects, and few combine a choice with an object:
-//! so such a schema becomes a choice itself, between objects that have the fields of both.
+//! The types combine the choice and the object by `allOf`. Client generators combine objects, but few combine
+//! a choice with an object. So such a schema becomes a choice between objects that have the fields of both.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::name_of;
 
 type Schemas = BTreeMap<String, RefOr<Schema>>;
 
-/// Needs all schemas.
+/// Runs after all schemas have been added.
 pub fn put_together(api: &mut OpenApi) {
     let Some(components) = &mut api.components else {
         return;
@@ -23,7 +23,7 @@ pub fn put_together(api: &mut OpenApi) {
     }
 }
 
-/// `name` is the component's, with which the titles of its forms end.
+/// `name` is the component's name, with which the titles of its forms end.
 fn put_together_in(schema: &mut RefOr<Schema>, name: &str, known: &Schemas) {
     let RefOr::T(schema) = schema else {
         return;
@@ -59,7 +59,7 @@ fn put_together_in(schema: &mut RefOr<Schema>, name: &str, known: &Schemas) {
     }
 }
 
-/// What a schema can be, if it is an object whatever it is: each with its name as title.
+/// The forms that a schema can have, if each is an object: each has its name as title.
 fn forms(schema: &RefOr<Schema>, known: &Schemas) -> Option<Vec<Object>> {
     match schema {
         RefOr::Ref(_) => {
@@ -92,7 +92,7 @@ fn forms_of_both(both: &AllOf, known: &Schemas) -> Option<Vec<Object>> {
     })
 }
 
-/// One object with the fields of two.
+/// One object with the fields of both.
 fn united(one: &Object, other: &Object) -> Object {
     let mut both = one.clone();
     both.title = one.title.clone().or_else(|| other.title.clone());

@@ -23,7 +23,7 @@ fn operations(api: &Value) -> Vec<(String, &Value)> {
         .collect()
 }
 
-/// The media types of an operation, each with its name: its request's and those of its answers.
+/// The media types of an operation's request and answers, each with its name.
 fn bodies(operation: &Value) -> Vec<(String, &Value)> {
     let request = [("request".to_owned(), &operation["requestBody"])];
     let answers = operation["responses"].as_object().unwrap().iter();
@@ -142,7 +142,7 @@ fn every_type_of_event_is_a_webhook_with_a_valid_example() {
             .map(|error| error.to_string())
             .collect();
         assert!(errors.is_empty(), "{event_type}: {errors:?}");
-        // Nothing is told that is not described.
+        // The schema refuses a body that it does not describe.
         let mut misnamed = body["example"].clone();
         misnamed["type"] = json!("sale");
         assert!(!validator.is_valid(&misnamed), "{event_type}");
@@ -152,7 +152,7 @@ fn every_type_of_event_is_a_webhook_with_a_valid_example() {
     }
 }
 
-/// The event stream's own: webhooks do not have it.
+/// Only the event stream has clicks; webhooks do not.
 #[test]
 fn a_click_of_the_event_stream_has_a_schema_and_a_valid_example() {
     let api = described();
@@ -217,7 +217,8 @@ fn answers_to_a_key_that_works_may_hold_warnings_and_others_may_not() {
     assert!(!warns(&api["paths"]["/readyz"]["get"], "200"));
 }
 
-/// Generators of clients leave out an answer that combines a choice with something, and an operation with an array of they know not what.
+/// Client generators leave out an answer that combines a choice with an object, and an operation whose array
+/// has no item type.
 #[test]
 fn the_tracking_calls_have_what_generators_of_clients_need() {
     let api = described();

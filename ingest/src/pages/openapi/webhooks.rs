@@ -21,7 +21,7 @@ use utoipa::openapi::{
 };
 use utoipa::{OpenApi, ToSchema};
 
-/// Their `data`.
+/// The schemas of the events' `data`.
 #[derive(OpenApi)]
 #[openapi(components(schemas(
     LeadCreated,
@@ -52,7 +52,7 @@ pub fn describe(api: &mut utoipa::openapi::OpenApi) {
 
 fn webhook(event_type: OutboundEventType) -> PathItem {
     let event = OutboundEvent::example(event_type, ProgramId::new(1));
-    // What cannot be written is null, which no body is: the check of the examples finds it.
+    // A body that cannot be serialized becomes null. No body is null, so the test of the examples finds it.
     let example = event.body(example_time()).unwrap_or_default();
     let content = ContentBuilder::new()
         .schema(Some(body(event_type)))

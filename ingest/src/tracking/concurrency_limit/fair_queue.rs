@@ -1,12 +1,16 @@
-//! Permits that programs get in turns: of those that wait, each gets the next one in its turn, however many requests it has queued.
+//! Permits that programs get in turns: each waiting program gets the next permit in its turn, however many
+//! requests it has queued.
 //!
-//! While several programs send, each holds one in [`PERMIT_SHARES`] of the permits at most, or [`MIN_HELD`] if that is more. A request waits for the
-//! records in flight before it, so a program that floods would slow down the others by as many as it has. Alone, it may hold all permits.
+//! While several programs send, each may hold one in [`PERMIT_SHARES`] of the permits, or [`MIN_HELD`] if
+//! that is more. A request waits for the records in flight before it, so a program that floods delays the
+//! others by as many records as it has in flight. A program that sends alone may hold all permits.
 //!
-//! Bounds: `permits` are out at once, and `places` requests queue. Once all places are taken, a request takes the place of the latest one of the
-//! program that has most of them, if its own has fewer.
+//! Bounds: at most `permits` permits are held at once, and at most `places` requests queue. When all places
+//! are taken, a new request displaces the latest request of the program with the most places, if its own
+//! program has fewer.
 //!
-//! Lock: one `Mutex`, for operations on maps, never across an await. Who only looks reads the counts beside it.
+//! Lock: one `Mutex`, for operations on maps, never across an await. Readers of the counts use atomics beside
+//! it.
 
 use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Unbounded};
@@ -18,14 +22,14 @@ use domain::ids::ProgramId;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-/// Enough of the usual 2,048 permits for thousands of sales a second.
+/// Leaves each program enough of the usual 2,048 permits for thousands of sales a second.
 const PERMIT_SHARES: usize = 16;
-/// Fewer permits slow nobody down.
+/// Up to this many permits slow down no other program.
 const MIN_HELD: usize = 64;
-/// After the last request of another program, one is alone again.
+/// A program counts as alone again this long after the last request of another program.
 const CONTENDED_FOR: Duration = Duration::from_secs(1);
 
-/// Requests that share their turns: a program's, or all that name none.
+/// Requests that take turns as one: those of a program, or all requests that name no program.
 pub type Share = Option<ProgramId>;
 
 #[derive(Debug, Clone)]
@@ -43,29 +47,29 @@ struct Shared {
 struct State {
     free: usize,
     queued: usize,
-    /// Permits of each share that are out.
+    /// The permits that each share holds.
     held: BTreeMap<Share, usize>,
-    /// How many a program may hold while others send.
+    /// How many permits a program may hold while others send.
     max_held: usize,
-    /// The share that sent the latest request, and until when several count as sending.
+    /// The share that sent the latest request, and until when several shares count as sending.
     latest: Option<Share>,
     contended_until: Option<Instant>,
     contended: bool,
-    /// In order of arrival; no share is empty.
+    /// Queued requests in order of arrival. A share without requests has no entry.
     waiting: BTreeMap<Share, BTreeMap<u64, oneshot::Sender<Permit>>>,
     arrivals: u64,
     /// The share that got a permit last.
     served: Share,
 }
 
-/// Gives itself to the next request when dropped.
+/// When dropped, it passes to the next request.
 #[derive(Debug)]
 pub struct Permit {
     shared: Option<Arc<Shared>>,
     share: Share,
 }
 
-/// A place in the queue, left when dropped.
+/// A place in the queue; dropping it leaves the queue.
 #[derive(Debug)]
 pub struct Place {
     shared: Arc<Shared>,
@@ -78,7 +82,7 @@ pub struct Place {
 pub enum Entered {
     AtOnce(Permit),
     Queued(Place),
-    /// No place is left for this share.
+    /// The queue has no place for this share.
     Refused,
 }
 
@@ -115,7 +119,7 @@ impl FairQueue {
         self.queued() >= self.0.places
     }
 
-    /// Whether a request would get neither permit nor place.
+    /// Whether a request would get neither a permit nor a place.
     pub fn refuses(&self, share: Share) -> bool {
         let state = self.0.lock();
         state.queued >= self.0.places && state.displaceable_by(share).is_none()
@@ -135,7 +139,7 @@ impl FairQueue {
             let Some(most) = state.displaceable_by(share) else {
                 return Entered::Refused;
             };
-            // Its receiver learns that nothing will come.
+            // The receiver of the displaced request learns that no permit will come.
             drop(state.take(most, |requests| Some(requests.pop_last()?.1)));
         }
         let (grant, granted) = oneshot::channel();
@@ -177,7 +181,7 @@ impl Shared {
         self.publish(&state);
     }
 
-    /// Hands permits to the next requests that still wait and may have them.
+    /// Hands permits to the next requests that still wait and may hold more.
     fn hand_out(self: &Arc<Self>, state: &mut State) {
         while state.free > 0 {
             let Some((share, next)) = state.next_in_turn() else {
@@ -185,7 +189,7 @@ impl Shared {
             };
             match next.send(self.permit(share)) {
                 Ok(()) => state.lend(share),
-                // Its caller is gone. Dropping it whole would come back here, under the lock.
+                // The caller is gone. An ordinary drop would come back here while the lock is held.
                 Err(unwanted) => unwanted.forget(),
             }
         }
@@ -193,7 +197,7 @@ impl Shared {
 }
 
 impl State {
-    /// Notes a request; returns whether a share is alone again since.
+    /// Notes a request. Returns whether a share has become alone again since the last one.
     fn note_arrival(&mut self, share: Share, now: Instant) -> bool {
         if self.latest.replace(share).is_some_and(|latest| latest != share) {
             self.contended_until = Some(now + CONTENDED_FOR);
@@ -203,7 +207,7 @@ impl State {
         was_contended && !self.contended
     }
 
-    /// Requests that name no program are of many.
+    /// Requests without a program come from many callers, so their permits are not limited.
     fn may_hold(&self, share: Share) -> bool {
         let held = || self.held.get(&share).copied().unwrap_or_default();
         !self.contended || share.is_none() || held() < self.max_held
@@ -249,7 +253,7 @@ impl State {
         Some(taken)
     }
 
-    /// The share with most requests, if it would still have at least as many as `share` once one of them gave way.
+    /// The share with the most requests, if it would still have at least as many as `share` after losing one.
     fn displaceable_by(&self, share: Share) -> Option<Share> {
         let own = self.waiting.get(&share).map_or(0, BTreeMap::len);
         let (most, requests) = self.waiting.iter().max_by_key(|(_, requests)| requests.len())?;
@@ -272,7 +276,7 @@ impl Drop for Permit {
 }
 
 impl Place {
-    /// `None`: a request of another program took the place.
+    /// Waits for the permit; `None` if a request of another program took the place.
     pub async fn permit(mut self) -> Option<Permit> {
         (&mut self.granted).await.ok()
     }
@@ -281,7 +285,8 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
-        // Nothing is left to take where it was granted or displaced; an unread permit goes with its channel, after the lock.
+        // A place that was granted or displaced has left the queue already. An unread permit is dropped with
+        // its channel, after the lock is released.
         drop(state.take(self.share, |requests| requests.remove(&self.number)));
         self.shared.publish(&state);
     }
@@ -368,7 +373,7 @@ mod tests {
         let mut places = queue_of(&queue, FLOOD, 3);
         drop(places.remove(0));
         drop(permit);
-        // Granted, and not looked at.
+        // The permit was granted, but its receiver never read it.
         drop(places.remove(0));
         assert!(granted(places.remove(0)).is_some());
         assert_eq!((queue.free(), queue.queued()), (1, 0));
@@ -398,7 +403,7 @@ mod tests {
     }
 
     proptest! {
-        /// Each step enters for one of three programs, or drops a permit or a place.
+        /// Each step queues a request for one of three programs, or drops a permit or a place.
         #[test]
         fn no_permit_and_no_place_is_lost(steps in prop::collection::vec((0..5_u8, any::<prop::sample::Index>()), 0..200)) {
             let queue = FairQueue::new(3, 6);

@@ -1,4 +1,4 @@
-//! The entries in memory and the database they are read from.
+//! The entries in memory, and the database that they are read from.
 
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::entries::Entries;
 
-/// The longest a writing transaction may take without its change being missed by a catch-up.
+/// The longest duration of a writing transaction whose change a catch-up is sure to read.
 const OVERLAP: TimeDelta = TimeDelta::seconds(60);
 
 /// The database could not be reached.
@@ -83,7 +83,7 @@ impl Cache {
         Ok(())
     }
 
-    /// Stores which tokens were used.
+    /// Stores the last use of each used token.
     pub async fn note_uses(&self, now: DateTime<Utc>) -> StorageResult<()> {
         let used = self.write().take_uses(Instant::now());
         if used.is_empty() {
@@ -97,7 +97,7 @@ impl Cache {
         let looked_up = async {
             let ids = stored::link_ids_by_code(&self.pool, &codes).await?;
             if !ids.is_empty() {
-                // The link may be as new as its program.
+                // The link's program may be as new as the link.
                 self.refresh_programs(&self.changed()).await?;
                 self.refresh_links(&Selection::Ids(ids)).await?;
             }

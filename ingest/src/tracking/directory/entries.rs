@@ -1,9 +1,9 @@
 //! Programs, tokens and links as last read, and which of two reads of a row is the later one.
 //!
-//! Rows are read by several tasks at once: notifications, catch-ups and lookups of misses. A slow read may return a row as it
-//! was, after a faster one has returned it as it is. So every read takes a number before its query, and a row is replaced
-//! only by a read with a higher one. A notification's read takes its number after the change was committed: no earlier read
-//! can undo it, and every later one sees the change too.
+//! Several tasks read rows at once: notifications, catch-ups and lookups of misses. A slow read may return an
+//! old version of a row after a faster read has returned the current one. So every read takes a number before
+//! its query, and only a read with a higher number replaces a row. A notification's read takes its number
+//! after the change was committed: no earlier read can undo it, and every later read sees the change too.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,14 +17,14 @@ use domain::tracking_token::TokenScopes;
 use storage::directory::{DirectoryLink, DirectoryProgram, DirectoryToken};
 use tokio::time::Instant;
 
-/// Without a confirmation for this long, tokens are looked up instead of trusted.
+/// How long tokens are trusted after a confirmation. Later they are looked up.
 pub const LIVE_FOR: Duration = Duration::from_secs(1);
-/// Trust in cached tokens while they cannot be looked up: longer than a failover takes.
+/// How long cached tokens are trusted while they cannot be looked up: longer than a failover takes.
 const TRUSTED_FOR: Duration = Duration::from_mins(1);
 /// The shortest interval between two stored uses of a token.
 const USE_IS_NOTED_EVERY: Duration = Duration::from_hours(1);
 
-/// A referral link with what a click needs of its program.
+/// A referral link, with the fields of its program that a click needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Link {
     Active {
@@ -33,7 +33,7 @@ pub enum Link {
         cookie_window_days: u16,
     },
     Inactive,
-    /// Without partner or program.
+    /// The link has no partner or no program.
     Misconfigured,
 }
 
@@ -44,7 +44,7 @@ pub struct ProgramKey {
     pub scopes: TokenScopes,
     /// An archived program takes refunds only.
     pub archived: bool,
-    /// Sales and refunds a minute, where they are not the installation's.
+    /// The program's own limit of sales and refunds a minute; `None`: the installation's.
     pub sale_refund_limit: Option<u32>,
     /// Set when the token is marked for rotation.
     pub rotation: Option<KeyRotation>,
@@ -57,15 +57,15 @@ pub struct Entries {
     programs: HashMap<ProgramId, Seen<DirectoryProgram>>,
     tokens: HashMap<TokenHash, KnownToken>,
     reads: u64,
-    /// The latest change read.
+    /// The latest change that was read.
     changed_at: Option<DateTime<Utc>>,
     /// Until when tokens are trusted without a lookup.
     pub live_until: Option<Instant>,
-    /// Until when they are trusted while the database is unavailable.
+    /// Until when tokens are trusted while the database is unavailable.
     trusted_until: Option<Instant>,
 }
 
-/// The number of a read.
+/// Orders reads by when their queries began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ReadNumber(u64);
 
@@ -86,7 +86,7 @@ struct Seen<T> {
 }
 
 impl Entries {
-    /// To be taken before the query.
+    /// Must be taken before the query.
     pub fn next_read(&mut self) -> ReadNumber {
         self.reads += 1;
         ReadNumber(self.reads)
@@ -104,7 +104,7 @@ impl Entries {
         if !link.active {
             return Some(Link::Inactive);
         }
-        // Programs are read before links, so that a link's program is always there.
+        // Programs are read before links, so a link's program is always in memory.
         let program = &self.programs.get(&program_id)?.row;
         Some(Link::Active {
             referral_link_id: link.referral_link_id,
@@ -122,7 +122,7 @@ impl Entries {
         Some(self.tokens.get(hash)?.program_id)
     }
 
-    /// Everything committed before this moment has been read.
+    /// Records that everything committed before `at` has been read.
     pub fn confirm(&mut self, at: Instant) {
         self.live_until = Some(at + LIVE_FOR);
         self.trusted_until = Some(at + TRUSTED_FOR);
@@ -137,7 +137,7 @@ impl Entries {
         }
     }
 
-    /// Used while the database is unavailable.
+    /// For use while the database is unavailable.
     pub fn program_of_trusted_token(&self, hash: &TokenHash) -> Option<ProgramKey> {
         let is_trusted = self.trusted_until.is_some_and(|until| Instant::now() < until);
         self.program_of_token(hash).filter(|_| is_trusted)
@@ -161,7 +161,7 @@ impl Entries {
         })
     }
 
-    /// The tokens whose use is to be stored now, each at most once in [`USE_IS_NOTED_EVERY`].
+    /// The tokens whose use must be stored now, each at most once in [`USE_IS_NOTED_EVERY`].
     pub fn take_uses(&mut self, now: Instant) -> Vec<TokenHash> {
         let mut used = Vec::new();
         for (hash, token) in &mut self.tokens {
@@ -187,7 +187,7 @@ impl Entries {
             }
         }
         for token in &program.tokens {
-            // A program is read again for other reasons, too: the token's use is kept.
+            // A program is also re-read for other reasons, so the token's use is kept.
             let (used, noted_at) = before
                 .remove(&token.hash)
                 .map_or_else(Default::default, |token| (token.used, token.noted_at));
@@ -210,7 +210,7 @@ impl Entries {
             if before.by > by {
                 return;
             }
-            // Another link may have taken the code over by now.
+            // Another link may have taken over the code by now.
             if self.codes.get(&before.row.short_code) == Some(&id) {
                 self.codes.remove(&before.row.short_code);
             }

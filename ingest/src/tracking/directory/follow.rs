@@ -48,7 +48,7 @@ pub async fn follow(cache: Cache, clock: Clock, mut waiting: Waiting) {
                 true
             },
         );
-        // The policy never gives up: an error does not get here.
+        // The retry policy never gives up, so no error arrives here.
         let Ok(listener) = connected.await else { continue };
         if let Err(error) = listen(listener, &cache, &clock, &mut waiting).await {
             cache.write().live_until = None;
@@ -61,7 +61,7 @@ pub async fn follow(cache: Cache, clock: Clock, mut waiting: Waiting) {
     }
 }
 
-/// A listener that has missed nothing: changes are caught up with after it listens.
+/// A listener that has missed no change: the catch-up runs after it has begun to listen.
 async fn connect(cache: &Cache) -> anyhow::Result<PgListener> {
     let mut listener = PgListener::connect_with(&cache.pool).await?;
     listener.listen(CHANNEL).await?;
@@ -92,13 +92,14 @@ async fn listen(
         };
         confirm(&mut listener, first, cache).await?;
         for confirmed in waiting.taken.drain(..) {
-            // A caller that no longer waits is gone.
+            // The caller may have stopped waiting.
             let _ = confirmed.send(());
         }
     }
 }
 
-/// Re-reads all rows named by notifications that were committed before this call, `first` among them.
+/// Re-reads all rows named by notifications that were committed before this call. `first` is one of those
+/// notifications.
 async fn confirm(
     listener: &mut PgListener,
     first: Option<PgNotification>,

@@ -1,5 +1,5 @@
-//! `POST /api/tracking/test` and `…/check-test-events`: older scripts check an installation by test events, one type of event a
-//! step.
+//! `POST /api/tracking/test` and `…/check-test-events`: older scripts check an installation by test events,
+//! with one type of event for each step.
 
 use axum::Json;
 use axum::extract::{FromRequestParts, State};
@@ -64,17 +64,18 @@ fn unknown_step() -> ApiError {
     refused("step_id", "must be pageview, referrals or payments")
 }
 
-/// The caller who tests an installation.
+/// The caller that tests an installation.
 #[derive(Debug)]
 pub enum Tester {
-    /// By the program's key.
+    /// Authenticated by the program's key.
     Program(ProgramId),
-    /// By a session or a management key, which must name the program.
+    /// Authenticated by a session or a management key. The request must name the program.
     Manager(Advertiser),
 }
 
 impl Tester {
-    /// The program to test, if the caller has the permission. The answer does not reveal whether another's program exists.
+    /// The program to test, if the caller has the permission. The answer does not reveal whether another
+    /// advertiser's program exists.
     async fn program(
         self,
         app: &App,
@@ -106,7 +107,8 @@ impl Tester {
 impl FromRequestParts<App> for Tester {
     type Rejection = ApiError;
 
-    /// Reads the header alone: pages of other sites may call, and the browser would add its cookie.
+    /// Reads the `Authorization` header alone. Pages of other sites may call this route, and the browser
+    /// would add its cookie.
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
         match Credential::of(&parts.headers) {
             Credential::Session(_) | Credential::Management(_) => Advertiser::from_request_parts(parts, app)

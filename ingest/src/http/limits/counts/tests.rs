@@ -26,7 +26,7 @@ fn used(counts: &Counts, subject: Subject, now: i64) -> u64 {
     counts.count(&rule(Window::Minute), subject, &at(now)).used
 }
 
-/// Exchanges what is due with a Redis that answers at once.
+/// Exchanges the due counts with a Redis that answers at once.
 fn exchange(counts: &Counts, redis: &mut HashMap<String, u64>) {
     let mut table = counts.table();
     let due = std::mem::take(&mut table.due);
@@ -71,7 +71,7 @@ fn a_caller_is_shared_once_it_has_used_a_part_of_its_limit() {
     used(&counts, ADA, 0);
     exchange(&counts, &mut redis);
     assert_eq!(redis["click:key:0000000000000001:0"], SHARED_AFTER);
-    // What is due when its minute ends is not added to the next one.
+    // A count that is due when its minute ends is not added to the next minute.
     for _ in 0..SHARED_AFTER {
         used(&counts, ADA, 59);
     }
@@ -133,7 +133,8 @@ fn leads_of_an_hour_are_shared_one_by_one() {
     assert_eq!(rule(Window::Minute).shared_after(), SHARED_AFTER);
 }
 
-/// How many requests of a caller three ingests admit together. Each step is an ingest that counts, and whether it exchanges then.
+/// How many requests of a caller three ingests admit together. Each step names an ingest that counts a
+/// request, and says whether the ingest exchanges afterwards.
 fn admitted(steps: impl IntoIterator<Item = (usize, bool)>) -> u64 {
     let ingests = [Counts::alone(), Counts::alone(), Counts::alone()];
     let mut redis = HashMap::new();
@@ -149,7 +150,8 @@ fn admitted(steps: impl IntoIterator<Item = (usize, bool)>) -> u64 {
 }
 
 proptest! {
-    /// A caller slower than the exchanges gets at most what each ingest may not have shared, however its requests are spread.
+    /// A caller that is slower than the exchanges gets at most the limit and what each ingest may leave
+    /// unshared, however its requests are spread.
     #[test]
     fn several_ingests_keep_a_limit(order in proptest::collection::vec(0_usize..3, 300)) {
         let admitted = admitted(order.into_iter().map(|ingest| (ingest, true)));
@@ -157,7 +159,7 @@ proptest! {
         prop_assert!(admitted <= u64::from(LIMIT) + 3 * SHARED_AFTER, "{admitted}");
     }
 
-    /// A burst may come before any exchange: then each ingest has the limit for itself.
+    /// A burst may arrive before any exchange. Then each ingest admits up to the limit.
     #[test]
     fn a_burst_gets_the_limit_at_each_ingest_at_most(
         steps in proptest::collection::vec((0_usize..3, proptest::bool::weighted(0.05)), 600),
