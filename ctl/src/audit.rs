@@ -1,4 +1,4 @@
-//! Entries of the audit log for what an operator does.
+//! Audit log entries for the actions of an operator.
 
 use chrono::{DateTime, Utc};
 use domain::ids::{ProgramId, WorkspaceId};
@@ -15,7 +15,7 @@ pub struct Done {
     pub action: &'static str,
     /// `None` for a subject without a numeric id; the details name it.
     pub subject_id: Option<i64>,
-    /// Never a secret.
+    /// Never contains a secret.
     pub details: Value,
 }
 

@@ -13,7 +13,7 @@ pub enum Balances {
 }
 
 impl Balances {
-    /// Returns one line on what was done.
+    /// Returns one line that describes the result.
     pub async fn run(&self, pool: &PgPool) -> anyhow::Result<Vec<String>> {
         let Self::Rebuild = self;
         let spinner = progress::waiting("Adding up the ledger");

@@ -1,8 +1,9 @@
-//! `ctl claims`: makes the claims again that a restored database has lost.
+//! `ctl claims`: rebuilds the claims that a restored database has lost.
 //!
-//! A sale is settled only with its claim, so the records of sales in the stream are of no use without. Each record becomes a claim
-//! that the relay publishes once all are read: of several records with one transaction_id the last one counts, because
-//! the others were refused before it. Refunds that a worker refused for want of these claims are to be judged again.
+//! A worker records a sale only if it has a claim, so the records of sales in the stream need their claims
+//! back. Each record becomes a claim, which the relay publishes once all records are read. If several records
+//! have the same transaction_id, the last one counts, because the others were refused. Refunds that were
+//! refused because these claims were missing are judged again.
 
 use anyhow::Context;
 use bus::connect::{Bus, connect};
@@ -25,7 +26,7 @@ use storage::refused_events;
 use crate::key::instant;
 use crate::{output, progress};
 
-/// Claims opened in one statement.
+/// Maximum number of claims opened in one statement.
 const OPENED_AT_ONCE: i64 = 1_000;
 
 const ABOUT: &str = "\
@@ -52,7 +53,7 @@ pub struct Rebuild {
 }
 
 impl Claims {
-    /// Returns one line on what was done.
+    /// Returns one line that describes the result.
     pub async fn run(self, pool: &PgPool) -> anyhow::Result<Vec<String>> {
         let Self::Rebuild(Rebuild { since, nats }) = self;
         let bus = connect(&nats, "ctl").await?;
@@ -85,7 +86,7 @@ impl Claims {
     }
 }
 
-/// What the streams hold of the lost time.
+/// Reads the messages that the streams hold since the restored moment.
 struct Lost {
     bus: Bus,
     topology: Topology,

@@ -122,7 +122,7 @@ impl Commission {
         Ok(())
     }
 
-    /// Makes the change in the transaction; returns one line for each commission.
+    /// Makes the change in the caller's transaction. Returns one line for each commission.
     async fn act(&self, connection: &mut PgConnection) -> anyhow::Result<Vec<String>> {
         let clock = Clock::system();
         match self {

@@ -1,4 +1,4 @@
-//! Destructive commands show their effects, and ask for confirmation.
+//! Destructive commands show their effects and ask for confirmation.
 
 use std::io::{IsTerminal, stdin};
 
@@ -26,12 +26,12 @@ pub enum Verdict {
 }
 
 impl Consent {
-    /// Whether the effects must be shown before anything is done.
+    /// Whether the effects must be shown first.
     pub const fn previews(self) -> bool {
         !self.yes
     }
 
-    /// Must not be called in an open transaction: a person may take minutes.
+    /// Must not be called in an open transaction: a person may take minutes to answer.
     pub fn ask(self, question: &str) -> anyhow::Result<Verdict> {
         if self.yes {
             return Ok(Verdict::Go);

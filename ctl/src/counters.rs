@@ -13,7 +13,7 @@ pub enum Counters {
 }
 
 impl Counters {
-    /// Returns one line on what was done.
+    /// Returns one line that describes the result.
     pub async fn run(&self, pool: &PgPool) -> anyhow::Result<Vec<String>> {
         let Self::Rebuild = self;
         let spinner = progress::waiting("Counting clicks");

@@ -1,4 +1,4 @@
-//! `ctl customer`: what is stored about one customer, for when they ask.
+//! `ctl customer`: the stored data of one customer, for requests about personal data.
 
 mod bound;
 
@@ -136,7 +136,7 @@ impl Named {
         Ok(())
     }
 
-    /// The wrong EMAIL_HASH_KEY looks like an unknown address, so the text mentions both.
+    /// A wrong EMAIL_HASH_KEY has the same effect as an unknown address, so the text mentions both.
     fn nothing_found(&self) -> String {
         let program_id = self.program_id;
         let mut message =
@@ -180,7 +180,7 @@ impl Named {
     }
 }
 
-/// Records row ids only: the customer's names must not survive in the audit log.
+/// Stores row ids only: the customer's names must not survive in the audit log.
 async fn write_down(
     connection: &mut PgConnection,
     found: &Found,

@@ -1,4 +1,4 @@
-//! `ctl customer-ids`: keeps ids and positions that a restored database has forgotten from being given out again.
+//! `ctl customer-ids`: prevents a restored database from reusing ids and positions that it has lost.
 
 use clap::Subcommand;
 use sqlx::PgPool;
@@ -16,12 +16,12 @@ pub enum CustomerIds {
 }
 
 impl CustomerIds {
-    /// Returns one line on what was done.
+    /// Returns one line that describes the result.
     pub async fn run(self, pool: &PgPool) -> anyhow::Result<Vec<String>> {
         let Self::Advance { snapshot } = self;
         let mut transaction = pool.begin().await?;
         let advanced = advance(&mut transaction, snapshot).await?;
-        // Readers of event streams know positions, too.
+        // Cursors of event-stream readers contain positions, so these are advanced, too.
         outbound_events::advance(&mut transaction, snapshot).await?;
         transaction.commit().await?;
         Ok(vec![match advanced {

@@ -1,4 +1,4 @@
-//! `ctl dead-letters`: records that no retry could settle: list, show, replay.
+//! `ctl dead-letters`: lists, shows and replays records that no retry could process.
 
 mod replay;
 
@@ -12,7 +12,7 @@ use storage::dead_letters::{self, KeptLetter};
 
 use crate::output;
 
-/// Length of a reason in a list.
+/// Maximum length of a reason in a list.
 const SHOWN_CHARACTERS: usize = 160;
 
 #[derive(Debug, Subcommand)]

@@ -1,4 +1,4 @@
-//! `ctl key`: the tracking tokens of programs.
+//! `ctl key`: tracking tokens of programs.
 
 use anyhow::{bail, ensure};
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};

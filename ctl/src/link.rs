@@ -1,4 +1,4 @@
-//! `ctl link`: creates a partner's link, and the membership it needs to earn.
+//! `ctl link`: creates a partner's link, and the membership that it requires.
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
@@ -88,7 +88,7 @@ impl Create {
     }
 }
 
-/// The partner with this address, or with this name if only one has it; otherwise a new one.
+/// The partner with this address, or with this name if it is unique; otherwise a new partner.
 async fn partner(connection: &mut PgConnection, new: &NewPartner<'_>) -> anyhow::Result<PartnerId> {
     let found = if new.email.is_some() {
         Vec::new()
@@ -106,7 +106,7 @@ async fn partner(connection: &mut PgConnection, new: &NewPartner<'_>) -> anyhow:
     }
 }
 
-/// Joins the program as an approved partner, unless they are one already.
+/// The partner's approved membership. Joins the program if needed.
 async fn membership(
     connection: &mut PgConnection,
     program_id: ProgramId,

@@ -1,4 +1,5 @@
-//! The operator's command line: one command a file, results on standard output, everything else on standard error.
+//! The operator's command line: each command has a file. Results go to standard output, everything else to
+//! standard error.
 
 mod audit;
 mod balances;
@@ -163,7 +164,7 @@ async fn main() -> ExitCode {
 async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     telemetry::init_cli("ctl")?;
     let command = match cli.task {
-        // Also while the database is away.
+        // Works while the database is unavailable, too.
         Task::Streams(streams) => return streams.run().await,
         Task::OnDatabase(command) => command,
     };
@@ -198,10 +199,10 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Settings of streams, which services create.
+/// Settings of streams, which only services create.
 const STREAM_SETTINGS: [&str; 3] = ["stream_max_bytes", "stream_max_bytes_clicks", "stream_replicas"];
 
-/// Without the settings for services: a single command needs no tuning.
+/// Hides the settings of services: a single command needs no tuning.
 fn command() -> Clap {
     let hide = |command: Clap, names: &'static [&'static str]| {
         let hidden = |command: Clap, name: &&'static str| command.mut_arg(*name, |arg| arg.hide(true));
@@ -247,7 +248,7 @@ mod tests {
         look(&command);
     }
 
-    /// Settings may come from the environment, so a document need not name them.
+    /// Makes all settings optional: they may come from the environment, so a document need not name them.
     fn without_settings(command: Clap) -> Clap {
         let names: Vec<String> = command
             .get_subcommands()
@@ -284,7 +285,7 @@ mod tests {
         words
     }
 
-    /// `ctl` commands in a document: whole lines in code blocks, names of commands in the text.
+    /// `ctl` commands in a document: whole lines in code blocks, and command names in the text.
     fn lines(document: &str) -> Vec<(bool, Vec<String>)> {
         let mut found = Vec::new();
         let mut in_block = false;
@@ -293,7 +294,7 @@ mod tests {
                 in_block = !in_block;
             } else if in_block {
                 let line = line.trim_start();
-                // Also behind a wrapper, as in a container.
+                // Also finds commands that run through a wrapper, as in a container.
                 let ours = line.split_once("-- ctl ").map(|(_, rest)| rest);
                 found.extend(
                     ours.or_else(|| line.strip_prefix("ctl "))

@@ -10,7 +10,8 @@ use sqlx::migrate::MigrateError;
 
 use crate::progress;
 
-/// A migration gives up soon when it waits for a lock, because what comes later waits behind it. Some minutes of attempts.
+/// A migration soon stops waiting for a lock, because later statements wait behind it. It is retried for some
+/// minutes.
 const RETRY: RetryPolicy = RetryPolicy {
     first_delay: Duration::from_millis(500),
     max_delay: Duration::from_secs(5),

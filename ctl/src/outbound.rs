@@ -1,4 +1,4 @@
-//! What leaves the service: the outbox, webhooks, e-mails.
+//! Data that leaves the service: the outbox, webhooks, e-mails.
 
 pub mod emails;
 pub mod outbox;

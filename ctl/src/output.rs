@@ -4,7 +4,7 @@ use std::io::{Write, stdout};
 
 use chrono::{DateTime, SecondsFormat, Utc};
 
-/// Prints until the reader closes the pipe, as `head` does; the command itself goes on.
+/// Prints until the reader closes the pipe, as `head` does. The command continues.
 pub fn lines(lines: impl IntoIterator<Item = impl AsRef<str>>) {
     let mut out = stdout().lock();
     for line in lines {

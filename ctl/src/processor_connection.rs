@@ -1,4 +1,5 @@
-//! `ctl processor-connection`: which program owns an account of the payment processor, and so receives its platform events.
+//! `ctl processor-connection`: which program owns a processor account and receives the platform's events of
+//! it.
 
 use anyhow::{Context, ensure};
 use chrono::{DateTime, Utc};
@@ -109,7 +110,7 @@ impl Which {
         ProgramId::new(self.program_id)
     }
 
-    /// Locks the connection, and checks that it is to this account.
+    /// Locks the connection, and checks that it belongs to this account.
     async fn lock(&self, connection: &mut PgConnection) -> anyhow::Result<()> {
         let program_id = self.program_id();
         processor_connections::lock(connection, program_id).await?;

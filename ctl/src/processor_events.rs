@@ -15,7 +15,7 @@ use crate::audit::{self, Done};
 use crate::consent::{Consent, Verdict};
 use crate::{output, program};
 
-/// Length of a reason in a list.
+/// Maximum length of a reason in a list.
 const SHOWN_CHARACTERS: usize = 160;
 
 const ABOUT: &str = "\
@@ -267,7 +267,7 @@ impl Close {
             .with_context(|| format!("there is no processor event {} in state review or stuck", self.id))
     }
 
-    /// An event without a program is in no audit log.
+    /// Writes the audit log entry. An event without a program has none.
     async fn write_down(&self, connection: &mut PgConnection, closed: ClosedEvent) -> anyhow::Result<()> {
         let Some(program_id) = closed.program_id.map(ProgramId::new) else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! `ctl program`: programs without the dashboard.
+//! `ctl program`: manages programs without the dashboard.
 
 pub mod limits;
 

@@ -1,4 +1,4 @@
-//! Progress of long commands, on standard error and only if that is a terminal.
+//! Progress of long commands, shown on standard error if it is a terminal.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 /// A bar of `count` steps.
 pub fn steps(count: usize) -> ProgressBar {
     let bar = ProgressBar::new(count as u64);
-    // The template is a constant: it either always parses or never.
+    // The template is a constant, so this cannot fail at one run and succeed at another.
     if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {wide_msg}") {
         bar.set_style(style);
     }

@@ -18,7 +18,7 @@ pub enum Rollups {
 }
 
 impl Rollups {
-    /// Returns one line on what was done.
+    /// Returns one line that describes the result.
     pub async fn run(&self, pool: &PgPool) -> anyhow::Result<Vec<String>> {
         let Self::Rebuild { program_id } = self;
         let known = rollups::programs(pool).await?;

@@ -1,4 +1,4 @@
-//! `ctl secrets`: secrets of others that the database holds sealed.
+//! `ctl secrets`: secrets that the database stores sealed.
 
 use std::process::ExitCode;
 

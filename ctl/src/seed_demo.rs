@@ -1,5 +1,5 @@
-//! The demo program of `cargo xtask dev`: one workspace, one program, partners with a link each, policies for everything and
-//! for one product, and accounts to look at it with.
+//! The demo program of `cargo xtask dev`: one workspace, one program, partners with a link each, a default
+//! policy and a product policy, and accounts to sign in with.
 //!
 //! [`feed`] adds a history of events.
 
@@ -28,7 +28,7 @@ use storage::users::{self, NewUser};
 use storage::{directory, links, workspaces};
 
 const PARTNERS: [(&str, &str); 2] = [("Ada's Newsletter", "ada"), ("Bruno's Reviews", "bruno")];
-/// Added when the demo gets a history.
+/// Added when the demo has a history.
 const MORE_PARTNERS: [(&str, &str); 4] = [
     ("Chloe Codes", "chloe"),
     ("Daily Deals", "deals"),
@@ -37,15 +37,15 @@ const MORE_PARTNERS: [(&str, &str); 4] = [
 ];
 /// A partner that waits for approval.
 const APPLICANT: &str = "Gustav's Garden";
-/// The site its links lead to.
+/// The site that its links lead to.
 const SITE: &str = "shop.example";
-/// The owner of the workspace, a colleague who has not confirmed their address, and the first partner.
+/// The workspace's owner, a colleague with an unverified address, and the first partner.
 const OWNER: (&str, &str) = ("Olive", "olive@demo.example");
 const COLLEAGUE: (&str, &str) = ("Kim", "kim@demo.example");
 const PARTNER: (&str, &str) = ("Ada", "ada@demo.example");
-/// 20 % of everything, for as long as the customer pays.
+/// 20 % of every payment, for as long as the customer pays.
 const DEFAULT_RATE_BPS: i64 = 2_000;
-/// A product with a policy of its own: a fixed 10 dollars, once.
+/// A product with its own policy: a fixed 10 dollars, once.
 const FIXED_PRODUCT: &str = "starter-kit";
 const FIXED_CENTS: i64 = 1_000;
 
@@ -61,8 +61,8 @@ pub struct SeedDemo {
 }
 
 impl SeedDemo {
-    /// Dotenv lines: `DEMO_PROGRAM_ID`, `DEMO_API_KEY`, `DEMO_AFF_A`, `DEMO_AFF_B`; `DEMO_EMAIL`, `DEMO_PARTNER_EMAIL` and
-    /// `DEMO_PASSWORD` when the accounts are made.
+    /// Returns dotenv lines: `DEMO_PROGRAM_ID`, `DEMO_API_KEY`, `DEMO_AFF_A`, `DEMO_AFF_B`, and when the
+    /// accounts are created `DEMO_EMAIL`, `DEMO_PARTNER_EMAIL` and `DEMO_PASSWORD`.
     pub async fn run(&self, pool: &PgPool, random: [u8; 32]) -> anyhow::Result<Vec<String>> {
         let given = self.api_key.as_deref().and_then(ProgramToken::parse);
         let token = given.unwrap_or_else(|| ProgramToken::generate(random));
@@ -146,7 +146,8 @@ struct Demo {
 }
 
 impl Demo {
-    /// Creates accounts of two members and of a partner, with one password. Does nothing if an earlier demo created them.
+    /// Creates accounts of two members and one partner, with the same password. Does nothing if an earlier
+    /// demo created them.
     async fn accounts(&self, connection: &mut PgConnection) -> anyhow::Result<Vec<String>> {
         let password = Password::generate(rand::random());
         let hash = PasswordHash::of(&password, rand::random())?;
@@ -261,7 +262,7 @@ async fn add_link(
     Ok(())
 }
 
-/// Codes are unique over all programs; the first demo program gets the plain names.
+/// Codes are unique across all programs. The first demo program gets the plain names.
 fn code(name: &str, program_id: ProgramId) -> String {
     if program_id.get() == 1 {
         name.to_owned()

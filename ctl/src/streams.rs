@@ -1,4 +1,4 @@
-//! `ctl streams`: how far workers are in the streams, and back to their beginning.
+//! `ctl streams`: shows the workers' progress in the streams, and replays streams from their beginning.
 
 use std::process::ExitCode;
 
@@ -113,7 +113,7 @@ impl Replay {
     }
 }
 
-/// The streams, by the names this installation gives them.
+/// The streams, under this installation's names.
 struct Installation {
     bus: Bus,
     topology: Topology,
@@ -131,7 +131,7 @@ impl Installation {
         Standing::of(&self.bus.jetstream, &self.topology, subject).await
     }
 
-    /// What deleting the consumer comes to.
+    /// The effect of deleting the consumer.
     fn effect(&self, subject: Subject, standing: Standing) -> String {
         match standing {
             Standing::NoStream => {

@@ -1,4 +1,4 @@
-//! `ctl user`: people who sign in.
+//! `ctl user`: accounts of people who sign in.
 
 mod password;
 
@@ -143,7 +143,7 @@ impl Create {
         Ok(())
     }
 
-    /// The named workspace, created if needed; `None`: the account has no workspace yet.
+    /// The named workspace, created if needed. `None` when the account gets no workspace yet.
     async fn workspace(&self, connection: &mut PgConnection) -> anyhow::Result<Option<WorkspaceId>> {
         if let Some(id) = self.workspace_id.map(WorkspaceId::new) {
             ensure!(
@@ -287,7 +287,8 @@ impl Who {
         let mut transaction = pool.begin().await?;
         let user = self.user(&mut transaction).await?;
         let memberships = workspaces::of_user(&mut transaction, user.user_id).await?;
-        // So that an invitation is accepted before the suspension or sees it. Locked in order: two commands may run at once.
+        // Locks the workspaces, so that an invitation is accepted before the suspension or sees it. In
+        // ascending order, because two commands may run at once.
         let ids: BTreeSet<_> = memberships
             .iter()
             .map(|membership| membership.workspace_id)
@@ -352,7 +353,8 @@ async fn audit_account(
     Ok(())
 }
 
-/// Ends the management keys, open invitations, CLI logins and CLI sessions that the account may no longer have.
+/// Ends management keys, open invitations, CLI logins and CLI sessions to which the account has lost the
+/// right.
 async fn end_unsupported(
     connection: &mut PgConnection,
     workspace_id: WorkspaceId,

@@ -1,4 +1,4 @@
-//! `ctl verify`: the invariants of the ledger and of the pipeline, one a line.
+//! `ctl verify`: checks the invariants of the ledger and of the pipeline, and prints one line for each.
 
 use chrono::{NaiveDate, NaiveTime};
 use clap::Args;

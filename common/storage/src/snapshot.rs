@@ -1,11 +1,11 @@
-//! One moment of the database for several statements.
+//! One snapshot of the database for several statements.
 
 use sqlx::{Connection, PgConnection, Postgres, Transaction};
 
 use crate::error::StorageResult;
 
-/// A transaction that reads what was committed when its first statement began, whatever is committed meanwhile: for answers whose parts must
-/// agree, such as a refund and what its sale has left.
+/// Begins a transaction that reads the state at its first statement, whatever is committed later. For answers
+/// whose parts must agree, such as a refund and the remainder of its sale.
 pub async fn begin(connection: &mut PgConnection) -> StorageResult<Transaction<'_, Postgres>> {
     Ok(connection
         .begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")

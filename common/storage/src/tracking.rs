@@ -1,4 +1,4 @@
-//! Clicks, leads and sales as they are recorded, and their attribution.
+//! Recorded clicks, leads and sales, and their attribution.
 
 pub mod claims;
 pub mod clicks;

@@ -1,4 +1,4 @@
-//! `ctl customer bind` and `bound`: which customer a payment processor's customer is.
+//! `ctl customer bind` and `bound`: bindings of a payment processor's customers to a program's customers.
 
 use anyhow::{Context, bail};
 use clap::{ArgGroup, Args};

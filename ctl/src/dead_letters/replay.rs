@@ -1,8 +1,8 @@
 //! Replays dead letters.
 //!
-//! A sale is replayed by opening its claim again, in the transaction that marks the letter; the relay of a worker
-//! publishes it. Every other record is published here as it came. Replaying a record that was processed meanwhile changes
-//! nothing, and a record that fails again becomes a new dead letter.
+//! A sale is replayed by reopening its claim, in the transaction that marks the letter; a worker's relay
+//! publishes it. All other records are published here, unchanged. Replaying a record that was processed
+//! meanwhile changes nothing. A record that fails again becomes a new dead letter.
 
 use std::collections::HashMap;
 use std::process::ExitCode;
@@ -47,12 +47,12 @@ pub struct Replay {
     nats: NatsConfig,
 }
 
-/// What replaying a letter did.
+/// The result of replaying a letter.
 enum Outcome {
     ClaimOpened,
     Published,
     ReplayedBefore(DateTime<Utc>),
-    /// Its subject has another prefix, so none of our workers would receive it.
+    /// Its subject has another installation's prefix, so no worker of this one would receive it.
     Foreign,
 }
 
@@ -88,7 +88,8 @@ impl Replay {
     }
 }
 
-/// Publishes records to the streams again. Opened before a letter is locked: connecting waits for an unreachable bus.
+/// Publishes records to the streams again. Created before a letter is locked, because connecting may wait for
+/// an unreachable bus.
 struct ReplayPublisher {
     topology: Topology,
     bus: Bus,
@@ -117,8 +118,8 @@ impl ReplayPublisher {
         let Some(subject) = Subject::of_wire(&letter.subject, &self.topology.prefix) else {
             return Ok(Outcome::Foreign);
         };
-        // Before publishing: a worker that dead-letters the record again waits for this row's lock, and then finds that
-        // this letter was replayed.
+        // Before publishing: if a worker dead-letters the record again, it waits for this row's lock and then
+        // sees the replay.
         dead_letters::mark_replayed(&mut transaction, id, Clock::system().now()).await?;
         let opened = match (subject, letter.event_id) {
             (Subject::Sales, Some(event_id)) => {
@@ -150,7 +151,7 @@ impl ReplayPublisher {
     }
 }
 
-/// The letter's record; `None` when the letter is a message that could not be split into records.
+/// The letter's record; `None` when the message could not be split into records.
 fn record(letter: &KeptLetter) -> Option<Box<RawValue>> {
     let text = String::from_utf8(letter.payload.clone()).ok()?;
     // Only envelopes have a version.

@@ -1,4 +1,4 @@
-//! `ctl emails`: e-mails to people, and the addresses that refuse them.
+//! `ctl emails`: e-mails to people, and addresses that refused them.
 
 use std::process::ExitCode;
 
@@ -13,7 +13,7 @@ use storage::emails;
 
 use crate::output;
 
-/// The first retries are over by then.
+/// By this age the first retries have failed.
 const TOO_OLD: TimeDelta = TimeDelta::minutes(30);
 
 #[derive(Debug, Subcommand)]

@@ -1,4 +1,4 @@
-//! `ctl outbox`: counts the work in flight.
+//! `ctl outbox`: counts work in flight.
 
 use std::process::ExitCode;
 
@@ -9,7 +9,7 @@ use storage::pipeline_status::{self, Waiting};
 
 use crate::output;
 
-/// Work takes seconds: what is older needs an operator.
+/// Work normally takes seconds. Older work needs an operator.
 const TOO_OLD: TimeDelta = TimeDelta::minutes(1);
 
 #[derive(Debug, Subcommand)]

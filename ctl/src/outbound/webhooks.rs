@@ -1,4 +1,4 @@
-//! `ctl webhooks`: endpoints of webhooks, and what was sent to them: list, deliveries, replay, disable, enable.
+//! `ctl webhooks`: webhook endpoints and their deliveries: list, deliveries, replay, disable, enable.
 
 use anyhow::{Context, ensure};
 use chrono::{DateTime, Utc};
@@ -16,9 +16,9 @@ use storage::webhook_endpoints::{self, EndpointFilter, StoredEndpoint};
 use crate::audit::{self, Done};
 use crate::{output, program};
 
-/// What one transaction queues.
+/// Maximum number of deliveries queued in one transaction.
 const BATCH: i64 = 5_000;
-/// Length of an answer in a list.
+/// Maximum length of a response in a list.
 const SHOWN_CHARACTERS: usize = 80;
 
 const ABOUT: &str = "\
@@ -273,7 +273,7 @@ impl Endpoint {
             .with_context(|| format!("there is no webhook endpoint {endpoint_id}"))
     }
 
-    /// Its program is locked.
+    /// Locks the endpoint's program and finds the endpoint.
     async fn lock(&self, connection: &mut PgConnection) -> anyhow::Result<StoredEndpoint> {
         let found = self.find(connection).await?;
         program_settings::lock(connection, found.program_id).await?;

@@ -1,4 +1,4 @@
-//! `ctl limits`: what a program may send, where that differs from the installation's setting.
+//! `ctl limits`: a program's own rate limits, in place of the installation's setting.
 
 use clap::{Args, Subcommand};
 use domain::ids::ProgramId;

@@ -16,7 +16,7 @@ impl Chance {
         mixed ^ (mixed >> 31)
     }
 
-    /// From 0 to `bound`, without `bound`; 0 for an empty range.
+    /// A number from 0 up to `bound`, exclusive; 0 for an empty range.
     #[expect(clippy::cast_possible_truncation, reason = "less than 2³²")]
     pub fn below(&mut self, bound: u32) -> u32 {
         ((u128::from(self.draw()) * u128::from(bound)) >> 64) as u32
@@ -26,7 +26,7 @@ impl Chance {
         self.below(100) < hits
     }
 
-    /// A weighted index of the list; 0 for an empty list.
+    /// A random index of the list, by weight; 0 for an empty list.
     pub fn weighted(&mut self, weights: &[u32]) -> usize {
         let mut left = self.below(weights.iter().sum());
         for (place, weight) in weights.iter().enumerate() {

@@ -1,8 +1,8 @@
-//! `ctl feed-demo`: gives the demo program a history: records of earlier days, published to the streams and settled by the
-//! workers like all others. So the ledger is right whatever the history contains.
+//! `ctl feed-demo`: gives the demo program a history. It publishes records of earlier days to the streams,
+//! and the workers process them like all others. So the ledger is consistent, whatever the history contains.
 //!
-//! One noun after the other, because a lead needs its click and a refund its sale: clicks, leads, sales, refunds. After each it
-//! waits until the rollups contain all of them.
+//! Clicks, leads, sales and refunds follow each other, because a lead needs its click and a refund its sale.
+//! After each noun the command waits until the rollups contain all of its records.
 
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ use super::chance::Chance;
 use super::past::{Crowd, PastSale, Visitor, visitors};
 
 const SEED: u64 = 20_261_121;
-/// Records published together.
+/// Number of records published together.
 const PACK: usize = 256;
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 const SETTLED_WITHIN: Duration = Duration::from_mins(2);
@@ -96,7 +96,7 @@ pub struct FeedDemo {
 }
 
 impl FeedDemo {
-    /// Returns one line on what was done. A program that has events is not changed.
+    /// Returns one line that describes the result. A program that already has events stays unchanged.
     pub async fn run(self, pool: &PgPool) -> anyhow::Result<Vec<String>> {
         let now = Clock::system().now();
         let token = ProgramToken::parse(&self.api_key).context("DEMO_API_KEY is no program's key")?;
@@ -339,7 +339,7 @@ impl Feed {
             sold += count(pack.len());
             self.wait("sales", |settled| settled.sales >= sold).await?;
         }
-        // A worker would approve them within a minute; the demo pays some of them before.
+        // A worker would approve them within a minute, but the demo pays some of them earlier.
         let clock = Clock::system();
         commissions::approve_held(&self.pool, self.now, sales, || EventId::new(clock.mint())).await?;
         self.publish(Subject::Refunds, &past.refunds).await?;

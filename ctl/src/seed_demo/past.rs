@@ -1,33 +1,34 @@
 //! A plausible history of clicks, signups, payments and refunds, drawn from a seed.
 //!
-//! Traffic varies by weekday and hour, and grows. No event lies in the future, and no sale outside the attribution window.
+//! Traffic varies by weekday and hour, and grows. No event is in the future, and no sale outside the
+//! attribution window.
 
 use chrono::{DateTime, Datelike, TimeDelta, Utc};
 
 use super::chance::Chance;
 
-/// On an average day.
+/// Average number of clicks a day.
 const CLICKS_A_DAY: f64 = 58.0;
-/// Monday to Sunday.
+/// Relative traffic from Monday to Sunday.
 const WEEK: [f64; 7] = [1.12, 1.18, 1.15, 1.08, 0.96, 0.72, 0.79];
-/// How likely each hour of the day is.
+/// Relative traffic of each hour of the day.
 const HOURS: [u32; 24] = [
     2, 1, 1, 1, 1, 2, 4, 6, 9, 11, 12, 11, 10, 11, 11, 10, 9, 9, 10, 12, 13, 11, 7, 4,
 ];
-/// In percent.
+/// Probabilities in percent.
 const SIGN_UP: u32 = 17;
 const PAY: u32 = 42;
 const SUBSCRIBE: u32 = 45;
 const RENEW: u32 = 82;
 const REFUNDED: u32 = 8;
 const REFUNDED_IN_PART: u32 = 40;
-/// Cents and weight.
+/// Price in cents, and weight.
 const PRICES: [(i64, u32); 5] = [(2_900, 8), (4_900, 10), (7_900, 5), (14_900, 3), (24_900, 1)];
 const MONTH: TimeDelta = TimeDelta::days(30);
 /// The default attribution window.
 const WINDOW: TimeDelta = TimeDelta::days(60);
 
-/// A visitor and the events that follow.
+/// A visitor and the events that follow the click.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Visitor {
     pub clicked_at: DateTime<Utc>,
@@ -43,7 +44,7 @@ pub struct Visitor {
 pub struct PastSale {
     pub sold_at: DateTime<Utc>,
     pub cents: i64,
-    /// A subscription's payment.
+    /// The payment belongs to a subscription.
     pub subscribes: bool,
     pub refund: Option<PastRefund>,
 }
@@ -51,11 +52,11 @@ pub struct PastSale {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PastRefund {
     pub refunded_at: DateTime<Utc>,
-    /// `None`: the whole sale.
+    /// `None` for the whole sale.
     pub cents: Option<i64>,
 }
 
-/// The traffic's share of each link, and the numbers of user agents and countries to choose from.
+/// The traffic share of each link, and how many user agents and countries to choose from.
 #[derive(Debug)]
 pub struct Crowd<'a> {
     pub links: &'a [u32],
@@ -63,7 +64,7 @@ pub struct Crowd<'a> {
     pub countries: &'a [u32],
 }
 
-/// The visitors of so many days up to now, in order of their clicks.
+/// The visitors of the last `days` days, in the order of their clicks.
 pub fn visitors(crowd: &Crowd<'_>, days: u32, now: DateTime<Utc>, chance: &mut Chance) -> Vec<Visitor> {
     let mut visitors = Vec::new();
     for ago in (0..i64::from(days)).rev() {
@@ -122,7 +123,7 @@ fn visitor(crowd: &Crowd<'_>, clicked_at: DateTime<Utc>, now: DateTime<Utc>, cha
     visitor
 }
 
-/// A single payment, or those of a subscription until it ends, before `end`.
+/// A single payment, or the payments of a subscription until it ends, before `end`.
 fn payments(
     first: DateTime<Utc>,
     end: DateTime<Utc>,
@@ -164,7 +165,7 @@ fn refund(cents: i64, sold_at: DateTime<Utc>, now: DateTime<Utc>, chance: &mut C
     })
 }
 
-/// A number of minutes in the range; small ones are more frequent.
+/// A number of minutes in the range. Small numbers are more frequent.
 fn minutes(least: u32, most: u32, chance: &mut Chance) -> TimeDelta {
     let (one, other) = (chance.below(most - least), chance.below(most - least));
     TimeDelta::minutes(i64::from(least + one.min(other)))

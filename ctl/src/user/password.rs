@@ -1,4 +1,4 @@
-//! Reads a new password; never as an argument, which every process of the machine can read.
+//! Reads a new password. It is never an argument, because every process on the machine can read arguments.
 
 use std::io::{BufRead, IsTerminal, stdin};
 
@@ -6,7 +6,8 @@ use anyhow::{Context, anyhow, ensure};
 use console::Term;
 use domain::account::Password;
 
-/// Asks without echo at a terminal, otherwise reads one line. `personal`: the owner's names, which it must not contain.
+/// Asks without echo at a terminal, otherwise reads one line. `personal` are the owner's names, which the
+/// password must not contain.
 pub fn read(personal: &[&str]) -> anyhow::Result<Password> {
     let text = if stdin().is_terminal() {
         ask()?

@@ -1,4 +1,4 @@
-//! What the edge caches to answer without a query: programs with their tokens, and referral links.
+//! The data that the edge caches to answer without a query: programs with their tokens, and referral links.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgPool;
@@ -14,12 +14,12 @@ use domain::tracking_token::TokenScopes;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DirectoryProgram {
     pub program_id: ProgramId,
-    /// All that open it.
+    /// All tokens that the program accepts.
     pub tokens: Vec<DirectoryToken>,
     pub cookie_window_days: u16,
-    /// Its tokens open refunds only.
+    /// The program's tokens are accepted for refunds only.
     pub archived: bool,
-    /// Sales and refunds a minute for each of its tokens, where they are not the installation's.
+    /// Sales and refunds a minute for each of the program's tokens. `None` means the installation's setting.
     pub sale_refund_limit: Option<u32>,
     pub updated_at: DateTime<Utc>,
 }
@@ -29,7 +29,7 @@ pub struct DirectoryProgram {
 pub struct DirectoryToken {
     pub hash: TokenHash,
     pub scopes: TokenScopes,
-    /// Set when it is marked for rotation.
+    /// Set when the token is marked for rotation.
     pub rotation: Option<KeyRotation>,
 }
 
@@ -40,7 +40,7 @@ pub struct DirectoryLink {
     pub short_code: String,
     pub program_id: Option<ProgramId>,
     pub partner_id: Option<PartnerId>,
-    /// It is turned on, its membership is approved (if it has one) and its program is not archived.
+    /// The link is turned on, its membership (if any) is approved, and its program is not archived.
     pub active: bool,
     pub updated_at: DateTime<Utc>,
 }
@@ -112,7 +112,7 @@ pub async fn links(pool: &PgPool, selection: &Selection) -> StorageResult<Vec<Di
     .await?)
 }
 
-/// Ids of the links with one of these short codes: for codes the directory does not hold yet.
+/// Ids of the links with these short codes, for codes that the directory does not hold yet.
 pub async fn link_ids_by_code(pool: &PgPool, codes: &[String]) -> StorageResult<Vec<i64>> {
     Ok(
         sqlx::query_scalar!("SELECT id FROM referral_links WHERE short_code = ANY($1)", codes)
@@ -121,7 +121,7 @@ pub async fn link_ids_by_code(pool: &PgPool, codes: &[String]) -> StorageResult<
     )
 }
 
-/// Ids of the programs with one of these tokens: for tokens the directory does not hold yet.
+/// Ids of the programs with these tokens, for tokens that the directory does not hold yet.
 pub async fn program_ids_by_token(pool: &PgPool, hashes: &[TokenHash]) -> StorageResult<Vec<i64>> {
     let hashes: Vec<&[u8]> = hashes.iter().map(|hash| hash.as_bytes().as_slice()).collect();
     Ok(sqlx::query_scalar!(

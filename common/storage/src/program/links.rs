@@ -1,4 +1,5 @@
-//! `referral_links`: made and changed by advertisers, and where they lead the money: program, membership, partner.
+//! `referral_links`: links that advertisers create and change, and the program, membership and partner that
+//! earn by them.
 
 pub mod list;
 
@@ -16,16 +17,16 @@ use domain::signal::PartnerAddresses;
 #[derive(Debug, Default)]
 pub struct Owners {
     pub links: HashMap<ReferralLinkId, LinkOwner>,
-    /// Addresses of the partners who earn by these links.
+    /// E-mail addresses of the partners who earn by these links.
     pub addresses: PartnerAddresses,
 }
 
-/// Which memberships count.
+/// Which memberships count as able to earn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Memberships {
-    /// One that is not approved, or no longer, earns nothing.
+    /// Only memberships that are approved now.
     Approved,
-    /// Includes memberships that are no longer approved: for earlier earnings.
+    /// All memberships: an earlier sale may belong to one that is no longer approved.
     All,
 }
 
@@ -68,7 +69,7 @@ pub async fn owners(
     Ok(owners)
 }
 
-/// A link as others know it.
+/// The code and the partner of a link.
 #[derive(Debug, Clone)]
 pub struct NamedLink {
     pub short_code: String,
@@ -99,7 +100,7 @@ pub async fn named(
         .collect())
 }
 
-/// Makes a link of a membership, turned on. `None` when another link has the code, of whichever program.
+/// Creates an active link for a membership. `None` when another link, of any program, has the code.
 pub async fn create(
     connection: &mut PgConnection,
     membership: PartnerProgramId,
@@ -107,7 +108,7 @@ pub async fn create(
     created_at: DateTime<Utc>,
 ) -> StorageResult<Option<ReferralLinkId>> {
     let id = sqlx::query_scalar!(
-        // updated_at is the database's: the edges catch up by it.
+        // `updated_at` comes from the database's clock: the edges use it to find changes.
         "INSERT INTO referral_links (short_code, program_id, partner_id, partner_program_id, created_at)
          SELECT $2, program_id, partner_id, id, $3 FROM partner_programs WHERE id = $1
          ON CONFLICT (short_code) DO NOTHING
@@ -121,16 +122,16 @@ pub async fn create(
     Ok(id.map(ReferralLinkId::new))
 }
 
-/// A link as it is shown.
+/// A link with the data that lists show.
 #[derive(Debug, Clone)]
 pub struct StoredLink {
     pub referral_link_id: ReferralLinkId,
     pub partner_program_id: Option<PartnerProgramId>,
     pub partner_name: Option<String>,
-    /// As created: older codes may not have the form of [`ShortCode`].
+    /// As created: older codes may not match [`ShortCode`].
     pub short_code: String,
     pub status: LinkStatus,
-    /// Or else by the advertiser.
+    /// If false, the advertiser created it.
     pub made_by_partner: bool,
     pub clicks: i64,
     pub last_clicked: Option<DateTime<Utc>>,
@@ -181,8 +182,8 @@ pub enum Updated {
     CodeTaken,
 }
 
-/// `None` leaves a field unchanged. A partner cannot turn on a link that the advertiser turned off. A trigger notifies the
-/// edges.
+/// `None` leaves a field unchanged. A partner cannot turn on a link that the advertiser turned off. A trigger
+/// notifies the edges.
 pub async fn update(
     connection: &mut PgConnection,
     referral_link_id: ReferralLinkId,
@@ -202,7 +203,7 @@ pub async fn update(
     match updated {
         Ok(updated) if updated.rows_affected() == 1 => Ok(Updated::Done),
         Ok(_) => Ok(Updated::CodeTaken),
-        // Two at once: the index sees what the look did not.
+        // A concurrent update took the code after the check: the unique index detects it.
         Err(sqlx::Error::Database(error)) if error.constraint() == Some("referral_links_short_code_key") => {
             Ok(Updated::CodeTaken)
         }

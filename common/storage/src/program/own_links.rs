@@ -1,4 +1,4 @@
-//! Links that partners make themselves.
+//! Links that partners create themselves.
 
 use sqlx::PgConnection;
 
@@ -8,19 +8,19 @@ use domain::ids::{PartnerProgramId, ProgramId, ReferralLinkId, UserId, Workspace
 use domain::partner::{MembershipStatus, ShortCode};
 use domain::program::ProgramStatus;
 
-/// A partner's membership of a program, locked, and the program's status, which is not: of two requests that make a link at once, the second counts
-/// the first one's.
+/// A partner's locked membership of a program, with the program's status (the program is not locked). Of two
+/// concurrent requests that create a link, the second counts the link of the first.
 #[derive(Debug, Clone, Copy)]
 pub struct LockedMembership {
     pub workspace_id: WorkspaceId,
     pub program_status: ProgramStatus,
     pub partner_program_id: PartnerProgramId,
     pub status: MembershipStatus,
-    /// How many more links they may make.
+    /// The number of links that the partner may still create.
     pub links_left: i64,
 }
 
-/// Where a partner has several places in a program, the one with which they earn.
+/// Locks a partner's membership. If the partner has several in the program, locks an approved one first.
 pub async fn lock_membership(
     connection: &mut PgConnection,
     user_id: UserId,
@@ -36,7 +36,7 @@ pub async fn lock_membership(
     .fetch_optional(&mut *connection)
     .await?;
     let Some(id) = locked else { return Ok(None) };
-    // By itself: it sees what was committed while this waited for the lock.
+    // A statement of its own: it sees rows that were committed while the previous one waited for the lock.
     let membership = sqlx::query_as!(
         LockedMembership,
         r#"SELECT g.workspace_id, g.status AS "program_status: _", m.id AS partner_program_id, m.status AS "status: _",
@@ -50,8 +50,8 @@ pub async fn lock_membership(
     Ok(Some(membership))
 }
 
-/// Whether another link of the workspace has this code in other case, or had it before it was changed: clicks on a published address must not be
-/// credited to another partner.
+/// Whether another link of the workspace has, or once had, this code, ignoring case. Clicks on a published
+/// URL must not be credited to another partner.
 pub async fn is_like_anothers(
     connection: &mut PgConnection,
     workspace_id: WorkspaceId,
@@ -70,7 +70,7 @@ pub async fn is_like_anothers(
     Ok(found)
 }
 
-/// Counts a link as one that its partner made.
+/// Marks a link as created by its partner.
 pub async fn set_made_by_partner(
     connection: &mut PgConnection,
     link_id: ReferralLinkId,

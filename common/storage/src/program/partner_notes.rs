@@ -1,4 +1,4 @@
-//! `partner_notes`: what an advertiser has written down about a partner in a program.
+//! `partner_notes`: an advertiser's notes about a partner in a program.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;

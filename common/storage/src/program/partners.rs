@@ -1,6 +1,6 @@
-//! `partners` and `partner_programs`: who promotes which program.
+//! `partners` and `partner_programs`: partners, and their memberships of programs.
 //!
-//! A partner is one workspace's record of a person; other workspaces have their own.
+//! A partner is one workspace's record of a person. Other workspaces have their own records.
 
 pub mod list;
 
@@ -18,14 +18,14 @@ use domain::partner::{MembershipStatus, PartnerName};
 
 #[derive(Debug)]
 pub struct NewPartner<'a> {
-    /// Theirs is the workspace of this program.
+    /// The partner belongs to the workspace of this program.
     pub program_id: ProgramId,
     pub name: &'a PartnerName,
     pub email: Option<&'a EmailAddress>,
     pub created_at: DateTime<Utc>,
 }
 
-/// The workspace's partner with this address, compared without case, or else a new one.
+/// The workspace's partner with this address (compared without case), or else a new partner.
 pub async fn provide(connection: &mut PgConnection, new: &NewPartner<'_>) -> StorageResult<PartnerId> {
     let email = new.email.map(EmailAddress::as_str);
     let made = sqlx::query_scalar!(
@@ -54,7 +54,7 @@ pub async fn provide(connection: &mut PgConnection, new: &NewPartner<'_>) -> Sto
     Ok(PartnerId::new(id))
 }
 
-/// The partners of a program's workspace with this name: names are not unique.
+/// The partners of a program's workspace with this name. Names are not unique.
 pub async fn called(
     connection: &mut PgConnection,
     program_id: ProgramId,
@@ -71,7 +71,7 @@ pub async fn called(
     Ok(ids.into_iter().map(PartnerId::new).collect())
 }
 
-/// A partner's place in a program; `None` when they are not in it.
+/// A partner's membership of a program; `None` when the partner is not a member.
 pub async fn membership(
     connection: &mut PgConnection,
     program_id: ProgramId,
@@ -96,7 +96,8 @@ pub struct NewMembership {
     pub created_at: DateTime<Utc>,
 }
 
-/// `None` when the partner is in the program already. A new membership counts on the day it is made, approved or not.
+/// `None` when the partner is already a member. The day rollups count a new membership on the day of its
+/// creation, approved or not.
 pub async fn join(
     connection: &mut PgConnection,
     new: &NewMembership,
@@ -121,11 +122,11 @@ pub async fn join(
     Ok(id.map(PartnerProgramId::new))
 }
 
-/// A membership with the partner behind it.
+/// A membership with its partner.
 #[derive(Debug, Clone)]
 pub struct ProgramPartner {
     pub partner_program_id: PartnerProgramId,
-    /// `None` once the partner's record is gone.
+    /// `None` once the partner's record is removed.
     pub partner: Option<Partner>,
     pub status: MembershipStatus,
     pub clicks: i64,
@@ -141,11 +142,11 @@ pub struct Partner {
     pub partner_id: PartnerId,
     pub name: String,
     pub email: Option<String>,
-    /// The account that holds this record.
+    /// The account that holds this partner record.
     pub user_id: Option<UserId>,
 }
 
-/// Names of the partners of these memberships; without those whose record is gone.
+/// Names of the partners of these memberships. Removed partners are absent.
 pub async fn names(
     connection: &mut PgConnection,
     memberships: &[i64],
@@ -203,7 +204,7 @@ async fn with_balances(
     Ok(partners.collect())
 }
 
-/// Locks a membership for a change, with its links before it: in the order in which clicks are counted.
+/// Locks a membership for a change. Its links are locked first, in the order in which the click step locks.
 pub async fn lock(
     connection: &mut PgConnection,
     program_id: ProgramId,
@@ -227,7 +228,7 @@ pub async fn lock(
     find(connection, program_id, partner_program_id).await
 }
 
-/// Its links follow: a trigger notifies the edges.
+/// Changes the status of a membership. The status applies to its links too: a trigger notifies the edges.
 pub async fn set_status(
     connection: &mut PgConnection,
     partner_program_id: PartnerProgramId,
@@ -245,7 +246,7 @@ pub async fn set_status(
     expect_rows("partner_programs", 1, updated.rows_affected())
 }
 
-/// In all programs of the workspace.
+/// Changes the partner's name in all programs of the workspace.
 pub async fn rename(
     connection: &mut PgConnection,
     partner_id: PartnerId,
@@ -261,7 +262,7 @@ pub async fn rename(
     expect_rows("partners", 1, updated.rows_affected())
 }
 
-/// Gives the record to an account. `false` when another account holds it.
+/// Assigns the partner record to an account. `false` when another account holds it.
 pub async fn give_to(
     connection: &mut PgConnection,
     partner_id: PartnerId,

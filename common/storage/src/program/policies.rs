@@ -1,4 +1,5 @@
-//! `commission_policies`: what programs pay, every version of it. A version is never changed: a later one supersedes it.
+//! `commission_policies`: the commission terms of programs, in every version. A version is never changed: a
+//! later one supersedes it.
 
 use std::collections::HashMap;
 
@@ -15,7 +16,7 @@ use domain::text::ProductId;
 #[derive(Debug)]
 pub struct NewPolicy<'a> {
     pub program_id: ProgramId,
-    /// `None`: the program's default.
+    /// `None` for the program's default policy.
     pub product_id: Option<&'a ProductId>,
     pub effective_from: DateTime<Utc>,
     pub commission_type: CommissionType,
@@ -23,7 +24,7 @@ pub struct NewPolicy<'a> {
     pub created_at: DateTime<Utc>,
 }
 
-/// A version with the time at which it was written down.
+/// A version, and when it was created.
 #[derive(Debug, Clone)]
 pub struct StoredPolicy {
     pub policy: Policy,
@@ -55,7 +56,7 @@ pub async fn create(connection: &mut PgConnection, new: &NewPolicy<'_>) -> Stora
     Ok(PolicyId::new(id))
 }
 
-/// Every version of these programs' policies, newest first. Programs without any are not among the keys.
+/// Every version of these programs' policies, newest first. Programs without policies are absent.
 pub async fn of_programs(
     connection: &mut PgConnection,
     programs: &[i64],
@@ -79,7 +80,7 @@ pub async fn of_programs(
     Ok(by_program)
 }
 
-/// The default policies in force at a moment, of those of the programs that have one.
+/// The default policies in force at this time. Programs without one are absent.
 pub async fn defaults_in_force(
     connection: &mut PgConnection,
     programs: &[i64],

@@ -1,5 +1,6 @@
-//! Programs as their advertisers set them up: settings, life, tracking token. What the worker's steps read of them is in
-//! [`programs`](crate::program::programs), what the edge caches in [`directory`](crate::program::directory).
+//! Programs with their settings, lifecycle and tracking token. The parts that the worker's steps read are in
+//! [`programs`](crate::program::programs), those that the edge caches in
+//! [`directory`](crate::program::directory).
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -84,7 +85,7 @@ pub async fn create(connection: &mut PgConnection, new: &NewProgram<'_>) -> Stor
     Ok(id.map(ProgramId::new))
 }
 
-/// Which programs to read: those of the ids. Sorted by id.
+/// Programs by id, sorted by id.
 pub async fn find(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<Vec<StoredProgram>> {
     let rows = sqlx::query_as!(
         ProgramRow,
@@ -110,7 +111,7 @@ pub async fn find_one(
     Ok(find(connection, &[program_id.get()]).await?.pop())
 }
 
-/// A program, locked for a change: of two that read, change and write, the second sees what the first wrote.
+/// Finds and locks a program for a change: of two concurrent changes, the second reads what the first wrote.
 pub async fn lock(
     connection: &mut PgConnection,
     program_id: ProgramId,
@@ -169,7 +170,7 @@ pub async fn update(
     match updated {
         Ok(updated) if updated.rows_affected() == 1 => Ok(Updated::Done),
         Ok(_) => Ok(Updated::SlugTaken),
-        // Two updates at once: the index sees what the look did not.
+        // A concurrent update took the slug after the check: the unique index detects it.
         Err(sqlx::Error::Database(error)) if error.constraint() == Some("programs_slug") => {
             Ok(Updated::SlugTaken)
         }
@@ -177,7 +178,7 @@ pub async fn update(
     }
 }
 
-/// Makes a draft live. A program that is live already keeps the time at which it went live.
+/// Publishes a draft. A live program keeps the time of its first publication.
 pub async fn publish(
     connection: &mut PgConnection,
     program_id: ProgramId,
@@ -193,7 +194,7 @@ pub async fn publish(
     Ok(())
 }
 
-/// Whether it has real sales.
+/// Whether the program has real sales.
 pub async fn has_sales(connection: &mut PgConnection, program_id: ProgramId) -> StorageResult<bool> {
     let has = sqlx::query_scalar!(
         r#"SELECT EXISTS (SELECT FROM sale_events WHERE program_id = $1 AND NOT is_test) AS "has!""#,
@@ -204,7 +205,7 @@ pub async fn has_sales(connection: &mut PgConnection, program_id: ProgramId) -> 
     Ok(has)
 }
 
-/// Archives a program: its key and links stop working at once, its ledger stays.
+/// Archives a program: its key and links stop working at once, and its ledger stays.
 pub async fn archive(
     connection: &mut PgConnection,
     program_id: ProgramId,
@@ -220,7 +221,7 @@ pub async fn archive(
     Ok(())
 }
 
-/// Sales and refunds a minute for each key of the program; `None`: the installation's setting.
+/// Sets the sales and refunds a minute for each key of the program. `None` means the installation's setting.
 pub async fn limit_sales_and_refunds(
     connection: &mut PgConnection,
     program_id: ProgramId,
@@ -236,7 +237,7 @@ pub async fn limit_sales_and_refunds(
     Ok(())
 }
 
-/// Marks the token for rotation, or with `None` takes the mark back.
+/// Marks the token for rotation. `None` removes the mark.
 pub async fn mark_rotation(
     connection: &mut PgConnection,
     program_id: ProgramId,

@@ -1,4 +1,4 @@
-//! Programs: the terms a sale is judged by.
+//! Programs: the terms that apply to a sale.
 
 use std::collections::{HashMap, HashSet};
 
@@ -23,7 +23,7 @@ pub struct Program {
     pub hold: HoldPeriod,
     pub lead_auth: LeadAuth,
     pub archived_at: Option<DateTime<Utc>>,
-    /// The types of outbound events that it wants.
+    /// The types of outbound events that the program wants.
     pub wanted_events: WantedEvents,
 }
 
@@ -51,7 +51,7 @@ pub async fn find(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<H
     Ok(programs)
 }
 
-/// A program with one of its policies, if it has any.
+/// A program with one of its policies, or without one if it has none.
 struct ProgramRow {
     id: ProgramId,
     attribution_model: AttributionModel,
@@ -72,7 +72,7 @@ struct ProgramRow {
 }
 
 impl ProgramRow {
-    /// Without its policies.
+    /// The program without its policies.
     fn program(&self) -> Program {
         Program {
             terms: ProgramTerms {
@@ -116,7 +116,7 @@ pub async fn excluding_bots(connection: &mut PgConnection, ids: &[i64]) -> Stora
     Ok(excluding.into_iter().map(ProgramId::new).collect())
 }
 
-/// What e-mails to partners have of a program's own.
+/// The program's logo and reply address for e-mails to partners.
 pub async fn identity(
     connection: &mut PgConnection,
     program_id: ProgramId,

@@ -1,4 +1,4 @@
-//! Progress of a program's set-up: its test events, its processor's account, its partners.
+//! Progress of a program's set-up: test events, the processor's account, partners.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;

@@ -1,5 +1,5 @@
-//! `tracking_tokens`: tokens beside a program's own, one for each server, and the own one from before a regeneration.
-//! `token_uses`: when each was last used.
+//! `tracking_tokens`: additional tokens of a program, one for each server, and the program's own token from
+//! before a regeneration. `token_uses`: when each token was last used.
 
 use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
@@ -10,7 +10,7 @@ use domain::key_rotation::KeyRotation;
 use domain::token::{ProgramToken, TokenHash};
 use domain::tracking_token::{TokenName, TokenScopes};
 
-/// A token as it is kept: how it looks, not what it is.
+/// A stored token: its masked form, not the token itself.
 #[derive(Debug, Clone)]
 pub struct StoredToken {
     pub kind: TokenKind,
@@ -19,15 +19,15 @@ pub struct StoredToken {
     pub rotation: Option<KeyRotation>,
     pub created_at: DateTime<Utc>,
     pub creator_name: Option<String>,
-    /// To the hour.
+    /// Precise to the hour.
     pub last_used_at: Option<DateTime<Utc>>,
 }
 
 #[derive(Debug, Clone)]
 pub enum TokenKind {
-    /// The program's own.
+    /// The program's own token.
     Own,
-    /// The program's own before a regeneration.
+    /// The program's own token from before a regeneration.
     Previous(TrackingTokenId),
     Named(TrackingTokenId, String),
 }
@@ -39,7 +39,7 @@ pub struct NewToken<'a> {
     pub scopes: TokenScopes,
     /// Only its hash and its masked form are stored.
     pub token: &'a ProgramToken,
-    /// `None` with a management key.
+    /// `None` when a management key created it.
     pub created_by: Option<UserId>,
     pub created_at: DateTime<Utc>,
 }
@@ -63,7 +63,8 @@ pub async fn create(connection: &mut PgConnection, new: &NewToken<'_>) -> Storag
     Ok(TrackingTokenId::new(id))
 }
 
-/// The tokens that open a program: its own one first, the others as they were made. Past its time one is listed until it is revoked.
+/// The tokens of a program: its own first, then the others in order of creation. An expired token is listed
+/// until it is revoked.
 pub async fn list(connection: &mut PgConnection, program_id: ProgramId) -> StorageResult<Vec<StoredToken>> {
     let rows = sqlx::query!(
         r#"SELECT t.id AS "id?: TrackingTokenId", t.name AS "name?", t.token_masked AS "token_masked!",
@@ -103,7 +104,7 @@ pub async fn list(connection: &mut PgConnection, program_id: ProgramId) -> Stora
     Ok(tokens.collect())
 }
 
-/// Refuses the token from now on; whether it was still accepted.
+/// Revokes the token. Returns whether it was still accepted.
 pub async fn revoke(
     connection: &mut PgConnection,
     program_id: ProgramId,
@@ -121,10 +122,11 @@ pub async fn revoke(
     Ok(revoked.rows_affected() == 1)
 }
 
-/// Puts a new token in place of the program's own; a mark for rotation goes with the old one.
+/// Replaces the program's own token. A mark for rotation is removed with the old token.
 ///
-/// With `keep_previous` the old one is accepted, as one that is marked, until then; without, it is refused from now on. One that was kept
-/// before is refused in both cases: at most two are the program's own at a time.
+/// With `keep_previous`, the old token is accepted until that time, marked for rotation; otherwise it is
+/// refused from now on. In both cases an earlier previous token is refused: a program has at most two own
+/// tokens at a time.
 pub async fn replace_own(
     connection: &mut PgConnection,
     program_id: ProgramId,
@@ -165,7 +167,7 @@ pub async fn replace_own(
     Ok(())
 }
 
-/// Notes that these tokens were used.
+/// Records that these tokens were used.
 pub async fn note_uses(pool: &PgPool, hashes: &[TokenHash], at: DateTime<Utc>) -> StorageResult<()> {
     let hashes: Vec<&[u8]> = hashes.iter().map(|hash| hash.as_bytes().as_slice()).collect();
     sqlx::query!(

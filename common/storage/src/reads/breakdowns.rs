@@ -1,6 +1,6 @@
-//! A program's figures by partner or by link, from `link_days`, `link_refund_days` and what is not folded yet.
+//! A program's figures by partner or by link, from `link_days`, `link_refund_days` and unfolded deltas.
 //!
-//! Cost: a row for each link, day and currency of the range.
+//! Cost: one row for each link, day and currency of the range.
 
 use chrono::NaiveDate;
 use sqlx::PgConnection;
@@ -12,17 +12,17 @@ use domain::figures::{Counts, Earnings, Figures};
 use domain::ids::ProgramId;
 use domain::money::{Cents, Currency};
 
-/// A partner's or a link's figures. Money is that of one currency; sales of all are counted.
+/// Figures of a partner or a link. Amounts are in one currency; the number of sales includes all currencies.
 #[derive(Debug, Clone)]
 pub struct BreakdownRow {
-    /// Of the membership or of the link.
+    /// Id of the membership or of the link.
     pub id: i64,
-    /// The partner's, `None` once their record is gone; or the link's code.
+    /// The partner's name, `None` once the partner's record is removed; or the link's code.
     pub name: Option<String>,
     pub figures: Figures,
 }
 
-/// What is read, and of which days, both included.
+/// The query. The days include both ends.
 #[derive(Debug, Clone, Copy)]
 pub struct Wanted {
     pub program_id: ProgramId,
@@ -47,7 +47,8 @@ struct Row {
     total: i64,
 }
 
-/// A page of the partners or links with any figure in these days, most of the measure first, and how many there are.
+/// A page of the partners or links with any figure in these days, in descending order of the measure, and the
+/// total number.
 macro_rules! by {
     ($connection:expr, $wanted:expr, $window:expr, $key:literal, $names:literal) => {
         sqlx::query_as!(
@@ -141,7 +142,7 @@ pub async fn by_link(
     Ok(listed(rows.await?))
 }
 
-/// There is one row at least, for the total.
+/// The query returns at least one row, which has the total.
 fn listed(rows: Vec<Row>) -> (Vec<BreakdownRow>, i64) {
     let total = rows.first().map_or(0, |row| row.total);
     let rows = rows.into_iter().filter_map(|row| {

@@ -1,8 +1,10 @@
-//! `click_origin_deltas` and `click_origin_days`: a program's clicks by country, device and referrer, by UTC day.
+//! `click_origin_deltas` and `click_origin_days`: a program's clicks by country, device and referrer, by UTC
+//! day.
 //!
-//! Filled like the other [`rollups`](super::rollups), by the transaction that inserts the clicks, and folded with them. Referrers are whatever
-//! browsers say, so a day keeps [`VALUES`] values of each kind, and the rest is [`OTHER`]. Days from before these tables have none, and
-//! nothing is recomputed: raw clicks are too many, and retention drops them.
+//! The transaction that inserts the clicks writes the deltas, which are folded with the other
+//! [`rollups`](super::rollups). Browsers can send any referrer, so a day keeps [`VALUES`] values of each
+//! kind, and all further values count as [`OTHER`]. Days from before these tables have no rows, and nothing
+//! is recomputed: raw clicks are too many, and retention drops them.
 
 use std::collections::BTreeMap;
 
@@ -18,12 +20,12 @@ use domain::visitor::{CountryCode, DeviceType};
 
 use crate::tracking::clicks::NewClick;
 
-/// Of a program's day, for each kind; later ones are counted together.
+/// Number of values of each kind for one day of a program. Later values are counted together.
 pub const VALUES: i64 = 100;
-/// What is counted together.
+/// The value under which later values are counted.
 pub const OTHER: &str = "other";
 
-/// Additions of a batch. Only clicks that count, and that the batch has inserted.
+/// Additions of a batch. Add only clicks that count and that the batch has inserted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClickOrigins(BTreeMap<(ProgramId, NaiveDate, &'static str, String), i64>);
 
@@ -62,7 +64,7 @@ impl ClickOrigins {
             .or_default() += 1;
     }
 
-    /// Belongs into the transaction that inserts the clicks.
+    /// Must run in the transaction that inserts the clicks.
     pub async fn append(&self, connection: &mut PgConnection) -> StorageResult<()> {
         if self.0.is_empty() {
             return Ok(());
@@ -84,7 +86,7 @@ impl ClickOrigins {
     }
 }
 
-/// As [`rollups::fold`](super::rollups::fold), in whose transaction and under whose lock it is.
+/// Runs in the transaction and under the lock of [`rollups::fold`](super::rollups::fold), and does the same.
 pub(super) async fn fold(connection: &mut PgConnection, limit: i64) -> StorageResult<i64> {
     let folded = sqlx::query_scalar!(
         r#"WITH taken AS (
@@ -118,15 +120,15 @@ pub(super) async fn fold(connection: &mut PgConnection, limit: i64) -> StorageRe
     Ok(folded)
 }
 
-/// Clicks with one value.
+/// The clicks of one value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OriginRow {
-    /// A country's code, a device or a host; `None` where none is known.
+    /// A country code, a device or a host; `None` if unknown.
     pub value: Option<String>,
     pub clicks: i64,
 }
 
-/// A page of a program's values within these days, both included, most clicks first; and how many there are.
+/// A page of a program's values within these days (both included), most clicks first, and the total number.
 pub async fn page(
     connection: &mut PgConnection,
     program_id: ProgramId,

@@ -1,8 +1,9 @@
-//! `customer_month_deltas`, `customer_months` and `program_cohorts`: customers by the month of their first sale, and what they brought since.
+//! `customer_month_deltas`, `customer_months` and `program_cohorts`: customers by the month of their first
+//! sale, and their sums for each month since.
 //!
-//! Like [`rollups`](super::rollups), which append, fold and rebuild these too. A delta names the customer, not the cohort: which month is a
-//! customer's first, the fold knows, and moves the customer's months where another sale turns out to be the first. So writers look nothing
-//! up. A reader adds what is not folded yet.
+//! [`rollups`](super::rollups) also appends, folds and rebuilds these tables. A delta names the customer, not
+//! the cohort, so writers need no lookup. The fold knows the month of a customer's first sale, and moves the
+//! customer's months if another sale proves to be the first. A reader adds the unfolded deltas.
 
 use std::collections::BTreeMap;
 
@@ -18,27 +19,27 @@ use domain::money::Currency;
 struct Key {
     program_id: ProgramId,
     customer_id: CustomerId,
-    /// Its first day, UTC.
+    /// The month's first day, UTC.
     month: NaiveDate,
     currency: Currency,
 }
 
-/// What a customer brought in a month, in cents of one currency.
+/// A customer's sums for a month, in cents of one currency.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MonthSums {
     pub sales: i64,
     pub revenue_cents: i64,
     pub refunded_cents: i64,
     pub commission_cents: i64,
-    /// Taken from commissions by refunds and by hand; what was added by hand is subtracted.
+    /// Deducted from commissions by refunds and by hand, less what was added by hand.
     pub deducted_cents: i64,
 }
 
-/// Additions of a batch, of the same rows as [`Deltas`](super::rollups::Deltas).
+/// Additions of a batch, for the same rows as [`Deltas`](super::rollups::Deltas).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct CustomerDeltas(BTreeMap<Key, MonthSums>);
 
-/// The first day of the month of a day.
+/// The first day of the day's month.
 pub(super) fn month(day: NaiveDate) -> NaiveDate {
     day.with_day(1).unwrap_or(day)
 }
@@ -71,9 +72,9 @@ impl CustomerDeltas {
         }
     }
 
-    /// Belongs into the transaction that writes what is counted.
+    /// Must run in the transaction that writes the counted rows.
     pub(super) async fn append(&self, connection: &mut PgConnection) -> StorageResult<()> {
-        // What moved to another link is where it was.
+        // Sums of zero are left out: moving a sale to another link does not change the customer's month.
         let changed: Vec<_> = self
             .0
             .iter()
@@ -105,7 +106,7 @@ impl CustomerDeltas {
     }
 }
 
-/// As [`rollups::fold`](super::rollups::fold), in whose transaction and under whose lock it is.
+/// Runs in the transaction and under the lock of [`rollups::fold`](super::rollups::fold), and does the same.
 pub(super) async fn fold(connection: &mut PgConnection, limit: i64) -> StorageResult<i64> {
     let last = sqlx::query_scalar!(
         "SELECT max(id) FROM (SELECT id FROM customer_month_deltas ORDER BY id LIMIT $1) oldest",
@@ -116,7 +117,7 @@ pub(super) async fn fold(connection: &mut PgConnection, limit: i64) -> StorageRe
     let Some(last) = last else {
         return Ok(0);
     };
-    // The changes are computed from the deltas that this very statement deletes: one snapshot sees both.
+    // The same statement computes the changes from the deltas and deletes them: one snapshot for both.
     let folded = sqlx::query_scalar!(
         r#"WITH changes AS (
                INSERT INTO program_cohorts AS c
@@ -155,7 +156,7 @@ pub(super) async fn fold(connection: &mut PgConnection, limit: i64) -> StorageRe
     Ok(folded)
 }
 
-/// As [`rollups::rebuild`](super::rollups::rebuild), in whose snapshot it is.
+/// Runs in the snapshot of [`rollups::rebuild`](super::rollups::rebuild), and does the same.
 pub(super) async fn rebuild(snapshot: &mut PgConnection, program_id: ProgramId) -> StorageResult<()> {
     let program = program_id.get();
     sqlx::query!("DELETE FROM customer_month_deltas WHERE program_id = $1", program)
@@ -193,17 +194,17 @@ pub(super) async fn rebuild(snapshot: &mut PgConnection, program_id: ProgramId) 
 /// A month of a cohort.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CohortMonth {
-    /// The first day of the month in which its customers bought first.
+    /// The first day of the month in which its customers first bought.
     pub cohort: NaiveDate,
-    /// The first day of the month it is about: the cohort, or later.
+    /// The first day of the counted month: the cohort's or a later one.
     pub month: NaiveDate,
-    /// `None`: those who bought, in whatever currency.
+    /// `None` for the number of customers who bought in any currency.
     pub currency: Option<Currency>,
     pub customers: i64,
     pub sums: MonthSums,
 }
 
-/// The cohorts from `first` to `last`, both included; sorted by cohort, month and currency.
+/// The cohorts from `first` to `last` (both included), sorted by cohort, month and currency.
 pub async fn cohorts(
     connection: &mut PgConnection,
     program_id: ProgramId,

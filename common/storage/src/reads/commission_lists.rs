@@ -1,4 +1,4 @@
-//! Commissions as an advertiser looks at them: a page of a list, or all of them in order, a piece at a time.
+//! Lists of commissions for advertisers: a page, or all of them in order, in pieces.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -11,16 +11,17 @@ use domain::signal::Signal;
 use domain::sorting::{CommissionColumn, Sorting};
 use domain::text::Label;
 
-/// A commission with what it is about.
+/// A commission with its sale, partner and payout.
 #[derive(Debug)]
 pub struct ListedCommission {
     pub id: i64,
-    /// `None`, like all that is of the sale, of one that was added by hand and makes up for none.
+    /// `None`, as are all fields of the sale, for a commission that was added by hand and makes up for no
+    /// sale.
     pub sale_id: Option<i64>,
     pub transaction_id: Option<String>,
     /// Amount of the sale.
     pub sale_amount_cents: Option<i64>,
-    /// The part of it on which percentages are computed.
+    /// The part of the amount on which percentages are computed.
     pub commissionable_cents: Option<i64>,
     pub sale_currency: Option<String>,
     pub partner_program_id: i64,
@@ -34,13 +35,13 @@ pub struct ListedCommission {
     pub refund_reason: Option<String>,
     pub adjusted_cents: i64,
     pub rejection_reason: Option<String>,
-    /// The advertiser's own words on one that was added by hand.
+    /// The advertiser's note on a commission that was added by hand.
     pub note: Option<String>,
     pub hold_until: DateTime<Utc>,
     pub approved_at: Option<DateTime<Utc>>,
     pub paid_at: Option<DateTime<Utc>>,
     pub payout_id: Option<i64>,
-    /// What the payout moved, and what of the commission it held back for a debt.
+    /// The amount that the payout moved, and the amount that it held back for a debt.
     pub paid_cents: Option<i64>,
     pub shortfall_cents: Option<i64>,
     pub created_at: DateTime<Utc>,
@@ -48,21 +49,21 @@ pub struct ListedCommission {
     pub signals: Vec<String>,
 }
 
-/// What a program's commissions are filtered by.
+/// The requested filter of a program's commissions.
 #[derive(Debug, Default)]
 pub struct Wanted<'a> {
     pub status: Option<CommissionStatus>,
-    /// Whether it was paid, whatever its status is since.
+    /// Whether the commission was paid, whatever its status is now.
     pub paid: Option<bool>,
     pub payout_id: Option<PayoutId>,
     pub partner_program_id: Option<PartnerProgramId>,
     /// Any of these; empty means no filter.
     pub signals: &'static [Signal],
-    /// Of the sale with this name.
+    /// Of the sale with this transaction_id.
     pub transaction: Option<&'a Label>,
 }
 
-/// Which of a program's commissions.
+/// A resolved filter of a program's commissions.
 #[derive(Debug, Clone)]
 pub struct Filter {
     status: Option<&'static str>,
@@ -70,13 +71,13 @@ pub struct Filter {
     payout: Option<i64>,
     signals: Option<Vec<&'static str>>,
     membership: Option<i64>,
-    /// The membership's partner, for the index by partner; without it the program's own is walked.
+    /// The membership's partner, for the index by partner. Without it the query uses the program's index.
     partner: Option<i64>,
     ids: Option<Vec<i64>>,
 }
 
 impl Filter {
-    /// `None` when the membership is none of the program's: nothing passes.
+    /// `None` when the membership belongs to another program: nothing matches.
     pub async fn resolve(
         connection: &mut PgConnection,
         program_id: ProgramId,
@@ -115,7 +116,7 @@ impl Filter {
     }
 }
 
-/// The commissions for a sale, and those that were added by hand for it.
+/// The commissions of a sale, and those that were added by hand for it.
 async fn of_transaction(
     connection: &mut PgConnection,
     program_id: ProgramId,
@@ -137,8 +138,8 @@ async fn of_transaction(
     Ok(ids)
 }
 
-/// A page of the commissions that a filter passes, in an order of `c`, a commission, and `p`, its partner. What is shown of a sale is read for the
-/// page alone.
+/// A page of the commissions that match a filter. The order may use `c`, a commission, and `p`, its partner.
+/// Data of the sale are read for the page only.
 macro_rules! commissions {
     ($connection:expr, $program_id:expr, $filter:expr, $window:expr, $order:literal $(; $($more:expr),+)?) => {
         page!(
@@ -177,8 +178,8 @@ macro_rules! commissions {
     };
 }
 
-/// Newest first unless sorted, and how many there are. The count walks the program's part of an index, so it grows with the program; a sorting
-/// looks at all that pass.
+/// A page of commissions, newest first unless sorted, and the total number. The count reads the program's
+/// part of an index, so its cost grows with the program. A sort reads all matches.
 pub async fn page(
     connection: &mut PgConnection,
     program_id: ProgramId,
@@ -203,7 +204,7 @@ pub async fn page(
     })
 }
 
-/// The next `limit` after `after`, oldest first.
+/// The next `limit` commissions after `after`, oldest first.
 pub async fn following(
     connection: &mut PgConnection,
     program_id: ProgramId,

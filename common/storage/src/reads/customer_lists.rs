@@ -1,4 +1,5 @@
-//! A program's customers: who signed up or paid. Served by the partial index `customers_of_program`, whose condition the queries repeat.
+//! A program's customers who signed up or paid. Served by the partial index `customers_of_program`, whose
+//! condition the queries repeat.
 
 use std::collections::BTreeMap;
 
@@ -12,20 +13,20 @@ use domain::customer::CustomerStatus;
 use domain::ids::{PartnerProgramId, ProgramId};
 use domain::sorting::{CustomerColumn, Sorting};
 
-/// Which of a program's customers.
+/// Selects a program's customers.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
     pub status: Option<CustomerStatus>,
-    /// Who clicked a link of theirs last, or a sale to whom earned them a commission.
+    /// Customers whose last click was on a link of this membership, or whose sales earned it a commission.
     pub membership: Option<PartnerProgramId>,
-    /// These, and to whom these sales were made.
+    /// These customers, and the customers of these sales.
     pub subjects: Option<Subjects>,
 }
 
 #[derive(Debug)]
 pub struct ListedCustomer {
     pub id: i64,
-    /// Of one whose data was erased, no more than that.
+    /// For an erased customer, only a placeholder.
     pub click_id: String,
     pub customer_key: Option<String>,
     pub status: String,
@@ -33,7 +34,7 @@ pub struct ListedCustomer {
     pub signup_date: Option<DateTime<Utc>>,
     pub first_purchase_date: Option<DateTime<Utc>>,
     pub erased_at: Option<DateTime<Utc>>,
-    /// The link that was clicked last.
+    /// The link of the last click.
     pub link_code: Option<String>,
     pub partner_program_id: Option<i64>,
     /// `None` when the partner's record was removed.
@@ -41,7 +42,7 @@ pub struct ListedCustomer {
     pub partner_name: Option<String>,
 }
 
-/// A page of the customers that a filter passes, in an order.
+/// A page of the customers that match a filter, sorted.
 macro_rules! customers {
     ($connection:expr, $program_id:expr, $filter:expr, $window:expr, $order:literal $(; $($more:expr),+)?) => {
         page!(
@@ -74,16 +75,17 @@ macro_rules! customers {
     };
 }
 
-/// A filter whose subjects are customers.
+/// A filter whose subjects are resolved to customers.
 struct Resolved {
     status: Option<CustomerStatus>,
     membership: Option<PartnerProgramId>,
     ids: Option<Vec<i64>>,
 }
 
-/// Who signed up or paid last first, unless sorted, and how many there are. A page is up to a moment, in milliseconds: ids are those of first
-/// clicks. The count walks the program's part of the index, so it grows with the program; a sorting and a partner look at all of it, a sorting by
-/// what was bought at the sales as well.
+/// A page of customers, latest signup or payment first unless sorted, and the total number. The bound of a
+/// page is a time in milliseconds, because ids follow first clicks. The count reads the program's part of the
+/// index, so its cost grows with the program. A sort and a filter by partner read all of that part; a sort by
+/// purchases also reads the sales.
 pub async fn page(
     connection: &mut PgConnection,
     program_id: ProgramId,
@@ -137,7 +139,7 @@ async fn customers_of(connection: &mut PgConnection, subjects: &Subjects) -> Sto
     Ok(ids)
 }
 
-/// What a customer bought and got back, in one currency.
+/// A customer's purchases and refunds in one currency.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Purchases {
     pub currency: String,

@@ -1,7 +1,8 @@
-//! What is known of one customer of a program, for its advertiser: who they are, what their sales earned and why, and what moved in the books.
-//! Their events are those of the program's list ([`program_events`](super::program_events)).
+//! The details of one customer of a program, for its advertiser: the customer, the commissions of their sales
+//! with the reasons, and the ledger entries. The customer's events come from the program's list
+//! ([`program_events`](super::program_events)).
 //!
-//! All of it is found by the customer's id and by ids from there.
+//! All queries start at the customer's id and follow ids from there.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -9,13 +10,13 @@ use sqlx::PgConnection;
 use crate::error::StorageResult;
 use domain::ids::{CustomerId, ProgramId, SaleId};
 
-/// Commissions that are read, the latest ones: a renewal a day for years is beyond a page.
+/// Maximum number of commissions to read, latest first: years of daily renewals do not fit a page.
 const COMMISSIONS: i64 = 2_000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimelineCustomer {
     pub id: i64,
-    /// Of one whose data was erased, no more than that.
+    /// For an erased customer, only a placeholder.
     pub click_id: String,
     pub customer_key: Option<String>,
     pub status: String,
@@ -23,11 +24,12 @@ pub struct TimelineCustomer {
     pub signup_date: Option<DateTime<Utc>>,
     pub first_purchase_date: Option<DateTime<Utc>>,
     pub erased_at: Option<DateTime<Utc>>,
-    /// There are clicks between the first and those that are known.
+    /// The customer has clicks between the first and the known ones.
     pub clicks_left_out: bool,
 }
 
-/// A commission of a sale to the customer, also one that is superseded; or one that was added by hand for such a sale.
+/// A commission of a sale to the customer, superseded ones included, or one that was added by hand for such a
+/// sale.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimelineCommission {
     pub id: i64,
@@ -54,14 +56,14 @@ pub struct TimelineCommission {
     /// How the sale was credited.
     pub attribution_model: Option<String>,
     pub referral_link_code: Option<String>,
-    /// The customer's last click on that link before the sale, as far as it is known.
+    /// The customer's last known click on that link before the sale.
     pub clicked_at: Option<DateTime<Utc>>,
-    /// A renewal is credited as the first payment of its subscription was.
+    /// Set for a renewal, which is credited like the first payment of its subscription.
     pub first_payment_at: Option<DateTime<Utc>>,
-    /// What percentages are taken of, in the currency of the sale.
+    /// The amount on which percentages are computed, in the currency of the sale.
     pub commissionable_cents: i64,
     pub sale_currency: String,
-    /// `None`, like all that is of it, when it was added by hand.
+    /// `None`, as are all fields of the policy, for a commission that was added by hand.
     pub policy_id: Option<i64>,
     pub policy_product_id: Option<String>,
     pub policy_effective_from: Option<DateTime<Utc>>,
@@ -84,7 +86,7 @@ pub struct TimelineEntry {
     pub requested_cents: i64,
     pub shortfall_cents: i64,
     pub currency: String,
-    /// Of a payout.
+    /// For entries of a payout.
     pub payout_id: Option<i64>,
     pub payout_reference: Option<String>,
     pub paid_out_at: Option<DateTime<Utc>>,
@@ -97,7 +99,7 @@ pub async fn customer(
 ) -> StorageResult<Option<TimelineCustomer>> {
     let customer = sqlx::query_as!(
         TimelineCustomer,
-        // As `Journey::KEPT` has it.
+        // 100 is [`Journey::KEPT`].
         r#"SELECT id, click_id, customer_key, status, first_click_at, signup_date, first_purchase_date, erased_at,
                   NOT first_click_at = ANY(touched_at || coalesce(earlier_at, '{}'))
                       OR cardinality(touched_at) + coalesce(cardinality(earlier_at), 0) > 100 AS "clicks_left_out!"
@@ -110,7 +112,7 @@ pub async fn customer(
     Ok(customer)
 }
 
-/// A sale as it counts.
+/// A sale that counts, not a duplicate.
 #[derive(Debug, Clone, Copy)]
 pub struct TimelineSale {
     pub sale_id: SaleId,
@@ -118,7 +120,7 @@ pub struct TimelineSale {
     pub at: DateTime<Utc>,
 }
 
-/// The sale with this id, or the one that it is a duplicate of.
+/// The sale with this id, or the original sale if it is a duplicate.
 pub async fn sale(
     connection: &mut PgConnection,
     program_id: ProgramId,
@@ -140,7 +142,7 @@ pub async fn sale(
     }))
 }
 
-/// Of all of the customer's sales or of one, newest first.
+/// The commissions of all the customer's sales, or of one sale, newest first.
 pub async fn commissions(
     connection: &mut PgConnection,
     program_id: ProgramId,
@@ -189,7 +191,7 @@ pub async fn commissions(
     Ok(commissions)
 }
 
-/// What moved by these commissions, in order.
+/// The ledger entries of these commissions, in order.
 pub async fn ledger(connection: &mut PgConnection, commissions: &[i64]) -> StorageResult<Vec<TimelineEntry>> {
     let entries = sqlx::query_as!(
         TimelineEntry,

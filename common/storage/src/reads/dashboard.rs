@@ -1,4 +1,4 @@
-//! The summary an advertiser sees first: figures of many programs at once.
+//! The summary of the dashboard's first page: figures of many programs at once.
 //!
 //! Cost of each query:
 //!
@@ -20,7 +20,7 @@ use sqlx::PgConnection;
 use super::{refund_rollups, rollups};
 use crate::error::StorageResult;
 
-/// Figures of one program. Test events are in none of them.
+/// Figures of one program, without test events.
 #[derive(Debug, Default, Clone)]
 pub struct Figures {
     pub clicks_all_time: i64,
@@ -38,14 +38,15 @@ pub struct Figures {
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Money {
     pub revenue: i64,
-    /// Of sales of any day.
+    /// Refunds of the period, of sales of any day.
     pub refunded: i64,
     pub pending: i64,
     pub approved: i64,
     pub paid: i64,
 }
 
-/// By program, in the order of the ids; of the UTC days from `first` to `last`, what can be paid is judged at `now`.
+/// By program, in the order of the ids, for the UTC days from `first` to `last`. Whether a commission is
+/// payable is decided at `now`.
 pub async fn figures(
     connection: &mut PgConnection,
     programs: &[i64],
@@ -102,7 +103,7 @@ pub async fn figures(
         .collect())
 }
 
-/// Partners approved in any of the programs, each once.
+/// The number of partners approved in any of the programs. Each counts once.
 pub async fn active_partners(connection: &mut PgConnection, programs: &[i64]) -> StorageResult<i64> {
     let count = sqlx::query_scalar!(
         r#"SELECT count(DISTINCT partner_id) AS "count!" FROM partner_programs
@@ -114,7 +115,7 @@ pub async fn active_partners(connection: &mut PgConnection, programs: &[i64]) ->
     Ok(count)
 }
 
-/// What is pending, approved and paid, by program and currency; without revenue and refunds.
+/// Pending, approved and paid amounts by program and currency, without revenue and refunds.
 pub async fn money(
     connection: &mut PgConnection,
     programs: &[i64],

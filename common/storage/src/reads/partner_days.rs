@@ -1,7 +1,7 @@
-//! A partner's figures by day, from `link_days`, `link_refund_days` and what is not folded yet.
+//! A partner's figures by day, from `link_days`, `link_refund_days` and unfolded deltas.
 //!
-//! Cost: a row for each of their links, day and currency of the range. Sums by partner would save the step over the links, which are
-//! few, and cost another row in each fold and rebuild.
+//! Cost: one row for each link, day and currency of the range. Sums by partner would avoid the step over the
+//! links. A partner has few links, and each fold and rebuild would write another row.
 
 use chrono::NaiveDate;
 use sqlx::PgConnection;
@@ -10,8 +10,8 @@ use crate::error::StorageResult;
 use domain::figures::{Counts, Earnings, Known};
 use domain::money::{Cents, Currency};
 
-/// What is known of these memberships from `first` to `last`, both included; sorted by day and currency. Pieces without a currency have
-/// counts alone.
+/// The figures of these memberships from `first` to `last` (both included), sorted by day and currency.
+/// Pieces without a currency have only counts.
 pub async fn partner_days(
     connection: &mut PgConnection,
     memberships: &[i64],

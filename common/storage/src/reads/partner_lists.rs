@@ -1,4 +1,5 @@
-//! A partner's links, commissions and clicks, of all programs or of one, a page at a time. What is selected, [`partner_view`](super::partner_view) says.
+//! A partner's links, commissions and clicks, of all programs or of one, a page at a time.
+//! [`partner_view`](super::partner_view) states which data a partner may see.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -11,11 +12,11 @@ use domain::ids::{CommissionId, ProgramId, UserId};
 use domain::name::Name;
 use domain::sorting::{CommissionColumn, LinkColumn, Sorting};
 
-/// Which of a partner's links.
+/// Selects a partner's links.
 #[derive(Debug, Clone, Default)]
 pub struct LinkFilter {
     pub program_id: Option<ProgramId>,
-    /// In the code, whatever its case.
+    /// Searched in the code, ignoring case.
     pub text: Option<Name>,
 }
 
@@ -40,7 +41,7 @@ macro_rules! links {
     };
 }
 
-/// Newest first unless sorted, and how many there are.
+/// A page of links, newest first unless sorted, and the total number.
 pub async fn links(
     connection: &mut PgConnection,
     user_id: UserId,
@@ -65,12 +66,12 @@ pub async fn links(
     })
 }
 
-/// Which of a partner's commissions.
+/// Selects a partner's commissions.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CommissionFilter {
     pub program_id: Option<ProgramId>,
     pub status: Option<CommissionStatus>,
-    /// Whether it was paid, whatever its status is since.
+    /// Whether the commission was paid, whatever its status is now.
     pub paid: Option<bool>,
     pub commission_id: Option<CommissionId>,
 }
@@ -99,7 +100,7 @@ macro_rules! commissions {
     };
 }
 
-/// Newest first unless sorted, and how many there are.
+/// A page of commissions, newest first unless sorted, and the total number.
 pub async fn commissions(
     connection: &mut PgConnection,
     user_id: UserId,
@@ -122,7 +123,7 @@ pub async fn commissions(
     })
 }
 
-/// A click as its partner may see it: nothing identifies the visitor.
+/// A click in the form that its partner may see: no field identifies the visitor.
 #[derive(Debug)]
 pub struct PartnerClick {
     pub id: i64,
@@ -135,8 +136,9 @@ pub struct PartnerClick {
     pub converted: bool,
 }
 
-/// Real clicks that count, newest first, on the links that a filter passes. Each link gives its own newest from the index by link, as many as the
-/// page may need; deep pages cost what lies before them. How many there are, the links' counters know: those that came since the first page, too.
+/// A page of real, counted clicks on the links that match a filter, newest first. The index by link gives the
+/// newest clicks of each link, as many as the page may need; a deep page also reads all clicks before it. The
+/// total comes from the links' counters, so it includes clicks that arrived after the first page.
 pub async fn clicks(
     connection: &mut PgConnection,
     user_id: UserId,
@@ -185,7 +187,7 @@ pub async fn clicks(
     .fetch_all(connection)
     .await?;
     let up_to = match window.up_to {
-        // The newest by id is on the first page, unless clicks were recorded late.
+        // The newest id is on the first page, unless clicks were recorded late.
         i64::MAX if window.offset == 0 => rows.iter().map(|click| click.id).max(),
         i64::MAX => None,
         asked => Some(asked),

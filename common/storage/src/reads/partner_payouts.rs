@@ -1,4 +1,4 @@
-//! Payouts as one partner received them, from the ledger's `payout` entries.
+//! Payouts that a partner received, from the ledger's `payout` entries.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -10,7 +10,7 @@ use crate::reads::payout_lists::{self, Filter, PayoutPart};
 use domain::ids::{PartnerProgramId, PayoutId, ProgramId, UserId};
 use domain::sorting::{PayoutColumn, Sorting};
 
-/// What a partner's account received by one payout. Cents of `currency`.
+/// The part of a payout that a partner's account received, in cents of `currency`.
 #[derive(Debug)]
 pub struct PartnerPayout {
     pub id: i64,
@@ -18,11 +18,11 @@ pub struct PartnerPayout {
     pub program_name: String,
     pub currency: String,
     pub commission_count: i64,
-    /// What was left of the commissions.
+    /// The remainder of the commissions.
     pub requested_cents: i64,
-    /// What of it settled a debt.
+    /// The part of it that settled a debt.
     pub shortfall_cents: i64,
-    /// What was received.
+    /// The amount received.
     pub amount_cents: i64,
     pub created_at: DateTime<Utc>,
 }
@@ -43,7 +43,7 @@ impl From<PayoutPart> for PartnerPayout {
     }
 }
 
-/// An account's, of all its programs or of one, newest first unless sorted, and how many there are.
+/// An account's payouts, of all its programs or of one, newest first unless sorted, and the total number.
 pub async fn received(
     connection: &mut PgConnection,
     user_id: UserId,
@@ -64,7 +64,7 @@ pub async fn received(
     Ok((parts.into_iter().map(Into::into).collect(), whole))
 }
 
-/// `None` when nothing of the payout is theirs.
+/// `None` when no part of the payout belongs to the account.
 pub async fn find_received(
     connection: &mut PgConnection,
     user_id: UserId,
@@ -90,19 +90,19 @@ pub async fn find_received(
     Ok(payout)
 }
 
-/// A commission, as a payout paid it.
+/// A commission that a payout paid.
 #[derive(Debug)]
 pub struct ReceivedCommission {
     pub id: i64,
     pub requested_cents: i64,
     pub shortfall_cents: i64,
     pub amount_cents: i64,
-    /// Of one that was added by hand.
+    /// Of a commission that was added by hand.
     pub note: Option<String>,
     pub created_at: DateTime<Utc>,
 }
 
-/// Those of a payout that are theirs, oldest first: not more than one payout pays.
+/// The account's commissions of a payout, oldest first. The limit of a payout bounds their number.
 pub async fn received_commissions(
     connection: &mut PgConnection,
     user_id: UserId,
@@ -131,8 +131,8 @@ pub struct SharedPayout {
     pub share: PartnerShare,
 }
 
-/// A program's payouts that one membership has part in, newest first unless sorted, and how many there are. None for another program's
-/// membership.
+/// A program's payouts that include a membership, newest first unless sorted, and the total number. Empty for
+/// another program's membership.
 pub async fn of_membership(
     connection: &mut PgConnection,
     program_id: ProgramId,
@@ -141,7 +141,7 @@ pub async fn of_membership(
     sorting: Option<Sorting<PayoutColumn>>,
     window: Window,
 ) -> StorageResult<(Vec<SharedPayout>, Whole)> {
-    // The membership of a partner whose record was removed does not name them; what they were paid does.
+    // The membership of a removed partner does not name the partner, but its paid commissions do.
     let paid = sqlx::query!(
         r#"SELECT c.partner_id, p.name AS "name?" FROM partner_programs m
            CROSS JOIN LATERAL (

@@ -1,6 +1,8 @@
-//! What a partner sees: rows of every `partners` record of their account, in all workspaces, and of no other.
+//! The data that a partner sees: rows of every `partners` record of their account, in all workspaces, and no
+//! others.
 //!
-//! Nothing here selects what is the advertiser's alone: customers, their keys and click_ids, transaction_ids.
+//! The queries never select data that only the advertiser may see: customers, their keys and click_ids,
+//! transaction_ids.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use sqlx::PgConnection;
@@ -10,7 +12,7 @@ use crate::page::{Whole, Window, page};
 use domain::ids::{ProgramId, ReferralLinkId, UserId, WorkspaceId};
 use domain::program::ProgramStatus;
 
-/// A partner's place in a program.
+/// A partner's membership of a program.
 #[derive(Debug)]
 pub struct PartnerMembership {
     pub partner_program_id: i64,
@@ -24,12 +26,12 @@ pub struct PartnerMembership {
     pub color: Option<String>,
     pub status: String,
     pub cookie_window_days: i16,
-    /// How many more referral links they may make.
+    /// The number of referral links that the partner may still create.
     pub links_left: i64,
     pub created_at: DateTime<Utc>,
 }
 
-/// Newest first, and how many there are.
+/// The memberships of an account, newest first, and the total number.
 pub async fn memberships(
     connection: &mut PgConnection,
     user_id: UserId,
@@ -52,14 +54,14 @@ pub async fn memberships(
     ))
 }
 
-/// A membership, to ask for its figures.
+/// A membership, for queries of its figures.
 #[derive(Debug, Clone, Copy)]
 pub struct OwnMembership {
     pub partner_program_id: i64,
     pub created_at: DateTime<Utc>,
 }
 
-/// All of theirs, or those in one program.
+/// All memberships of the account, or those of one program.
 pub async fn own_memberships(
     connection: &mut PgConnection,
     user_id: UserId,
@@ -95,7 +97,7 @@ pub struct PartnerLink {
     pub updated_at: DateTime<Utc>,
 }
 
-/// A partner's link, locked, with its program.
+/// A partner's locked link, with its program.
 #[derive(Debug, Clone, Copy)]
 pub struct LockedLink {
     pub workspace_id: WorkspaceId,
@@ -105,7 +107,7 @@ pub struct LockedLink {
     pub turned_off_by_advertiser: bool,
 }
 
-/// A partner's own link, locked; `None` for any other.
+/// Locks a partner's own link; `None` for any other link.
 pub async fn lock_link(
     connection: &mut PgConnection,
     user_id: UserId,
@@ -163,7 +165,7 @@ pub struct PartnerCommission {
     pub created_at: DateTime<Utc>,
 }
 
-/// Of one membership in one currency.
+/// A balance of one membership in one currency.
 #[derive(Debug)]
 pub struct PartnerBalance {
     pub partner_program_id: i64,
@@ -173,19 +175,20 @@ pub struct PartnerBalance {
     pub program_status: String,
     pub currency: String,
     pub balance_cents: i64,
-    /// What is left of unpaid commissions, less the debt.
+    /// Unpaid commissions after deductions, less the debt.
     pub owed_cents: i64,
-    /// Earned, and held.
+    /// Earned and on hold.
     pub pending_cents: i64,
-    /// Earned, and can be paid.
+    /// Earned and payable.
     pub approved_cents: i64,
     /// Received.
     pub paid_cents: i64,
-    /// Taken from commissions after they were paid, and not held back yet.
+    /// Deducted from commissions after they were paid, and not held back yet.
     pub debt_cents: i64,
 }
 
-/// By membership and currency, and how many there are. What can be paid is judged at `now`.
+/// Balances by membership and currency, and the total number. Whether a commission is payable is decided at
+/// `now`.
 pub async fn balances(
     connection: &mut PgConnection,
     user_id: UserId,
@@ -231,17 +234,19 @@ pub async fn balances(
     Ok((rows, total))
 }
 
-/// What of a membership's commissions in one currency will be payable.
+/// The amount of a membership's commissions, in one currency, that becomes payable on one day.
 #[derive(Debug)]
 pub struct PartnerDue {
     pub partner_program_id: i64,
     pub currency: String,
-    /// UTC: when their hold ends, or today where it has. `None`: once the advertiser approves them by hand.
+    /// The UTC day on which the hold ends, or today if it has ended. `None`: when the advertiser approves
+    /// them by hand.
     pub day: Option<NaiveDate>,
     pub cents: i64,
 }
 
-/// What is pending, by membership, currency and day: the earliest first, and last what waits for an approval by hand.
+/// Pending amounts by membership, currency and day, earliest first. Amounts that need an approval by hand
+/// come last.
 pub async fn dues(
     connection: &mut PgConnection,
     memberships: &[i64],

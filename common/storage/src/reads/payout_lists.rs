@@ -1,7 +1,9 @@
-//! Payouts, a page at a time: a program's, or those that memberships have part in, with their part from the ledger's `payout` entries.
+//! Payouts, a page at a time: a program's payouts, or those that include some memberships, with their part
+//! from the ledger's `payout` entries.
 //!
-//! Which payouts a membership has part in, the index of its commissions by payout tells: each step finds the next one. Only those of the
-//! page are added up, unless they are sorted by it. An array finds them by their ids; joined, an index of everybody's would be walked.
+//! The index of a membership's commissions by payout finds its payouts: each step finds the next one. Parts
+//! are summed for the page only, unless the order depends on them. The payouts are looked up by an array of
+//! ids, because a join would read the index of all payouts.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -14,11 +16,11 @@ use domain::money::Currency;
 use domain::name::Name;
 use domain::sorting::{PayoutColumn, Sorting};
 
-/// Which payouts.
+/// Selects payouts.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
     pub currency: Option<Currency>,
-    /// In the reference, whatever its case.
+    /// Searched in the reference, ignoring case.
     pub text: Option<Name>,
 }
 
@@ -52,7 +54,7 @@ macro_rules! payouts {
     };
 }
 
-/// Newest first unless sorted, and how many there are.
+/// A page of payouts, newest first unless sorted, and the total number.
 pub async fn page(
     connection: &mut PgConnection,
     program_id: ProgramId,
@@ -75,29 +77,29 @@ pub async fn page(
     })
 }
 
-/// A payout, and what of it is of some memberships.
+/// A payout, and the part of it that some memberships received.
 #[derive(Debug)]
 pub struct PayoutPart {
     pub id: i64,
     pub program_id: i64,
     pub program_name: String,
     pub currency: String,
-    /// The whole payout's.
+    /// Of the whole payout.
     pub whole_cents: i64,
-    /// The whole payout's.
+    /// Of the whole payout.
     pub whole_count: i32,
     pub reference: Option<String>,
     pub created_at: DateTime<Utc>,
     pub commission_count: i64,
-    /// What was left of the commissions.
+    /// The remainder of the commissions.
     pub requested_cents: i64,
-    /// What of it settled a debt.
+    /// The part of it that settled a debt.
     pub shortfall_cents: i64,
-    /// What was received.
+    /// The amount received.
     pub amount_cents: i64,
 }
 
-/// A page of the payouts that memberships have part in, in an order of `o`, a payout.
+/// A page of the payouts that include some memberships. The order may use `o`, a payout.
 macro_rules! parts {
     ($connection:expr, $memberships:expr, $filter:expr, $window:expr, $order:literal $(; $($more:expr),+)?) => {
         page!(
@@ -138,7 +140,7 @@ macro_rules! parts {
     };
 }
 
-/// Newest first unless sorted, and how many there are.
+/// A page of payouts, newest first unless sorted, and the total number.
 pub async fn parts(
     connection: &mut PgConnection,
     memberships: &[i64],

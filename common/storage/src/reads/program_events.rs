@@ -1,9 +1,10 @@
-//! A program's clicks, leads, sales and refunds as one list, newest first, a piece at a time.
+//! A program's clicks, leads, sales and refunds as one list, newest first, in pieces.
 //!
-//! A read of one type is driven by an index: by program and time; by link and time where clicks of one partner are asked for; by customer or
-//! sale where somebody was searched for ([`search()`]). What no index has (a country among clicks, a partner among leads) is looked for along the
-//! index by program and time, some thousand rows at a time and [`WALKS`] times at most: a page may then have fewer entries than were asked for, or
-//! none, and still be followed by another.
+//! An index drives the read of each type: by program and time; by link and time for clicks of one partner; by
+//! customer or sale for a search ([`search()`]). Other conditions (the country of clicks, the partner of
+//! leads) have no index. For these, the read filters rows along the index by program and time, some thousand
+//! rows in one walk and at most [`WALKS`] walks. Such a page may have fewer events than its limit, or no
+//! events, and still have a next page.
 
 mod clicks;
 mod leads;
@@ -22,11 +23,12 @@ use crate::error::StorageResult;
 use domain::ids::ProgramId;
 use domain::program_events::{EventPlace, ProgramEventType};
 
-/// Clicks that are looked through at once: each by itself.
+/// Maximum number of clicks in one walk. A click needs no other rows.
 const CLICKS_OF_A_WALK: i64 = 10_000;
-/// Leads, sales and refunds: with each, its customer or its sale and commissions are looked up.
+/// Maximum number of leads, sales or refunds in one walk. Each needs its customer, or its sale and
+/// commissions.
 const OTHERS_OF_A_WALK: i64 = 2_000;
-/// How often, for one page.
+/// Maximum number of walks for one page.
 const WALKS: usize = 5;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,17 +37,17 @@ pub struct ProgramEvent {
     pub at: DateTime<Utc>,
     pub created_at: DateTime<Utc>,
     pub is_test: bool,
-    /// Test events are nobody's.
+    /// Test events have no customer.
     pub customer_id: Option<i64>,
-    /// Of a sale or refund, the customer's.
+    /// For a sale or refund, the customer's.
     pub click_id: Option<String>,
-    /// As it was sent with a lead; of all else, the customer's.
+    /// The key that was sent with a lead; for other events, the customer's key.
     pub customer_key: Option<String>,
     pub link: Option<CreditedLink>,
     pub details: ProgramEventDetails,
 }
 
-/// The link of a click; the customer's last one before a lead; the last one that a sale credits.
+/// The link of a click, the customer's last link before a lead, or the last link that a sale credits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CreditedLink {
     pub code: String,
@@ -75,7 +77,7 @@ pub struct ClickDetails {
     pub device_type: Option<String>,
     pub device_os: Option<String>,
     pub browser_name: Option<String>,
-    /// The customer is a conversion by now.
+    /// The customer has become a conversion by now.
     pub converted: bool,
 }
 
@@ -84,7 +86,7 @@ pub struct LeadDetails {
     pub customer_key: Option<String>,
     pub session_id: Option<String>,
     pub page_url: Option<String>,
-    /// The customer is a conversion by now.
+    /// The customer has become a conversion by now.
     pub converted: bool,
 }
 
@@ -97,11 +99,11 @@ pub struct SaleDetails {
     pub sale_type: String,
     pub payment_status: String,
     pub is_recurring: bool,
-    /// What was given back of it by now.
+    /// The total of refunds so far.
     pub refunded_cents: i64,
-    /// Why it earned nothing.
+    /// Why the sale earned no commission.
     pub no_commission_reason: Option<String>,
-    /// `None`: not asked for.
+    /// `None` when they were not requested.
     pub commissions: Option<Vec<SaleCommission>>,
 }
 
@@ -110,7 +112,7 @@ pub struct RefundDetails {
     pub sale_id: i64,
     /// The sale's.
     pub transaction_id: String,
-    /// By how much what was given back of the sale grew.
+    /// The increase of the sale's total refund.
     pub amount_cents: i64,
     pub currency: String,
     /// `api` or `processor`.
@@ -152,23 +154,23 @@ impl CreditedLink {
     }
 }
 
-/// Which of a program's events.
+/// Selects a program's events.
 #[derive(Debug, Clone)]
 pub struct Filter {
     pub types: Vec<ProgramEventType>,
     pub from: DateTime<Utc>,
-    /// Excluded.
+    /// Exclusive.
     pub until: DateTime<Utc>,
-    /// Test events alone; otherwise there are none among them.
+    /// Only test events if true, only real events if false.
     pub is_test: bool,
     pub origin: ClickOrigin,
-    /// Of one partner. Clicks are those that count.
+    /// Links of one partner. Only clicks that count match.
     pub links: Option<Vec<i64>>,
-    /// Who or what was searched for.
+    /// The customers or sales of a search.
     pub subjects: Option<Subjects>,
 }
 
-/// What is known of where a click comes from: events of other types have none of it.
+/// The known origin of a click. Only clicks have an origin.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClickOrigin {
     pub country: Option<String>,
@@ -178,7 +180,7 @@ pub struct ClickOrigin {
 }
 
 impl Filter {
-    /// Real events of these types within the dates, with `until` excluded.
+    /// Real events of these types from `from` on, before `until`.
     pub fn of_types(types: Vec<ProgramEventType>, from: DateTime<Utc>, until: DateTime<Utc>) -> Self {
         Self {
             types,
@@ -198,7 +200,7 @@ impl Filter {
         self.types.iter().copied().filter(is_read)
     }
 
-    /// Events of all types, of all partners and customers.
+    /// Whether the filter selects real events of all types, partners and customers.
     fn is_plain(&self) -> bool {
         self.types.len() == ProgramEventType::ALL.len()
             && !self.is_test
@@ -212,7 +214,7 @@ impl Filter {
             || self.subjects.as_ref().is_some_and(Subjects::is_nobody)
     }
 
-    /// Rows of this type may have to be looked through. Test events are few.
+    /// Whether rows of this type are filtered without an index. Test events never are, because they are few.
     fn is_walked(&self, event_type: ProgramEventType) -> bool {
         let has_condition = match event_type {
             ProgramEventType::Click => self.origin != ClickOrigin::default(),
@@ -228,17 +230,17 @@ impl Filter {
 pub struct PageRead<'a> {
     pub program_id: ProgramId,
     pub filter: &'a Filter,
-    /// What follows this place in the list; its beginning without one.
+    /// The page starts after this place; `None` starts at the newest event.
     pub after: Option<EventPlace>,
     pub limit: i64,
-    /// Sales with what they earned.
+    /// Also read the commissions of sales.
     pub with_commissions: bool,
 }
 
 #[derive(Debug, Default)]
 pub struct EventPage {
     pub events: Vec<ProgramEvent>,
-    /// Where to go on; `None` at the end.
+    /// Where the next page starts; `None` at the end.
     pub next: Option<EventPlace>,
 }
 
@@ -250,7 +252,7 @@ struct Before {
 }
 
 impl Before {
-    /// Everything that happened earlier.
+    /// The place of all events before this time.
     const fn instant(timestamp: DateTime<Utc>) -> Self {
         Self {
             timestamp,
@@ -271,7 +273,7 @@ struct Span<'a> {
 }
 
 impl Span<'_> {
-    /// Nothing of the span is later. Rows have microseconds.
+    /// The latest time in the span, in the microseconds of stored rows.
     fn latest(&self) -> DateTime<Utc> {
         let at = self.before.timestamp;
         if self.before.id == i64::MIN {
@@ -282,10 +284,10 @@ impl Span<'_> {
     }
 }
 
-/// What was read of one type.
+/// The result of reading one type.
 struct Piece {
     events: Vec<ProgramEvent>,
-    /// Of what happened before, none was looked at.
+    /// Events before this time were not read.
     unread_before: Option<DateTime<Utc>>,
 }
 
@@ -307,14 +309,15 @@ pub async fn page(connection: &mut PgConnection, read: &PageRead<'_>) -> Storage
         events.extend(piece.events);
         events.sort_unstable_by_key(|event| Reverse(event.place()));
         events.truncate(limit.saturating_add(1));
-        // What the other types have earlier than that is on no account on this page. Clicks, which are most, come first.
+        // Earlier events of the other types cannot be on this page. Clicks are the most frequent, so they are
+        // read first.
         let beyond = events.get(limit).map(|event| event.at);
         from = from.max(beyond.max(unread_before).unwrap_or(from));
         if event_type == ProgramEventType::Click && beyond.is_some() && read.filter.is_plain() {
             absent = absent_since(connection, read, from).await?;
         }
     }
-    // Earlier than that, events of some type are missing: they are read again with them.
+    // Before this time, events of some types were not read. The next page reads all events before it.
     let unread = unread_before.map(EventPlace::before);
     events.retain(|event| unread.is_none_or(|unread| event.place() > unread));
     let has_more = events.len() > limit;
@@ -327,8 +330,8 @@ pub async fn page(connection: &mut PgConnection, read: &PageRead<'_>) -> Storage
     Ok(EventPage { events, next })
 }
 
-/// The other types of which nothing happened from then up to where the page begins. Clicks that fill a page take moments: one look replaces most of
-/// three reads.
+/// The other types without an event between `from` and the start of the page. A page full of clicks covers a
+/// short time, so this one query usually replaces three reads.
 async fn absent_since(
     connection: &mut PgConnection,
     read: &PageRead<'_>,
@@ -357,7 +360,7 @@ async fn absent_since(
         .collect())
 }
 
-/// One more than the page has, so that it is known whether another follows.
+/// Reads one event more than the page has, to know whether another page follows.
 async fn piece(
     connection: &mut PgConnection,
     read: &PageRead<'_>,
@@ -425,7 +428,7 @@ async fn rows(
     }
 }
 
-/// The instant of the row that is one walk into the span; `None` when it has fewer.
+/// The time of the last row of a walk that starts at the top of the span; `None` when the span is shorter.
 async fn edge(
     connection: &mut PgConnection,
     span: &Span<'_>,

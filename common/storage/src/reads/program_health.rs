@@ -1,4 +1,4 @@
-//! Health of a program, for the advertiser's tools. Real events only, unless stated.
+//! Health of a program, for the advertiser's tools. Counts real events only, unless stated otherwise.
 
 use std::collections::BTreeSet;
 
@@ -11,11 +11,12 @@ use domain::event_types::{INVOICE_PAYMENT_SUCCEEDED, SUBSCRIBED};
 use domain::ids::ProgramId;
 use domain::readiness::{Facts, LastEvents};
 
-/// As many rows are counted one by one: a few milliseconds, whatever a program has stored.
+/// Rows are counted up to this number: it takes a few milliseconds, however many rows a program has.
 const COUNTED: i64 = 10_000;
 const SECONDS_A_DAY: i64 = 86_400;
 
-/// Events of the last 24 hours; of a program with more than [`COUNTED`] of a kind, about as many as its day sums say.
+/// Events of the last 24 hours. If a program has more than [`COUNTED`] of a type, all counts are estimates
+/// from its day sums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecentEvents {
     pub clicks: i64,
@@ -29,14 +30,15 @@ pub struct ProgramStatus {
     pub domain: Option<String>,
     pub dns_verified: bool,
     pub processor_connected: bool,
-    /// `None` without a processor's account.
+    /// `None` without a processor account.
     pub charges_enabled: Option<bool>,
     pub recent: RecentEvents,
     /// Approved partners.
     pub active_partners: i64,
     /// Commissions in their hold period, at most [`COUNTED`].
     pub pending_commissions: i64,
-    /// Types of the events that the processor sent, of those asked for and kept; `None` without a processor's account.
+    /// Which of the subscribed event types the processor has sent and the service still stores; `None` without
+    /// a processor account.
     pub received_event_types: Option<BTreeSet<String>>,
 }
 
@@ -78,7 +80,8 @@ pub async fn status(
     })
 }
 
-/// Types of the events that the processor sent, of those asked for. An event is kept for 30 days, or until it is finished.
+/// Which of the subscribed event types the processor has sent. An event is stored for 30 days, and longer while
+/// it is unfinished.
 pub async fn received_event_types(
     connection: &mut PgConnection,
     program_id: ProgramId,
@@ -88,7 +91,7 @@ pub async fn received_event_types(
         .chain([INVOICE_PAYMENT_SUCCEEDED])
         .map(str::to_owned)
         .collect();
-    // One look into processor_events_kinds for each.
+    // One lookup in `processor_events_kinds` for each type.
     let received = sqlx::query_scalar!(
         r#"SELECT k.kind AS "kind!" FROM unnest($2::text[]) AS k (kind)
            WHERE EXISTS (SELECT FROM processor_events e WHERE e.program_id = $1 AND e.kind = k.kind)"#,
@@ -100,12 +103,12 @@ pub async fn received_event_types(
     Ok(received.into_iter().collect())
 }
 
-/// Input of a program's readiness, and the figures shown with it.
+/// The facts for a program's readiness, and the figures shown with them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramHealth {
     pub facts: Facts,
     pub recent: RecentEvents,
-    /// When the present tracking token was made.
+    /// When the current tracking token was created.
     pub token_created_at: DateTime<Utc>,
 }
 
@@ -179,7 +182,7 @@ async fn recent(
     if counted.clicks.max(counted.leads).max(counted.sales) < COUNTED {
         return Ok(counted);
     }
-    // Of the day before, the part that is within the 24 hours.
+    // Yesterday counts with the part of the day that is within the 24 hours.
     let of_today = i64::from(now.num_seconds_from_midnight());
     let mut summed = RecentEvents {
         clicks: 0,

@@ -1,4 +1,4 @@
-//! A workspace's programs in a few words, as the command line lists them.
+//! A short list of a workspace's programs, for the command line.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -9,7 +9,7 @@ use domain::ids::{ProgramId, WorkspaceId};
 use domain::money::{BasisPoints, Cents, Currency};
 use domain::program::ProgramStatus;
 
-/// More than a person reads.
+/// Maximum number of programs: more than a person reads.
 const SHOWN: i64 = 1_000;
 
 #[derive(Debug, Clone)]
@@ -18,9 +18,9 @@ pub struct ProgramOverview {
     pub name: String,
     pub domain: Option<String>,
     pub status: ProgramStatus,
-    /// Of the default policy in force.
+    /// The rate of the default policy in force.
     pub commission: Option<Rate>,
-    /// Approved ones.
+    /// Approved partners.
     pub partners: i64,
     pub created_at: DateTime<Utc>,
 }

@@ -1,9 +1,10 @@
-//! `refund_deltas`, `program_refund_days` and `link_refund_days`: what was given back, by UTC day.
+//! `refund_deltas`, `program_refund_days` and `link_refund_days`: refunds and deductions by UTC day.
 //!
-//! Like [`rollups`](super::rollups), which folds and rebuilds these too: writers append their sums in the transaction of the refund,
-//! a reader adds days and deltas. A refund counts on its own day, not on that of its sale, and so does what it takes from commissions.
-//! Changes by hand, and what a replacement owes to earlier refunds, count on the day they are posted. Sales that are undone and commissions
-//! that are superseded count nowhere: what was given back of them leaves the days on which it was counted.
+//! [`rollups`](super::rollups) also folds and rebuilds these tables: writers append their sums in the
+//! transaction of the refund, and a reader adds days and deltas. A refund and its deductions from commissions
+//! count on the day of the refund, not of the sale. Changes by hand, and deductions of a replacement
+//! commission for earlier refunds, count on the day they are posted. Undone sales and superseded commissions
+//! do not count: their refunds are subtracted from the days on which they were counted.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +20,7 @@ use domain::money::{Cents, Currency};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     program_id: ProgramId,
-    /// `None` for what is no link's.
+    /// `None` for sums without a link.
     referral_link_id: Option<ReferralLinkId>,
     day: NaiveDate,
     currency: Currency,
@@ -28,25 +29,25 @@ struct Key {
 /// Cents of one currency.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RefundSums {
-    /// Of sales.
+    /// Refunds of sales.
     pub refunded_cents: i64,
-    /// From commissions of sales, by refunds and by hand, before the clamp of the balance. What was added by hand is subtracted, so
-    /// commissions less this is what is left of them.
+    /// Deductions from commissions of sales, by refunds and by hand, before they are limited by the balance.
+    /// Additions by hand are subtracted, so commissions less this sum are what is left of them.
     pub deducted_cents: i64,
 }
 
-/// Additions of a batch. Only for rows the batch has inserted: a redelivered refund adds nothing.
+/// Additions of a batch. Add only rows that the batch has inserted: a redelivered refund adds nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RefundDeltas {
     days: BTreeMap<Key, RefundSums>,
     customers: CustomerDeltas,
 }
 
-/// Whose sum it is, and the day it counts on.
+/// The keys under which a sum counts.
 #[derive(Debug, Clone, Copy)]
 pub struct Counted {
     pub program_id: ProgramId,
-    /// Whose sale it was.
+    /// The customer of the sale.
     pub customer_id: CustomerId,
     pub referral_link_id: Option<ReferralLinkId>,
     pub day: NaiveDate,
@@ -54,13 +55,13 @@ pub struct Counted {
 }
 
 impl RefundDeltas {
-    /// By how much a sale's effective refund grew.
+    /// Adds the increase of a sale's effective refund.
     pub fn refund(&mut self, counted: Counted, grew: Cents) {
         self.on(counted).refunded_cents += grew.get();
         self.of_customer(counted).refunded_cents += grew.get();
     }
 
-    /// What was taken from a commission.
+    /// Adds a deduction from a commission.
     pub fn deduction(&mut self, counted: Counted, requested: Cents) {
         self.on(counted).deducted_cents += requested.get();
         self.of_customer(counted).deducted_cents += requested.get();
@@ -94,7 +95,7 @@ impl RefundDeltas {
         self.days.entry(key).or_default()
     }
 
-    /// Belongs into the transaction that writes what is counted.
+    /// Must run in the transaction that writes the counted rows.
     pub async fn append(mut self, connection: &mut PgConnection) -> StorageResult<()> {
         self.customers.append(connection).await?;
         self.days.retain(|_, sums| *sums != RefundSums::default());
@@ -119,7 +120,7 @@ impl RefundDeltas {
     }
 }
 
-/// The day on which what this transaction posts to the ledger counts, unless a refund caused it.
+/// The day on which this transaction's ledger entries count, unless a refund caused them.
 pub async fn posting_day(connection: &mut PgConnection) -> StorageResult<NaiveDate> {
     let now: DateTime<Utc> = sqlx::query_scalar!(r#"SELECT now() AS "now!""#)
         .fetch_one(connection)
@@ -127,7 +128,7 @@ pub async fn posting_day(connection: &mut PgConnection) -> StorageResult<NaiveDa
     Ok(now.date_naive())
 }
 
-/// Counts changes by hand of these commissions, which this transaction has posted as one group.
+/// Counts changes of these commissions by hand, which this transaction has posted as one group.
 pub async fn count_adjustments(
     connection: &mut PgConnection,
     commissions: &[i64],
@@ -158,7 +159,7 @@ pub async fn count_adjustments(
     Ok(())
 }
 
-/// Before sales are marked as undone: what was given back of them counts no more.
+/// Subtracts the refunds of sales. Called before the sales are marked as undone.
 pub async fn forget_sales(connection: &mut PgConnection, sales: &[i64]) -> StorageResult<()> {
     sqlx::query!(
         "INSERT INTO refund_deltas (program_id, referral_link_id, day, currency, refunded_cents, deducted_cents)
@@ -191,7 +192,7 @@ pub async fn forget_sales(connection: &mut PgConnection, sales: &[i64]) -> Stora
     Ok(())
 }
 
-/// Before commissions are superseded: what was taken from them counts no more.
+/// Subtracts the deductions from commissions. Called before the commissions are superseded.
 pub async fn forget_commissions(
     connection: &mut PgConnection,
     commissions: &[CommissionId],
@@ -221,7 +222,7 @@ pub async fn forget_commissions(
     Ok(())
 }
 
-/// Before sales are credited to other links: their refunds go with them.
+/// Moves the refunds of sales to other links. Called before the sales are credited to these links.
 pub async fn move_sales(
     connection: &mut PgConnection,
     sales: &[(SaleId, Option<ReferralLinkId>)],
@@ -247,7 +248,8 @@ pub async fn move_sales(
     Ok(())
 }
 
-/// Before commissions are put under other links: what was taken from them goes with them.
+/// Moves the deductions from commissions to other links. Called before the commissions are moved to these
+/// links.
 pub async fn move_commissions(
     connection: &mut PgConnection,
     commissions: &[(CommissionId, ReferralLinkId)],
@@ -272,7 +274,7 @@ pub async fn move_commissions(
     Ok(())
 }
 
-/// As [`rollups::fold`](super::rollups::fold), in whose transaction and under whose lock it is.
+/// Runs in the transaction and under the lock of [`rollups::fold`](super::rollups::fold), and does the same.
 pub(super) async fn fold(connection: &mut PgConnection, limit: i64) -> StorageResult<i64> {
     let folded = sqlx::query_scalar!(
         r#"WITH taken AS (
@@ -304,7 +306,7 @@ pub(super) async fn fold(connection: &mut PgConnection, limit: i64) -> StorageRe
     Ok(folded)
 }
 
-/// As [`rollups::rebuild`](super::rollups::rebuild), in whose snapshot it is.
+/// Runs in the snapshot of [`rollups::rebuild`](super::rollups::rebuild), and does the same.
 pub(super) async fn rebuild(snapshot: &mut PgConnection, program_id: ProgramId) -> StorageResult<()> {
     sqlx::query!(
         "DELETE FROM refund_deltas WHERE program_id = $1",
@@ -342,7 +344,7 @@ pub(super) async fn rebuild(snapshot: &mut PgConnection, program_id: ProgramId) 
     Ok(())
 }
 
-/// What a program gave back on a day, in one currency.
+/// A program's refunds and deductions on a day, in one currency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RefundDay {
     pub program_id: ProgramId,
@@ -351,7 +353,8 @@ pub struct RefundDay {
     pub sums: RefundSums,
 }
 
-/// The days from `first` to `last`, both included, on which anything was given back; sorted by program, day and currency.
+/// The days from `first` to `last` (both included) with refunds or deductions, sorted by program, day and
+/// currency.
 pub async fn refund_days(
     connection: &mut PgConnection,
     programs: &[i64],

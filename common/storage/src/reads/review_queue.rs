@@ -1,6 +1,7 @@
-//! Commissions that wait for a person: those with a signal, neither approved nor paid, nor such that a payout would pay them: what a refund
-//! has left is approved by the end of its hold alone. Served by the partial index `commissions_in_review`, whose condition the queries repeat
-//! word for word.
+//! Commissions that wait for a person: they have a signal, and are neither approved, nor paid, nor payable. A
+//! partly refunded commission becomes payable at the end of its hold without an approval, unless the program
+//! requires one, and leaves the queue. Served by the partial index `commissions_in_review`, whose condition
+//! the queries repeat word for word.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -19,7 +20,7 @@ pub struct FlaggedCommission {
     pub sale_amount_cents: Option<i64>,
     pub sale_currency: Option<String>,
     pub customer_id: Option<i64>,
-    /// `None` of a customer without one, and of an erased one.
+    /// `None` for a customer without a key, and for an erased customer.
     pub customer_key: Option<String>,
     pub partner_program_id: i64,
     pub partner_id: i64,
@@ -29,7 +30,7 @@ pub struct FlaggedCommission {
     pub deducted_cents: i64,
     pub currency: String,
     pub status: String,
-    /// The end of the hold period approves it, unless the program wants that done by hand.
+    /// The end of the hold period approves the commission, unless the program requires approval by hand.
     pub approves_itself: bool,
     pub hold_until: DateTime<Utc>,
     pub created_at: DateTime<Utc>,
@@ -37,15 +38,15 @@ pub struct FlaggedCommission {
     pub signals: Vec<String>,
 }
 
-/// Which of a program's.
+/// Selects a program's flagged commissions.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Filter<'a> {
     pub membership: Option<PartnerProgramId>,
-    /// Any of these; all when empty.
+    /// Any of these; empty means no filter.
     pub signals: &'a [Signal],
 }
 
-/// A page of those that a filter passes, in an order.
+/// A page of the commissions that match a filter, sorted.
 macro_rules! flagged {
     ($connection:expr, $window:expr, $order:literal, $($argument:expr),+ $(; $($more:expr),+)?) => {
         page!(
@@ -72,7 +73,7 @@ macro_rules! flagged {
     };
 }
 
-/// Oldest first unless sorted: those are approved by themselves first.
+/// Oldest first unless sorted: the oldest are the next to be approved automatically.
 pub async fn page(
     connection: &mut PgConnection,
     program_id: ProgramId,

@@ -1,10 +1,11 @@
-//! `rollup_deltas`, `program_days` and `link_days`: what events add up to, by UTC day.
+//! `rollup_deltas`, `program_days` and `link_days`: sums of events by UTC day.
 //!
-//! Writers of events append their sums ([`Deltas`]) in the same transaction. [`fold`] moves deltas into the days they
-//! belong to. A reader ([`program_days`]) adds both in one statement, so that it sees each event once, folded or not.
-//! [`rebuild`] rewrites the days from the view `recomputed_sums`, with which `ctl verify` compares them. What is given back has days of its
-//! own ([`refund_rollups`]), which are folded and rebuilt with these, and so do customers by the month of their first sale ([`cohorts`]); clicks
-//! by origin ([`click_origins`]) are folded with them.
+//! Writers of events append their sums ([`Deltas`]) in the same transaction. [`fold`] moves deltas into their
+//! days. A reader ([`program_days`]) adds both in one statement, so that each event counts once, folded or
+//! not. [`rebuild`] rewrites the days from the view `recomputed_sums`; `ctl verify` compares the days with
+//! the same view. Refunds have days of their own ([`refund_rollups`]), and so do customers by the month of
+//! their first sale ([`cohorts`]): both are folded and rebuilt with these. Clicks by origin
+//! ([`click_origins`]) are folded with them.
 
 use std::collections::BTreeMap;
 
@@ -26,15 +27,15 @@ use domain::money::Currency;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct RollupKey {
     program_id: ProgramId,
-    /// The link that is credited; `None` for what is no link's.
+    /// The credited link; `None` for sums without a link.
     referral_link_id: Option<ReferralLinkId>,
     /// UTC.
     day: NaiveDate,
-    /// Currency of the amounts; `None` without amounts.
+    /// Currency of the amounts; `None` for counts only.
     currency: Option<Currency>,
 }
 
-/// Sums of one key. Real events only, no test ever.
+/// Sums of one key. Only real events, never test events.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sums {
     pub clicks: i64,
@@ -42,12 +43,12 @@ pub struct Sums {
     pub leads: i64,
     /// Customers who became conversions.
     pub conversions: i64,
-    /// Memberships made.
+    /// New memberships.
     pub partners: i64,
     pub sales: i64,
-    /// Sales as paid: refunds have days of their own.
+    /// Amounts paid for sales. Refunds have days of their own.
     pub revenue_cents: i64,
-    /// Commissions as created: what is taken from them has days of its own, too.
+    /// Amounts of new commissions. Deductions have days of their own.
     pub commission_cents: i64,
 }
 
@@ -63,7 +64,8 @@ impl Sums {
     }
 }
 
-/// Additions of a batch to the rollups. Only for rows the batch has inserted: a redelivered event adds nothing.
+/// Additions of a batch to the rollups. Add only rows that the batch has inserted: a redelivered event adds
+/// nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Deltas {
     days: BTreeMap<RollupKey, Sums>,
@@ -71,7 +73,7 @@ pub struct Deltas {
 }
 
 impl Deltas {
-    /// A membership, on the day it is made.
+    /// Counts a membership on the day of its creation.
     pub fn of_membership(program_id: ProgramId, created_at: DateTime<Utc>) -> Self {
         let mut deltas = Self::default();
         deltas
@@ -80,19 +82,19 @@ impl Deltas {
         deltas
     }
 
-    /// A click that counts.
+    /// Adds a click that counts.
     pub fn click(&mut self, program_id: ProgramId, link: ReferralLinkId, clicked_at: DateTime<Utc>) {
         self.on(program_id, Some(link), clicked_at.date_naive(), None)
             .clicks += 1;
     }
 
-    /// A customer who becomes a lead.
+    /// Adds a customer who becomes a lead.
     pub fn lead(&mut self, program_id: ProgramId, signup: Milestone) {
         self.on(program_id, signup.referral_link_id, signup.at.date_naive(), None)
             .leads += 1;
     }
 
-    /// A customer whose first purchase this is, as far as is known.
+    /// Adds a customer's first known purchase.
     pub fn conversion(&mut self, program_id: ProgramId, purchase: Milestone) {
         self.on(
             program_id,
@@ -103,7 +105,7 @@ impl Deltas {
         .conversions += 1;
     }
 
-    /// It was not the first purchase after all.
+    /// Subtracts a purchase that proves not to be the first.
     pub fn no_conversion(&mut self, program_id: ProgramId, purchase: Milestone) {
         self.on(
             program_id,
@@ -147,12 +149,12 @@ impl Deltas {
             .commission_cents += new.credit.amount.get();
     }
 
-    /// A sale that is undone: it counts no more.
+    /// Subtracts a sale that is undone.
     pub fn no_sale(&mut self, undone: &Recorded) {
         self.recorded_sale(undone, -1);
     }
 
-    /// A sale that counts under another link than it did.
+    /// Moves a sale to another link.
     pub fn moved_sale(&mut self, sale: &Recorded, to: Option<ReferralLinkId>) {
         self.recorded_sale(sale, -1);
         let moved = Recorded {
@@ -188,12 +190,12 @@ impl Deltas {
             .commission_cents -= undone.amount_cents;
     }
 
-    /// A commission that is superseded: it counts no more.
+    /// Subtracts a commission that is superseded.
     pub fn superseded(&mut self, commission: &LockedCommission) {
         self.locked_commission(commission, commission.referral_link_id, -1);
     }
 
-    /// A commission that counts under another link than it did.
+    /// Moves a commission to another link.
     pub fn moved_commission(&mut self, commission: &LockedCommission, to: ReferralLinkId) {
         self.locked_commission(commission, commission.referral_link_id, -1);
         self.locked_commission(commission, to, 1);
@@ -236,7 +238,7 @@ impl Deltas {
         self.days.entry(key).or_default()
     }
 
-    /// Belongs into the transaction that writes what is counted.
+    /// Must run in the transaction that writes the counted rows.
     pub async fn append(&self, connection: &mut PgConnection) -> StorageResult<()> {
         self.customers.append(connection).await?;
         if self.days.is_empty() {
@@ -267,12 +269,13 @@ impl Deltas {
     }
 }
 
-/// Only one process folds or rebuilds at a time.
+/// Advisory lock: only one process folds or rebuilds at a time.
 const FOLDING: i64 = 0x726f_6c6c_7570;
 
-/// Moves up to `limit` deltas into their days; returns how many. Nothing is done while another process folds.
+/// Moves up to `limit` deltas into their days and returns how many. Does nothing while another process folds.
 ///
-/// Amounts end at what a bigint holds: one program's absurd prices must not keep everybody's deltas from being folded.
+/// Amounts are limited to the range of a bigint: one program's absurd prices must not stop the fold of all
+/// programs.
 pub async fn fold(pool: &PgPool, limit: i64) -> StorageResult<u64> {
     let mut transaction = pool.begin().await?;
     let alone = sqlx::query_scalar!(r#"SELECT pg_try_advisory_xact_lock($1) AS "alone!""#, FOLDING)
@@ -330,13 +333,14 @@ pub async fn programs(pool: &PgPool) -> StorageResult<Vec<ProgramId>> {
     Ok(ids.into_iter().map(ProgramId::new).collect())
 }
 
-/// Replaces a program's days by what its rows add up to, while traffic flows.
+/// Replaces a program's days with the sums of its rows, under traffic.
 ///
-/// One snapshot decides everything: an event it sees is in the recomputation and its delta, if there still is one, is
-/// deleted; an event it does not see keeps its delta. No fold runs meanwhile: it would move deltas between the two.
+/// One snapshot decides everything. An event in the snapshot is in the recomputed sums, and its delta, if not
+/// folded yet, is deleted. An event outside the snapshot keeps its delta. No fold may run meanwhile, because
+/// it would move deltas after the snapshot was taken.
 pub async fn rebuild(pool: &PgPool, program_id: ProgramId) -> StorageResult<()> {
-    // The lock must be there before the snapshot is taken, so it cannot be the transaction's. It ends with the connection,
-    // which is why that one never goes back to the pool.
+    // The lock must be acquired before the snapshot is taken, so it belongs to the session, not to the
+    // transaction. It ends with the connection, which therefore never returns to the pool.
     let mut connection = pool.acquire().await?.detach();
     sqlx::query("SET statement_timeout = 0")
         .execute(&mut connection)
@@ -391,7 +395,7 @@ pub struct ProgramDay {
     pub sums: Sums,
 }
 
-/// The days from `first` to `last`, both included, on which anything happened; sorted by program, day, currency.
+/// The days from `first` to `last` (both included) with events, sorted by program, day and currency.
 pub async fn program_days(
     connection: &mut PgConnection,
     programs: &[i64],

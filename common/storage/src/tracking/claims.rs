@@ -1,4 +1,4 @@
-//! `transaction_claims`: who was first with a transaction_id, and what still has to be done about it.
+//! `transaction_claims`: which event first claimed a transaction_id, and the remaining work on its sale.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,15 +19,15 @@ pub struct NewClaim {
     pub event_id: EventId,
     /// The reply inbox that waits for the outcome, if any.
     pub reply_to: Option<String>,
-    /// JSON text of the record, as it will be published.
+    /// JSON text of the record to publish.
     pub payload: String,
 }
 
-/// Claims a batch in one statement and returns, claim by claim, whether it was won. Of two claims of one
-/// transaction_id in the batch the first wins.
+/// Claims a batch in one statement, and returns for each claim whether it was won. If two claims in the batch
+/// have the same transaction_id, the first wins.
 ///
-/// May be repeated when it is not known whether it committed: a row that this very event holds already counts as
-/// won. (That update touches only rows of this event, and none the first time.)
+/// The call may be repeated when it is unknown whether it committed: a row that this event already holds
+/// counts as won. (That update touches only rows of this event, and no rows at the first call.)
 pub async fn claim(executor: impl PgExecutor<'_>, claims: &[NewClaim]) -> StorageResult<Vec<bool>> {
     let mut first_of_id: Vec<&NewClaim> = claims.iter().collect();
     // A stable sort keeps arrival order within one id, and ascending ids avoid deadlocks between batches.
@@ -56,7 +56,7 @@ pub async fn claim(executor: impl PgExecutor<'_>, claims: &[NewClaim]) -> Storag
         .collect())
 }
 
-/// Claims lost to another program: colliding ids, or a program that takes another's transaction_ids.
+/// Claims lost to another program. Either the ids collide, or a program uses transaction_ids of another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Conflicts {
     /// The program whose claims were lost.
@@ -66,7 +66,7 @@ pub struct Conflicts {
     pub claims: i64,
 }
 
-/// Which of these lost claims another program holds.
+/// Which of these lost claims are held by another program.
 pub async fn conflicts(executor: impl PgExecutor<'_>, lost: &[&NewClaim]) -> StorageResult<Vec<Conflicts>> {
     if lost.is_empty() {
         return Ok(Vec::new());
@@ -88,27 +88,27 @@ pub async fn conflicts(executor: impl PgExecutor<'_>, lost: &[&NewClaim]) -> Sto
     .await?)
 }
 
-/// Whether a transaction_id is taken, for a caller that lost the race to it.
+/// The existing claim of a transaction_id, for a caller that lost the claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
     pub transaction_id: String,
     pub program_id: ProgramId,
     pub event_id: EventId,
     pub state: ClaimState,
-    /// Also when it was opened again.
+    /// Also set when the claim is reopened.
     pub claimed_at: DateTime<Utc>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClaimState {
-    /// Waiting for a worker, or with one.
+    /// A worker has it, or will receive it.
     Open,
     Recorded(SaleId),
-    /// Could not be processed; in `dead_letters`.
+    /// The sale could not be processed; it is in `dead_letters`.
     Dead,
 }
 
-/// Locks the claims that exist among `transaction_ids`, in ascending order.
+/// Locks the existing claims of `transaction_ids`, in ascending order.
 pub async fn lock(connection: &mut PgConnection, transaction_ids: &[&str]) -> StorageResult<Vec<Claim>> {
     let rows = sqlx::query!(
         "SELECT transaction_id, program_id, event_id, state, sale_id, claimed_at
@@ -145,16 +145,16 @@ pub async fn lock(connection: &mut PgConnection, transaction_ids: &[&str]) -> St
         .collect()
 }
 
-/// What was reported of payments before their sales are recorded. Rare.
+/// Reports about payments that arrived before their sales were recorded. Rare.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PendingFacts {
-    /// Some of their names, by the processor.
+    /// The processor reported some of the payments' names.
     pub names: bool,
-    /// Refunds, parked until there is a sale.
+    /// Refunds are parked until the sale is recorded.
     pub refunds: bool,
 }
 
-/// What was reported of locked claims: names and refunds that arrive from now on wait for the holder of the locks.
+/// Reports about locked claims. Names and refunds that arrive later wait for the holder of the locks.
 pub async fn pending_facts(
     connection: &mut PgConnection,
     claims: &[(ProgramId, &str)],
@@ -174,7 +174,8 @@ pub async fn pending_facts(
     .await?)
 }
 
-/// Closes claims of payments that are a sale already, under another name. ([`crate::tracking::sales::insert`] closes those of new ones.)
+/// Closes claims of payments that are already recorded as a sale under another name.
+/// ([`crate::tracking::sales::insert`] closes the claims of new sales.)
 pub async fn record(connection: &mut PgConnection, sales: &[(&str, SaleId)]) -> StorageResult<()> {
     if sales.is_empty() {
         return Ok(());
@@ -194,7 +195,7 @@ pub async fn record(connection: &mut PgConnection, sales: &[(&str, SaleId)]) -> 
     expect_rows("transaction_claims", sales.len(), updated.rows_affected())
 }
 
-/// Frees transaction_ids whose sale was refused, so that a corrected call can follow.
+/// Frees the transaction_ids of refused sales, so that a corrected call can follow.
 pub async fn release(connection: &mut PgConnection, transaction_ids: &[&str]) -> StorageResult<()> {
     if transaction_ids.is_empty() {
         return Ok(());
@@ -223,8 +224,8 @@ pub async fn mark_dead(connection: &mut PgConnection, event_id: EventId) -> Stor
     Ok(())
 }
 
-/// Reopens the claim of a dead letter: the relay publishes it at once. No caller waits for its
-/// outcome any more. `false` when no dead claim is this event's.
+/// Reopens the claim of a dead letter, so that the relay publishes it at once. No caller waits for its
+/// outcome any more. `false` when this event has no dead claim.
 pub async fn reopen(connection: &mut PgConnection, event_id: EventId) -> StorageResult<bool> {
     let reopened = sqlx::query!(
         "UPDATE transaction_claims
@@ -237,11 +238,11 @@ pub async fn reopen(connection: &mut PgConnection, event_id: EventId) -> Storage
     Ok(reopened.rows_affected() > 0)
 }
 
-/// Claims of sales that a restored database has lost, in the order of their messages. The relay takes none of them before
-/// [`open_rebuilt`]: a sale that was refused freed its transaction_id, and the last record of an id is the one that counts.
-/// Returns how many claims were made.
+/// Claims sales that a restored database has lost, in the order of their messages. Returns how many claims
+/// were made. The relay takes none of them before [`open_rebuilt`]: a refused sale freed its transaction_id,
+/// so the last record of an id counts.
 ///
-/// Leaves out what is remembered as refused, and transaction_ids with a claim.
+/// Leaves out sales that are stored as refused, and transaction_ids that have a claim.
 pub async fn rebuild(executor: impl PgExecutor<'_>, claims: &[NewClaim]) -> StorageResult<u64> {
     let last_of_id: BTreeMap<&str, &NewClaim> = claims
         .iter()
@@ -270,8 +271,8 @@ pub async fn rebuild(executor: impl PgExecutor<'_>, claims: &[NewClaim]) -> Stor
     Ok(made.into_iter().filter(|is_new| *is_new).count() as u64)
 }
 
-/// Leaves rebuilt claims to the relay, also those of a rebuild that was interrupted. Returns how many; fewer than `limit` are the
-/// last ones.
+/// Opens rebuilt claims for the relay, including those of an interrupted rebuild. Returns how many. Fewer
+/// than `limit` means that none are left.
 pub async fn open_rebuilt(executor: impl PgExecutor<'_>, limit: i64) -> StorageResult<u64> {
     let opened = sqlx::query!(
         "UPDATE transaction_claims SET relay_after = now()
@@ -293,9 +294,9 @@ pub struct OpenClaim {
     pub payload: String,
 }
 
-/// Takes due open claims, oldest first, and postpones their next turn
-/// (doubling up to a minute). Claims another relay holds are skipped. By state, never by position: a claim
-/// that committed late is not missed.
+/// Takes due open claims, oldest first, and postpones their next attempt (doubling up to a minute). Skips
+/// claims that another relay has locked. Claims are found by state, not by position, so a claim that
+/// committed late is not missed.
 pub async fn take_open(pool: &PgPool, limit: i64, pause: Duration) -> StorageResult<Vec<OpenClaim>> {
     Ok(sqlx::query_as!(
         OpenClaim,

@@ -1,4 +1,4 @@
-//! `click_events`, and the counters of links and memberships that follow them.
+//! `click_events`, and the counters of links and memberships.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -20,14 +20,15 @@ use messages::click::ClickRecord;
 pub struct NewClick<'a> {
     pub record: &'a ClickRecord,
     pub visitor: &'a Visitor,
-    /// Numbers of texts that are stored in `shared_texts`.
+    /// Ids of texts that are stored in `shared_texts`.
     pub shared: &'a SharedIds,
-    /// Whether it moves counters and attribution; a bot's click does not where its program excludes bots.
+    /// Whether the click changes counters and attribution. A bot's click does not, if its program excludes
+    /// bots.
     pub counted: bool,
 }
 
-/// Inserts click events and returns those that are new, and whether the event stream of their program is on; the others were stored by an
-/// earlier delivery.
+/// Inserts click events. Returns the new ones, and whether the event stream of their program is on. An
+/// earlier delivery stored the others.
 pub async fn insert(
     connection: &mut PgConnection,
     new: &[NewClick<'_>],
@@ -87,15 +88,15 @@ pub struct ClickCount {
     pub last_clicked: DateTime<Utc>,
 }
 
-/// Adds pre-summed clicks to the links and to their memberships. Last in its transaction: these are the rows
-/// every other batch wants too.
+/// Adds the batch's counts to links and their memberships. Call it last in the transaction, because all
+/// batches update these rows.
 pub async fn count(connection: &mut PgConnection, by_link: &BTreeMap<i64, ClickCount>) -> StorageResult<()> {
     columns!((link, count) in by_link =>
         links: i64 = *link,
         clicks: i64 = count.clicks,
         last_clicked: DateTime<Utc> = count.last_clicked,
     );
-    // The locking sub-select fixes the order of the locks; UPDATE … FROM alone would not.
+    // The locking sub-select fixes the lock order, which UPDATE … FROM alone would not.
     sqlx::query!(
         "WITH counted AS (
              SELECT l.id, n.clicks, n.last_clicked
@@ -138,8 +139,8 @@ pub async fn count(connection: &mut PgConnection, by_link: &BTreeMap<i64, ClickC
     Ok(())
 }
 
-/// Sets the counters of all links and memberships to what their events add up to, those that were retired included; returns how
-/// many were wrong. Clicks that are being counted are waited for, and later ones wait in their stream.
+/// Recomputes the counters of all links and memberships from click events, retired ones included. Returns how
+/// many were wrong. Waits for transactions that count clicks. Later clicks wait in their stream.
 pub async fn recount(pool: &PgPool) -> StorageResult<u64> {
     let mut transaction = begin_alone(pool, "referral_links, partner_programs").await?;
     let links = sqlx::query!(

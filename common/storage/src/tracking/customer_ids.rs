@@ -1,4 +1,4 @@
-//! Customer ids come in leased blocks, so that a click needs no round trip to get one.
+//! Customer ids are leased in blocks, so that a click needs no round trip for its id.
 
 use std::ops::Range;
 
@@ -6,22 +6,23 @@ use sqlx::{PgConnection, PgPool};
 
 use crate::error::StorageResult;
 
-/// Ids in one block: minutes of clicks at full speed, and still two thousand million restarts until the 53
-/// bits of a public id are used up.
+/// Ids in one block. A block lasts minutes at full speed, and the 53 bits of a public id allow two thousand
+/// million restarts.
 pub const BLOCK_SIZE: i64 = 1 << 22;
 
-/// Blocks that are left out, at least, where an unknown number of them was leased: a month of clicks at 10⁵ a second, or 32,768
-/// starts of edges. At most twice as many are, so that the ids last for 16,384 times.
+/// Minimum number of blocks to skip when the number of leased blocks is unknown: a month of clicks at 10⁵ a
+/// second, or 32,768 starts of edges. At most twice as many are skipped, so that the ids last for 16,384
+/// skips.
 const AHEAD: i64 = 1 << 16;
 
-/// The counter before it was moved, and after.
+/// The counter before and after the move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Advanced {
     pub from: i64,
     pub to: i64,
 }
 
-/// Leases the next block. Ids that are never used are lost, which is harmless.
+/// Leases the next block. Unused ids are lost, which is harmless.
 pub async fn lease(pool: &PgPool) -> StorageResult<Range<i64>> {
     let mut transaction = pool.begin().await?;
     advance(&mut transaction, false).await?;
@@ -32,12 +33,15 @@ pub async fn lease(pool: &PgPool) -> StorageResult<Range<i64>> {
     Ok(block * BLOCK_SIZE..(block + 1) * BLOCK_SIZE)
 }
 
-/// Moves the counter beyond whatever was leased, where blocks may be in use that this database has forgotten: the first time on a
-/// timeline of PostgreSQL's, which a restore, a promotion and a copy begin, or whenever `anyway`.
+/// Moves the counter beyond all blocks that may be leased: the first time on a timeline of PostgreSQL, or
+/// whenever `anyway`.
 ///
-/// By a random distance: of two restores of one backup, the second must not lease the blocks of the first.
+/// A restore, a promotion and a copy begin a timeline, and the database may then have lost leases of blocks
+/// that are in use.
+///
+/// The distance is random: a second restore of the same backup must not lease the blocks of the first.
 pub async fn advance(connection: &mut PgConnection, anyway: bool) -> StorageResult<Option<Advanced>> {
-    // The insert waits for whoever moves the counter at the same time.
+    // The insert waits for any other process that moves the counter at the same time.
     let began = sqlx::query!(
         "INSERT INTO customer_id_timelines (timeline) VALUES (current_timeline()) ON CONFLICT DO NOTHING"
     )
@@ -46,7 +50,7 @@ pub async fn advance(connection: &mut PgConnection, anyway: bool) -> StorageResu
     if began.rows_affected() == 0 && !anyway {
         return Ok(None);
     }
-    // A sequence that was copied by logical replication is behind even what is stored.
+    // A sequence copied by logical replication may be behind the stored rows.
     let advanced = sqlx::query_as!(
         Advanced,
         r#"SELECT last_value AS "from!",
@@ -61,7 +65,7 @@ pub async fn advance(connection: &mut PgConnection, anyway: bool) -> StorageResu
     Ok(Some(advanced))
 }
 
-/// One past the highest id that can have been handed out. A click_id that decodes to more is forged.
+/// One past the highest id that may have been leased. A click_id that decodes to this or more is forged.
 pub async fn end_of_leased(connection: &mut PgConnection) -> StorageResult<i64> {
     let last = sqlx::query_scalar!(
         r#"SELECT CASE WHEN is_called THEN last_value ELSE 0 END AS "last!" FROM customer_id_blocks"#

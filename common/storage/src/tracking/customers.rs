@@ -1,4 +1,4 @@
-//! `customers`: found by key, by click_id or by a proposed key, locked and updated.
+//! `customers`: finds them by key, by click_id or by a proposed key, locks and updates them.
 
 use std::collections::HashSet;
 
@@ -11,18 +11,18 @@ use domain::attribution::{Journey, Touch};
 use domain::customer::CustomerStatus;
 use domain::ids::{CustomerId, ProgramId, ReferralLinkId};
 
-/// A locked customer, with everything a step may decide on or change.
+/// A locked customer, with all fields that a step may read or change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Customer {
     pub customer_id: CustomerId,
     pub program_id: ProgramId,
     pub click_id: String,
     pub customer_key: Option<String>,
-    /// No authenticated call has named this click with the key yet.
+    /// No authenticated call has confirmed the key of this click yet.
     pub key_from_browser: bool,
-    /// The key was taken from a browser's click, or from this customer.
+    /// The key was taken from a browser's click, or was taken away from this customer.
     pub key_contested: bool,
-    /// Their lead was one of many within an hour.
+    /// The customer's lead was one of many within an hour.
     pub many_leads: bool,
     pub proposed_customer_key: Option<String>,
     pub email_hash: Option<String>,
@@ -30,11 +30,13 @@ pub struct Customer {
     pub journey: Journey,
     pub signup: Option<Milestone>,
     pub first_purchase: Option<Milestone>,
-    /// The latest sale, by its own time. `None`: without a sale, or with sales of before this was kept.
+    /// The latest sale, by its own time. `None` without a sale, or with only sales from before this was
+    /// stored.
     pub last_purchase_at: Option<DateTime<Utc>>,
 }
 
-/// When a customer got there, and the link it was counted under. A later click does not change that.
+/// When a customer reached a status, and the link under which it was counted. A later click does not change
+/// the link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Milestone {
     pub at: DateTime<Utc>,
@@ -47,7 +49,7 @@ impl Milestone {
     }
 }
 
-/// A customer's click_id, for comparison as a whole string.
+/// A customer's click_id, to be compared as a whole string.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CustomerIdentity {
     pub customer_id: CustomerId,
@@ -55,7 +57,7 @@ pub struct CustomerIdentity {
     pub click_id: String,
 }
 
-/// Customers by id, for matching click_ids as whole strings.
+/// Customers by id, for comparing click_ids as whole strings.
 pub async fn identities(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<Vec<CustomerIdentity>> {
     Ok(sqlx::query_as!(
         CustomerIdentity,
@@ -79,7 +81,7 @@ pub struct KeyInProgram<'a> {
     pub customer_key: &'a str,
 }
 
-/// Customers for whom a browser proposed these keys; keys proposed for several customers resolve to none.
+/// Customers for whom a browser proposed these keys. A key proposed for several customers finds none of them.
 pub async fn by_proposed_key(
     connection: &mut PgConnection,
     keys: &[KeyInProgram<'_>],
@@ -106,7 +108,7 @@ pub async fn by_proposed_key(
         .collect())
 }
 
-/// Customers of any program to which these keys are bound, where exactly one has the key.
+/// Customers in any program with these keys. A key that several customers have finds none of them.
 pub async fn by_key_in_any_program(
     connection: &mut PgConnection,
     keys: &[&str],
@@ -131,7 +133,7 @@ pub async fn lock(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<V
     lock_named(connection, ids, &[]).await
 }
 
-/// Locks the customers with these ids and those to whom these keys are bound, in ascending order of id, and reads them.
+/// Locks the customers with these ids or keys, in ascending order of id, and reads them.
 pub async fn lock_named(
     connection: &mut PgConnection,
     ids: &[i64],
@@ -176,7 +178,8 @@ pub struct NewCustomer<'a> {
     pub first_touch: Touch,
 }
 
-/// Inserts customers and returns how many are new; one that exists (its click was delivered before) is left alone.
+/// Inserts customers and returns how many are new. Existing ones (from an earlier delivery of the click) stay
+/// unchanged.
 pub async fn insert(connection: &mut PgConnection, customers: &[NewCustomer<'_>]) -> StorageResult<u64> {
     if customers.is_empty() {
         return Ok(0);
@@ -202,7 +205,7 @@ pub async fn insert(connection: &mut PgConnection, customers: &[NewCustomer<'_>]
     Ok(inserted.rows_affected())
 }
 
-/// Takes their keys from customers, so that [`save`] can give them to others: one statement cannot do both.
+/// Removes the keys of customers, so that [`save`] can assign them to others: one statement cannot do both.
 pub async fn unbind(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<()> {
     if ids.is_empty() {
         return Ok(());
@@ -213,7 +216,7 @@ pub async fn unbind(connection: &mut PgConnection, ids: &[i64]) -> StorageResult
     Ok(())
 }
 
-/// Writes what leads and sales change: key, proposed key, e-mail, status and milestones.
+/// Stores the fields that leads and sales change: key, proposed key, e-mail, status and milestones.
 pub async fn save(connection: &mut PgConnection, customers: &[&Customer]) -> StorageResult<()> {
     if customers.is_empty() {
         return Ok(());
@@ -253,7 +256,7 @@ pub async fn save(connection: &mut PgConnection, customers: &[&Customer]) -> Sto
     expect_rows("customers", customers.len(), updated.rows_affected())
 }
 
-/// Writes the journeys of customers who clicked again.
+/// Stores the journeys of customers who clicked again.
 pub async fn save_journeys(connection: &mut PgConnection, customers: &[&Customer]) -> StorageResult<()> {
     if customers.is_empty() {
         return Ok(());
@@ -294,8 +297,7 @@ pub async fn save_journeys(connection: &mut PgConnection, customers: &[&Customer
     expect_rows("customers", customers.len(), updated.rows_affected())
 }
 
-/// Each link's latest click, and the other clicks that are kept: two pairs of columns, because the first pair is read by the
-/// release before this one, which knows no others.
+/// Splits a journey into each link's latest click and the other stored clicks, for the two pairs of columns.
 fn by_age(journey: &Journey) -> (Vec<Touch>, Vec<Touch>) {
     let mut seen = HashSet::new();
     let (mut latest, mut earlier): (Vec<Touch>, Vec<Touch>) = journey

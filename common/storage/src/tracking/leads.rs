@@ -22,13 +22,13 @@ pub struct NewLead<'a> {
     pub provisional: bool,
 }
 
-/// Which of these leads are stored already, and whether they were provisional.
+/// Which of these leads are already stored, and whether they were provisional.
 pub async fn stored(
     connection: &mut PgConnection,
     events: &[Uuid],
     times: &[DateTime<Utc>],
 ) -> StorageResult<HashMap<EventId, bool>> {
-    // The time is part of the key of the partitioned table; without it every partition would be searched.
+    // The time is part of the partitioned table's key. Without it, the query would search every partition.
     let rows = sqlx::query!(
         "SELECT l.event_id, l.provisional
          FROM UNNEST($1::uuid[], $2::timestamptz[]) AS n (event_id, lead_timestamp)

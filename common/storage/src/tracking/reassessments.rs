@@ -1,4 +1,4 @@
-//! Recorded sales that are judged again, and what changes of them.
+//! Recorded sales whose attribution is judged again, and the resulting changes.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -20,11 +20,12 @@ pub struct StoredSale {
     pub recorded: RecordedSale,
     pub referral_link_id: Option<ReferralLinkId>,
     pub no_commission_reason: Option<String>,
-    /// The refunded part.
+    /// The refunded part of the amount.
     pub refunded: Cents,
 }
 
-/// Locks the sales of customers since a moment of each, in ascending order of id. The caller holds the customers.
+/// Locks each customer's sales since a given time, in ascending order of id. The caller holds the customers'
+/// locks.
 pub async fn lock_sales_since(
     connection: &mut PgConnection,
     customers: &[(ProgramId, CustomerId, DateTime<Utc>)],
@@ -80,7 +81,7 @@ pub async fn lock_sales_since(
     Ok(sales.collect())
 }
 
-/// Whether a commission of the customer that was changed by hand is not due any more.
+/// Whether the customer has a superseded commission that was changed by hand.
 pub async fn superseded_changed(
     connection: &mut PgConnection,
     program_id: ProgramId,
@@ -97,7 +98,7 @@ pub async fn superseded_changed(
     .await?)
 }
 
-/// Takes commissions that are locked out of force, wholly deducted.
+/// Supersedes locked commissions, with their whole amount deducted.
 pub async fn supersede(
     connection: &mut PgConnection,
     commissions: &[CommissionId],
@@ -108,7 +109,7 @@ pub async fn supersede(
     }
     let ids: Vec<i64> = commissions.iter().map(|commission| commission.get()).collect();
     let updated = sqlx::query!(
-        // The database's clock: the times of one sale and membership must be unique.
+        // The database's clock, because the times of one sale and membership must be unique.
         "UPDATE commissions
          SET deducted_cents = amount_cents, status = 'reversed', superseded_at = clock_timestamp(), refund_reason = $2
          WHERE id = ANY($1)",
@@ -120,7 +121,7 @@ pub async fn supersede(
     expect_rows("commissions", commissions.len(), updated.rows_affected())
 }
 
-/// Puts commissions that are locked under other links of their partners.
+/// Moves locked commissions to other links of their partners.
 pub async fn relink(
     connection: &mut PgConnection,
     commissions: &[(CommissionId, ReferralLinkId)],
@@ -149,7 +150,7 @@ pub struct Credited<'a> {
     pub no_commission_reason: Option<&'a str>,
 }
 
-/// Writes the new credits of locked sales.
+/// Stores the new credits of locked sales.
 pub async fn save_credits(connection: &mut PgConnection, sales: &[Credited<'_>]) -> StorageResult<()> {
     if sales.is_empty() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Refusals already answered: a redelivery must get the same outcome.
+//! Refused events that were already answered: a redelivery must get the same outcome.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use crate::batch::unnest;
 use crate::error::StorageResult;
 use domain::ids::EventId;
 
-/// Outcomes (JSON text) remembered for these events.
+/// Stored outcomes (JSON text) of these events.
 pub async fn find(connection: &mut PgConnection, events: &[Uuid]) -> StorageResult<HashMap<EventId, String>> {
     let rows = sqlx::query!(
         "SELECT event_id, outcome FROM refused_events WHERE event_id = ANY($1)",
@@ -42,9 +42,9 @@ pub async fn remember(connection: &mut PgConnection, refusals: &[(EventId, Strin
     Ok(())
 }
 
-/// Forgets that these refunds were refused, each an event and the transaction_id it named, if the claim of their sale was lost and is
-/// [made again](super::claims::rebuild), and not yet opened: a worker got them before the claim was back. Those older than their sale
-/// were refused rightly.
+/// Deletes the refusals of these refunds, each given as an event and its transaction_id. Only refunds whose
+/// sale had lost its claim, which is now [rebuilt](super::claims::rebuild) and not yet open: a worker
+/// received them while the claim was missing. Refunds older than their sale were rightly refused and stay.
 pub async fn forget_of_lost_claims(
     executor: impl PgExecutor<'_>,
     refunds: &[(EventId, &str)],
@@ -64,7 +64,7 @@ pub async fn forget_of_lost_claims(
     Ok(forgotten.rows_affected())
 }
 
-/// Forgets what was refused before `before`. Bounded per call.
+/// Deletes refusals from before `before`. Bounded.
 pub async fn forget(pool: &PgPool, before: DateTime<Utc>, limit: i64) -> StorageResult<u64> {
     let deleted = sqlx::query!(
         "DELETE FROM refused_events WHERE event_id IN (

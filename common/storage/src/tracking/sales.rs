@@ -21,17 +21,17 @@ use messages::sale::{NoCommission, SaleRecord};
 pub struct NewSale<'a> {
     pub record: &'a SaleRecord,
     pub customer_id: CustomerId,
-    /// The last link credited; the sale counts under it.
+    /// The last credited link, under which the sale counts.
     pub referral_link_id: Option<ReferralLinkId>,
     pub no_commission: Option<NoCommission>,
-    /// The program's at this time.
+    /// The program's model when the sale was judged.
     pub model: AttributionModel,
-    /// The program's at this time.
+    /// The program's setting when the sale was judged.
     pub self_referrals: SelfReferrals,
 }
 
-/// Inserts sales, closes their claims, and returns the sales' ids by event. The claims make a conflict impossible; their payloads
-/// are no longer needed and dropped.
+/// Inserts sales, closes their claims, and returns the sales' ids by event. The claims make a conflict
+/// impossible. Their payloads are no longer needed and are deleted.
 pub async fn insert(
     connection: &mut PgConnection,
     sales: &[NewSale<'_>],
@@ -90,14 +90,14 @@ pub async fn insert(
     Ok(rows.into_iter().map(|row| (row.event_id, row.id)).collect())
 }
 
-/// The outcome of an already recorded sale.
+/// The outcome of a sale that is already recorded.
 #[derive(Debug)]
 pub struct RecordedSale {
-    /// The event of its record.
+    /// The event of the sale's record.
     pub event_id: EventId,
     pub program_id: ProgramId,
     pub no_commission: Option<NoCommission>,
-    /// In the order of creation, which is the attribution model's.
+    /// In the order of creation, which follows the attribution model.
     pub commission_ids: Vec<CommissionId>,
 }
 
@@ -135,20 +135,20 @@ pub async fn recorded(
         .collect()
 }
 
-/// The refund side of a sale, locked.
+/// A locked sale, as refunds need it.
 #[derive(Debug)]
 pub struct LockedSale {
     pub sale_id: SaleId,
     pub customer_id: CustomerId,
-    /// The link under which it counts, and its refunds with it.
+    /// The link under which the sale and its refunds count.
     pub referral_link_id: Option<ReferralLinkId>,
     pub currency: Currency,
     pub amount_cents: i64,
     pub api_refunded_cents: i64,
     pub processor_refunded_cents: i64,
-    /// Of a customer who was erased: no text about it is stored any more.
+    /// The customer was erased: no more text about the sale may be stored.
     pub of_erased: bool,
-    /// The types of outbound events that its program wants.
+    /// The types of outbound events that the program wants.
     pub wanted_events: WantedEvents,
 }
 
@@ -160,7 +160,7 @@ pub struct RefundedSale {
     pub processor_refunded_cents: i64,
 }
 
-/// Locks sales in ascending order: two refunds of one sale follow each other.
+/// Locks sales in ascending order, so that refunds of one sale are serialised.
 pub async fn lock(connection: &mut PgConnection, sales: &[i64]) -> StorageResult<Vec<LockedSale>> {
     Ok(sqlx::query_as!(
         LockedSale,
@@ -176,7 +176,7 @@ pub async fn lock(connection: &mut PgConnection, sales: &[i64]) -> StorageResult
     .await?)
 }
 
-/// Writes the refund totals of sales that are locked.
+/// Stores the refund totals of locked sales.
 pub async fn save_refunded(connection: &mut PgConnection, sales: &[RefundedSale]) -> StorageResult<()> {
     let updated = unnest!(
         query,

@@ -1,4 +1,4 @@
-//! `shared_texts`: texts that many visitors' clicks bring, stored once. Click events refer to them by number.
+//! `shared_texts`: texts that many clicks share, stored once. Click events refer to them by id.
 
 use std::collections::HashMap;
 
@@ -7,10 +7,10 @@ use sqlx::PgPool;
 use crate::batch::unnest;
 use crate::error::StorageResult;
 
-/// Numbers by text.
+/// Ids by text.
 pub type SharedIds = HashMap<Box<str>, i64>;
 
-/// Stores texts, each `(id, text)`, that are not there yet. Each is committed before a click refers to it.
+/// Stores new texts, each as `(id, text)`. They are committed before a click refers to them.
 pub async fn insert(pool: &PgPool, texts: &[(i64, &str)]) -> StorageResult<()> {
     unnest!(
         query,

@@ -1,5 +1,5 @@
-//! `subscription_starts` and `subscription_ends`: when a subscription began without a payment, and when it was ended, by the
-//! processor's clock.
+//! `subscription_starts` and `subscription_ends`: when a subscription began without a payment, and when it
+//! ended, by the processor's clock.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::batch::unnest;
 use crate::error::StorageResult;
 use crate::tracking::subscriptions::{self, SubscriptionKey};
 
-/// Stores starts and ends under the subscriptions' locks.
+/// Stores starts and ends. The caller holds the subscriptions' locks.
 pub async fn record(
     connection: &mut PgConnection,
     starts: &BTreeMap<SubscriptionKey, DateTime<Utc>>,
@@ -22,7 +22,7 @@ pub async fn record(
     record_ends(connection, ends).await
 }
 
-/// Stores starts; the earliest one reported counts.
+/// Stores starts; the earliest reported start counts.
 async fn record_starts(
     connection: &mut PgConnection,
     starts: &BTreeMap<SubscriptionKey, DateTime<Utc>>,
@@ -46,7 +46,7 @@ async fn record_starts(
     Ok(())
 }
 
-/// Stores ends; the latest one reported counts.
+/// Stores ends; the latest reported end counts.
 async fn record_ends(
     connection: &mut PgConnection,
     ends: &BTreeMap<SubscriptionKey, DateTime<Utc>>,

@@ -1,4 +1,4 @@
-//! `subscriptions`: what the first payment of a subscription fixed for its renewals.
+//! `subscriptions`: the attribution that the first payment of a subscription fixed for its renewals.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use crate::error::StorageResult;
 use domain::ids::{CustomerId, ProgramId, ReferralLinkId, SaleId};
 use domain::sale::{FirstPayment, Subscription};
 
-/// A subscription's identity: ids are the processor's, and unique within a program only.
+/// The identity of a subscription. The processor's ids are unique only within a program.
 pub type SubscriptionKey = (ProgramId, String);
 
 pub async fn find(
@@ -61,8 +61,9 @@ pub async fn find(
         .collect())
 }
 
-/// Locks subscriptions until the transaction ends: before their starts and ends are stored, and before a sale that may be their
-/// first is judged. Then one of the two sees what the other did, though there is no row yet that both would touch.
+/// Locks subscriptions until the transaction ends. Called before their starts and ends are stored, and before
+/// a sale that may be their first is judged. One of the two transactions then sees the other's change,
+/// although no common row exists yet.
 pub async fn lock(connection: &mut PgConnection, keys: &[SubscriptionKey]) -> StorageResult<()> {
     unnest!(
         query,
@@ -78,7 +79,7 @@ pub async fn lock(connection: &mut PgConnection, keys: &[SubscriptionKey]) -> St
     Ok(())
 }
 
-/// A subscription and its first payment, as far as is known.
+/// A subscription and its first known payment.
 #[derive(Debug)]
 pub struct NewSubscription {
     pub key: SubscriptionKey,
@@ -87,7 +88,8 @@ pub struct NewSubscription {
     pub first: FirstPayment,
 }
 
-/// Stores first payments. One that is stored already gives way to an earlier one, and to itself judged again.
+/// Stores first payments. An earlier payment replaces a stored one, and a payment that is judged again
+/// replaces itself.
 pub async fn save(connection: &mut PgConnection, subscriptions: &[NewSubscription]) -> StorageResult<()> {
     if subscriptions.is_empty() {
         return Ok(());
@@ -126,7 +128,7 @@ pub async fn save(connection: &mut PgConnection, subscriptions: &[NewSubscriptio
     Ok(())
 }
 
-/// The customers of these subscriptions, as far as a payment of them is known.
+/// The customers of these subscriptions, if a payment is known.
 pub async fn customers(
     connection: &mut PgConnection,
     keys: &[SubscriptionKey],
@@ -150,8 +152,8 @@ pub async fn customers(
         .collect())
 }
 
-/// Makes sales that were reported without naming a subscription the payments of one: the same payment was reported again, and
-/// names it. Returns whose sales changed, and when they were made.
+/// Assigns sales that were reported without a subscription to one, because another report of the same payment
+/// names it. Returns the customers and times of the changed sales.
 pub async fn adopt(
     connection: &mut PgConnection,
     subscriptions: &[(SubscriptionKey, SaleId)],

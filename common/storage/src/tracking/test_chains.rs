@@ -1,4 +1,5 @@
-//! Test chains: the link they run over, and the rows that remain. Every row written here is a test row.
+//! Test chains: the link that a chain uses, and the rows that it stores. Every row written here is a test
+//! row.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -7,12 +8,12 @@ use crate::error::StorageResult;
 use domain::ids::{PartnerId, ProgramId, ReferralLinkId, SaleId};
 use messages::test_chain::TestChainRecord;
 
-/// A link over which a chain can run.
+/// A link that a chain can use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChainLink {
     pub referral_link_id: ReferralLinkId,
     pub short_code: String,
-    /// The link's partner; attribution decides by its membership.
+    /// The link's partner. Attribution depends on the partner's membership.
     pub partner_id: PartnerId,
 }
 
@@ -45,7 +46,7 @@ pub async fn commission_partners(
     Ok(partners.into_iter().map(PartnerId::new).collect())
 }
 
-/// Stores the chain's click; a second delivery stores nothing.
+/// Stores the chain's click. A second delivery stores nothing.
 pub async fn insert_click(
     connection: &mut PgConnection,
     chain: &TestChainRecord,
@@ -68,7 +69,7 @@ pub async fn insert_click(
     Ok(())
 }
 
-/// Stores the chain's lead; a second delivery stores nothing.
+/// Stores the chain's lead. A second delivery stores nothing.
 pub async fn insert_lead(connection: &mut PgConnection, chain: &TestChainRecord) -> StorageResult<()> {
     sqlx::query!(
         "INSERT INTO lead_events (event_id, program_id, customer_id, lead_timestamp, click_id, customer_key, is_test)
@@ -86,8 +87,8 @@ pub async fn insert_lead(connection: &mut PgConnection, chain: &TestChainRecord)
     Ok(())
 }
 
-/// Stores the chain's sale; a second delivery stores nothing. Its id is another than the one the sale was tried
-/// under, so that a second delivery can be tried again.
+/// Stores the chain's sale. A second delivery stores nothing. Its id differs from the id under which the sale
+/// was tried, so that a second delivery can be tried again.
 pub async fn insert_sale(
     connection: &mut PgConnection,
     chain: &TestChainRecord,
@@ -111,7 +112,7 @@ pub async fn insert_sale(
     Ok(())
 }
 
-/// Remembers that a chain of this program reached its partner; the first time stays.
+/// Records that a chain of this program reached its partner. The time of the first chain stays.
 pub async fn verified(
     connection: &mut PgConnection,
     program_id: ProgramId,

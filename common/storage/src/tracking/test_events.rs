@@ -1,4 +1,5 @@
-//! Test rows of `click_events`, `lead_events` and `sale_events`, and the look at them that checks an installation.
+//! Test rows of `click_events`, `lead_events` and `sale_events`, and the query that checks an installation by
+//! them.
 //!
 //! Every statement here writes or reads rows with `is_test` only.
 
@@ -17,7 +18,7 @@ use domain::text::Text;
 use domain::visitor::{CountryCode, DeviceType, Visitor};
 use messages::test_event::{TestClick, TestEventRecord, TestLead, TestSale};
 
-/// A test event with what is particular to its type.
+/// A test event with the data of its type.
 pub type Test<'a, T> = (&'a TestEventRecord, &'a T);
 
 /// A test click to be stored.
@@ -28,7 +29,7 @@ pub struct NewTestClick<'a> {
     pub visitor: &'a Visitor,
 }
 
-/// Stores test clicks, each once, and returns the ids of all of them by event.
+/// Stores test clicks once each, and returns the ids of all of them by event.
 pub async fn insert_clicks(
     connection: &mut PgConnection,
     new: &[NewTestClick<'_>],
@@ -94,7 +95,7 @@ async fn click_ids(
         .collect())
 }
 
-/// Stores test leads, each once, and returns the ids of all of them by event.
+/// Stores test leads once each, and returns the ids of all of them by event.
 pub async fn insert_leads(
     connection: &mut PgConnection,
     tests: &[Test<'_, TestLead>],
@@ -135,7 +136,7 @@ pub async fn insert_leads(
         .collect())
 }
 
-/// Stores test sales, each once, and returns the ids of all of them by event. No transaction_id is claimed.
+/// Stores test sales once each, and returns the ids of all of them by event. Claims no transaction_id.
 pub async fn insert_sales(
     connection: &mut PgConnection,
     tests: &[Test<'_, TestSale>],
@@ -214,7 +215,7 @@ pub struct TestedProgram {
     pub sales: TestEvents,
 }
 
-/// Test events are counted up to this many of a type, so that a look at them costs the same however many there are.
+/// Maximum count of test events of one type. It bounds the cost of the query.
 pub const COUNTED: i64 = 10;
 
 /// The test events of a program; `None` when there is no such program.

@@ -1,10 +1,13 @@
-//! Drops visitors: customers who only ever clicked, once their events are gone and every window of their program has passed.
+//! Deletes visitors: customers who only clicked. A visitor is deleted when their events are deleted and all
+//! windows of their program have passed.
 //!
-//! Nothing refers to them any more. With the same click_id they are new customers, as the contract has it for one that is not known.
-//! Nearly all customers are such, at thousands of clicks a second a hundred gigabytes a day.
+//! No row refers to a deleted visitor. With the same click_id they become new customers, as the contract says
+//! for an unknown click_id. Nearly all customers are visitors: a hundred gigabytes a day at thousands of
+//! clicks a second.
 //!
-//! The worker reads all customers in rounds, in the order of their ids; `visitor_retention` has the id it has reached. Ids ascend with time
-//! within a leased block only: of a block, what follows a newer customer is skipped.
+//! The worker reads all customers in rounds, in the order of their ids; `visitor_retention` has the last id
+//! that it read. Ids ascend with time only within a leased block. In a block, the rest after a newer customer
+//! is skipped.
 
 use chrono::{DateTime, NaiveDate, NaiveTime, TimeDelta, Utc};
 use sqlx::{PgConnection, PgPool};
@@ -12,13 +15,15 @@ use sqlx::{PgConnection, PgPool};
 use crate::customer_ids::BLOCK_SIZE;
 use crate::error::StorageResult;
 
-/// Between rounds: one reads the rows of all customers that stay.
+/// Time between rounds, because a round reads the rows of all remaining customers.
 const ROUNDS_APART: TimeDelta = TimeDelta::days(1);
 
-/// Drops the visitors of the next `limit` customers whose last click was before `horizon`, the first day whose events are kept; returns how
-/// many went. `None`: no customer is left in this round, or another process is at it.
+/// Deletes the visitors among the next `limit` customers whose last click was before `horizon`, the first day
+/// whose events are kept. Returns how many. `None` when no customer is left in this round, or another process
+/// is running.
 ///
-/// Skips rows that are locked, and what waits for a lock finds the customer gone, as if this had come before.
+/// Skips locked rows. A transaction that waits for a deleted row's lock finds no customer, as if the delete
+/// had come first.
 pub async fn drop_some(
     pool: &PgPool,
     now: DateTime<Utc>,
@@ -59,7 +64,8 @@ pub async fn drop_some(
     Ok(Some(dropped))
 }
 
-/// Of which clicks are there: a month that was made before events were kept by days goes as a whole, later than its days would.
+/// The first day with stored clicks. A monthly partition from before daily ones is dropped as a whole, later
+/// than its days would be.
 async fn first_day(connection: &mut PgConnection) -> StorageResult<Option<NaiveDate>> {
     Ok(
         sqlx::query_scalar!("SELECT min(first_day) FROM event_partitions WHERE parent = 'click_events'")
@@ -85,7 +91,8 @@ async fn start_again(connection: &mut PgConnection, at: DateTime<Utc>) -> Storag
     Ok(())
 }
 
-/// Locks those who are visitors by their own rows, and clicked last before their events are kept and their program's windows begin.
+/// Locks customers who are visitors by their own rows, and whose last click was before the stored events and
+/// before their program's windows.
 async fn lock_visitors(
     connection: &mut PgConnection,
     (after, last): (i64, i64),
@@ -109,7 +116,8 @@ async fn lock_visitors(
     .await?)
 }
 
-/// Drops those of whom nothing else is stored. A statement of its own, after they are locked: it sees what came before the lock.
+/// Deletes visitors without other stored rows. A separate statement after the lock, so that it sees all rows
+/// committed before the lock.
 async fn drop_unreferenced(connection: &mut PgConnection, visitors: &[i64]) -> StorageResult<u64> {
     if visitors.is_empty() {
         return Ok(0);
@@ -129,7 +137,7 @@ async fn drop_unreferenced(connection: &mut PgConnection, visitors: &[i64]) -> S
     Ok(dropped.rows_affected())
 }
 
-/// The last id of the block to which an id belongs.
+/// The last id of the block that contains an id.
 const fn end_of_block(id: i64) -> i64 {
     (id / BLOCK_SIZE + 1) * BLOCK_SIZE - 1
 }

@@ -10,17 +10,17 @@ use domain::name::Name;
 use domain::partner::LinkStatus;
 use domain::sorting::{LinkColumn, Sorting};
 
-/// Which of a program's links.
+/// Selects a program's links.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
-    /// None of another program's.
+    /// A membership of another program matches nothing.
     pub membership: Option<PartnerProgramId>,
     pub status: Option<LinkStatus>,
-    /// In the code or the partner's name, whatever its case.
+    /// Searched in the code and the partner's name, ignoring case.
     pub text: Option<Name>,
 }
 
-/// A page of the links that a filter passes, in an order.
+/// A page of the links that match a filter, sorted.
 macro_rules! links {
     ($connection:expr, $program_id:expr, $filter:expr, $window:expr, $order:literal $(; $($more:expr),+)?) => {
         page!(
@@ -45,7 +45,8 @@ macro_rules! links {
     };
 }
 
-/// Newest first unless sorted, and how many there are. A text and a sorting look at all of the program's.
+/// A page of links, newest first unless sorted, and the total number. A text search and a sort read all of
+/// the program's links.
 pub async fn page(
     connection: &mut PgConnection,
     program_id: ProgramId,

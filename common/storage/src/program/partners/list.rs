@@ -10,15 +10,15 @@ use domain::name::Name;
 use domain::partner::MembershipStatus;
 use domain::sorting::{PartnerColumn, Sorting};
 
-/// Which of a program's partners. Who has no record any more is not found by a text.
+/// Selects a program's partners. A text search does not find partners whose record was removed.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
     pub status: Option<MembershipStatus>,
-    /// In the name or the address, whatever its case.
+    /// Searched in the name and the address, ignoring case.
     pub text: Option<Name>,
 }
 
-/// A page of the memberships that a filter passes, in an order.
+/// A page of the memberships that match a filter, sorted.
 macro_rules! memberships {
     ($connection:expr, $program_id:expr, $filter:expr, $window:expr, $order:literal $(; $($more:expr),+)?) => {
         page!(
@@ -41,7 +41,8 @@ macro_rules! memberships {
     };
 }
 
-/// Newest first unless sorted, and how many there are. A text and a sorting look at all of the program's.
+/// A page of memberships, newest first unless sorted, and the total number. A text search and a sort read all
+/// of the program's memberships.
 pub async fn page(
     connection: &mut PgConnection,
     program_id: ProgramId,

@@ -30,7 +30,8 @@ struct ClickRow {
     partner_name: Option<String>,
 }
 
-/// Clicks that `head` selects up to its last condition, and `tail` closes. What is limited is sorted first, in the order of the index.
+/// Reads clicks: `head` selects them up to its last condition, and `tail` closes it. The limit applies after
+/// a sort in index order.
 macro_rules! clicks {
     ($connection:expr, $span:expr, $head:literal, $tail:literal $(, $more:expr)?) => {
         sqlx::query_as!(
@@ -101,8 +102,8 @@ pub(super) async fn read(connection: &mut PgConnection, span: &Span<'_>) -> Stor
     Ok(rows.into_iter().map(ProgramEvent::from).collect())
 }
 
-/// Clicks have no index by customer: the customer's row has their times, all but those between the first and the hundred latest ones. Another
-/// has the times of those that do not count.
+/// Clicks have no index by customer. The customer's row has the times of the first click and of the latest
+/// hundred. A separate index has clicks that do not count.
 async fn of_customers(
     connection: &mut PgConnection,
     span: &Span<'_>,

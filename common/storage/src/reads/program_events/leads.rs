@@ -23,8 +23,8 @@ struct LeadRow {
     partner_name: Option<String>,
 }
 
-/// Leads that `head` selects up to its last condition. A lead is of the link that the customer had clicked last, as the worker's lead step
-/// has it.
+/// Reads leads: `head` selects them up to its last condition. A lead belongs to the last link that the
+/// customer clicked before it, as in the worker's lead step.
 macro_rules! leads {
     ($connection:expr, $span:expr, $head:literal $(, $more:expr)?) => {
         sqlx::query_as!(
@@ -71,7 +71,8 @@ pub(super) async fn read(connection: &mut PgConnection, span: &Span<'_>) -> Stor
         leads!(
             connection,
             span,
-            // Read by itself: with the order and the limit, the index by time would seem quicker.
+            // A subquery of its own: with the order and the limit, the planner would choose the index by
+            // time.
             "SELECT * FROM (SELECT * FROM lead_events WHERE customer_id = ANY($7) OFFSET 0) lead_events
              WHERE program_id = $1 AND NOT is_test",
             &subjects.customers

@@ -1,4 +1,5 @@
-//! Refunds of the list: on their own day, of the customer and partner of their sale. There are no test refunds.
+//! Refunds of the list, on their own day, with the customer and partner of their sale. Test refunds do not
+//! exist.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -24,7 +25,7 @@ struct RefundRow {
     partner_name: Option<String>,
 }
 
-/// Refunds among `from`.
+/// Reads refunds among `from`.
 macro_rules! refunds {
     ($connection:expr, $span:expr, $from:literal $(, $more:expr)*) => {
         sqlx::query_as!(
@@ -69,7 +70,8 @@ pub(super) async fn read(connection: &mut PgConnection, span: &Span<'_>) -> Stor
         refunds!(
             connection,
             span,
-            // Read by itself: with the order and the limit, the index by time would seem quicker.
+            // A subquery of its own: with the order and the limit, the planner would choose the index by
+            // time.
             "(SELECT * FROM refunds
               WHERE sale_id IN (SELECT id FROM sale_events WHERE customer_id = ANY($7) UNION SELECT unnest($8::bigint[])) OFFSET 0)",
             &subjects.customers,

@@ -1,4 +1,4 @@
-//! Sales of the list. One that is a duplicate of another is not in it.
+//! Sales of the list, without duplicates.
 
 use chrono::{DateTime, Utc};
 use serde::Deserialize;
@@ -8,7 +8,7 @@ use sqlx::types::Json;
 use super::{CreditedLink, OTHERS_OF_A_WALK, ProgramEvent, ProgramEventDetails, SaleDetails, Span};
 use crate::error::StorageResult;
 
-/// A commission in force of a sale; or one that was added by hand in place of one.
+/// A sale's commission in force, or one that was added by hand to make up for it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct SaleCommission {
     pub id: i64,
@@ -42,7 +42,8 @@ struct SaleRow {
     commissions: Option<Json<Vec<SaleCommission>>>,
 }
 
-/// Sales that `head` selects up to its last condition. A sale may credit several partners: it is of each of them.
+/// Reads sales: `head` selects them up to its last condition. A sale that credits several partners is in the
+/// list of each.
 macro_rules! sales {
     ($connection:expr, $span:expr, $head:literal $(, $more:expr)*) => {
         sqlx::query_as!(
@@ -94,7 +95,8 @@ pub(super) async fn read(connection: &mut PgConnection, span: &Span<'_>) -> Stor
         sales!(
             connection,
             span,
-            // Read by itself: with the order and the limit, the index by time would seem quicker.
+            // A subquery of its own: with the order and the limit, the planner would choose the index by
+            // time.
             "SELECT * FROM (SELECT s.* FROM (SELECT id FROM sale_events WHERE customer_id = ANY($8)
                                              UNION SELECT unnest($9::bigint[])) n
                             JOIN sale_events s ON s.id = n.id OFFSET 0) sale_events

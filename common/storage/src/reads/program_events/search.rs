@@ -1,4 +1,4 @@
-//! Who or what somebody looks for: found by the index of each name, before any event is read.
+//! Resolves the text of a search to customers and sales by index, before any event is read.
 
 use sqlx::PgConnection;
 
@@ -9,13 +9,13 @@ use domain::ids::{PartnerProgramId, ProgramId};
 #[derive(Clone, Copy)]
 pub struct Searched<'a> {
     pub text: &'a str,
-    /// The customer ids that it decodes to as a click_id.
+    /// The customer ids that the text decodes to as a click_id.
     pub click_id_customers: &'a [i64],
-    /// What may be stored of it as an e-mail address.
+    /// The possible stored hashes of the text as an e-mail address.
     pub email_hashes: &'a [String],
 }
 
-/// It may be personal data.
+/// The text may be personal data and must not be logged.
 impl std::fmt::Debug for Searched<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Searched")
@@ -24,9 +24,9 @@ impl std::fmt::Debug for Searched<'_> {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Subjects {
-    /// All that is theirs.
+    /// All events of these customers.
     pub customers: Vec<i64>,
-    /// These, and their refunds.
+    /// These sales and their refunds.
     pub sales: Vec<i64>,
 }
 
@@ -64,7 +64,7 @@ pub async fn search(
     Ok(Subjects { customers, sales })
 }
 
-/// The links of one membership; none when it is another program's.
+/// The links of one membership; empty for another program's membership.
 pub async fn links_of_partner(
     connection: &mut PgConnection,
     program_id: ProgramId,
