@@ -1,20 +1,21 @@
 //! Callers of management routes and their rights. Only this module turns a credential into rights.
 //!
-//! A route names whom it serves by the type of its argument, before it looks at anything else of the request:
+//! The type of a route's argument names the callers that the route serves. It is checked before anything else
+//! of the request:
 //!
 //! | argument | serves |
 //! |---|---|
-//! | [`SignedIn`] | a dashboard session, an advertiser's or a partner's, also of one who must set up a second factor first |
+//! | [`SignedIn`] | a dashboard session of an advertiser or a partner, even before a required set-up of a second factor |
 //! | [`AdvertiserUser`] | an advertiser's dashboard session, no key |
 //! | [`PartnerUser`] | a partner's dashboard session |
 //! | [`Advertiser`] | an advertiser's dashboard session, or a management key |
-//! | [`ReadProgram`], [`ListProgram`], [`WriteProgram`] | an [`Advertiser`] who has this [right](right) to the program of the path |
+//! | [`ReadProgram`], [`ListProgram`], [`WriteProgram`] | an [`Advertiser`] with this [right](right) to the path's program |
 //! | [`Write`] | any of the first four, with the transaction of a change |
-//! | [`CliConfirmer`] | an advertiser's dashboard session, and says so when the account is suspended |
-//! | [`CliUser`] | a session of the command line's |
+//! | [`CliConfirmer`] | an advertiser's dashboard session; has an answer of its own for a suspended account |
+//! | [`CliUser`] | a session of the command line |
 //!
-//! No usable credential, or one of another kind, is 401; a good one of the wrong person is 403. Of one program, unknown is 404,
-//! not theirs or not permitted is 403.
+//! A missing or unusable credential, or one of another kind, is 401. A valid credential of the wrong caller
+//! is 403. An unknown program is 404; a program of another workspace, or one without the permission, is 403.
 
 mod cli;
 mod csrf;

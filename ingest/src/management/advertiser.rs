@@ -1,4 +1,4 @@
-//! `/api/advertiser/*`: what an advertiser sets up and looks at, by session or management key.
+//! `/api/advertiser/*`: an advertiser's settings and reports, by session or management key.
 
 pub mod credentials;
 pub mod customers;

@@ -27,7 +27,7 @@ impl From<Balance> for CurrencyBalanceView {
 }
 
 impl CurrencyBalanceView {
-    /// For the description.
+    /// An example for the API description.
     pub fn example() -> Self {
         Balance {
             currency: Currency::default(),

@@ -1,4 +1,5 @@
-//! Users who connect a command line, and who act through one: in one workspace, and only while they run it.
+//! Users who connect a command line, and users who act through one. A command line acts in one workspace, and
+//! only while its user runs that workspace.
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
@@ -20,7 +21,7 @@ use crate::http::error::ApiError;
 #[derive(Debug)]
 pub struct CliConfirmer(pub AdvertiserUser);
 
-/// The user of a command line, and the workspace it was connected to.
+/// The user of a command line, and the workspace that it was connected to.
 #[derive(Debug)]
 pub struct CliUser {
     user: AdvertiserUser,
@@ -28,7 +29,7 @@ pub struct CliUser {
 }
 
 impl CliUser {
-    /// The workspace, which they must still run. To name another is to ask for what is not theirs.
+    /// The connected workspace, which the user must still run. A request for any other workspace is refused.
     pub async fn workspace(
         &self,
         connection: &mut PgConnection,
@@ -41,7 +42,7 @@ impl CliUser {
         Ok(membership.workspace_id)
     }
 
-    /// A program of the workspace, as [`AdvertiserUser::program`].
+    /// A program of the workspace, like [`AdvertiserUser::program`].
     pub async fn program(
         &self,
         connection: &mut PgConnection,
@@ -66,7 +67,7 @@ impl Caller for CliUser {
         self.user.source()
     }
 
-    /// A command line's login is proof for as long as a password given at the dashboard.
+    /// The login of a command line counts as proof for as long as a password entered at the dashboard.
     fn just_proved(&self, app: &App) -> Result<(), ApiError> {
         self.user.just_proved(app)
     }

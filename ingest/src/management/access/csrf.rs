@@ -1,8 +1,8 @@
-//! Writes come from our own pages, or from no page at all.
+//! Accepts writes only from pages of this service, or from callers that are not pages.
 //!
-//! A browser sends where a write comes from: `Origin`, and in current browsers `Sec-Fetch-Site`. A backend sends
-//! neither, and no cookie. So a write with an `Origin` of another site is refused, and one that relies on the cookie must
-//! show that it is ours.
+//! A browser sends where a write comes from: `Origin`, and in current browsers `Sec-Fetch-Site`. A backend
+//! sends neither, and no cookie. So a write with an `Origin` of another site is refused, and a write that
+//! relies on the cookie must show that it comes from this site.
 
 use axum::extract::Request;
 use axum::http::{HeaderMap, Method, header};
@@ -31,8 +31,9 @@ fn is_ours(headers: &HeaderMap, ours: &Origin) -> bool {
         let Some(url) = origin.to_str().ok().and_then(|origin| Url::parse(origin).ok()) else {
             return false;
         };
-        // On one's own machine the page's host is the request's own, such as localhost. Elsewhere a host says nothing of its
-        // scheme: `http://app.example` is not `https://app.example`, and its pages may have been tampered with in transit.
+        // On a developer's machine the page's host is the request's own, such as localhost. Elsewhere the
+        // host alone does not suffice: `http://app.example` is not `https://app.example`, and its pages may
+        // have been tampered with in transit.
         let is_own_host = || is_loopback(&url) && text("host").is_some_and(|host| authority(&url) == host);
         return url.origin() == *ours || is_own_host();
     }
@@ -52,7 +53,7 @@ fn is_loopback(url: &Url) -> bool {
     }
 }
 
-/// Host and port, as a `Host` header has them.
+/// Host and port, in the form of a `Host` header.
 fn authority(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     match url.port() {

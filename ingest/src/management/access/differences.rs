@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-/// Each field of the one that is another in the other: `{"<field>": {"before": …, "after": …}}`. Both are objects with
+/// Each field whose values differ: `{"<field>": {"before": …, "after": …}}`. Both arguments are objects with
 /// the same fields.
 pub fn differences(before: Value, after: &Value) -> Value {
     let Value::Object(before) = before else {

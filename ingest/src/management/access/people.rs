@@ -1,4 +1,4 @@
-//! Sessions and management keys, read into who asks and what they may do.
+//! Turns sessions and management keys into callers and their rights.
 
 use std::marker::PhantomData;
 
@@ -28,19 +28,19 @@ use crate::http::query::Query;
 const KEY_LACKS_SECOND_FACTOR: &str =
     "This workspace requires a second factor, and the creator of this API key has none";
 
-/// How long a password that was given counts.
+/// How long an entered password counts as proof.
 const PROOF_LASTS: TimeDelta = TimeDelta::minutes(30);
 
-/// Who is behind a session.
+/// The user of a session.
 #[derive(Debug, Clone, Copy)]
 pub struct User {
     pub user_id: UserId,
     pub session_id: SessionId,
-    /// When they last gave their password in this session.
+    /// When the user last entered the password in this session.
     proved_at: Option<DateTime<Utc>>,
-    /// They showed a passkey in this session.
+    /// The user has shown a passkey in this session.
     by_passkey: bool,
-    /// A workspace of theirs demands a second factor, and this session has none.
+    /// A workspace of the user requires a second factor, and this session has none.
     pub lacks_second_factor: bool,
 }
 
@@ -55,7 +55,8 @@ impl User {
         }
     }
 
-    /// Required where an unattended session must not be enough: keys and secrets, invitations, payouts, exports, erasure.
+    /// Required for keys and secrets, invitations, payouts, exports and erasure: an unattended session must
+    /// not be enough for those.
     pub fn just_proved(&self, app: &App) -> Result<(), ApiError> {
         let is_recent = |at: DateTime<Utc>| app.clock.now() < at + PROOF_LASTS;
         if self.proved_at.is_some_and(is_recent) {
@@ -65,8 +66,8 @@ impl User {
         }
     }
 
-    /// [`Self::just_proved`], for adding or removing a factor: the password alone is not enough where the account has one. Returns
-    /// what the account has, locked until the transaction ends.
+    /// Like [`Self::just_proved`], for adding or removing a factor: if the account has a factor, the password
+    /// alone is not enough. Returns the account's factors, locked until the transaction ends.
     pub async fn proved_own_factor(
         &self,
         app: &App,
@@ -74,14 +75,15 @@ impl User {
     ) -> Result<OwnFactors, ApiError> {
         self.just_proved(app)?;
         let own = second_factors::lock_own(connection, self.user_id).await?;
-        // An account with an app has no session without its code or a passkey.
+        // A session of an account with an app exists only after a code or a passkey.
         if own.passkeys > 0 && !own.has_app && !self.by_passkey {
             return Err(ApiError::PasskeyRequired);
         }
         Ok(own)
     }
 
-    /// Whether a later request of this session would still be let in as an advertiser's. For what outlives its request.
+    /// Whether a later request of this session would still be accepted as an advertiser's. For work that
+    /// outlives its request.
     pub async fn is_still_advertiser(
         &self,
         app: &App,
@@ -93,15 +95,15 @@ impl User {
     }
 }
 
-/// Who asks: their name in the audit log, and where the request came from.
+/// The caller of a request: its name in the audit log, and the request's source.
 pub trait Caller: FromRequestParts<App, Rejection = ApiError> + Send + Sync {
     fn actor(&self) -> AuditActor;
     fn source(&self) -> &Source;
-    /// As [`User::just_proved`]. A key has its scopes.
+    /// Like [`User::just_proved`]. A key passes, because its scopes limit it.
     fn just_proved(&self, app: &App) -> Result<(), ApiError>;
 }
 
-/// A dashboard session of people of one kind, or of any.
+/// A dashboard session of users of one kind, or of any kind.
 #[derive(Debug)]
 pub struct Session<K> {
     pub user: User,
@@ -113,7 +115,7 @@ pub type SignedIn = Session<OfAnybody>;
 pub type AdvertiserUser = Session<OfAdvertiser>;
 pub type PartnerUser = Session<OfPartner>;
 
-/// Whose session a route serves.
+/// The kind of users whose sessions a route serves.
 pub trait SessionOf: Send + Sync {
     const KIND: Option<UserKind>;
 }
@@ -137,7 +139,7 @@ impl SessionOf for OfPartner {
     const KIND: Option<UserKind> = Some(UserKind::Partner);
 }
 
-/// Who manages programs.
+/// A caller that manages programs.
 #[derive(Debug)]
 pub struct Advertiser {
     pub rights: Rights,
@@ -195,7 +197,7 @@ impl<K> Session<K> {
 }
 
 impl SignedIn {
-    /// Writes an entry about the account to the audit log of every workspace they work in.
+    /// Writes an entry about the account to the audit log of every workspace in which the user works.
     pub async fn audit(
         &self,
         app: &App,
@@ -210,8 +212,8 @@ impl SignedIn {
 }
 
 impl AdvertiserUser {
-    /// The workspace a request is about: the one it names, or else the only one they run. Only its owners and
-    /// admins pass.
+    /// The workspace that the request names, or else the only one that the user runs. Only owners and admins
+    /// of the workspace pass.
     pub async fn workspace(
         &self,
         connection: &mut PgConnection,
@@ -242,7 +244,7 @@ impl AdvertiserUser {
     }
 }
 
-/// Whose credential a request carries.
+/// The owner of a request's credential.
 pub enum Holder {
     Session(sessions::Session),
     Key(UsableKey),
@@ -251,7 +253,8 @@ pub enum Holder {
 pub async fn holder(app: &App, parts: &Parts) -> Result<Holder, ApiError> {
     let token = match Credential::of(&parts.headers) {
         Credential::Session(token_hash) => Token::Session(token_hash),
-        // Without the header, a browser's cookie counts; `same_origin` has looked at where the request comes from.
+        // Without the header a browser's cookie counts; `same_origin` has checked where the request comes
+        // from.
         Credential::MissingOrMalformed => {
             Token::Session(token_of_cookie(&parts.headers).ok_or(unauthenticated())?.hash())
         }
@@ -295,8 +298,8 @@ async fn find(app: &App, token: Token, whereabouts: &Whereabouts) -> Result<Opti
     })
 }
 
-/// A session of the dashboard's, and of people of one kind if one is named; those must have the second factor that a workspace
-/// of theirs demands.
+/// A dashboard session, of users of `kind` if it is given. Those users must have the second factor that one
+/// of their workspaces requires.
 pub fn dashboard(holder: &Holder, kind: Option<UserKind>) -> Result<(User, UserKind), ApiError> {
     match holder {
         Holder::Session(session) if session.kind == SessionKind::Dashboard => {

@@ -17,7 +17,7 @@ use crate::http::error::ApiError;
 const UNKNOWN: &str = "Program not found";
 const ARCHIVED: &str = "This program is archived";
 
-/// The refusal of a change to what is archived.
+/// The refusal of a change to an archived program.
 pub const fn archived() -> ApiError {
     ApiError::Conflict(ARCHIVED)
 }
@@ -27,10 +27,10 @@ pub const fn archived() -> ApiError {
 pub struct ProgramAccess {
     pub program_id: ProgramId,
     pub workspace_id: WorkspaceId,
-    /// What the program's totals are in.
+    /// The currency of the program's totals.
     pub currency: Currency,
     pub created_at: DateTime<Utc>,
-    /// The types of outbound events that it wants.
+    /// The types of outbound events that the program wants.
     pub wanted_events: WantedEvents,
     status: ProgramStatus,
 }
@@ -52,7 +52,7 @@ impl ProgramAccess {
         Audited::new(self.workspace_id, action).in_program(self.program_id)
     }
 
-    /// For a change: what is archived stays as it is. Paying what is owed is not one.
+    /// Refuses changes of an archived program. Paying commissions is not such a change.
     pub fn for_change(self) -> Result<Self, ApiError> {
         match self.status {
             ProgramStatus::Archived => Err(archived()),
@@ -81,7 +81,8 @@ pub async fn own_program(
 }
 
 impl Rights {
-    /// The program, if they may do this with it: 404 when there is none, 403 when it is another's or not permitted.
+    /// The program, if the caller has this permission for it: 404 if it does not exist, 403 if it belongs to
+    /// another workspace or the permission is missing.
     pub async fn program(
         &self,
         connection: &mut PgConnection,
@@ -112,7 +113,8 @@ impl Rights {
 }
 
 impl Advertiser {
-    /// What a key may do that is about no one program; people may always, each with what they reach.
+    /// Checks a permission that concerns no single program. Keys need it in their scopes; users always pass,
+    /// each with the programs within their reach.
     pub fn demand(&self, permission: Permission) -> Result<(), ApiError> {
         match &self.rights {
             Rights::Key(key) if !key.scopes.allow(permission) => Err(forbidden()),
@@ -120,7 +122,7 @@ impl Advertiser {
         }
     }
 
-    /// Which programs they may do this with.
+    /// The programs for which the caller has this permission.
     pub fn reach(&self, permission: Permission) -> workspaces::Reach {
         match &self.rights {
             Rights::User(user) => workspaces::Reach::User {
@@ -134,8 +136,8 @@ impl Advertiser {
         }
     }
 
-    /// The workspace a new program goes into: a key's own, or the one [`AdvertiserUser::workspace`] finds. A key that is
-    /// limited to programs there are makes no others.
+    /// The workspace of a new program: a key's own, or the one that [`AdvertiserUser::workspace`] finds. A
+    /// key that is limited to existing programs creates none.
     pub async fn workspace_for_programs(
         &self,
         connection: &mut PgConnection,
@@ -160,7 +162,7 @@ impl Advertiser {
 }
 
 impl AdvertiserUser {
-    /// As [`Rights::program`], for what no key may do.
+    /// Like [`Rights::program`], for actions that no key may do.
     pub async fn program(
         &self,
         connection: &mut PgConnection,
@@ -172,7 +174,7 @@ impl AdvertiserUser {
             .await
     }
 
-    /// As [`program`](Self::program), and whether they have another permission, too.
+    /// Like [`program`](Self::program); also returns whether the user has the second permission.
     pub async fn program_and(
         &self,
         connection: &mut PgConnection,
@@ -193,7 +195,8 @@ impl AdvertiserUser {
         }
     }
 
-    /// The program, for members of its workspace whose role passes: 404 when there is none, 403 for everybody else.
+    /// The program, for members of its workspace whose role passes: 404 if it does not exist, 403 for all
+    /// other users.
     pub async fn program_as(
         &self,
         connection: &mut PgConnection,

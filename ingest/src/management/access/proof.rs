@@ -1,7 +1,7 @@
-//! Proof of identity: the password, and a code where the account has a second factor.
+//! Proof of identity: the password, and a code if the account has a second factor.
 //!
-//! Every route that takes a password asks here. Guesses are counted before anything is compared, and a code is taken in the
-//! transaction of what it opens.
+//! Every route that takes a password uses this module. An attempt is counted before anything is compared, and
+//! a code is used up in the transaction of the action that it allows.
 
 use domain::account::Password;
 use domain::ids::UserId;
@@ -18,14 +18,14 @@ use crate::http::field::{Field, refused};
 
 const WRONG_CODE: &str = "The code is wrong, or was used already";
 
-/// What a user shows.
+/// The password and the code that a user enters.
 pub struct Proof {
     password: Option<Password>,
     code: Option<String>,
 }
 
 impl Proof {
-    /// `code` may be missing: whether it is needed is known once the password was right.
+    /// `code` may be missing: the account may not need one, which is known only after the password was right.
     pub fn of(password: String, code: Field<String>) -> Result<Self, ApiError> {
         Ok(Self {
             password: Password::claim(password),
@@ -33,8 +33,8 @@ impl Proof {
         })
     }
 
-    /// Whether the password is the account's; where there is no account, the answer takes as long. That it is not is noted
-    /// behind the answer, which must not take longer for it.
+    /// Whether the password is the account's. Without an account the answer takes as long. A failure is
+    /// recorded behind the answer, so that the record does not delay it.
     pub async fn has_password_of(
         &self,
         app: &App,
@@ -52,8 +52,8 @@ impl Proof {
         Ok(matches)
     }
 
-    /// Refuses an account with a second factor if the code is missing or wrong. After the password, before what it opens, and in
-    /// its transaction.
+    /// Refuses an account with a second factor if the code is missing or wrong. Runs after the password
+    /// check, and in the transaction of the action that the proof allows.
     pub async fn take_second_factor(
         &self,
         app: &App,
@@ -80,7 +80,7 @@ impl Proof {
     }
 }
 
-/// Takes a code of the app, which is good once.
+/// Uses up a code of the app: each code is accepted once.
 pub async fn take_code(
     app: &App,
     connection: &mut PgConnection,
@@ -118,7 +118,7 @@ async fn take_recovery_code(
     Ok(())
 }
 
-/// Counts a failed try, and says so in the audit log, once an hour for each account.
+/// Counts a failed attempt, and records it in the audit log, once an hour for each account.
 fn note_failure(app: &App, source: &Source, user_id: UserId, wrong: &'static str) {
     let (app, source) = (app.clone(), source.clone());
     tokio::spawn(async move {

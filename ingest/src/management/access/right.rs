@@ -1,10 +1,10 @@
-//! What a route does with a program: the permission it needs, and whether the program may be archived.
+//! The rights that routes ask for: the permission they need, and whether the program may be archived.
 
 use domain::permission::Permission;
 
 pub trait Right: Send + 'static {
     const PERMISSION: Permission;
-    /// An archived program rejects changes. Payments of what is owed, and removals, are allowed.
+    /// Whether an archived program allows the action. It rejects changes, but allows payouts and removals.
     const IN_ARCHIVED: bool;
 }
 

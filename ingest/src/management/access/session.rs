@@ -1,11 +1,13 @@
-//! The session's token in a browser: a cookie that scripts cannot read and other sites cannot make it send in a write.
+//! The session token in a browser: a cookie that scripts cannot read. Other sites cannot make the browser
+//! send it with a write.
 
 use axum::http::{HeaderMap, HeaderValue, header};
 use cookie::time::Duration;
 use cookie::{Cookie, SameSite};
 use domain::token::SessionToken;
 
-/// `__Host-`: browsers take it from a secure origin only, for this host only, and no subdomain can plant one.
+/// `__Host-`: browsers accept the cookie from a secure origin only and for this host only. No subdomain can
+/// plant one.
 const NAME: &str = "__Host-session";
 
 /// A `Set-Cookie` value.
@@ -37,7 +39,7 @@ fn value(text: &str, max_age: Duration) -> Option<HeaderValue> {
     Some(value)
 }
 
-/// The token of the session's cookie, if it looks like one.
+/// The token of the session cookie, if it is well formed.
 pub fn token_of_cookie(headers: &HeaderMap) -> Option<SessionToken> {
     headers
         .get_all(header::COOKIE)

@@ -1,4 +1,4 @@
-//! Where a request came from, and what the audit log says of it.
+//! The source of a request, and entries of the audit log.
 
 use axum::extract::FromRequestParts;
 use axum::http::header;
@@ -16,7 +16,6 @@ use crate::http::request_id::RequestId;
 
 const USER_AGENT_CHARACTERS: usize = 200;
 
-/// Where a request came from.
 #[derive(Debug, Clone)]
 pub struct Source {
     pub client: Option<ClientAddress>,
@@ -24,12 +23,12 @@ pub struct Source {
     request_id: Option<String>,
 }
 
-/// What an audit entry says, beside who, when and from where.
+/// The content of an audit entry, beside user, time and source.
 #[derive(Debug)]
 pub struct Audited {
     pub workspace_id: WorkspaceId,
     pub program_id: Option<ProgramId>,
-    /// `<noun>.<what happened>`.
+    /// `<noun>.<past participle>`, such as `referral_link.created`.
     pub action: &'static str,
     pub subject_id: Option<i64>,
     /// Never a secret.
@@ -37,7 +36,7 @@ pub struct Audited {
 }
 
 impl Audited {
-    /// About nothing in particular of a workspace, until [`Self::about`] and [`Self::in_program`] say more.
+    /// An entry about the workspace as a whole, until [`Self::about`] and [`Self::in_program`] narrow it.
     pub fn new(workspace_id: WorkspaceId, action: &'static str) -> Self {
         Self {
             workspace_id,
@@ -56,7 +55,7 @@ impl Audited {
         }
     }
 
-    /// The id of what the action was done to.
+    /// The id of the action's object.
     #[must_use]
     pub fn about(self, subject_id: i64) -> Self {
         Self {
@@ -65,7 +64,7 @@ impl Audited {
         }
     }
 
-    /// Never a secret.
+    /// Must not contain a secret.
     #[must_use]
     pub fn with(self, details: Value) -> Self {
         Self { details, ..self }
@@ -81,7 +80,7 @@ impl Source {
             whereabouts: Whereabouts {
                 address: client.map(|client| client.ip),
                 country: client.and_then(|client| app.origin.country(client, &parts.headers)),
-                // A header that is text is of ASCII.
+                // A header that converts to text is ASCII.
                 user_agent: user_agent
                     .and_then(|value| value.to_str().ok())
                     .map(|text| text.chars().take(USER_AGENT_CHARACTERS).collect()),
@@ -117,7 +116,7 @@ impl Source {
         audit_log::append(connection, &entry).await
     }
 
-    /// Writes an entry about a user's own account, in every workspace they work in.
+    /// Writes an entry about a user's own account, in every workspace in which the user works.
     pub async fn audit_account(
         &self,
         app: &App,
@@ -137,7 +136,7 @@ impl Source {
     }
 }
 
-/// Of a request that needs no credential.
+/// The source of a request that needs no credential.
 impl FromRequestParts<App> for Source {
     type Rejection = std::convert::Infallible;
 

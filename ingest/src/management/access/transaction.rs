@@ -1,7 +1,7 @@
-//! A route's caller and program with the connection it works on, as one argument.
+//! A route's caller and program with the connection that the route works on, as one argument.
 //!
-//! The checks run in the order in which a caller expects to learn of mistakes: credential (401), ids of the path (404), program
-//! (404), right (403), archived (409). The route then looks at the body.
+//! The checks run in the order in which the contract reports mistakes: credential (401), ids of the path
+//! (404), program (404), right (403), archived (409). The route then reads the body.
 
 use std::marker::PhantomData;
 
@@ -49,7 +49,7 @@ impl<T: DeserializeOwned + Copy + Send, U: DeserializeOwned + Copy + Send> Progr
     }
 }
 
-/// A program with which its caller may do what `R` says.
+/// A program for which the caller has the right `R`.
 #[derive(Debug)]
 pub struct Program<R, I> {
     pub access: ProgramAccess,
@@ -74,8 +74,8 @@ impl<R: Right, I: ProgramIds> Program<R, I> {
     }
 }
 
-/// A change: its caller, and the transaction in which it is made and audited. `On` is its target: the ids of the path, or a
-/// [`Program`].
+/// A change: its caller, and the transaction that makes and audits it. `On` is its target: the ids of the
+/// path, or a [`Program`].
 #[derive(Debug)]
 pub struct Write<C, On = ()> {
     pub app: App,
@@ -102,7 +102,7 @@ impl<C, On> Write<C, On> {
         self.app.clock.now()
     }
 
-    /// The body, which is taken once.
+    /// The body. It can be taken once.
     pub const fn body(&mut self) -> RequestBody {
         self.body.take()
     }
@@ -113,12 +113,12 @@ impl<C, On> Write<C, On> {
 }
 
 impl<C: Caller, On> Write<C, On> {
-    /// As [`Caller::just_proved`].
+    /// Like [`Caller::just_proved`].
     pub fn just_proved(&self) -> Result<(), ApiError> {
         self.caller.just_proved(&self.app)
     }
 
-    /// Writes an entry to the audit log, by the caller.
+    /// Writes an entry to the audit log in the caller's name.
     pub async fn record(&mut self, audited: Audited) -> StorageResult<()> {
         let actor = self.caller.actor();
         self.caller
@@ -129,7 +129,7 @@ impl<C: Caller, On> Write<C, On> {
 }
 
 impl<R, I: ProgramIds> WriteProgram<R, I> {
-    /// For a change that takes another right as well: 403 without it.
+    /// Requires another permission as well: 403 without it.
     pub async fn also(&mut self, permission: Permission) -> Result<(), ApiError> {
         let program_id = self.on.ids.program_id();
         let rights = &self.caller.rights;
@@ -144,7 +144,7 @@ impl<R, I> WriteProgram<R, I> {
         self.on.access.wanted_events.contains(event_type)
     }
 
-    /// Writes an entry about the program to the audit log. The details hold no secret.
+    /// Writes an entry about the program to the audit log. The details must not contain a secret.
     pub async fn audit(
         &mut self,
         action: &'static str,
@@ -162,7 +162,8 @@ impl<R, I> WriteProgram<R, I> {
 }
 
 impl<On> Write<SignedIn, On> {
-    /// Writes an entry about the caller's account to the audit log of every workspace they work in.
+    /// Writes an entry about the caller's account to the audit log of every workspace in which the user
+    /// works.
     pub async fn audit_account(&mut self, action: &'static str, details: Value) -> StorageResult<()> {
         self.caller.audit(&self.app, &mut self.db, action, details).await
     }
@@ -214,7 +215,7 @@ impl<R: Right, I: ProgramIds> FromRequest<App> for WriteProgram<R, I> {
     }
 }
 
-/// Reads the body before a transaction begins: a slow client holds no connection.
+/// Reads the body before the transaction begins: a slow client must not hold a connection.
 async fn read(parts: Parts, body: axum::body::Body, app: &App) -> RequestBody {
     let Ok(body) = RequestBody::from_request(Request::from_parts(parts, body), app).await;
     body
@@ -254,7 +255,7 @@ impl<R: Right, I: ProgramIds> FromRequestParts<App> for ReadProgram<R, I> {
     }
 }
 
-/// A page of a program's list. The page is parsed before the right is checked.
+/// A page of a program's list. The page parameters are parsed before the right is checked.
 #[derive(Debug)]
 pub struct ListProgram<R> {
     pub program_id: ProgramId,

@@ -1,7 +1,7 @@
-//! `…/affiliate-programs/{program_id}/customers/export` and `…/erase`: what is stored about one customer, and its erasure.
-//! For owners and admins in person, not for keys.
+//! `…/affiliate-programs/{program_id}/customers/export` and `…/erase`: the stored data about one customer,
+//! and its erasure. For owners and admins in person, not for keys.
 //!
-//! Both are POSTs: the customer's names are in the body, because paths and queries end up in logs.
+//! Both are POST, because the customer's names must be in the body: paths and queries end up in logs.
 
 use domain::account::EmailAddress;
 use domain::click_id::ClickId;
@@ -144,7 +144,8 @@ pub async fn erase(mut write: Write<AdvertiserUser, Ids<ProgramId>>) -> Answer<C
     Ok(data(erased.into()))
 }
 
-/// The program, for who runs its workspace and proved it just now, and the customer whom the body names.
+/// The program and the customer that the body names. The user must run the workspace and have recently proved
+/// who they are.
 async fn asked_for(
     write: &mut Write<AdvertiserUser, Ids<ProgramId>>,
 ) -> Result<(ProgramAccess, Found), ApiError> {
@@ -171,7 +172,7 @@ async fn find(
     if customer_key.is_none() && click_id.is_none() && email.is_none() {
         return Err(ApiError::bad_request(NONE_NAMED));
     }
-    // One that the service cannot have made matches no customer.
+    // A click_id that the service cannot have issued matches no customer.
     let click_id = click_id.and_then(|text| ClickId::parse(text.as_str()));
     let decode = |click_id| app.customer_ids.codec().decode(click_id);
     let decoded: Vec<i64> = click_id.iter().flat_map(decode).map(CustomerId::get).collect();
@@ -196,7 +197,7 @@ fn address(field: Field<String>) -> Result<Option<EmailAddress>, ApiError> {
         .map_err(|error| refused("email", &error.to_string()))
 }
 
-/// Ids of rows reveal nothing once these are erased; names must not be in the audit log.
+/// Row ids identify no person after the erasure. Names must not be in the audit log.
 fn ids(found: &Found) -> Vec<i64> {
     found.customers.iter().map(|id| id.get()).collect()
 }

@@ -1,4 +1,4 @@
-//! `GET /api/advertiser/dashboard/summary`: the figures of every program within reach, and of all together.
+//! `GET /api/advertiser/dashboard/summary`: the figures of every program within reach, and their sum.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What partners earned, and what was paid out.
+//! The money of partners: what they earned, and what was paid out.
 
 pub mod added_commissions;
 pub mod commission_changes;

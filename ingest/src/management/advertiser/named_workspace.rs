@@ -7,8 +7,8 @@ use crate::http::body;
 use crate::http::error::ApiError;
 use crate::http::field::Field;
 
-/// The workspace a body names beside other fields. Those are parsed by themselves: a [`Field`] reads raw JSON,
-/// which serde does not give to a flattened one.
+/// The workspace that a body names beside other fields. It is parsed separately: a [`Field`] reads raw JSON,
+/// which serde does not pass to flattened fields.
 pub fn named_workspace(bytes: &[u8]) -> Result<Option<WorkspaceId>, ApiError> {
     #[derive(Deserialize)]
     struct Named {

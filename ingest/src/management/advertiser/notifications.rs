@@ -1,4 +1,4 @@
-//! `…/affiliate-programs/{program_id}/notifications`: what a program's advertiser should know.
+//! `…/affiliate-programs/{program_id}/notifications`: notifications for a program's advertiser.
 
 use storage::notifications;
 

@@ -1,4 +1,4 @@
-//! A program, what it pays, and who recommends it.
+//! Programs: settings, commission policies, partners, links, connections and events.
 
 pub mod commission_policies;
 pub mod connection_change;

@@ -1,4 +1,4 @@
-//! Webhook endpoints of a program, what was sent to them, and sending it again.
+//! A program's webhook endpoints, their deliveries, and replays.
 
 pub mod endpoint_settings;
 pub mod example_event;

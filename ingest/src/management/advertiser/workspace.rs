@@ -1,4 +1,4 @@
-//! Who works in a workspace, and what they did.
+//! Workspaces: members, invitations and the audit log.
 
 pub mod audit_log;
 pub mod invitations;

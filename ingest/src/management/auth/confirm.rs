@@ -44,7 +44,7 @@ impl PasswordAgain {
         Ok(write)
     }
 
-    /// For the description.
+    /// An example for the API description.
     pub fn examples() -> Examples {
         Examples::of_refusals([
             ApiError::bad_request(WRONG),

@@ -47,7 +47,7 @@ pub struct WorkspaceView {
 }
 
 impl WorkspaceView {
-    /// For the description.
+    /// An example for the API description.
     pub fn example() -> Self {
         Self {
             id: 2,

@@ -38,7 +38,7 @@ pub struct UserView {
 }
 
 impl UserView {
-    /// For the description.
+    /// An example for the API description.
     pub fn example() -> Self {
         Self {
             id: 4,
@@ -61,7 +61,7 @@ impl UserView {
 }
 
 impl SignedInAnswer {
-    /// For the description.
+    /// An example for the API description.
     pub fn example() -> Self {
         Self {
             jwt: SessionToken::generate([7; 32]).expose().to_owned(),

@@ -128,7 +128,7 @@ impl EventView {
         })
     }
 
-    /// For the description.
+    /// An example for the API description.
     pub fn examples() -> Vec<Self> {
         examples().into_iter().filter_map(Self::of).collect()
     }

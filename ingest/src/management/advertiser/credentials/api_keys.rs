@@ -1,5 +1,5 @@
-//! `/api/advertiser/api-keys`: management keys. Only people make and change them: a key can neither make keys nor widen
-//! itself.
+//! `/api/advertiser/api-keys`: management keys. Only users create and change keys: a key can neither create a
+//! key nor extend its own scopes.
 
 use domain::ids::{ManagementKeyId, WorkspaceId};
 use domain::management_key::KeyStatus;
@@ -167,7 +167,8 @@ async fn locked(connection: &mut PgConnection, key_id: ManagementKeyId) -> Resul
         .ok_or(ApiError::NotFound("API key not found"))
 }
 
-/// A key reaches into its own workspace only. Another's program and one that does not exist are answered alike.
+/// A key reaches only programs of its own workspace. A program of another workspace and a missing program get
+/// the same answer.
 async fn check_programs(
     connection: &mut PgConnection,
     workspace_id: WorkspaceId,

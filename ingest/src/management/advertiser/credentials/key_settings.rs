@@ -10,7 +10,7 @@ use storage::management_keys::StoredKey;
 
 use crate::management::prelude::*;
 
-/// Unless said otherwise.
+/// The default lifetime of a new key.
 const NEW_KEY_LASTS: TimeDelta = TimeDelta::days(365);
 
 /// What is there is changed; what is not stays as it is.
@@ -35,7 +35,7 @@ pub struct KeyChanges {
 }
 
 impl KeyChanges {
-    /// The settings of a key that does not exist yet.
+    /// The settings of a new key.
     pub fn of_new_key(mut self, now: DateTime<Utc>) -> Result<KeySettings, ApiError> {
         let name = self.name.take().unwrap_or_default();
         let settings = KeySettings {
@@ -47,12 +47,12 @@ impl KeyChanges {
         self.apply(settings, now)
     }
 
-    /// The settings with the changes made, or the first change that cannot be.
+    /// The settings after the changes, or the refusal of the first invalid change.
     pub fn apply(self, mut settings: KeySettings, now: DateTime<Utc>) -> Result<KeySettings, ApiError> {
         if let Some(name) = self.name {
             settings.name = name.required_name("name", "name is required")?;
         }
-        // A null among the scopes of others must not open everything: it changes nothing.
+        // A null must not grant all scopes: it changes nothing.
         if let Some(scopes) = listed(
             self.scopes.unwrap_or_default(),
             "scopes",
@@ -79,7 +79,7 @@ impl KeyChanges {
     }
 }
 
-/// `None` for null. A list of nothing would be a key for nothing.
+/// `None` for null. An empty list is refused: such a key could do nothing.
 fn listed(field: Field<Vec<Value>>, name: &str, rule: &str) -> Result<Option<Vec<Value>>, ApiError> {
     match field {
         Field::Absent => Ok(None),
@@ -95,7 +95,7 @@ fn read_scopes(items: &[Value]) -> Result<Scopes, ApiError> {
     Scopes::parse(names).map_err(|unknown| ApiError::bad_request(format!("scopes names no scope: {unknown}")))
 }
 
-/// The contract writes ids of programs as strings here; numbers are as good.
+/// The contract writes program ids as strings here; numbers are accepted too.
 fn program_id(item: &Value) -> Option<ProgramId> {
     let id = match item {
         Value::String(text) => text.parse().ok(),
@@ -136,7 +136,7 @@ pub struct Creator {
 }
 
 impl KeyView {
-    /// For the description.
+    /// An example for the API description.
     pub fn example() -> Self {
         let key = ManagementKey::generate([7; 32]);
         Self {
@@ -182,7 +182,7 @@ impl From<StoredKey> for KeyView {
     }
 }
 
-/// For the audit log.
+/// The settings as the audit log shows them.
 pub fn described(settings: &KeySettings) -> Value {
     json!({
         "name": settings.name.as_str(),

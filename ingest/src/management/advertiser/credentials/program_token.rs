@@ -1,4 +1,4 @@
-//! A program's own tracking token: its replacement, and the mark that it must be replaced.
+//! A program's own tracking token: its regeneration, and the mark for rotation.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::ProgramId;
@@ -85,7 +85,7 @@ pub async fn regenerate(mut write: WriteProgram<IssueToken>) -> Answer<NewToken>
     };
     let now = write.now();
     let keep_previous = request.keep_previous(now)?;
-    // The deadline that was set for the old token holds.
+    // The deadline that was set for the old token still applies.
     let current = locked_mark(&mut write.db, program_id).await?;
     let keep_previous = keep_previous.and_then(|kept| kept.no_later_than(current, now));
     let token = ProgramToken::generate(App::random());
@@ -164,7 +164,7 @@ pub async fn unmark(mut write: WriteProgram<IssueToken>) -> Answer<RotationView>
     Ok(data(view))
 }
 
-/// The mark on the program's own token, which stays as it is until the transaction ends.
+/// The rotation mark of the program's own token, locked until the transaction ends.
 async fn locked_mark(
     connection: &mut PgConnection,
     program_id: ProgramId,
@@ -174,7 +174,7 @@ async fn locked_mark(
     Ok(program.and_then(|program| program.rotation))
 }
 
-/// A token whose deadline has passed keeps its mark: with a later one, or none, it would be accepted again.
+/// A token whose deadline has passed keeps its mark: a later deadline, or none, would make it valid again.
 async fn set_mark(
     connection: &mut PgConnection,
     program_id: ProgramId,

@@ -1,6 +1,8 @@
-//! `…/{program_id}/tracking-tokens`: tokens beside a program's own, one for each server, each with what that server needs to do.
+//! `…/{program_id}/tracking-tokens`: tokens beside a program's own, one for each server, with the scopes that
+//! the server needs.
 //!
-//! A server's token is replaced without a gap: make another, hand it out, and revoke the first one when its last use is over.
+//! To replace a server's token without a gap: create another token, deploy it, and revoke the old one once it
+//! is no longer used.
 
 use axum::http::StatusCode;
 use chrono::{DateTime, Utc};
@@ -13,7 +15,7 @@ use storage::tracking_tokens::{self, NewToken, StoredToken, TokenKind};
 
 use crate::management::prelude::*;
 
-/// One for each server is meant, not one for each request.
+/// The tokens are meant for one each server, not for one each request.
 const MOST: usize = 20;
 
 #[derive(Debug, Deserialize, ToSchema)]

@@ -1,4 +1,5 @@
-//! `POST …/affiliate-programs/{program_id}/commissions`: a commission by hand, a bonus or what a sale should have earned.
+//! `POST …/affiliate-programs/{program_id}/commissions`: adds a commission by hand, such as a bonus or a
+//! commission that a sale failed to earn.
 
 use axum::http::HeaderMap;
 use domain::commission::CommissionStatus;
@@ -37,7 +38,7 @@ pub struct NewCommissionRequest {
     transaction_id: Field<String>,
 }
 
-/// What a request asks for.
+/// The commission that a request asks for.
 struct Order {
     partner_program_id: PartnerProgramId,
     amount: AmountCents,

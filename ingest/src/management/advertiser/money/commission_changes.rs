@@ -1,4 +1,4 @@
-//! `…/affiliate-programs/{program_id}/commissions`: rejecting commissions, and adjusting one by an amount.
+//! `…/affiliate-programs/{program_id}/commissions`: rejects commissions, and adjusts one by an amount.
 
 use axum::http::HeaderMap;
 use domain::adjustment::{Adjusted, Change};
@@ -168,7 +168,8 @@ pub async fn adjust(
     one.map(data).ok_or(ApiError::NotFound("Commission not found"))
 }
 
-/// A commission as it is by now: what an earlier call made of it may have been changed or paid since.
+/// The current state of a commission: since an earlier call changed it, it may have been changed again or
+/// paid.
 pub async fn read_changed(
     connection: &mut PgConnection,
     program_id: ProgramId,
@@ -217,7 +218,7 @@ fn amount(field: &Field<i64>) -> Result<Cents, ApiError> {
 }
 
 impl ChangedCommission {
-    /// For the description.
+    /// An example for the API description.
     pub fn example(id: i64, amount_cents: i64, status: &'static str) -> Self {
         Self {
             id,

@@ -1,4 +1,4 @@
-//! `…/affiliate-programs/{program_id}/commissions`: what partners have earned, and approving it before its time.
+//! `…/affiliate-programs/{program_id}/commissions`: the partners' commissions, and their early approval.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::commission::CommissionStatus;
@@ -108,7 +108,7 @@ pub struct CommissionQuery {
 pub const SIGNALS: &str =
     "must be one of self_referral, fast_sale, contested_key, many_leads, replaces_changed, erased, any";
 
-/// The signals of a filter.
+/// The signals that a filter value stands for.
 pub fn signals_named(text: &str) -> Option<&'static [Signal]> {
     let one = |signal| match signal {
         Signal::SelfReferral => &[Signal::SelfReferral],
@@ -128,7 +128,7 @@ const NO_TRANSACTION: &str = "must be 1 to 255 visible characters";
 const NO_COLUMN: &str = "must be one of partner, amount, hold_until";
 const STATUSES: &str = "must be one of pending, approved, paid, refunded, reversed";
 
-/// The filter of a query; `None` when nothing can pass it.
+/// The filter of a query; `None` if no commission can match it.
 pub async fn filter(
     connection: &mut PgConnection,
     program_id: ProgramId,

@@ -1,4 +1,5 @@
-//! `expected_payable_cents`: the amounts a caller was shown. What has changed since is not decided on.
+//! `expected_payable_cents`: the amounts that the caller was shown. A commission whose amount has changed
+//! since is not decided.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +8,12 @@ use storage::payouts::LockedCommission;
 
 use crate::management::prelude::*;
 
-/// By commission. Empty when the caller states none.
+/// Amounts by commission id. Empty if the caller sends none.
 #[derive(Debug, Default)]
 pub struct ExpectedAmounts(BTreeMap<i64, i64>);
 
 impl ExpectedAmounts {
-    /// An object of amounts by id, one of each of `ids` and no other; nothing when it is absent.
+    /// Reads an object of amounts by id, with exactly the ids in `ids`; an absent value has no amounts.
     pub fn read(value: Option<Value>, ids: &[i64]) -> Result<Self, ApiError> {
         let Some(value) = value.filter(|value| !value.is_null()) else {
             return Ok(Self::default());
@@ -30,7 +31,7 @@ impl ExpectedAmounts {
         }
     }
 
-    /// The commissions of which another amount is payable than was expected, each with what has changed.
+    /// The commissions whose payable amount differs from the expected one, each with a reason.
     pub fn changed(&self, locked: &[LockedCommission]) -> BTreeMap<i64, String> {
         locked
             .iter()

@@ -1,4 +1,4 @@
-//! `…/payouts/preview`: what a payout of everything would move, partner by partner.
+//! `…/payouts/preview`: what a payout of all approved commissions would pay each partner.
 
 use std::collections::BTreeMap;
 
@@ -55,7 +55,7 @@ pub async fn preview(
         event_id: EventId::new(app.clock.mint()),
         now: app.clock.now(),
     };
-    // Never committed: it only reads, under the locks that a payout takes.
+    // Never committed: the transaction only reads, under the locks that a payout takes.
     let mut transaction = read.db.begin().await.map_err(StorageError::from)?;
     let settled = payout::settle(&mut transaction, &order).await?;
     let memberships: Vec<i64> = settled

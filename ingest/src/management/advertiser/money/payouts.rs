@@ -1,4 +1,4 @@
-//! `…/affiliate-programs/{program_id}/payouts`: commissions marked as paid, a batch at a time.
+//! `…/affiliate-programs/{program_id}/payouts`: marks commissions as paid, one batch at a time.
 
 use axum::http::HeaderMap;
 use chrono::{DateTime, TimeDelta, Utc};
@@ -252,7 +252,7 @@ fn asked(
         json!(currency.map(|code| code.to_string())),
         json!(reference.map(Text::as_str)),
     ];
-    // Without it, as keys of earlier versions were hashed.
+    // Without an expected amount the hash equals the one that earlier versions stored.
     asked.extend(expected.map(Value::from));
     Value::Array(asked)
 }
@@ -292,7 +292,7 @@ async fn detail(
 pub const UNKNOWN: ApiError = ApiError::NotFound("Payout not found");
 
 impl PartnerShareView {
-    /// For the description.
+    /// An example for the API description.
     pub fn example() -> Self {
         Self {
             partner_program_id: 5,

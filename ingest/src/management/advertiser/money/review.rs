@@ -1,4 +1,5 @@
-//! `…/affiliate-programs/{program_id}/commissions/review` and `…/hold`: flagged commissions that wait for a person, and more time to look at them.
+//! `…/affiliate-programs/{program_id}/commissions/review` and `…/hold`: decides on flagged commissions, and
+//! postpones their approval.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::commission::CommissionStatus;
@@ -16,7 +17,7 @@ use crate::management::id_list::id_list;
 use crate::management::payout::refused_commissions;
 use crate::management::prelude::*;
 
-/// How long commissions can be held at once.
+/// The longest hold of one request.
 const MOST_DAYS: i64 = 365;
 
 /// A commission with signs of fraud that nobody has decided on.

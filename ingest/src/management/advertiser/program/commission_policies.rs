@@ -1,4 +1,5 @@
-//! `…/commission-policies`: what a program pays, version by version. None is ever changed: a later one supersedes it.
+//! `…/commission-policies`: a program's commission terms, in versions. A version never changes; a later
+//! version supersedes it.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::commission::{CommissionType, Policy, Rate, policy_in_force};
@@ -36,7 +37,7 @@ pub struct NewPolicyRequest {
     effective_from: Field<String>,
 }
 
-/// A policy as asked for, valid in itself.
+/// A requested policy whose fields are valid together.
 #[derive(Debug)]
 struct Terms {
     product_id: Option<ProductId>,
@@ -84,7 +85,7 @@ impl PolicyView {
         }
     }
 
-    /// For the description.
+    /// An example for the API description.
     fn example() -> Self {
         let at = DateTime::UNIX_EPOCH + TimeDelta::days(20_000);
         Self {
@@ -146,7 +147,7 @@ pub async fn create(mut write: WriteProgram<Update>) -> Created<PolicyView> {
     Ok(created(view))
 }
 
-/// Stores a version, if it will do.
+/// Stores a version, if the checks against stored versions pass.
 pub async fn set(
     app: &App,
     connection: &mut PgConnection,

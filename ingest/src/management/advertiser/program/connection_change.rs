@@ -15,17 +15,18 @@ use crate::management::prelude::*;
 const HELD_ELSEWHERE: &str = "This account is connected by another workspace";
 const CONNECTED_ALREADY: &str = "The program has a connection already: sign in to change it";
 
-/// The refusal of an account that another workspace has.
+/// The refusal of an account that another workspace has connected.
 pub const fn held_elsewhere() -> ApiError {
     ApiError::Conflict(HELD_ELSEWHERE)
 }
 
-/// The refusal of a program's key where there is a connection.
+/// The refusal of a change by a program's key if a connection exists.
 pub const fn connected_already() -> ApiError {
     ApiError::Forbidden(CONNECTED_ALREADY)
 }
 
-/// Makes the changes and commits them. A refused claim of another workspace's account commits its audit entry and notification.
+/// Makes the changes and commits them. If the account belongs to another workspace, the claim is refused, but
+/// its audit entry and notification are committed.
 pub async fn change<C: Caller, On: Send>(
     mut write: Write<C, On>,
     access: ProgramAccess,
@@ -34,8 +35,9 @@ pub async fn change<C: Caller, On: Send>(
     let program_id = access.program_id;
     processor_connections::lock(&mut write.db, program_id).await?;
     let before = processor_connections::find(&mut write.db, program_id).await?;
-    // A program's key is in servers and scripts: it makes a connection, and replaces none. Else a stolen one would stop the
-    // real events, and sign sales of its own long after it was regenerated.
+    // A program's key may create a connection, but not replace one: servers and scripts hold the key. A thief
+    // of the key could otherwise stop the real events, and sign forged sales long after the key was
+    // regenerated.
     if before.is_some() && matches!(write.caller.actor(), AuditActor::Program(_)) {
         return Err(connected_already());
     }
@@ -69,7 +71,8 @@ pub async fn change<C: Caller, On: Send>(
     Ok(after)
 }
 
-/// Notifies the owners of the account's program once a day, without the claimant; the claimant's audit log has every claim.
+/// Notifies the owners of the account's program once a day, without naming the claimant. The claimant's audit
+/// log has every claim.
 async fn report<C: Caller, On: Send>(
     write: &mut Write<C, On>,
     access: &ProgramAccess,
@@ -94,7 +97,7 @@ async fn report<C: Caller, On: Send>(
     Ok(())
 }
 
-/// Notifies owners of another account or secret, which decide whose events count as payments.
+/// Notifies owners of a new account or secret, because these decide whose events count as payments.
 pub async fn notify_of_change(
     app: &App,
     connection: &mut PgConnection,

@@ -64,7 +64,7 @@ pub struct ConnectionView {
 }
 
 impl ConnectionChanges {
-    /// A finished connection.
+    /// A completed connection.
     pub fn connected(account_id: String, webhook_endpoint_id: String, webhook_secret: String) -> Self {
         Self {
             account_id: Some(Field::Given(account_id)),
@@ -75,7 +75,7 @@ impl ConnectionChanges {
         }
     }
 
-    /// The connection with the changes made, or the first change that cannot be.
+    /// The connection after the changes, or the refusal of the first invalid change.
     pub fn apply(
         self,
         app: &App,
@@ -87,7 +87,7 @@ impl ConnectionChanges {
         let mut connection = match (before, account_id) {
             (None, Some(Some(account_id))) => new(account_id),
             (Some(before), Some(Some(account_id))) if before.account_id == account_id => before,
-            // Nothing is proved of another account, and the old secret must not sign for it.
+            // A new account starts unproved, and the old secret must not sign for it.
             (Some(before), Some(Some(account_id))) => Connection {
                 status: before.status,
                 charges_enabled: before.charges_enabled,
@@ -155,7 +155,7 @@ pub fn seal(app: &App, program_id: ProgramId, secret: &WebhookSecret) -> Result<
     SealedSecret::seal(&app.sealing_keys, program_id, secret, App::random()).map_err(ApiError::unexpected)
 }
 
-/// For the audit log: each field that is another now, before and after; of the secret, only that it is.
+/// The changed fields for the audit log, before and after. Of the secret it says only that it changed.
 pub fn changed(before: Option<&Connection>, after: &Connection) -> Value {
     let fields = |connection: Option<&Connection>| {
         let connection = connection?;
@@ -190,7 +190,8 @@ impl ConnectionView {
     pub fn new(app: &App, program_id: ProgramId, connection: Connection) -> Self {
         let now = app.clock.now();
         let last_four = connection.secret.as_ref().and_then(|secret| {
-            // The rest of the connection can be shown without it, and a new one be set.
+            // Without a readable secret, the rest of the connection is still shown, and a new secret can be
+            // set.
             secret
                 .open(&app.sealing_keys, program_id)
                 .inspect_err(
@@ -213,7 +214,7 @@ impl ConnectionView {
         }
     }
 
-    /// For the description.
+    /// An example for the API description.
     pub fn example() -> Self {
         let at = DateTime::UNIX_EPOCH + TimeDelta::days(20_000);
         Self {

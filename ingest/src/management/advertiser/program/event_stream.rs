@@ -1,7 +1,9 @@
-//! `GET …/affiliate-programs/{program_id}/event-stream`: everything that happens in a program, in an order that misses no late commit.
+//! `GET …/affiliate-programs/{program_id}/event-stream`: all events of a program, in an order that misses no
+//! late commit.
 //!
-//! The answer is read in pieces while it is sent, each piece with a short read of its own, and may begin to be sent while it waits for events:
-//! neither memory nor a connection is held for a slow client or one who waits, and nothing for one who has gone.
+//! The answer is read in pieces while it is sent, each piece with a short read of its own. It may begin while
+//! it waits for events. A slow or waiting client holds neither memory nor a connection, and nothing is read
+//! for a client that has disconnected.
 
 mod answer;
 mod question;
@@ -73,7 +75,7 @@ pub async fn read(
         None => None,
     };
     let mut reading = Reading::new(app, parts, program_id, question, stream, waits);
-    // Read before the answer begins: what fails at once is answered as a failure.
+    // Read before the answer begins, so that an immediate failure gets an error status.
     let first = reading.begin().await?;
     let content_type = reading.format().content_type();
     let pieces = stream::try_unfold((first, reading), |(next, mut reading)| async move {
@@ -87,7 +89,7 @@ pub async fn read(
     Ok(([(header::CONTENT_TYPE, content_type)], Body::from_stream(pieces)).into_response())
 }
 
-/// The program's stream, which is turned on by the first read, and whether it was by this one.
+/// The state of the program's stream. The first read turns the stream on.
 async fn stream_of(app: &App, program: ReadProgram<ReadEvents>) -> Result<StreamState, ApiError> {
     let ReadProgram {
         caller,

@@ -1,4 +1,4 @@
-//! `…/partners/{partner_program_id}/invitation`: another link for a partner who has not used theirs.
+//! `…/partners/{partner_program_id}/invitation`: a new link for a partner who has not used the first one.
 
 use domain::account::EmailAddress;
 use domain::ids::{PartnerProgramId, ProgramId};

@@ -1,4 +1,4 @@
-//! `…/partners/{partner_program_id}/note`: what the advertiser has written down about a partner.
+//! `…/partners/{partner_program_id}/note`: the advertiser's note about a partner.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::{PartnerProgramId, ProgramId};
@@ -75,7 +75,7 @@ pub async fn write(mut write: WriteProgram<Update, (ProgramId, PartnerProgramId)
         }
         None => partner_notes::remove(&mut write.db, membership).await?,
     }
-    // Never erased: what was written stays out of it.
+    // The audit log is never erased, so it does not contain the note's text.
     write
         .audit("partner.note_written", membership.get(), json!({}))
         .await?;

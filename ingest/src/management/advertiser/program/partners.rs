@@ -1,4 +1,4 @@
-//! `…/partners`: who promotes a program, and who may.
+//! `…/partners`: the partners of a program, and their status.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::account::EmailAddress;
@@ -113,7 +113,7 @@ impl From<ProgramPartner> for PartnerView {
 }
 
 impl PartnerView {
-    /// For the description.
+    /// An example for the API description.
     fn example() -> Self {
         let at = DateTime::UNIX_EPOCH + TimeDelta::days(20_000);
         Self {
@@ -219,9 +219,9 @@ pub async fn add(mut write: WriteProgram<Update>) -> Created<InvitedPartner> {
     Ok(created(InvitedPartner::new(partner.into(), invitation, link)))
 }
 
-/// A link that is asked for.
+/// The link that a request asks for.
 struct WantedLink {
-    /// `None`: one is made up.
+    /// `None`: the service generates a code.
     code: Option<ShortCode>,
 }
 
@@ -318,7 +318,7 @@ pub async fn update(mut write: WriteProgram<Update, (ProgramId, PartnerProgramId
     if let Some(name) = name {
         let partner_id = before.partner.as_ref().ok_or(UNKNOWN_PARTNER)?.partner_id;
         partners::rename(&mut write.db, partner_id, &name).await?;
-        // Names of people stay out of a log that is never erased.
+        // The audit log is never erased, so it does not contain names of people.
         write
             .audit("partner.renamed", membership.get(), json!({}))
             .await?;
@@ -331,7 +331,7 @@ pub async fn update(mut write: WriteProgram<Update, (ProgramId, PartnerProgramId
     Ok(data(partner.into()))
 }
 
-/// Tells others which status the partner has now.
+/// Adds an outbound event with the partner's new status.
 async fn add_event<I>(write: &mut WriteProgram<Update, I>, partner: &ProgramPartner) -> Result<(), ApiError> {
     if !write.wants(partner.status.event_type()) {
         return Ok(());

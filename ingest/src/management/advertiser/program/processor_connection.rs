@@ -1,7 +1,8 @@
-//! `/api/advertiser/affiliate-programs/{program_id}/processor-connection`: a program's account at its payment processor.
+//! `/api/advertiser/affiliate-programs/{program_id}/processor-connection`: a program's account at its payment
+//! processor.
 //!
-//! The secret its webhooks are signed with goes in and never comes out: answers show that there is one, and its last four
-//! characters.
+//! The secret that signs its webhooks is never shown again: answers show only that a secret exists, and its
+//! last four characters.
 
 use axum::http::StatusCode;
 use domain::processor::Overlap;

@@ -1,7 +1,8 @@
-//! `/api/advertiser/affiliate-programs/{program_id}/processor-customers`: whose a payment processor's customers are, for payments
-//! that name no customer.
+//! `/api/advertiser/affiliate-programs/{program_id}/processor-customers`: links the payment processor's
+//! customers to the program's customers, for payments that do not name a customer.
 //!
-//! Events teach most of it. By hand it is for customers of before the integration, and to mend what an event said wrongly.
+//! Most links come from events. Links made by hand are for customers from before the integration, and correct
+//! wrong events.
 
 use chrono::{DateTime, Utc};
 use domain::click_id::ClickId;
@@ -88,7 +89,7 @@ pub async fn bind(mut write: WriteProgram<Update>) -> Created<ProcessorCustomer>
     let (processor_customer, payer) = write.body().json::<ProcessorCustomerNamed>()?.validate()?;
     let key = (program_id, processor_customer);
     let binding = processor_customers::bind(&mut write.db, &key, &payer).await?;
-    // Without the names: they must not outlive an erasure there.
+    // Names are left out, because they must not outlive an erasure in the audit log.
     write
         .audit("processor_customer.bound", program_id.get(), json!({}))
         .await?;

@@ -1,4 +1,5 @@
-//! `GET /api/advertiser/affiliate-programs/{program_id}/processor-connection/health`: whether something comes of what the processor sends.
+//! `GET /api/advertiser/affiliate-programs/{program_id}/processor-connection/health`: whether the processor's
+//! events arrive and become sales.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::event_types::{MissingEventType, proven_missing};

@@ -1,4 +1,4 @@
-//! A partner's membership in a program, looked up.
+//! Looks up a partner's membership in a program.
 
 use domain::ids::{PartnerProgramId, ProgramId};
 use sqlx::PgConnection;

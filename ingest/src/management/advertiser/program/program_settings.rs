@@ -85,7 +85,7 @@ pub struct ProgramChanges {
 }
 
 impl ProgramChanges {
-    /// What the command line asks for.
+    /// The settings that the command line sends.
     pub fn of_site(name: Field<String>, domain: Field<String>, cookie_window_days: Field<i64>) -> Self {
         Self {
             name: Some(name),
@@ -95,7 +95,7 @@ impl ProgramChanges {
         }
     }
 
-    /// The settings with the changes made, or the first change that cannot be.
+    /// The settings after the changes, or the refusal of the first invalid change.
     pub fn apply(self, mut settings: ProgramSettings) -> Result<ProgramSettings, ApiError> {
         if let Some(name) = self.name {
             settings.name = name.required_name("name", "name is required")?;
@@ -168,7 +168,7 @@ impl ProgramChanges {
     }
 }
 
-/// A program keeps a currency that nobody pays in any more, and takes none.
+/// A program may keep a currency that is no longer in use, but cannot change to one.
 fn changed_currency(given: Field<String>, current: Currency) -> Result<Currency, ApiError> {
     let read = |code: &str| Currency::parse(code).ok_or("must be a currency code of three letters");
     let currency = given.parsed("currency", read)?.unwrap_or_default();
@@ -251,7 +251,7 @@ impl PaysView {
 }
 
 impl ProgramView {
-    /// For the description.
+    /// An example for the API description.
     pub fn example() -> Self {
         let at = DateTime::UNIX_EPOCH + chrono::TimeDelta::days(20_000);
         Self {
@@ -335,7 +335,7 @@ impl SettingsView {
     }
 }
 
-/// For the audit log: each setting that is another now, before and after.
+/// The changed settings for the audit log, before and after.
 pub fn changed(before: &ProgramSettings, after: &ProgramSettings) -> Value {
     differences(json!(SettingsView::new(before)), &json!(SettingsView::new(after)))
 }

@@ -1,4 +1,4 @@
-//! `/api/advertiser/affiliate-programs`: programs, their settings and their life.
+//! `/api/advertiser/affiliate-programs`: programs, their settings and their status.
 
 use domain::ids::{ProgramId, WorkspaceId};
 use domain::permission::Permission;
@@ -166,7 +166,7 @@ pub async fn create(mut write: Write<Advertiser>) -> Created<CreatedProgram> {
     }))
 }
 
-/// Parsed by itself, as the named workspace is.
+/// Parsed separately, like the named workspace.
 fn first_policy(bytes: &[u8]) -> Result<Option<NewPolicyRequest>, ApiError> {
     #[derive(Deserialize)]
     struct Named {
@@ -179,7 +179,7 @@ fn first_policy(bytes: &[u8]) -> Result<Option<NewPolicyRequest>, ApiError> {
     Ok(policy.map(|Object(policy)| policy))
 }
 
-/// Makes a draft with a token of its own.
+/// Creates a draft program with a token.
 pub async fn add(
     app: &App,
     connection: &mut PgConnection,
@@ -236,7 +236,7 @@ pub async fn update(mut write: WriteProgram<Update>) -> Answer<ProgramView> {
     let locked = program_settings::lock(&mut write.db, program_id)
         .await?
         .ok_or(ApiError::NotFound("Program not found"))?;
-    // It may have been archived while this waited for the lock.
+    // The program may have been archived while this request waited for the lock.
     if locked.status == ProgramStatus::Archived {
         return Err(archived());
     }
@@ -300,7 +300,7 @@ pub async fn archive(mut write: WriteProgram<Delete>) -> Answer<ProgramView> {
     Ok(data(program))
 }
 
-/// As it is, with what it pays.
+/// The program's current state, with its commission policy.
 async fn view(
     app: &App,
     connection: &mut PgConnection,
@@ -347,6 +347,6 @@ pub fn examples() -> Examples {
         .data("The program", ProgramView::example())
 }
 
-/// Its reports show amounts in its currency: what was sold would vanish from them.
+/// Reports show amounts in the program's currency alone: earlier sales would vanish from them.
 const HAS_SALES: ApiError = ApiError::Conflict("currency cannot be changed any more: the program has sales");
 const SLUG_TAKEN: ApiError = ApiError::refusal("slug is taken by another program");

@@ -1,4 +1,4 @@
-//! `…/referral-links`: the codes partners carry into URLs.
+//! `…/referral-links`: the codes that partners put into URLs.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::{PartnerProgramId, ProgramId, ReferralLinkId};
@@ -12,7 +12,8 @@ use storage::partners;
 use super::program_partner::UNKNOWN_PARTNER;
 use crate::management::prelude::*;
 
-/// A code made up is taken once in a million million times; this often in a row it is not chance.
+/// A generated code is taken with a probability of one in a million million: this many in a row are not
+/// chance.
 const TRIES: usize = 5;
 const NO_STATUS: &str = "must be active or inactive";
 const NO_COLUMN: &str = "must be one of short_code, partner, clicks, last_clicked";
@@ -69,7 +70,7 @@ view! { |link: StoredLink| LinkView {
 } }
 
 impl LinkView {
-    /// For the description.
+    /// An example for the API description.
     pub fn example() -> Self {
         let at = DateTime::UNIX_EPOCH + TimeDelta::days(20_000);
         Self {
@@ -156,7 +157,7 @@ pub async fn create(mut write: WriteProgram<Update>) -> Created<LinkView> {
     Ok(created(link))
 }
 
-/// Makes a link of an approved partner, with the code that was asked for or one that is free.
+/// Creates a link for an approved partner, with the requested code or a free one.
 pub async fn add<I: ProgramIds>(
     write: &mut WriteProgram<Update, I>,
     membership: PartnerProgramId,
@@ -169,7 +170,7 @@ pub async fn add<I: ProgramIds>(
     Ok(LinkView::from(link))
 }
 
-/// Makes one, with the code that was asked for or one that is free. Nothing is audited here.
+/// Like [`add`], without the audit entry.
 pub async fn make(
     app: &App,
     connection: &mut PgConnection,
@@ -233,7 +234,7 @@ async fn stored(
     links::find(connection, program_id, link_id).await?.ok_or(UNKNOWN)
 }
 
-/// `None`: one is made up.
+/// `None`: the service generates a code.
 pub fn code_if_given(field: Field<String>) -> Result<Option<ShortCode>, ApiError> {
     match field {
         Field::Absent => Ok(None),
@@ -252,7 +253,7 @@ fn status(field: Field<String>) -> Result<LinkStatus, ApiError> {
 }
 
 const UNKNOWN: ApiError = ApiError::NotFound("Referral link not found");
-/// The refusal of a link for a partner who is pending or suspended.
+/// The refusal of a link for a pending or suspended partner.
 pub const NOT_APPROVED: ApiError = ApiError::Conflict("This partner is not approved");
 /// The refusal of a code that is in use.
 pub const CODE_TAKEN: ApiError = ApiError::Conflict("short_code is taken by another link");

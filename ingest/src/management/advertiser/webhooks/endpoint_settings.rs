@@ -88,7 +88,7 @@ impl NewEndpointRequest {
     }
 }
 
-/// What a request changes.
+/// A change of an endpoint.
 #[derive(Debug)]
 pub struct Change {
     pub settings: EndpointSettings,
@@ -97,11 +97,11 @@ pub struct Change {
 }
 
 impl EndpointChanges {
-    /// The settings with the changes made, or the first change that cannot be.
+    /// The settings after the changes, or the refusal of the first invalid change.
     pub fn apply(self, before: &StoredEndpoint, allowed: &AllowedAddresses) -> Result<Change, ApiError> {
         let url = match self.url {
             Some(field) => url(field, allowed)?,
-            // Stored while more may have been allowed.
+            // The stored URL may be one that was allowed when it was stored.
             None => WebhookUrl::parse(&before.url, true).map_err(ApiError::unexpected)?,
         };
         let description = match self.description {
@@ -147,7 +147,7 @@ fn required_types(field: Field<Vec<Value>>) -> Result<EventTypes, ApiError> {
     types.ok_or_else(|| refused("event_types", "is required"))
 }
 
-/// `None` when there is none.
+/// `None` if the list is absent.
 pub fn event_types(name: &str, field: Field<Vec<Value>>) -> Result<Option<EventTypes>, ApiError> {
     let not_a_list = || refused(name, "must be a list of types of events");
     let Some(items) = field.optional(not_a_list)? else {
@@ -168,7 +168,7 @@ pub fn event_type(name: &str, field: Field<String>) -> Result<OutboundEventType,
     parsed.ok_or_else(|| refused(name, "is required"))
 }
 
-/// For the audit log.
+/// The settings as the audit log shows them.
 pub fn described(endpoint: &StoredEndpoint) -> Value {
     json!({
         "url": without_query(&endpoint.url),
@@ -178,7 +178,7 @@ pub fn described(endpoint: &StoredEndpoint) -> Value {
     })
 }
 
-/// For the audit log: some receivers are known by a token there.
+/// For the audit log: the query of some receivers' URLs contains a token.
 pub fn without_query(url: &str) -> &str {
     url.split('?').next().unwrap_or_default()
 }
@@ -201,7 +201,7 @@ impl EndpointView {
         }
     }
 
-    /// For the description.
+    /// An example for the API description.
     pub fn example() -> Self {
         let at = DateTime::UNIX_EPOCH + TimeDelta::days(20_000);
         Self {
@@ -220,7 +220,7 @@ impl EndpointView {
         }
     }
 
-    /// One that was disabled.
+    /// An example of a disabled endpoint.
     pub fn disabled_example() -> Self {
         let at = DateTime::UNIX_EPOCH + TimeDelta::days(20_010);
         Self {

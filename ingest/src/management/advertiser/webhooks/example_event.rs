@@ -1,4 +1,4 @@
-//! `…/{endpoint_id}/test`: an example of an event, sent to this endpoint alone.
+//! `…/{endpoint_id}/test`: sends an example event to this endpoint alone.
 
 use domain::ids::{ProgramId, WebhookEndpointId};
 use messages::outbound_event::OutboundEvent;

@@ -1,4 +1,4 @@
-//! `…/deliveries/{delivery_id}/replay` and `…/{endpoint_id}/replay`: events sent once more, one or many.
+//! `…/deliveries/{delivery_id}/replay` and `…/{endpoint_id}/replay`: sends one or many events again.
 
 use chrono::{DateTime, Utc};
 use domain::ids::{ProgramId, WebhookDeliveryId, WebhookEndpointId};
@@ -11,7 +11,7 @@ use super::webhook_deliveries::{DeliveryView, UNKNOWN as UNKNOWN_DELIVERY};
 use super::webhook_endpoints::locked;
 use crate::management::prelude::*;
 
-/// What one request queues.
+/// The most events that one request queues.
 const MOST: i64 = 5_000;
 
 #[derive(Debug, Deserialize, ToSchema)]

@@ -1,4 +1,4 @@
-//! `…/{endpoint_id}/rotate-secret`: another secret, while deliveries go on.
+//! `…/{endpoint_id}/rotate-secret`: replaces the secret while deliveries go on.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::{ProgramId, WebhookEndpointId};
@@ -49,7 +49,7 @@ pub struct RotatedSecret {
 pub async fn rotate(
     mut write: WriteProgram<Update, (ProgramId, WebhookEndpointId)>,
 ) -> Answer<RotatedSecret> {
-    // Who has the secret can sign events.
+    // A holder of the secret can sign events.
     write.just_proved()?;
     let request: RotateRequest = write.body().json()?;
     let overlap = request

@@ -6,7 +6,7 @@ use domain::webhook::SigningSecret;
 use crate::app::App;
 use crate::http::error::ApiError;
 
-/// A secret that is shown once, and as it is stored.
+/// The secret as it is shown once, and as it is stored.
 pub struct NewSecret {
     pub secret: SigningSecret,
     pub sealed: Vec<u8>,

@@ -1,4 +1,4 @@
-//! `…/{endpoint_id}/deliveries`: what was sent to an endpoint, what waits, and what it answered.
+//! `…/{endpoint_id}/deliveries`: the deliveries to an endpoint: sent, queued, and what the endpoint answered.
 
 use axum::Json;
 use chrono::{DateTime, TimeDelta, Utc};
@@ -149,7 +149,7 @@ pub async fn read(
 pub const UNKNOWN: ApiError = ApiError::NotFound("Webhook delivery not found");
 
 impl DeliveryView {
-    /// For the description.
+    /// An example for the API description.
     pub fn example() -> Self {
         let at = DateTime::UNIX_EPOCH + TimeDelta::days(20_000);
         Self {
@@ -171,7 +171,7 @@ impl DeliveryView {
         }
     }
 
-    /// What was asked for, before its first attempt.
+    /// An example of a requested delivery before its first attempt.
     pub fn asked_for_example() -> Self {
         let example = Self::example();
         Self {

@@ -1,6 +1,6 @@
 //! `/api/advertiser/affiliate-programs/{program_id}/webhook-endpoints`: where the program's events are sent.
 //!
-//! The secret that signs them comes out once, when the endpoint is made or the secret replaced.
+//! The secret that signs the events is shown once, when the endpoint is created or the secret is replaced.
 
 use axum::http::StatusCode;
 use domain::ids::{ProgramId, WebhookEndpointId};
@@ -58,7 +58,7 @@ pub async fn list(State(app): State<App>, mut read: ReadProgram<Read>) -> Answer
 )]
 pub async fn create(mut write: WriteProgram<Update>) -> Created<CreatedEndpoint> {
     let program_id = write.on.ids;
-    // What happens in the program is sent there.
+    // The endpoint receives the program's events.
     write.just_proved()?;
     let request: NewEndpointRequest = write.body().json()?;
     let settings = request.read(&write.app.webhook_addresses)?;
@@ -124,7 +124,7 @@ pub async fn update(mut write: WriteProgram<Update, (ProgramId, WebhookEndpointI
     let before = locked(&mut write.db, program_id, endpoint_id).await?;
     let change = changes.apply(&before, &write.app.webhook_addresses)?;
     if change.changes_url {
-        // What happens in the program is sent there.
+        // The endpoint receives the program's events.
         write.just_proved()?;
     }
     if change.changes_url || change.settings.event_types != before.event_types {
@@ -171,7 +171,7 @@ pub async fn remove(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// [`stored`], and its program locked: nobody deletes the endpoint meanwhile.
+/// Like [`stored`], with the program locked, so that no other request deletes the endpoint meanwhile.
 pub async fn locked(
     connection: &mut PgConnection,
     program_id: ProgramId,

@@ -1,5 +1,5 @@
-//! `GET /api/advertiser/audit-log` and `…/export.csv`: who signed in, and who did what to which credential, setting or payout.
-//! For owners.
+//! `GET /api/advertiser/audit-log` and `…/export.csv`: who signed in, and who did what to which credential,
+//! setting or payout. For owners.
 
 use std::sync::Arc;
 
@@ -99,7 +99,7 @@ pub async fn list(
     Ok(page.listed(entries.into_iter().map(AuditEntryView::from), total))
 }
 
-/// The workspace, for its owners alone, and which of its entries.
+/// The workspace, for its owners alone, and the filter of its entries.
 async fn asked(
     user: &AdvertiserUser,
     connection: &mut PgConnection,
@@ -133,7 +133,7 @@ fn filter(query: &Query) -> Result<AuditFilter, ApiError> {
     })
 }
 
-/// A noun, or a noun and what happened to it.
+/// A noun, or a noun and a past participle.
 fn action(text: &str) -> Option<String> {
     let is_part = |part: &str| {
         let letters = part.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
@@ -197,7 +197,7 @@ csv_row! { COLUMNS;
     }
 }
 
-/// A program says which workspace is meant; one that is named beside it must be the same.
+/// A program determines the workspace. A workspace named beside it must be the same.
 async fn workspace_of(
     connection: &mut PgConnection,
     program_id: ProgramId,

@@ -1,4 +1,5 @@
-//! `/api/advertiser/invitations`: into a workspace. A partner's is made where the partner is: `partners.rs`, `partner_invitation.rs`.
+//! `/api/advertiser/invitations`: invitations into a workspace. `partners.rs` and `partner_invitation.rs`
+//! invite partners.
 
 use std::collections::BTreeMap;
 
@@ -95,7 +96,7 @@ impl InvitationView {
         }
     }
 
-    /// For the description.
+    /// An example for the API description.
     fn example() -> Self {
         let at = DateTime::UNIX_EPOCH + TimeDelta::days(20_000);
         Self {
@@ -114,14 +115,14 @@ impl InvitationView {
 impl InvitationLink {
     fn shown(app: &App, token: &InvitationToken, expires_at: DateTime<Utc>) -> Self {
         Self {
-            // Behind the `#`, which browsers do not send: no proxy logs the token.
+            // The token stands behind the `#`, which browsers do not send: no proxy logs it.
             invitation_url: Some(format!("{}#{}", emails::link(app, PAGE), token.expose())),
             expires_at,
             emailed: false,
         }
     }
 
-    /// Whoever could try the link would learn whether the address has an account.
+    /// The link is not shown: a caller that could try it would learn whether the address has an account.
     const fn emailed(expires_at: DateTime<Utc>) -> Self {
         Self {
             invitation_url: None,
@@ -130,7 +131,7 @@ impl InvitationLink {
         }
     }
 
-    /// For the description: where e-mail is off.
+    /// An example for the API description, without e-mail.
     pub fn example() -> Self {
         let token = InvitationToken::generate([7; 32]);
         Self {
@@ -140,14 +141,15 @@ impl InvitationLink {
         }
     }
 
-    /// For the description: where e-mail is on.
+    /// An example for the API description, with e-mail.
     pub fn emailed_example() -> Self {
         Self::emailed(Self::example().expires_at)
     }
 }
 
-/// Makes an invitation and its link, which is shown once or, where e-mail is on, written into an e-mail. One for the same thing before it ends.
-/// `None`, and nothing is changed, when the address gets no e-mail.
+/// Creates an invitation and its link. The link is shown once or, if e-mail is on, sent by e-mail. An earlier
+/// invitation of the address for the same purpose ends. `None`, without a change, if no e-mail may be sent to
+/// the address.
 async fn invite<C: Caller, On: Send>(
     write: &mut Write<C, On>,
     workspace_id: WorkspaceId,
@@ -204,7 +206,8 @@ async fn content<C, On>(
     })
 }
 
-/// Makes an invitation of a partner to an account of their own. `None`, and nothing is changed, when the address gets no e-mail.
+/// Invites a partner to an account of their own. `None`, without a change, if no e-mail may be sent to the
+/// address.
 pub async fn invite_partner<I: ProgramIds>(
     write: &mut WriteProgram<Update, I>,
     partner_id: PartnerId,
@@ -352,7 +355,7 @@ async fn stored(
         .ok_or(ApiError::NotFound("Invitation not found"))
 }
 
-/// A required e-mail address, which e-mail can be sent to.
+/// A required e-mail address that can receive e-mail.
 pub fn address(field: Field<String>) -> Result<EmailAddress, ApiError> {
     field
         .parsed("email", EmailAddress::for_sending)?
@@ -362,7 +365,7 @@ pub fn address(field: Field<String>) -> Result<EmailAddress, ApiError> {
 /// The refusal of a second membership in the same workspace.
 pub const MEMBER_ALREADY: ApiError = ApiError::Conflict("They work in this workspace already");
 
-/// The refusal of an invitation that nobody would get.
+/// The refusal of an invitation that would reach no one.
 pub const GETS_NO_EMAIL: ApiError = ApiError::Conflict(
     "This address gets no e-mail at present: its mailbox refused one, or it has had too many invitations within an hour",
 );

@@ -1,8 +1,10 @@
-//! `/api/advertiser/members`: who works in a workspace, as what, and what they were given. Joining is by invitation.
+//! `/api/advertiser/members`: the members of a workspace, their roles and their permissions. Users join by
+//! invitation.
 //!
-//! Owners and admins run it; admins leave owners alone, and there is always an owner. Changes of one workspace's members
-//! wait for each other, so that two of them cannot each leave the other to be the last owner. A right that ends takes
-//! with it the management keys and open invitations that came from it.
+//! Owners and admins run a workspace. Admins cannot change owners, and a workspace always has an owner.
+//! Changes of one workspace's members run one after another; otherwise two concurrent changes could remove
+//! the last two owners. When a right ends, the management keys and open invitations that depend on it end
+//! too.
 
 use std::collections::BTreeMap;
 
@@ -177,7 +179,7 @@ async fn end_unsupported<On>(
     Ok(())
 }
 
-/// Who acts and on whom, both as they are once every change before this one is done.
+/// The acting member and the changed member, read after every earlier change has finished.
 async fn judged(
     write: &mut Write<AdvertiserUser, Ids<MemberId>>,
 ) -> Result<(workspaces::Membership, Member), ApiError> {
@@ -198,7 +200,7 @@ async fn found(connection: &mut PgConnection, member_id: MemberId) -> Result<Mem
     members::find(connection, member_id).await?.ok_or(UNKNOWN)
 }
 
-/// Refuses to take the last owner away.
+/// Refuses to remove the last owner.
 async fn keep_an_owner(
     connection: &mut PgConnection,
     workspace_id: WorkspaceId,
@@ -217,7 +219,7 @@ pub fn read_role(field: Field<String>) -> Result<Role, ApiError> {
     role.ok_or_else(|| refused("role", "must be one of owner, admin, member"))
 }
 
-/// Null takes all of them back.
+/// Null removes all permissions.
 pub async fn read_permissions(
     connection: &mut PgConnection,
     workspace_id: WorkspaceId,
@@ -238,7 +240,7 @@ pub async fn read_permissions(
     }
     let asked: Vec<i64> = given.keys().map(|program_id| program_id.get()).collect();
     let own = workspaces::programs_of(connection, workspace_id, &asked).await?;
-    // Another's program and one that does not exist are answered alike.
+    // A program of another workspace and a missing program get the same answer.
     if asked.iter().any(|id| !own.contains(id)) {
         return Err(wrong());
     }
@@ -254,7 +256,7 @@ view! { |member: Member| MemberView {
     permissions: shown(&member.permissions),
 } }
 
-/// For the audit log.
+/// The settings as the audit log shows them.
 fn described(member: &Member) -> Value {
     json!({ "role": member.role.as_str(), "permissions": shown(&member.permissions) })
 }

@@ -1,4 +1,5 @@
-//! `PUT /api/advertiser/workspaces/{workspace_id}`: a workspace's name, and what its members must sign in with.
+//! `PUT /api/advertiser/workspaces/{workspace_id}`: a workspace's name, and whether its members need a second
+//! factor.
 
 use domain::ids::WorkspaceId;
 use domain::permission::Role;
@@ -65,7 +66,7 @@ pub async fn update(mut write: Write<AdvertiserUser, Ids<WorkspaceId>>) -> Answe
     Ok(data(WorkspaceView::new(after, &GivenPermissions::new())))
 }
 
-/// An owner, who has a second factor and gave the password just now.
+/// Requires an owner who has a second factor and has recently entered the password.
 async fn may_require(
     write: &mut Write<AdvertiserUser, Ids<WorkspaceId>>,
     membership: &Membership,

@@ -180,7 +180,7 @@ impl CustomerTimeline {
             .sort_by_key(|happened| (happened.timestamp, happened.rank()));
     }
 
-    /// For the description.
+    /// An example for the API description.
     pub fn example() -> Self {
         let at = DateTime::UNIX_EPOCH + TimeDelta::days(20_000);
         Self {

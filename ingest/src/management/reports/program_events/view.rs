@@ -168,7 +168,7 @@ impl From<ProgramEvent> for ProgramEventView {
 }
 
 impl ProgramEventView {
-    /// For the description.
+    /// An example for the API description.
     pub fn examples() -> Vec<Self> {
         examples().map(Self::from).into()
     }

@@ -1,4 +1,4 @@
-//! How events of the stream are written: in one JSON document, or a line each.
+//! Writes events of the stream: as one JSON document, or as one line each.
 
 use axum::http::{HeaderMap, header};
 use chrono::{DateTime, TimeDelta};
@@ -46,7 +46,7 @@ impl Format {
         }
     }
 
-    /// Writes an event; `follows` others.
+    /// Writes an event; `follows` says whether an event precedes it in the answer.
     pub fn event(
         self,
         out: &mut Vec<u8>,
@@ -59,7 +59,7 @@ impl Format {
         }
         match event {
             StreamEvent::Stored { event_id, body } => {
-                // As it was sent to endpoints, with the id that its header had there.
+                // Endpoints receive the same body, with the id in a header.
                 let rest = body.strip_prefix('{').ok_or_else(|| {
                     ApiError::unexpected(anyhow::anyhow!("outbound event {event_id} has no object"))
                 })?;
@@ -185,7 +185,7 @@ fn one_of<const N: usize>(types: [&'static str; N]) -> ObjectBuilder {
 }
 
 impl StreamPage {
-    /// For the description.
+    /// An example for the API description.
     pub fn example() -> Self {
         let suspended = OutboundEventView {
             id: message_id(Uuid::from_u128(2)),
@@ -221,7 +221,7 @@ impl StreamPage {
 }
 
 impl ClickEvent {
-    /// For the description.
+    /// An example for the API description.
     fn example() -> Self {
         let some = |text: &str| Some(text.to_owned());
         let clicked_at = DateTime::UNIX_EPOCH + TimeDelta::days(20_000) + TimeDelta::hours(9);

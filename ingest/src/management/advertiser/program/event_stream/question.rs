@@ -1,4 +1,4 @@
-//! What a read of the event stream asks for.
+//! The parameters of a read of the event stream.
 
 use std::time::Duration;
 

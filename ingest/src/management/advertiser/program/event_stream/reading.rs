@@ -1,4 +1,4 @@
-//! One answer: what was read of the stream, as it is sent.
+//! Reads the stream in pieces while one answer is sent.
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
@@ -16,10 +16,10 @@ use messages::instant::instant;
 
 /// Events read at once.
 const PIECE: u32 = 1_000;
-/// Reads for one answer: one that looks for events of a rare type ends, too.
+/// The most reads for one answer, so that a search for a rare type of event ends too.
 const READS: u32 = 64;
 
-/// Since when a program's stream is on, and whether this request turned it on.
+/// When the program's stream was turned on, and whether this request turned it on.
 #[derive(Debug, Clone, Copy)]
 pub struct StreamState {
     pub since: DateTime<Utc>,
@@ -28,7 +28,7 @@ pub struct StreamState {
 
 pub struct Reading {
     app: App,
-    /// Who asks: a right can be taken away while they wait.
+    /// The caller's request: the right is checked again, because it may be removed while the caller waits.
     request: Parts,
     program_id: ProgramId,
     types: StreamTypes,
@@ -36,10 +36,10 @@ pub struct Reading {
     format: Format,
     place: StreamPlace,
     read_until: DateTime<Utc>,
-    /// Events and reads that are left.
+    /// The events and reads that are left.
     limit: u32,
     reads: u32,
-    /// Everything was read.
+    /// Whether everything was read.
     is_last: bool,
     has_events: bool,
     /// Until when the answer waits for its first event.
@@ -79,7 +79,7 @@ impl Reading {
         self.format
     }
 
-    /// How the answer begins; `None` when nothing can be said yet.
+    /// The beginning of the answer; `None` if it must wait for an event.
     pub async fn begin(&mut self) -> Result<Option<Vec<u8>>, ApiError> {
         let mut bytes = self.format.beginning().to_vec();
         let piece = self.piece().await?;
@@ -87,7 +87,7 @@ impl Reading {
         Ok(Some(bytes).filter(|bytes| !bytes.is_empty()))
     }
 
-    /// What is sent next; nothing at the end.
+    /// The next part of the answer; empty at the end.
     pub async fn go_on(&mut self) -> Result<Vec<u8>, ApiError> {
         let mut bytes = Vec::new();
         while bytes.is_empty() && !self.has_ended {
@@ -112,7 +112,7 @@ impl Reading {
         Ok(bytes)
     }
 
-    /// A reader who has lost the right gets no events, only the cursor; the next request is refused.
+    /// A caller that has lost the right gets no events, only the cursor. The next request is refused.
     async fn may_still_read(&self) -> Result<bool, ApiError> {
         let asked = ReadProgram::<ReadEvents>::from_request_parts(&mut self.request.clone(), &self.app).await;
         match asked {
@@ -155,7 +155,7 @@ impl Reading {
         }
         let waits = self.waits.is_some() && !self.has_events;
         let is_done = self.limit == 0 || self.reads == 0 || (self.is_last && !waits);
-        // Where it ends early, the cursor says so.
+        // If the answer ends early, the cursor says so.
         if is_done || self.app.closing.is_cancelled() {
             self.end(bytes)?;
         }
