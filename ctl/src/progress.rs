@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 /// A bar of `count` steps.
 pub fn steps(count: usize) -> ProgressBar {
     let bar = ProgressBar::new(count as u64);
-    // The template is a constant, so this cannot fail at one run and succeed at another.
+    // The template is constant. If it did not parse, the bar would keep its default style.
     if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {wide_msg}") {
         bar.set_style(style);
     }

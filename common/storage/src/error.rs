@@ -27,7 +27,7 @@ pub enum StorageError {
         /// The key that identifies the row in its table.
         row: String,
     },
-    /// A write changed another number of rows than the batch has.
+    /// A write changed a different number of rows than the batch has.
     #[error("{table}: {expected} rows to write, {actual} written")]
     RowsAffected {
         table: &'static str,

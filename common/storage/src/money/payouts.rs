@@ -1,9 +1,9 @@
 //! `payouts`: locks commissions to be paid, writes the payout, and reads payouts back.
 //!
-//! Locks are taken in the order of all money: commissions ascending, then the memberships' balances
+//! Locks are taken in the same order as for all money: commissions ascending, then the memberships' balances
 //! ([`lock_balances`](crate::money::ledger::lock_balances)), then the rows that
-//! [`post`](crate::money::ledger::post) writes. The caller's idempotency key is locked before all of these,
-//! and only here.
+//! [`post`](crate::money::ledger::post) writes. The caller's idempotency key is locked before all of these.
+//! No other code locks it.
 
 use std::collections::{BTreeMap, BTreeSet};
 

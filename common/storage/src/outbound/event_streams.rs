@@ -1,5 +1,5 @@
-//! `event_streams`: programs whose event stream is read. Only for these the stream is written. The first read
-//! turns a stream on. A stream without reads is turned off.
+//! `event_streams`: programs whose event stream is read. The stream is written for these programs only. The
+//! first read turns a stream on. A stream without reads is turned off.
 
 use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};

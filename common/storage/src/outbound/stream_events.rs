@@ -1,5 +1,5 @@
-//! A program's event stream: its outbound events in the order of their positions, and its clicks, which have
-//! no outbound event each.
+//! A program's event stream: its outbound events in the order of their positions, and its clicks, which are
+//! not stored as outbound events.
 //!
 //! The click step writes one row for the clicks of a batch, with their event ids ([`mark`]). A read takes
 //! rows up to its limit, and then looks up the clicks that these rows name ([`read`]) by the primary key of
@@ -100,8 +100,8 @@ pub struct StreamedClick {
     pub counted: bool,
 }
 
-/// Events in stream order. May be empty although more events follow: the rows of this read may have other
-/// types, or erased or deleted events.
+/// Events in stream order. May be empty although more events follow: the rows of this read may be of other
+/// types, erased or deleted.
 #[derive(Debug)]
 pub struct Piece {
     pub events: Vec<StreamEvent>,
@@ -135,8 +135,8 @@ struct Row {
     body: Option<String>,
 }
 
-/// Reads the next events. All queries use one connection: a replica that has a row also has the clicks that the
-/// row names, and another replica may lag behind.
+/// Reads the next events. All queries use one connection: a replica that has a row also has the clicks that
+/// the row names, and another replica may lag behind.
 pub async fn read(connection: &mut PgConnection, read: &StreamRead<'_>) -> StorageResult<Piece> {
     let types: Vec<&str> = read.types.others.iter().map(|kind| kind.as_str()).collect();
     let StreamPlace { position, clicks } = read.after;
@@ -225,7 +225,7 @@ fn choose(rows: Vec<Row>, read: &StreamRead<'_>) -> (Vec<Entry>, StreamPlace, Op
     (entries, next, read_until, next.clicks == 0)
 }
 
-/// The stored clicks that rows name, by the row's position, in stream order.
+/// The clicks that rows name, if still stored, by the row's position and in stream order.
 async fn named(
     connection: &mut PgConnection,
     program_id: ProgramId,

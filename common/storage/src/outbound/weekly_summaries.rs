@@ -13,8 +13,9 @@ use domain::weekly_summary::{Week, WeekLine};
 /// How long a week stays recorded as summed.
 const WEEKS_KEPT: Days = Days::new(35);
 
-/// Sums a week, unless a process has already done so, and returns for how many users. Users who opted out, or
-/// whose address is not verified, get no summary. Deletes unsent summaries of earlier weeks.
+/// Sums a week, and returns the number of users with a summary; `None` when a process has already summed the
+/// week. Users who opted out, or whose address is not verified, get no summary. Deletes unsent summaries of
+/// earlier weeks.
 ///
 /// Concurrent calls are serialised: the second waits for the first one's row of the week, and finds it.
 pub async fn add_up(pool: &PgPool, week: Week, now: DateTime<Utc>) -> StorageResult<Option<u64>> {
@@ -106,8 +107,8 @@ async fn insert(connection: &mut PgConnection, week: Week) -> StorageResult<u64>
 #[derive(Debug)]
 pub struct TakenSummary {
     pub user_id: UserId,
-    /// `None` when no e-mail is sent: the user opted out meanwhile, the address is not verified, or only an
-    /// earlier version's rules accepted it.
+    /// `None` when no e-mail is sent: the user opted out meanwhile, the address is not verified, or the
+    /// address is valid only by an earlier version's rules.
     pub recipient: Option<EmailAddress>,
     /// The Monday of the week.
     pub week: NaiveDate,

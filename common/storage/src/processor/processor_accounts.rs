@@ -28,8 +28,8 @@ impl HeldElsewhere {
 }
 
 /// Claims an account for a program. `None` when the program may connect it. Concurrent claims wait until the
-/// transaction ends. With any connection status, an account belongs to its workspace until it is
-/// disconnected.
+/// transaction ends. An account belongs to its workspace until it is disconnected, whatever the connection's
+/// status.
 pub async fn claim(
     connection: &mut PgConnection,
     program_id: ProgramId,

@@ -93,8 +93,8 @@ impl<'a> From<&'a Disposition> for DispositionColumns<'a> {
     }
 }
 
-/// Which of the received events were new, in their order. Also the outbound events about those that a person
-/// must review, where the program wants them.
+/// For each received event, in order, whether it was new. Also the outbound events about those that a person
+/// must review, if the program wants such outbound events.
 #[derive(Debug)]
 pub struct Received {
     pub new: Vec<bool>,

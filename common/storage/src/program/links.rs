@@ -21,7 +21,7 @@ pub struct Owners {
     pub addresses: PartnerAddresses,
 }
 
-/// Which memberships count as able to earn.
+/// Which memberships are included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Memberships {
     /// Only memberships that are approved now.

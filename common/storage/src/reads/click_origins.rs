@@ -86,7 +86,7 @@ impl ClickOrigins {
     }
 }
 
-/// Runs in the transaction and under the lock of [`rollups::fold`](super::rollups::fold), and does the same.
+/// Folds these deltas in the transaction and under the lock of [`rollups::fold`](super::rollups::fold).
 pub(super) async fn fold(connection: &mut PgConnection, limit: i64) -> StorageResult<i64> {
     let folded = sqlx::query_scalar!(
         r#"WITH taken AS (

@@ -39,7 +39,7 @@ pub struct MonthSums {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct CustomerDeltas(BTreeMap<Key, MonthSums>);
 
-/// The first day of the day's month.
+/// The first day of the month that contains `day`.
 pub(super) fn month(day: NaiveDate) -> NaiveDate {
     day.with_day(1).unwrap_or(day)
 }
@@ -106,7 +106,7 @@ impl CustomerDeltas {
     }
 }
 
-/// Runs in the transaction and under the lock of [`rollups::fold`](super::rollups::fold), and does the same.
+/// Folds these deltas in the transaction and under the lock of [`rollups::fold`](super::rollups::fold).
 pub(super) async fn fold(connection: &mut PgConnection, limit: i64) -> StorageResult<i64> {
     let last = sqlx::query_scalar!(
         "SELECT max(id) FROM (SELECT id FROM customer_month_deltas ORDER BY id LIMIT $1) oldest",
@@ -156,7 +156,7 @@ pub(super) async fn fold(connection: &mut PgConnection, limit: i64) -> StorageRe
     Ok(folded)
 }
 
-/// Runs in the snapshot of [`rollups::rebuild`](super::rollups::rebuild), and does the same.
+/// Rebuilds a program's rows in the snapshot of [`rollups::rebuild`](super::rollups::rebuild).
 pub(super) async fn rebuild(snapshot: &mut PgConnection, program_id: ProgramId) -> StorageResult<()> {
     let program = program_id.get();
     sqlx::query!("DELETE FROM customer_month_deltas WHERE program_id = $1", program)

@@ -99,7 +99,7 @@ pub async fn customer(
 ) -> StorageResult<Option<TimelineCustomer>> {
     let customer = sqlx::query_as!(
         TimelineCustomer,
-        // 100 is [`Journey::KEPT`].
+        // 100 is `Journey::KEPT`.
         r#"SELECT id, click_id, customer_key, status, first_click_at, signup_date, first_purchase_date, erased_at,
                   NOT first_click_at = ANY(touched_at || coalesce(earlier_at, '{}'))
                       OR cardinality(touched_at) + coalesce(cardinality(earlier_at), 0) > 100 AS "clicks_left_out!"

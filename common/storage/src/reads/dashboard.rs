@@ -5,12 +5,12 @@
 //! | figure | read from | cost |
 //! |---|---|---|
 //! | clicks, all time | the links' counters | one row a link |
-//! | clicks, leads, sales, revenue of a period | [`rollups`] | one row a day and currency, and what is not folded yet |
+//! | clicks, leads, sales, revenue of a period | [`rollups`] | one row a day and currency, and unfolded deltas |
 //! | refunds of a period | [`refund_rollups`] | the same |
-//! | commissions pending, approved | indexes of unpaid ones | one row an unpaid commission |
+//! | commissions pending, approved | indexes of unpaid commissions | one row an unpaid commission |
 //! | commissions paid | `payouts` | one row a payout |
 //! | active partners | memberships | one row a membership |
-//! | unread notifications | the index of unread ones | one entry each |
+//! | unread notifications | the index of unread notifications | one entry each |
 
 use std::collections::BTreeMap;
 

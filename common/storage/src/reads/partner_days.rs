@@ -1,7 +1,7 @@
 //! A partner's figures by day, from `link_days`, `link_refund_days` and unfolded deltas.
 //!
-//! Cost: one row for each link, day and currency of the range. Sums by partner would avoid the step over the
-//! links. A partner has few links, and each fold and rebuild would write another row.
+//! Cost: one row for each link, day and currency of the range. Sums by partner are not stored: they would
+//! save only the step over the partner's few links, and each fold and rebuild would write another row.
 
 use chrono::NaiveDate;
 use sqlx::PgConnection;
@@ -11,7 +11,7 @@ use domain::figures::{Counts, Earnings, Known};
 use domain::money::{Cents, Currency};
 
 /// The figures of these memberships from `first` to `last` (both included), sorted by day and currency.
-/// Pieces without a currency have only counts.
+/// Entries without a currency have only counts.
 pub async fn partner_days(
     connection: &mut PgConnection,
     memberships: &[i64],

@@ -15,8 +15,8 @@ use domain::readiness::{Facts, LastEvents};
 const COUNTED: i64 = 10_000;
 const SECONDS_A_DAY: i64 = 86_400;
 
-/// Events of the last 24 hours. If a program has more than [`COUNTED`] of a type, all counts are estimates
-/// from its day sums.
+/// Events of the last 24 hours. If a program has [`COUNTED`] or more of a type, all counts are estimates from
+/// its day sums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecentEvents {
     pub clicks: i64,
@@ -37,8 +37,8 @@ pub struct ProgramStatus {
     pub active_partners: i64,
     /// Commissions in their hold period, at most [`COUNTED`].
     pub pending_commissions: i64,
-    /// Which of the subscribed event types the processor has sent and the service still stores; `None` without
-    /// a processor account.
+    /// Which of the subscribed event types the processor has sent and the service still stores; `None`
+    /// without a processor account.
     pub received_event_types: Option<BTreeSet<String>>,
 }
 
@@ -80,8 +80,8 @@ pub async fn status(
     })
 }
 
-/// Which of the subscribed event types the processor has sent. An event is stored for 30 days, and longer while
-/// it is unfinished.
+/// Which of the subscribed event types the processor has sent. An event is stored for 30 days, and longer
+/// while it is unfinished.
 pub async fn received_event_types(
     connection: &mut PgConnection,
     program_id: ProgramId,

@@ -32,7 +32,7 @@ pub struct RefundSums {
     /// Refunds of sales.
     pub refunded_cents: i64,
     /// Deductions from commissions of sales, by refunds and by hand, before they are limited by the balance.
-    /// Additions by hand are subtracted, so commissions less this sum are what is left of them.
+    /// Additions by hand are subtracted, so the commissions less this sum are the remaining commissions.
     pub deducted_cents: i64,
 }
 
@@ -274,7 +274,7 @@ pub async fn move_commissions(
     Ok(())
 }
 
-/// Runs in the transaction and under the lock of [`rollups::fold`](super::rollups::fold), and does the same.
+/// Folds these deltas in the transaction and under the lock of [`rollups::fold`](super::rollups::fold).
 pub(super) async fn fold(connection: &mut PgConnection, limit: i64) -> StorageResult<i64> {
     let folded = sqlx::query_scalar!(
         r#"WITH taken AS (
@@ -306,7 +306,7 @@ pub(super) async fn fold(connection: &mut PgConnection, limit: i64) -> StorageRe
     Ok(folded)
 }
 
-/// Runs in the snapshot of [`rollups::rebuild`](super::rollups::rebuild), and does the same.
+/// Rebuilds a program's rows in the snapshot of [`rollups::rebuild`](super::rollups::rebuild).
 pub(super) async fn rebuild(snapshot: &mut PgConnection, program_id: ProgramId) -> StorageResult<()> {
     sqlx::query!(
         "DELETE FROM refund_deltas WHERE program_id = $1",

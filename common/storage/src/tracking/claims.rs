@@ -66,7 +66,7 @@ pub struct Conflicts {
     pub claims: i64,
 }
 
-/// Which of these lost claims are held by another program.
+/// Counts the lost claims that other programs hold, by both programs.
 pub async fn conflicts(executor: impl PgExecutor<'_>, lost: &[&NewClaim]) -> StorageResult<Vec<Conflicts>> {
     if lost.is_empty() {
         return Ok(Vec::new());
@@ -154,7 +154,8 @@ pub struct PendingFacts {
     pub refunds: bool,
 }
 
-/// Reports about locked claims. Names and refunds that arrive later wait for the holder of the locks.
+/// Whether reports about locked claims exist. Names and refunds that arrive later wait for the holder of the
+/// locks.
 pub async fn pending_facts(
     connection: &mut PgConnection,
     claims: &[(ProgramId, &str)],

@@ -20,7 +20,8 @@ pub struct Customer {
     pub customer_key: Option<String>,
     /// No authenticated call has confirmed the key of this click yet.
     pub key_from_browser: bool,
-    /// The key was taken from a browser's click, or was taken away from this customer.
+    /// A browser bound the key to one customer, and an authenticated call named the key with another. Set on
+    /// both.
     pub key_contested: bool,
     /// The customer's lead was one of many within an hour.
     pub many_leads: bool,

@@ -42,9 +42,10 @@ pub async fn remember(connection: &mut PgConnection, refusals: &[(EventId, Strin
     Ok(())
 }
 
-/// Deletes the refusals of these refunds, each given as an event and its transaction_id. Only refunds whose
-/// sale had lost its claim, which is now [rebuilt](super::claims::rebuild) and not yet open: a worker
-/// received them while the claim was missing. Refunds older than their sale were rightly refused and stay.
+/// Deletes the refusals of these refunds, each given as an event and its transaction_id. It applies to a
+/// refund that a worker received while the claim of its sale was lost, if the claim is
+/// [rebuilt](super::claims::rebuild) and not open yet. Refunds older than their sale were rightly refused and
+/// stay.
 pub async fn forget_of_lost_claims(
     executor: impl PgExecutor<'_>,
     refunds: &[(EventId, &str)],

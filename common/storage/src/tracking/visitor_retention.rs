@@ -1,13 +1,13 @@
-//! Deletes visitors: customers who only clicked. A visitor is deleted when their events are deleted and all
-//! windows of their program have passed.
+//! Deletes visitors: customers who only clicked. A visitor is deleted when their events are deleted and the
+//! attribution and cookie windows of their program have passed.
 //!
 //! No row refers to a deleted visitor. With the same click_id they become new customers, as the contract says
 //! for an unknown click_id. Nearly all customers are visitors: a hundred gigabytes a day at thousands of
 //! clicks a second.
 //!
 //! The worker reads all customers in rounds, in the order of their ids; `visitor_retention` has the last id
-//! that it read. Ids ascend with time only within a leased block. In a block, the rest after a newer customer
-//! is skipped.
+//! that it read. Ids ascend with time only within a leased block. When a slice has only newer customers, the
+//! rest of its block is skipped.
 
 use chrono::{DateTime, NaiveDate, NaiveTime, TimeDelta, Utc};
 use sqlx::{PgConnection, PgPool};

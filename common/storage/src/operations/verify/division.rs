@@ -136,13 +136,13 @@ const LINKS: &str = "(SELECT * FROM referral_links WHERE id > $1::bigint AND id 
 const CUSTOMERS: &str = "(SELECT * FROM customers WHERE id > $1::bigint AND id <= $2::bigint)";
 const CLAIMS: &str = "(SELECT * FROM transaction_claims WHERE transaction_id > $1 AND transaction_id <= $2)";
 
-/// A small step: a membership has as many ledger entries as its partner has ever earned, and a payout as many
-/// as it pays.
+/// Few keys, because each has many rows: a membership has as many ledger entries as its partner has ever
+/// earned, and a payout as many as it pays.
 const LARGE: u32 = 20;
 const SMALL: u32 = 10_000;
 
 impl Division {
-    /// The rows of a check that has no slice.
+    /// The table that a check reads when it has no slice.
     pub(super) const fn table(self) -> &'static str {
         match self {
             Self::Sales => "sale_events",
@@ -204,8 +204,8 @@ impl Division {
     }
 
     /// Whether the division is verified continuously. Customers and claims are left out: they are as many as
-    /// visitors and sales, and change in any order. The checks of sales and leads cover what follows from
-    /// them.
+    /// visitors and sales, and change in any order. The checks of sales and leads cover the changes that
+    /// sales and leads make to them.
     pub(super) const fn is_continuous(self) -> bool {
         !matches!(self, Self::Customers | Self::Claims | Self::Moment | Self::Whole)
     }

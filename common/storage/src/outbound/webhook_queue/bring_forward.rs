@@ -8,8 +8,8 @@ use super::go_by_indexes;
 use crate::error::StorageResult;
 use domain::ids::WebhookEndpointId;
 
-/// Others are brought forward when a take can use fewer than this of the thousand deliveries that it
-/// examines.
+/// Minimum number of deliveries that a take can use among the thousand that it examines. Below it, other
+/// deliveries are brought forward.
 const FREE_AT_LEAST: i64 = 32;
 /// Maximum number of deliveries to bring forward for one endpoint.
 const BROUGHT: i64 = 500;

@@ -3,8 +3,8 @@
 //!
 //! Phases:
 //!
-//! - Lock the **program**. Two erasures, or an erasure and the deletion of a webhook endpoint, lock rows of
-//!   the same queue in different orders.
+//! - Lock the **program**. Otherwise two erasures, or an erasure and the deletion of a webhook endpoint,
+//!   would lock rows of the same queue in different orders.
 //! - Erase the **clicks** that were found. No lock that the pipeline needs is held yet.
 //! - Lock and erase the **customers**. Concurrent transactions finish first, and later ones find no customer.
 //! - Erase the clicks stored meanwhile, and all rows found by the customers' ids.
@@ -299,7 +299,7 @@ async fn unprocessed(connection: &mut PgConnection, found: &Found, now: DateTime
     )
     .execute(&mut *connection)
     .await?;
-    // The event's record in flight will find no customer. The relay must not publish the event again.
+    // A record of the event in flight will find no customer. The relay must not publish the event again.
     let events = sqlx::query!(
         "UPDATE processor_events
          SET payload = NULL, state = 'ignored', reason = 'erased', waits_for = NULL, sale_pending = false,

@@ -15,7 +15,7 @@ domain::text_enum! {
     pub enum Reason {
         /// Another report of the same payment was recorded.
         Duplicate = "duplicate",
-        /// The processor's customer is bound to another customer.
+        /// The processor's customer is bound to a different customer than the event names.
         ProcessorCustomerDiffers = "processor_customer_differs",
         /// Another report of the same transaction_id is being processed.
         Claimed = "claimed",

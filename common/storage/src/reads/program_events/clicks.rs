@@ -103,7 +103,7 @@ pub(super) async fn read(connection: &mut PgConnection, span: &Span<'_>) -> Stor
 }
 
 /// Clicks have no index by customer. The customer's row has the times of the first click and of the latest
-/// hundred. A separate index has clicks that do not count.
+/// hundred. A separate index has the clicks that do not count.
 async fn of_customers(
     connection: &mut PgConnection,
     span: &Span<'_>,

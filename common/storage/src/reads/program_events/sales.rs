@@ -42,8 +42,8 @@ struct SaleRow {
     commissions: Option<Json<Vec<SaleCommission>>>,
 }
 
-/// Reads sales: `head` selects them up to its last condition. A sale that credits several partners is in the
-/// list of each.
+/// Reads sales: `head` selects them up to its last condition. A sale that credits several partners belongs to
+/// each of them.
 macro_rules! sales {
     ($connection:expr, $span:expr, $head:literal $(, $more:expr)*) => {
         sqlx::query_as!(

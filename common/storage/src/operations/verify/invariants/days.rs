@@ -1,5 +1,5 @@
-//! Days and the sums of their events: of all days, or of one program's days from `$1` on, before `$2`, of
-//! program `$3`.
+//! Days and the sums of their events: of all days, or of program `$3` from day `$1` up to, but not including,
+//! day `$2`.
 //!
 //! `{days}` limits the stored rows. `{sums}` stands for the recomputed sums: the view that a rebuild writes,
 //! or the same sums computed by index from the events of the slice. `customers` has no index by day, so

@@ -272,7 +272,7 @@ pub(super) const EVENTS: &[Invariant] = &[
     },
     Invariant {
         name: "archived programs have no later sales",
-        // The margin covers clock differences and events that were in process and not archived yet.
+        // The minute covers clock differences, and sales that were in process when the program was archived.
         checks: &[
             of(
                 Sales,
