@@ -138,8 +138,8 @@ fn retryable_error(error: &sqlx::Error) -> Retryable {
 /// Classifies an error by its SQLSTATE.
 fn retryable_code(code: &str, constraint: Option<&str>, table: Option<&str>) -> Retryable {
     match code {
-        // Serialisation failure, deadlock, lock timeout, statement timeout, and a transaction that was idle
-        // for too long.
+        // Serialisation failure, deadlock, lock timeout, statement timeout, and a transaction that was idle or
+        // open for too long.
         "40001" | "40P01" | LOCK_TIMEOUT | "57014" | "25P03" | "25P04" => Retryable::AfterConflict,
         // Two batches bound the same customer_key. On retry the second batch finds the customer by this key.
         "23505" if constraint == Some("customers_customer_key") => Retryable::AfterConflict,

@@ -241,7 +241,8 @@ pub async fn approve_held(
     new_event_id: impl Fn() -> EventId,
 ) -> StorageResult<u64> {
     let mut transaction = pool.begin().await?;
-    // Each program has its own limit: a program that approves by hand may have any number of due commissions.
+    // Program by program, to skip programs that approve everything by hand: they may have any number of due
+    // commissions.
     let approved = sqlx::query!(
         r#"WITH approved AS (
                UPDATE commissions SET status = 'approved', approved_at = $1
