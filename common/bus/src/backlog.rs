@@ -16,7 +16,8 @@ pub struct Backlog {
     consumer: String,
 }
 
-/// How far the messages of a stream are settled, by their sequence numbers: all up to `settled`, and perhaps some of the later ones.
+/// How far the messages of a stream are settled, as sequence numbers. All messages up to `settled` are
+/// settled; some later ones may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Position {
     pub settled: u64,
@@ -32,8 +33,8 @@ impl Backlog {
         }
     }
 
-    /// When the oldest message was stored that is not settled; `None` when all of them are. Everything that was stored before
-    /// is committed.
+    /// When the oldest unsettled message was stored; `None` when all messages are settled. Everything stored
+    /// before that time is committed.
     pub async fn oldest(&self) -> anyhow::Result<Option<DateTime<Utc>>> {
         let consumer = self.consumer().await?;
         let state = consumer.cached_info();

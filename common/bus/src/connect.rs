@@ -1,4 +1,4 @@
-//! One connection to NATS a process, and the oldest server it accepts.
+//! Connects to NATS, once per process, and checks the server's version.
 
 use std::error::Error;
 use std::io;
@@ -12,17 +12,17 @@ use percent_encoding::percent_decode_str;
 use runtime::config::NatsConfig;
 use runtime::retry::{RetryPolicy, retry};
 
-/// Below 2.12 there is no `sync_interval` a broker can be trusted with, unknown settings are dropped without an error,
-/// and a full disk hangs publishers behind a healthy health check.
+/// A server below 2.12 has no reliable `sync_interval` setting, drops unknown settings without an error, and
+/// lets publishers hang on a full disk while its health check succeeds.
 const OLDEST: (i64, i64, i64) = (2, 12, 0);
 
-/// A dead connection is noticed within two of these.
+/// The client notices a dead connection within two intervals.
 const PING_INTERVAL: Duration = Duration::from_secs(3);
 
-/// Bounds JetStream's own requests. Publishing has a tighter bound of its own for each attempt.
+/// Limit of JetStream API requests. Publishing has its own, shorter limit for each attempt.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Most that lies between two attempts to connect again, before jitter: a server that is back is found within about this.
+/// Longest delay between two reconnection attempts, before jitter.
 const RECONNECT: Duration = Duration::from_millis(500);
 
 const FIRST_CONNECTION: RetryPolicy = RetryPolicy {
@@ -39,7 +39,7 @@ pub struct Bus {
     pub jetstream: Context,
 }
 
-/// Why there is no connection.
+/// Why connecting failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     #[error("NATS_URL: {0}")]
@@ -52,8 +52,9 @@ pub enum ConnectError {
     WithoutJetStream,
 }
 
-/// Connects, waiting up to 30 s for a server; afterwards the connection restores itself for as long as it takes. A server that
-/// refuses the password, or cannot prove who it is, is not waited for. `name` is what the server's connection list shows.
+/// Connects, and waits up to 30 s for a server to start. Later the connection restores itself, without a
+/// limit. A server that refuses the password or has no valid certificate is an error at once. `name`
+/// identifies the client in the server's connection list.
 pub async fn connect(config: &NatsConfig, name: &str) -> Result<Bus, ConnectError> {
     let servers = config
         .nats_url
@@ -65,7 +66,8 @@ pub async fn connect(config: &NatsConfig, name: &str) -> Result<Bus, ConnectErro
     let attempt = || {
         over(config, &servers, identified_by(&servers))
             .name(name)
-            // A user's own: who may subscribe to one prefix for all reads the replies of all.
+            // Each user has its own prefix: a client that may subscribe to a shared prefix could read every
+            // reply.
             .custom_inbox_prefix(format!("_INBOX_{name}"))
             .ping_interval(PING_INTERVAL)
             .reconnect_delay_callback(reconnect_delay)
@@ -80,8 +82,8 @@ pub async fn connect(config: &NatsConfig, name: &str) -> Result<Bus, ConnectErro
     Ok(Bus { client, jetstream })
 }
 
-/// With TLS where an address or an authority's file asks for it; also to servers discovered later, whose addresses say
-/// nothing of it.
+/// Requires TLS if an address or a CA file asks for it. This also holds for servers discovered later, whose
+/// addresses do not mention TLS.
 fn over(config: &NatsConfig, servers: &[ServerAddr], options: ConnectOptions) -> ConnectOptions {
     let is_required = config.nats_ca_file.is_some() || servers.iter().any(ServerAddr::tls_required);
     let options = options.require_tls(is_required);
@@ -91,7 +93,7 @@ fn over(config: &NatsConfig, servers: &[ServerAddr], options: ConnectOptions) ->
     }
 }
 
-/// A failed TLS handshake and an invalid certificate are invalid data: retries do not help.
+/// A failed TLS handshake and an invalid certificate are reported as invalid data. Retries do not help.
 fn is_not_up_yet(error: &async_nats::ConnectError) -> bool {
     let is_away = matches!(
         error.kind(),
@@ -101,7 +103,8 @@ fn is_not_up_yet(error: &async_nats::ConnectError) -> bool {
     is_away && cause.is_none_or(|cause| cause.kind() != io::ErrorKind::InvalidData)
 }
 
-/// The client reads no user out of an address by itself. The first one's is the cluster's: servers discovered later have none.
+/// The client ignores a user in an address. The first user found applies to the whole cluster, because the
+/// addresses of servers discovered later have none.
 fn identified_by(servers: &[ServerAddr]) -> ConnectOptions {
     let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
     let user = servers
@@ -135,7 +138,8 @@ fn verify_server(client: &Client) -> Result<(), ConnectError> {
     Ok(())
 }
 
-/// Doubles from a millisecond, and is spread by half in both directions: whom a server lost together must not return together.
+/// Doubles from one millisecond, with 50% jitter in both directions: clients that a server lost together must
+/// not reconnect together.
 fn reconnect_delay(attempts: usize) -> Duration {
     let doubled = 1_u64 << attempts.min(10);
     Duration::from_millis(doubled)
@@ -146,7 +150,7 @@ fn reconnect_delay(attempts: usize) -> Duration {
 async fn log_event(event: Event) {
     match event {
         Event::Connected => tracing::info!("NATS connection is up"),
-        // Dropping the last client does the same.
+        // Dropping the last client also causes this event.
         Event::Closed => tracing::debug!("NATS connection is closed"),
         Event::Disconnected => tracing::warn!("NATS connection is down"),
         Event::SlowConsumer(subscription) => {

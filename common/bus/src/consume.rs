@@ -1,29 +1,32 @@
-//! The one consume loop.
+//! The consume loop.
 //!
 //! Phases of a batch:
 //!
 //! 1. *fetch*: a task pulls messages into a bounded buffer, without pause ([`fetch`], [`pull`]);
-//! 2. *merge*: all waiting records, up to `max_records`, become one batch, together with postponed records that are
-//!    due. This is what makes a worker fast: a transaction costs the same for one record as for hundreds. Steps without
-//!    outcomes also pace small batches ([`Step::PACE`]);
-//! 3. *open*: envelopes are cut into records ([`intake`]); what cannot be read becomes a dead letter;
+//! 2. *merge*: all waiting records, up to `max_records`, become one batch, together with postponed records
+//!    that are due. This makes a worker fast: a transaction costs the same for one record as for hundreds.
+//!    Steps whose callers wait for no outcome also pace small batches ([`Step::PACE`]);
+//! 3. *open*: envelopes are split into records ([`intake`]); unreadable ones become dead letters;
 //! 4. *run*: the step settles the batch in one transaction ([`run_batch`]: retry, division, dead letters);
 //! 5. *reply*: outcomes go to the reply inboxes, packed, as soon as they are committed;
 //! 6. *ack*: a message is acknowledged once all its records are done ([`in_flight`]).
 //!
-//! Phases 4 and 5 are a task of their own, while the loop goes on with 1 to 3: when the transaction ends, the next batch is
-//! ready. While few records wait, one batch runs at a time, so that records gather; with many, two run concurrently
-//! ([`schedule`]). A blocked record is isolated: it is retried by itself, beside them, until it passes.
+//! A task of its own runs phases 4 and 5, while the loop continues with 1 to 3: when the transaction ends,
+//! the next batch is ready. While few records wait, one batch runs at a time, so that records gather. With
+//! many, two batches run concurrently ([`schedule`]). A blocked record is isolated: it is retried alone,
+//! beside the batches, until it succeeds.
 //!
-//! Bounds: the fetch buffer's bytes and messages, `max_records` a batch, two concurrent batches and one isolated record beside them,
-//! `max_later` records that are postponed or isolated, and the consumer's `max_ack_pending` over all workers. All messages in
-//! flight are reported in progress ([`pending_ack`]), so that a slow one is not redelivered to another worker.
+//! Bounds: the fetch buffer's bytes and messages, `max_records` a batch, two concurrent batches, one isolated
+//! record beside them, `max_later` postponed and isolated records, and the consumer's `max_ack_pending` over
+//! all workers. All messages in flight are reported in progress ([`pending_ack`]), so that a slow message is
+//! not redelivered to another worker.
 //!
-//! Ordering: records enter batches in stream order, but two batches may end in either, and a record may be seen again, and
-//! out of order: after a crash, a lost ack, an outage. Acks are hints. Every effect must be idempotent by a key in the store.
+//! Ordering: records enter batches in stream order, but two concurrent batches may end in either order. After
+//! a crash, a lost ack or an outage, a record may arrive again and out of order. Acks are hints. Every effect
+//! must be idempotent by a key in the store.
 //!
-//! A message delivered many times is still tried; only a permanent error makes it a dead letter. An envelope of a newer release is
-//! left for a newer worker for an hour.
+//! The number of deliveries alone never makes a message a dead letter; only a permanent error does. An
+//! envelope of a newer release is left for a newer worker for an hour.
 
 mod bounds;
 mod fetch;
@@ -75,8 +78,8 @@ pub struct ConsumeError {
     subject: Subject,
 }
 
-/// Consumes `S::SUBJECT` until a soft cancel: running batches are finished, all other messages are given back for other
-/// workers. Several loops may share a subject, in one process or in many.
+/// Consumes `S::SUBJECT` until a soft cancel. Then it finishes the running batches and gives all other
+/// messages back for other workers. Several loops may share a subject, in one process or in many.
 pub async fn consume<S: Step>(
     step: Arc<S>,
     jetstream: Context,
@@ -88,12 +91,12 @@ pub async fn consume<S: Step>(
     let pending_acks = Arc::new(PendingAcks::default());
     let (fetcher, incoming) =
         Fetcher::new(jetstream, topology.clone(), S::SUBJECT, Arc::clone(&pending_acks));
-    // Ends with this function too, however it ends.
+    // Fetching also ends when this function returns or is dropped.
     let fetching = lifecycle.soft().child_token();
     let _stop_fetching = fetching.clone().drop_guard();
     lifecycle.tasks().spawn(fetcher.run(fetching));
 
-    // Not before everything is given back.
+    // Ends only after all messages have been given back.
     let keeping_alive = CancellationToken::new();
     let _stop_keeping_alive = keeping_alive.clone().drop_guard();
     lifecycle
@@ -139,7 +142,7 @@ struct Work<S> {
 struct FinishedBatch<R> {
     batch: Batch<R>,
     dispositions: Vec<Disposition>,
-    /// It was an isolated record.
+    /// The batch was one isolated record.
     isolated: bool,
 }
 
@@ -192,7 +195,7 @@ struct Consumer<S: Step> {
     in_flight: InFlightMessages<PendingAck>,
     queue: Queue<S::Record>,
     running: JoinSet<FinishedBatch<S::Record>>,
-    /// An isolated record is among the running batches.
+    /// One of the running batches is an isolated record.
     isolated_running: bool,
     schedule: Schedule,
 }
@@ -355,7 +358,7 @@ impl<S: Step> Consumer<S> {
             isolated,
         } = finished.map_err(|_| ended::<S>("settles"))?;
         self.isolated_running &= !isolated;
-        // Redeliveries first: the other records of such a message must neither count nor wait any longer.
+        // Redeliveries first: the other records of such a message must not be counted or queued again.
         for (origin, disposition) in batch.origins.iter().zip(&dispositions) {
             if *disposition == Disposition::Redeliver {
                 self.give_back(origin.admission).await;
@@ -393,7 +396,7 @@ impl<S: Step> Consumer<S> {
         }
     }
 
-    /// At shutdown: batches end, and nothing new begins.
+    /// At shutdown, waits for running batches and starts no new ones.
     async fn finish(mut self) -> Result<(), ConsumeError> {
         while let Some(finished) = self.running.join_next().await {
             self.apply(finished).await?;
@@ -402,9 +405,10 @@ impl<S: Step> Consumer<S> {
         Ok(())
     }
 
-    /// Other workers need not wait for the ack timeout.
+    /// Gives messages back, so that other workers need not wait for the ack timeout.
     async fn hand_back(mut self) {
-        // After the fetcher has ended: messages given back while it pulls would come straight back.
+        // This waits until the fetcher has ended: a fetcher that still pulls would receive the messages
+        // again.
         let mut pending_acks: Vec<PendingAck> = Vec::new();
         while let Some(arrived) = self.incoming.recv().await {
             pending_acks.push(arrived.pending_ack);
@@ -431,7 +435,8 @@ fn redeliver() -> AckKind {
     AckKind::Nak(Some(Duration::from_millis(rand::random_range(1_000..2_000))))
 }
 
-/// When an isolated record is tried again: most of that run is waiting for the lock, so it passes soon after the lock is free.
+/// When an isolated record is tried again. Most of such a run is waiting for the lock, so the record succeeds
+/// soon after the lock is free.
 fn rest() -> Instant {
     Instant::now() + Duration::from_millis(rand::random_range(200..400))
 }

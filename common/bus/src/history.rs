@@ -1,4 +1,4 @@
-//! What a stream holds from a moment on, settled or not: for recovery.
+//! Reads what a stream has stored since a given time, settled or not: for recovery.
 
 use std::time::Duration;
 
@@ -14,11 +14,12 @@ use tokio::time::timeout;
 
 use super::topology::Topology;
 
-/// After which reading fails: nothing is lost, and it can be repeated. A worker may have removed the settled messages that were still to be read.
+/// Reading fails after this long without a message: a worker may have removed settled messages that were
+/// still to be read. Nothing is lost, and the read can be repeated.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// The payloads of the messages stored from `since` until now, oldest first, and how many they are. Reading acknowledges
-/// nothing.
+/// Returns the number of messages stored from `since` until now, and their payloads, oldest first. Reading
+/// acknowledges nothing.
 pub async fn read(
     jetstream: &Context,
     topology: &Topology,
@@ -39,7 +40,8 @@ pub async fn read(
         .context("cannot read the stream")?;
     let stored = usize::try_from(consumer.cached_info().num_pending)?;
     let messages = consumer.messages().await.context("cannot read the stream")?;
-    // Without a bound the reader waits for messages to come. Those left may be fewer than there were, when workers remove settled ones.
+    // The count ends the read; otherwise it would wait for new messages. If workers remove settled messages,
+    // fewer than counted arrive.
     let payloads = stream::try_unfold((messages, stored), async |(mut messages, left)| {
         if left == 0 {
             return Ok(None);

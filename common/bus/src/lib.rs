@@ -6,9 +6,9 @@
 //! - [`topology`]: the streams and durable consumers, written out and verified at start.
 //! - [`publish`]: records in, packed messages out, acknowledged before the caller gets `Ok`.
 //! - [`consume`]: the one loop that turns messages into transactions, answers and acks.
-//! - [`standing`]: how far workers are in a stream, and back to its beginning.
-//! - [`stream_trim`]: what is settled leaves a stream that fills.
-//! - [`reply`]: how an outcome finds the request that waits for it.
+//! - [`standing`]: how far workers have read a stream, and how to rewind it.
+//! - [`stream_trim`]: removes settled messages from a stream that fills up.
+//! - [`reply`]: delivers an outcome to the request that waits for it.
 
 pub mod backlog;
 pub mod connect;

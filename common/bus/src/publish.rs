@@ -1,12 +1,12 @@
 //! Publishing: records in, packed messages out.
 //!
-//! Phases: a record queues ([`Batcher`]); a message is packed from everything that queues; it is published and its
-//! JetStream acknowledgement awaited; every record in it gets that answer. A publish without an answer is repeated
-//! under the same `Nats-Msg-Id`, so that the stream stores it once.
+//! Phases: a record queues ([`Batcher`]); a message is packed from all queued records; the message is
+//! published and its JetStream acknowledgement awaited; every record in it gets that answer. A publish
+//! without an answer is repeated under the same `Nats-Msg-Id`, so that the stream stores it once.
 //!
-//! Bounds: [`MAX_RECORDS`] and [`MAX_MESSAGE_BYTES`] a message, [`IN_FLIGHT`] messages, [`QUEUE`] records waiting,
-//! and [`PATIENCE`] until the caller gets an error. An error other than a refusal means *unknown*: the record may
-//! still arrive.
+//! Bounds: [`MAX_RECORDS`] and [`MAX_MESSAGE_BYTES`] a message, [`IN_FLIGHT`] messages, [`QUEUE`] waiting
+//! records, and [`PATIENCE`] until the caller gets an error. An error other than a refusal means *unknown*:
+//! the record may still be stored.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,24 +29,24 @@ use runtime::batch::{Batcher, Bounds, SubmitError};
 use runtime::metrics::PUBLISH_FAILURES;
 use runtime::retry::{RetryPolicy, retry};
 
-/// Enough to make the fsync a message costs negligible a record.
+/// With this many records, the fsync of a message costs each record little.
 pub const MAX_RECORDS: usize = 256;
 
 /// Half of the server's default `max_payload`.
 pub const MAX_MESSAGE_BYTES: usize = 512 * 1024;
 
-/// A record heavier than this could not travel even alone.
+/// Largest record that fits in a message of its own.
 pub const MAX_RECORD_BYTES: usize = 900 * 1024;
 
 const QUEUE: usize = 16_384;
 
-/// One message being stored while the next one is on its way.
+/// One message is being stored while the next one is on its way.
 const IN_FLIGHT: usize = 2;
 
-/// An acknowledgement normally takes milliseconds; a lost one is worth repeating soon.
+/// An acknowledgement normally takes milliseconds, so a lost one is soon repeated.
 const ATTEMPT: Duration = Duration::from_millis(800);
 
-/// From the first attempt to the error.
+/// Covers the time from the first attempt to the error.
 const PATIENCE: RetryPolicy = RetryPolicy {
     first_delay: Duration::from_millis(25),
     max_delay: Duration::from_millis(250),
@@ -54,19 +54,19 @@ const PATIENCE: RetryPolicy = RetryPolicy {
     max_elapsed: Some(Duration::from_secs(2)),
 };
 
-/// Why a record is not known to be stored.
+/// Why a record may not be stored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PublishError {
-    /// Too many records wait here. Nothing was sent.
+    /// Too many records wait in this process. Nothing was sent.
     #[error("publish queue is full")]
     Overloaded,
-    /// No acknowledgement came in time. The record may be stored or not.
+    /// No acknowledgement arrived in time. The record may be stored or not.
     #[error("publish was not acknowledged: {0}")]
     Unacknowledged(Arc<str>),
-    /// The stream refused for want of space. Nothing was stored.
+    /// The stream refused the message for lack of space. Nothing was stored.
     #[error("stream is full: {0}")]
     Full(Arc<str>),
-    /// The record alone exceeds what a message can hold. Nothing was sent.
+    /// The record exceeds the size of a message. Nothing was sent.
     #[error("a record of {bytes} bytes does not fit in a message")]
     TooLarge { bytes: usize },
     /// The publisher ended before it answered.
@@ -101,13 +101,13 @@ struct Route {
     jetstream: Context,
     subject: String,
     noun: &'static str,
-    /// Distinguishes this publisher's message ids from all others.
+    /// Makes this publisher's message ids distinct from all others.
     origin: u64,
     messages: AtomicU64,
 }
 
 impl Publisher {
-    /// Starts a publisher on `tasks`; it ends when its last clone is dropped. Outcomes go to `reply_to`, if
+    /// Starts a publisher on `tasks`. It ends when its last clone is dropped. Outcomes go to `reply_to`, if
     /// callers wait for them.
     pub fn spawn(
         tasks: &TaskTracker,
@@ -145,8 +145,8 @@ impl Publisher {
         Self { batcher, route }
     }
 
-    /// Returns `Ok` once JetStream has acknowledged the message that holds `record`. Dropping the future does not
-    /// withdraw the record.
+    /// Returns `Ok` once JetStream has acknowledged the message that holds `record`. Dropping the future does
+    /// not withdraw the record.
     pub async fn publish(&self, record: Box<RawValue>) -> Result<(), PublishError> {
         fits(&record)?;
         self.batcher.submit(record).await.map_err(|error| match error {
@@ -155,14 +155,15 @@ impl Publisher {
         })?
     }
 
-    /// Publishes records that came together, packed with other waiting records. After an error some of them may be stored.
+    /// Publishes records that arrived together, packed with other waiting records. After an error some may be
+    /// stored.
     pub async fn publish_all(&self, records: Vec<Box<RawValue>>) -> Result<(), PublishError> {
         try_join_all(records.into_iter().map(|record| self.publish(record))).await?;
         Ok(())
     }
 
-    /// Publishes records that already form a batch, past the queue, in as few messages as the bounds allow. The
-    /// messages before the one that failed are stored.
+    /// Publishes records that already form a batch, in as few messages as the bounds allow. Bypasses the
+    /// queue. After an error, the messages before the failed one are stored.
     pub async fn publish_packed(
         &self,
         records: &[Box<RawValue>],
@@ -175,7 +176,7 @@ impl Publisher {
         Ok(())
     }
 
-    /// Publishes a message as it once came, past the queue: one that could not be cut into records.
+    /// Publishes an original message that could not be split into records. Bypasses the queue.
     pub async fn publish_message(&self, payload: Bytes) -> Result<(), PublishError> {
         if payload.len() > MAX_RECORD_BYTES {
             return Err(PublishError::TooLarge { bytes: payload.len() });
@@ -183,13 +184,14 @@ impl Publisher {
         self.route.store(payload).await
     }
 
-    /// Publishes a message without records, past the queue: proof that the stream stores and acknowledges. Workers
-    /// acknowledge it and do nothing.
+    /// Publishes a message without records, to prove that the stream stores and acknowledges. Workers
+    /// acknowledge it and do nothing. Bypasses the queue.
     pub async fn probe(&self) -> Result<(), PublishError> {
         self.route.store(envelope::encode(None, &[])).await
     }
 
-    /// For readiness: a function that publishes a [`probe`](Self::probe) and returns whether it was acknowledged.
+    /// Returns a readiness check that publishes a [`probe`](Self::probe) and reports whether it was
+    /// acknowledged.
     pub fn acknowledges(self) -> impl Fn() -> BoxFuture<'static, bool> {
         move || {
             let publisher = self.clone();
@@ -218,7 +220,7 @@ impl Route {
 
     async fn attempt(&self, id: &str, payload: Bytes) -> Result<(), NatsError> {
         let message = PublishMessage::build().payload(payload).message_id(id);
-        // The first future only hands the message to the connection; the second is JetStream's word.
+        // The first future hands the message to the connection; the second is JetStream's acknowledgement.
         self.jetstream
             .send_publish(self.subject.clone(), message)
             .await?
@@ -240,7 +242,7 @@ fn fits(record: &RawValue) -> Result<(), PublishError> {
     }
 }
 
-/// Cuts `records` into messages within the bounds; a heavy record travels alone.
+/// Splits `records` into messages within the bounds. A record above the limit gets a message of its own.
 fn pack(records: &[Box<RawValue>]) -> impl Iterator<Item = &[Box<RawValue>]> {
     let mut rest = records;
     std::iter::from_fn(move || {
@@ -256,7 +258,7 @@ fn pack(records: &[Box<RawValue>]) -> impl Iterator<Item = &[Box<RawValue>]> {
     })
 }
 
-/// JetStream's refusal for want of space is an answer; everything else leaves the outcome open.
+/// A refusal for lack of space is definite. After every other error the record may be stored or not.
 fn classify(error: &NatsError) -> PublishError {
     let refusal = std::error::Error::source(error).and_then(|source| source.downcast_ref::<JetStreamError>());
     match (error.kind(), refusal) {
@@ -267,7 +269,7 @@ fn classify(error: &NatsError) -> PublishError {
 
 fn is_want_of_space(refusal: &JetStreamError) -> bool {
     match refusal.error_code() {
-        // The same code also covers a failing disk, after which the message may be stored or not.
+        // This code also covers a failing disk, after which the message may be stored or not.
         ErrorCode::STREAM_STORE_FAILED => refusal.to_string().contains("maximum"),
         ErrorCode::INSUFFICIENT_RESOURCES
         | ErrorCode::STORAGE_RESOURCES_EXCEEDED

@@ -1,10 +1,11 @@
 //! Delivers outcomes to the requests that wait for them.
 //!
-//! An instance of the edge subscribes to one subject of its own and keeps a table of waiters by event id. A worker
-//! packs outcomes by destination and publishes them without acknowledgement: an outcome that is lost costs its caller
-//! an answer ("unknown"), never a record, so it is not worth a round trip.
+//! Each ingest process subscribes to its own subject and keeps a table of waiters by event id. A worker packs
+//! outcomes by destination and publishes them without acknowledgement. A lost outcome costs its caller an
+//! answer ("unknown"), never a record, so it is not worth a round trip.
 //!
-//! Ordering: a waiter registers before its record is published; otherwise a fast worker's reply finds no waiter.
+//! Ordering: a waiter registers before its record is published; otherwise a fast worker's reply finds no
+//! waiter.
 
 use std::collections::BTreeMap;
 use std::collections::HashMap;
@@ -25,16 +26,16 @@ use super::topology::Topology;
 use messages::envelope::{self, EventOutcome};
 use runtime::retry::{RetryPolicy, delays};
 
-/// Bytes of outcomes in one answer: half of the server's default `max_payload`.
+/// Bytes of outcomes in one message: half of the server's default `max_payload`.
 const MAX_ANSWER_BYTES: usize = 512 * 1024;
 
-/// Locks of the waiter table, so that requests on different cores rarely meet.
+/// Number of locks of the waiter table, so that requests on different cores rarely contend.
 const SHARDS: usize = 16;
 
 const RESUBSCRIBE: RetryPolicy =
     RetryPolicy::until_shutdown(Duration::from_millis(50), Duration::from_secs(2));
 
-/// One outcome, and where its publisher waits.
+/// One outcome, and the inbox that waits for it.
 #[derive(Debug, Clone)]
 pub struct Reply {
     pub reply_to: Arc<str>,
@@ -51,7 +52,7 @@ pub enum InboxError {
     Flush(#[from] async_nats::client::FlushError),
 }
 
-/// Receives the outcomes of what this instance published. Closes when the last clone is dropped.
+/// Receives the outcomes of the records this process published. Closes when the last clone is dropped.
 #[derive(Debug, Clone)]
 pub struct ReplyInbox {
     subject: Arc<str>,
@@ -60,8 +61,7 @@ pub struct ReplyInbox {
 }
 
 impl ReplyInbox {
-    /// Subscribes, and returns once the server knows of it. `instance` is freshly minted: two processes must never
-    /// share it.
+    /// Subscribes, and returns once the server has the subscription. `instance` must be unique per process.
     pub async fn spawn(
         tasks: &TaskTracker,
         client: Client,
@@ -88,13 +88,13 @@ impl ReplyInbox {
         &self.subject
     }
 
-    /// Registers interest in the outcome of `event_id`; call it before publishing the record.
+    /// Registers a waiter for the outcome of `event_id`. Call it before publishing the record.
     pub fn expect(&self, event_id: Uuid) -> Waiter {
         Waiters::register(&self.waiters, event_id)
     }
 }
 
-/// Waits for one outcome. Dropping it withdraws the interest.
+/// Waits for one outcome. Dropping it removes it from the table.
 #[derive(Debug)]
 pub struct Waiter {
     event_id: Uuid,
@@ -103,7 +103,8 @@ pub struct Waiter {
 }
 
 impl Waiter {
-    /// The outcome, or `None` when it did not come within `deadline`: the record's disposition is then unknown, not refused.
+    /// Returns the outcome, or `None` if it did not arrive within `deadline`. The outcome is then unknown,
+    /// not a refusal.
     pub async fn wait(mut self, deadline: Duration) -> Option<Box<RawValue>> {
         timeout(deadline, &mut self.outcome).await.ok()?.ok()
     }
@@ -143,13 +144,13 @@ impl Waiters {
 
     fn wake(&self, EventOutcome { event_id, outcome }: EventOutcome) {
         let waiter = self.shard(event_id).remove(&event_id);
-        // No waiter is left after its deadline, or for a redelivered record.
+        // A waiter is missing after its deadline, and for a redelivered record.
         if let Some(waiter) = waiter {
             let _ = waiter.send(outcome);
         }
     }
 
-    /// Removes a waiter whose receiver is closed. A later one for the same id is left alone.
+    /// Removes a waiter whose receiver is closed, but not a later waiter for the same id.
     fn forget(&self, event_id: Uuid) {
         let mut shard = self.shard(event_id);
         if shard.get(&event_id).is_some_and(oneshot::Sender::is_closed) {
@@ -166,7 +167,7 @@ impl Waiters {
 }
 
 fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
-    // No panic can leave a map operation half done.
+    // A panic cannot leave a map operation incomplete.
     shard.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -201,7 +202,7 @@ async fn resubscribe(client: &Client, subject: &str) -> Option<Subscriber> {
     None
 }
 
-/// Sends outcomes, packed by destination, and returns once they are on the wire.
+/// Sends outcomes, packed by destination. Returns once they are written to the connection.
 pub async fn send_replies(client: &Client, replies: Vec<Reply>) -> Result<(), SendError> {
     if replies.is_empty() {
         return Ok(());

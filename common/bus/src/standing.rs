@@ -1,4 +1,4 @@
-//! How far workers are in a stream, and back to its beginning: for operators.
+//! For operators: how far workers have read a stream, and how to rewind it.
 
 use anyhow::Context as _;
 use async_nats::jetstream::Context;
@@ -10,15 +10,15 @@ use super::topology::{Topology, consumer_is_missing, stream_is_missing};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     NoStream,
-    /// A service will make it, which then reads everything.
+    /// A starting service creates the consumer, which then reads the whole stream.
     NoConsumer {
         stored: u64,
     },
     Reading {
         stored: u64,
-        /// Not delivered yet.
+        /// Messages not delivered yet.
         waiting: u64,
-        /// Delivered, and not acknowledged.
+        /// Messages delivered and not acknowledged.
         in_flight: u64,
     },
 }
@@ -62,8 +62,8 @@ impl Standing {
     }
 }
 
-/// Deletes the consumer of a stream. Workers make it again within a second, others at their start, and it delivers what the stream holds
-/// from its beginning.
+/// Deletes the consumer of a stream. Running workers recreate it within a second, others when they start. The
+/// new consumer delivers what the stream holds, from its beginning.
 pub async fn rewind(jetstream: &Context, topology: &Topology, subject: Subject) -> anyhow::Result<()> {
     let name = topology.stream_name(subject);
     let deleted = jetstream.delete_consumer_from_stream(subject.consumer_name(), &name);

@@ -1,10 +1,11 @@
 //! Trims settled messages from streams that fill up.
 //!
-//! Streams keep by limits and refuse when they are full, so without this a busy week would end in refusals, full of records
-//! that were settled long ago. Only what lies below the consumer's ack floor goes: everything there was acknowledged, and
-//! that happens after its commit. A floor that falls back (acks are hints) only trims less. Until a quarter of a stream
-//! is used, everything stays, for inspection and recovery ([`super::history`]): while no worker runs nothing is trimmed, and three
-//! quarters take in what arrives.
+//! Streams keep messages up to a limit and refuse new ones when full. Without trimming, a busy week would end
+//! in refusals, although most records were settled long ago. Only messages below the consumer's ack floor are
+//! removed: all of them were acknowledged, and a worker acknowledges after its commit. Acks are hints, so the
+//! floor may fall back; then less is trimmed. Settled messages stay until a quarter of the stream is used,
+//! for inspection and recovery ([`super::history`]). While no worker runs nothing is trimmed, and three
+//! quarters of the stream take what arrives.
 
 use async_nats::jetstream::Context;
 use async_nats::jetstream::consumer::PullConsumer;
@@ -25,10 +26,11 @@ pub enum TrimError {
     Purge(#[from] PurgeError),
 }
 
-/// Settled messages stay until a stream is filled to one part in these.
+/// Settled messages stay until a stream exceeds this fraction (one in `KEPT`) of its size.
 const KEPT: i64 = 4;
 
-/// Removes what is settled from a stream that is more than a quarter full. Returns the number of messages removed.
+/// Removes settled messages from a stream that is more than a quarter full. Returns the number of removed
+/// messages.
 pub async fn trim(jetstream: &Context, topology: &Topology, subject: Subject) -> Result<u64, TrimError> {
     let stream = jetstream.get_stream(topology.stream_name(subject)).await?;
     let kept = u64::try_from(topology.max_bytes(subject) / KEPT).unwrap_or(u64::MAX);
@@ -38,7 +40,7 @@ pub async fn trim(jetstream: &Context, topology: &Topology, subject: Subject) ->
     remove_settled(jetstream, &stream, subject).await
 }
 
-/// Removes what is settled, however full the stream is. Returns the number of messages removed.
+/// Removes settled messages, however full the stream is. Returns the number of removed messages.
 pub async fn remove_settled(
     jetstream: &Context,
     stream: &Stream,
@@ -52,7 +54,7 @@ pub async fn remove_settled(
     if settled < info.state.first_sequence {
         return Ok(0);
     }
-    // Up to, not including.
+    // The given sequence number itself stays.
     let purged = stream.purge().sequence(settled + 1).await?;
     Ok(purged.purged)
 }

@@ -1,13 +1,15 @@
-//! The streams and durable consumers, written out.
+//! The settings of the streams and durable consumers.
 //!
-//! One stream and one consumer a [`Subject`]. Both the edge and the workers call [`Topology::ensure`] at start, in any
-//! order: it creates what is missing and corrects what differs, because the client library's get-or-create leaves an
-//! outdated configuration as it is. Settings not named here (placement, say) stay as the operator made them.
+//! One stream and one consumer per [`Subject`]. Services and workers call [`Topology::ensure`] at start, in
+//! any order. It creates what is missing and corrects what differs, because the client library's
+//! get-or-create leaves an outdated configuration as it is. Settings not named here (placement, say) stay as
+//! the operator made them.
 //!
-//! - Limits retention, not interest: interest retention acknowledges a publish and stores nothing while no consumer
-//!   exists.
+//! - Limits retention, not interest: with interest retention, a publish without a consumer is acknowledged
+//!   and not stored.
 //! - A full stream refuses publishes (`discard: new`) instead of dropping its oldest records.
-//! - Delivery has no limit: JetStream gives up on a message silently. Burying is the consumer's own decision.
+//! - Deliveries are unlimited: at a limit JetStream would drop a message silently. Only the consumer makes
+//!   dead letters.
 
 use std::time::Duration;
 
@@ -28,16 +30,16 @@ use messages::subject::Subject;
 use runtime::config::NatsConfig;
 use runtime::retry::{RetryPolicy, retry};
 
-/// Messages in the hands of all workers of a noun together.
+/// Limit of messages in flight, over all workers of one subject.
 pub const MAX_ACK_PENDING: i64 = 2_000;
 
-/// A repeated `Nats-Msg-Id` within this time stores nothing: it makes a publisher's own retries cheap.
+/// Within this time a repeated `Nats-Msg-Id` is not stored again. This makes a publisher's retries cheap.
 const DUPLICATE_WINDOW: Duration = Duration::from_mins(2);
 
-/// Records are settled within seconds; a week allows for an outage over holidays and for replays.
+/// Records are settled within seconds. A week covers an outage over holidays, and replays.
 const MAX_AGE: Duration = Duration::from_hours(7 * 24);
 
-/// A server that has just started answers its API a little later than its port.
+/// A starting server answers API requests a little later than its port opens.
 const STARTUP_RETRY: RetryPolicy = RetryPolicy {
     first_delay: Duration::from_millis(100),
     max_delay: Duration::from_secs(2),
@@ -45,11 +47,11 @@ const STARTUP_RETRY: RetryPolicy = RetryPolicy {
     max_elapsed: Some(Duration::from_secs(30)),
 };
 
-/// Names and sizes of everything this installation keeps on the bus.
+/// Names and sizes of all streams and subjects of this installation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topology {
     pub prefix: String,
-    /// Bytes a stream, but for that of clicks.
+    /// Bytes of each stream except the stream of clicks.
     pub max_bytes_others: i64,
     pub max_bytes_clicks: i64,
     pub replicas: usize,
@@ -57,7 +59,7 @@ pub struct Topology {
     pub ack_wait: Duration,
 }
 
-/// Which stream or consumer could not be made to fit.
+/// Which stream or consumer could not be created or corrected.
 #[derive(Debug, thiserror::Error)]
 pub enum TopologyError {
     #[error("cannot look at stream {stream}: {source}")]
@@ -96,7 +98,7 @@ impl Topology {
         subject.stream_name(&self.prefix)
     }
 
-    /// Most that the stream of this noun holds. Then it refuses publishes.
+    /// Size limit of the subject's stream. A full stream refuses publishes.
     pub const fn max_bytes(&self, subject: Subject) -> i64 {
         match subject {
             Subject::Clicks => self.max_bytes_clicks,
@@ -104,7 +106,7 @@ impl Topology {
         }
     }
 
-    /// Where one instance of the edge waits for outcomes: plain NATS, in no stream.
+    /// Where one ingest process waits for outcomes: plain NATS, in no stream.
     pub fn reply_subject(&self, instance: Uuid) -> String {
         let instance = instance.simple();
         if self.prefix.is_empty() {
@@ -114,7 +116,8 @@ impl Topology {
         }
     }
 
-    /// Creates or corrects all streams and consumers. Waits up to 30 s for a JetStream that is still starting.
+    /// Creates or corrects all streams and consumers. Waits up to 30 s for a JetStream server that is still
+    /// starting.
     pub async fn ensure(&self, jetstream: &Context) -> Result<(), TopologyError> {
         for subject in Subject::ALL {
             retry(
@@ -127,7 +130,7 @@ impl Topology {
         Ok(())
     }
 
-    /// One attempt for one noun.
+    /// Makes one attempt, for one subject.
     pub(crate) async fn ensure_one(
         &self,
         jetstream: &Context,
@@ -232,7 +235,7 @@ fn pull_config(found: &PullConsumer) -> Result<pull::Config, ConsumerError> {
         .map_err(|error| ConsumerError::with_source(ConsumerErrorKind::InvalidConsumerType, error))
 }
 
-/// The server did not answer, which it also does while it starts, or its cluster has no leader yet. A refusal is final.
+/// The server did not answer, as while it starts, or its cluster has no leader yet. A refusal is final.
 fn is_transient(error: &TopologyError) -> bool {
     match error {
         TopologyError::Lookup { source, .. } => match source.kind() {
@@ -265,7 +268,7 @@ fn log_differences<T: Serialize>(name: &str, existing: &T, wanted: &T) {
     }
 }
 
-/// One line a setting, in the server's own words.
+/// One line per setting, with the server's names.
 fn differences<T: Serialize>(existing: &T, wanted: &T) -> Vec<String> {
     let (Ok(existing), Ok(wanted)) = (serde_json::to_value(existing), serde_json::to_value(wanted)) else {
         return vec!["not comparable".to_owned()];

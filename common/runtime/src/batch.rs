@@ -1,30 +1,32 @@
 //! Natural batching: requests that arrive while a batch runs form the next one.
 //!
-//! Phases of a request: it queues; a batch forms from everything queued as soon as fewer than `in_flight` batches
-//! run; the batch runs in a task of its own; each submitter gets its answer. While batches run the next one collects,
-//! so at low load a batch is one request and costs no extra delay, and at high load batches grow until the cost per
-//! request is small.
+//! Phases of a request: it queues; a batch forms from all queued requests as soon as fewer than `in_flight`
+//! batches run; the batch runs in a task of its own; each submitter gets its answer. While batches run, the
+//! next one collects. At low load a batch is one request and costs no extra delay. At high load batches grow
+//! until the cost per request is small.
 //!
-//! A batch smaller than the one started before it keeps collecting until it is as large, or a running batch ends. Otherwise
-//! every large batch would be followed by a batch of one request, at the same cost.
+//! A batch smaller than the one started before it keeps collecting until it has the same size or a running
+//! batch ends. Otherwise every large batch would be followed by a batch of one request, at the same cost.
 //!
-//! A batcher may have a `pace`: the minimum interval between the starts of two batches, if the second is small. At a few hundred
-//! requests a second, batches end so soon that nearly every request would form its own batch, here and in every later stage,
-//! and the processors would be busy at a tenth of the possible load
-//! ([measured](../../../docs/design.md#small-batches-of-claims-are-paced)). The first request after a pause never
-//! waits, nor does a large batch, nor a batch that holds the requests of all waiting callers: no further request can join it.
+//! A batcher may have a `pace`: the minimum interval between the starts of two batches, if the second is
+//! small. Without it, at a few hundred requests a second, batches end so soon that nearly every request forms
+//! its own batch, here and in every later stage, and the processors are busy at a tenth of the possible load
+//! ([measured](../../../docs/design.md#small-batches-of-claims-are-paced)). Three batches never wait: the
+//! first one after a pause, a large one, and one that holds the requests of all waiting callers, because no
+//! further request can join it.
 //!
-//! Requests come in groups: a batch that ends is answered to all of its callers, who send their next request together. A small batch
-//! therefore lets other tasks run before it starts, for as long as more requests join: otherwise the first of a group would travel alone, and
-//! the rest wait for it.
+//! Requests come in groups: when a batch ends, all of its callers get their answers and send their next
+//! requests together. A small batch therefore lets other tasks run before it starts, for as long as more
+//! requests join. Otherwise the first request of a group would form a batch alone, and the rest would wait
+//! for it.
 //!
-//! Bounds: `queue` requests wait, `max_records` and `max_weight` limit a batch, `in_flight` batches run. A request
-//! heavier than `max_weight` travels alone.
+//! Bounds: `queue` requests wait, `max_records` and `max_weight` limit a batch, `in_flight` batches run. A
+//! request heavier than `max_weight` gets a batch of its own.
 //!
 //! Ordering: requests enter batches in the order of submission, and answers are matched by position. With
 //! `in_flight` above one, two batches may finish in either order.
 //!
-//! A submitter that goes away (a client hung up) cancels nothing: the batch belongs to its task.
+//! A submitter that stops waiting (its client disconnected) cancels nothing: the batch belongs to its task.
 
 use std::fmt;
 use std::future::Future;
@@ -40,7 +42,7 @@ use tokio_util::task::TaskTracker;
 
 use super::metrics::{BATCH_RECORDS, BATCH_REFUSED, BATCH_SECONDS, Counter, to_f64};
 
-/// See the module's bounds.
+/// The module explains these bounds.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
     /// Names the batcher in metrics.
@@ -50,21 +52,21 @@ pub struct Bounds {
     /// In the unit of the `weigh` function, commonly bytes.
     pub max_weight: usize,
     pub in_flight: usize,
-    /// Zero for none.
+    /// Zero turns the pace off.
     pub pace: Duration,
 }
 
-/// A batch below this part of `max_records` is small.
+/// A batch is small if it has less than this fraction of `max_records`.
 const SMALL_BATCH_DIVISOR: usize = 4;
 
-/// How often other tasks may run, and arrived bytes be read, without another request before a small batch starts: some microseconds
-/// on an idle machine.
+/// A small batch starts after this many turns without another request. In each turn other tasks run and
+/// arrived bytes are read. Takes some microseconds on an idle machine.
 const QUIET_TURNS: u32 = 4;
 
 /// Why a request got no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SubmitError {
-    /// The queue is full. Nothing was done; known at once.
+    /// The queue is full. The request was not run.
     #[error("queue is full")]
     Overloaded,
     /// The batch failed without an answer (it panicked, or the batcher ended). It may or may not have taken effect.
@@ -72,7 +74,7 @@ pub enum SubmitError {
     Closed,
 }
 
-/// Why a request of a batch that may fail was not answered.
+/// Why a request got no result, for batches that can fail.
 #[derive(Debug, thiserror::Error)]
 pub enum BatchError<E> {
     #[error(transparent)]
@@ -87,13 +89,13 @@ impl<E> BatchError<E> {
         Self::Failed(Arc::new(error))
     }
 
-    /// Nothing was done: the queue is full.
+    /// The queue was full; the request was not run.
     pub const fn is_overload(&self) -> bool {
         matches!(self, Self::Submit(SubmitError::Overloaded))
     }
 }
 
-/// Any error: it is shared.
+/// By hand, because `E` need not be `Clone`: the error is shared.
 impl<E> Clone for BatchError<E> {
     fn clone(&self) -> Self {
         match self {
@@ -103,7 +105,7 @@ impl<E> Clone for BatchError<E> {
     }
 }
 
-/// A handle to submit requests with; the batcher drains and ends when the last one is dropped.
+/// Submits requests. The batcher finishes its queue and ends when the last handle is dropped.
 pub struct Batcher<Req, Res> {
     queue: mpsc::Sender<Queued<Req, Res>>,
     refused: Counter,
@@ -136,8 +138,9 @@ where
     Req: Send + 'static,
     Res: Send + 'static,
 {
-    /// Starts a batcher on `tasks`. `run` must return one answer a request, in order; if the number differs, or it
-    /// panics, the submitters of that batch get [`SubmitError::Closed`] and later batches are unaffected.
+    /// Starts a batcher on `tasks`. `run` must return one answer per request, in order. If the number differs
+    /// or `run` panics, the submitters of that batch get [`SubmitError::Closed`], and later batches are
+    /// unaffected.
     pub fn spawn<F>(
         tasks: &TaskTracker,
         bounds: Bounds,
@@ -150,7 +153,7 @@ where
         Self::spawn_among(tasks, bounds, || usize::MAX, weigh, run)
     }
 
-    /// Starts a batcher that knows its `callers`: those who wait for it, and those who wait for what comes after it.
+    /// Starts a batcher that knows the number of its `callers`: those that wait for it or for a later stage.
     pub fn spawn_among<F>(
         tasks: &TaskTracker,
         bounds: Bounds,
@@ -228,7 +231,7 @@ async fn dispatch<Req, Res, F>(
         tasks.spawn(async move {
             let results = batch.await;
             seconds.observe(started.elapsed().as_secs_f64());
-            // The next batch may start while these submitters are woken.
+            // The next batch may start while these submitters wake up.
             drop(running);
             if results.len() != expected {
                 tracing::error!(
@@ -240,7 +243,7 @@ async fn dispatch<Req, Res, F>(
                 return;
             }
             for (answer, result) in answers.into_iter().zip(results) {
-                // A submitter that is gone is no error.
+                // A submitter that stopped waiting is no error.
                 let _ = answer.send(result);
             }
         });
@@ -275,7 +278,7 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.others.running.fetch_sub(1, Ordering::Relaxed);
         self.others.ended.fetch_add(1, Ordering::Relaxed);
-        // Wakes after both have changed, and is kept until someone waits.
+        // Notifies after both counters have changed. The permit is kept until a task waits.
         self.others.end.notify_one();
     }
 }
@@ -299,7 +302,7 @@ impl<Req, Res> Forming<Req, Res> {
 
 struct Collector<Req, Res> {
     waiting: mpsc::Receiver<Queued<Req, Res>>,
-    /// Taken from the queue but too heavy for the batch that was forming; it opens the next one.
+    /// A request from the queue that was too heavy for the last batch. It opens the next one.
     overflow: Option<Queued<Req, Res>>,
     bounds: Bounds,
     callers: Box<dyn Fn() -> usize + Send>,
@@ -343,7 +346,7 @@ impl<Req, Res> Collector<Req, Res> {
         }
     }
 
-    /// Keeps collecting until then, while the batch is small and there are other callers.
+    /// Keeps collecting until `until`, while the batch is small and other callers may join.
     async fn keep_pace(&mut self, until: Instant, batch: &mut Forming<Req, Res>) {
         while self.others_may_join(batch) && Instant::now() < until {
             tokio::select! {
@@ -356,7 +359,7 @@ impl<Req, Res> Collector<Req, Res> {
         }
     }
 
-    /// Keeps collecting while the tasks that can run submit requests.
+    /// Keeps collecting while ready tasks submit requests.
     async fn let_a_group_join(&mut self, batch: &mut Forming<Req, Res>) {
         let mut quiet = 0;
         while quiet < QUIET_TURNS && self.others_may_join(batch) {
@@ -371,7 +374,7 @@ impl<Req, Res> Collector<Req, Res> {
         }
     }
 
-    /// The batch is small, and there are other callers.
+    /// Whether the batch is small, has room, and lacks the requests of some callers.
     fn others_may_join(&self, batch: &Forming<Req, Res>) -> bool {
         let few = self.bounds.max_records / SMALL_BATCH_DIVISOR;
         batch.requests.len() < few.min((self.callers)()) && self.has_room(batch)

@@ -1,4 +1,4 @@
-//! Reading a request's body: bounded in size and in time.
+//! Reads a request's body, with limits of size and time.
 
 use std::future::ready;
 use std::time::Duration;
@@ -18,7 +18,7 @@ pub enum BodyError {
     TooLarge,
     #[error("Request body did not arrive in time")]
     TooSlow,
-    /// Its framing is broken.
+    /// The framing of the body is invalid.
     #[error("Request body could not be read")]
     Broken,
 }
@@ -33,20 +33,20 @@ impl BodyError {
     }
 }
 
-/// A body that announces up to this many times the limit is read and dropped before it is refused: a client whose connection closes
-/// while it writes often sees no answer. A larger one is not worth the reading.
+/// A body of at most this many times the limit is read and dropped before it is refused: a client often
+/// misses an answer if its connection closes while it still writes. A larger body is refused unread.
 const DROPPED: u64 = 4;
 
-/// Reads the whole body. Rejects a body that announces more than the limit without keeping it; the server enforces the limit while
-/// it reads.
+/// Reads the whole body. Refuses a body whose announced length exceeds the limit. The extractor enforces the
+/// limit while it reads.
 pub async fn read(request: Request, limit_bytes: u64) -> Result<Bytes, BodyError> {
     let announced = request.body().size_hint().lower();
     if announced > limit_bytes {
-        // Who asks first sends nothing.
+        // A client that sends `Expect` waits for permission before it sends the body.
         let is_sent = !request.headers().contains_key(header::EXPECT);
         if is_sent && announced <= DROPPED.saturating_mul(limit_bytes) {
             let dropped = request.into_body().into_data_stream().for_each(|_| ready(()));
-            // The refusal is the same, whether it came in time.
+            // The answer is the same if the body does not end in time.
             let _ = tokio::time::timeout(READ_TIMEOUT, dropped).await;
         }
         return Err(BodyError::TooLarge);

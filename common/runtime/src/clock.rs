@@ -1,4 +1,4 @@
-//! The only source of the current time and of fresh identity. Everything else takes them as arguments.
+//! The only source of the current time and of new ids. All other code takes them as arguments.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 use chrono::{DateTime, TimeDelta, Utc};
 use uuid::{ContextV7, NoContext, Timestamp, Uuid};
 
-/// Returns the time in UTC, in whole milliseconds: the precision that JSON, a `click_id` and a `timestamptz` column share.
+/// Returns the time in UTC, in whole milliseconds: the precision shared by JSON, a `click_id` and a
+/// `timestamptz` column.
 #[derive(Debug, Clone)]
 pub struct Clock(Source);
 
@@ -23,7 +24,8 @@ impl Clock {
         Self(Source::System)
     }
 
-    /// A clock for tests that moves only by [`set`](Self::set) and [`advance`](Self::advance); its clones move with it.
+    /// A clock for tests that moves only by [`set`](Self::set) and [`advance`](Self::advance). Its clones
+    /// move with it.
     pub fn manual(start: DateTime<Utc>) -> Self {
         Self(Source::Manual(Arc::new(AtomicI64::new(start.timestamp_millis()))))
     }
@@ -42,8 +44,9 @@ impl Clock {
         }
     }
 
-    /// Corrects all system clocks of this process to a server's time. Machines order events by their clocks, and a click must not
-    /// come after its sale. Ignores a difference below five seconds. Returns the correction if it changed.
+    /// Corrects all system clocks of this process to a server's time. Several machines timestamp events, and
+    /// a click must not come after its sale. Ignores a difference below five seconds. Returns the correction
+    /// if it changed.
     pub fn synchronize(server_time: DateTime<Utc>) -> Option<TimeDelta> {
         let difference = server_time - machine_now();
         let correction = if difference.abs() < NEGLIGIBLE {
@@ -66,7 +69,7 @@ impl Clock {
         }
     }
 
-    /// A fresh `UUIDv7` of the current time. On the system clock, ids minted by one process ascend.
+    /// A new `UUIDv7` of the current time. On the system clock, the ids of one process ascend.
     pub fn mint(&self) -> Uuid {
         match &self.0 {
             Source::System => system_mint(),
@@ -145,7 +148,7 @@ mod tests {
         assert!(apart(theirs) < TimeDelta::seconds(5));
         let minted = clock.mint().get_timestamp().unwrap().to_unix().0;
         assert!(minted.abs_diff(u64::try_from(theirs.timestamp()).unwrap()) < 5);
-        // Again, it is nothing new.
+        // The same correction is not reported again.
         assert_eq!(Clock::synchronize(machine_now() - TimeDelta::minutes(10)), None);
         assert_eq!(Clock::synchronize(machine_now()), Some(TimeDelta::zero()));
         assert!(apart(machine_now()) < TimeDelta::seconds(5));

@@ -1,7 +1,9 @@
-//! Configuration, one section per concern. A command's `Args` flattens the sections it needs, so that a process asks only for the
-//! settings it uses. Every field has an environment variable; durations are integer milliseconds.
+//! Configuration, one section per concern. A command's `Args` flattens the sections it needs, so that a
+//! process requires only the settings it uses. Every field has an environment variable. Durations are integer
+//! milliseconds.
 //!
-//! [`load`](load::load) reads settings, secrets also from files; [`reference`] generates `docs/configuration.md`.
+//! [`load`](load::load) reads settings, and secrets also from files. [`reference`] generates
+//! `docs/configuration.md`.
 
 pub mod load;
 pub mod reference;
@@ -20,7 +22,7 @@ use url::Url;
 pub use self::secret::{SecretKey, SecretParser, SecretText, SecretUrl};
 pub use self::telemetry::{CollectorUrl, LogFilter, LogFormat, Ratio, TelemetryConfig};
 
-/// Bytes of a stream that has room for a full message.
+/// Minimum size of a stream in bytes: room for a full message.
 const LEAST_STREAM: i64 = 1 << 17;
 
 /// What every service needs.
@@ -170,12 +172,12 @@ pub struct KeysConfig {
 }
 
 impl KeysConfig {
-    /// The key that encodes click ids, and the keys that only decode them.
+    /// Returns the key that encodes click ids, and the keys that only decode them.
     pub fn click_id_keys(&self) -> ([u8; 32], Vec<[u8; 32]>) {
         current_and_previous(&self.click_id_keys)
     }
 
-    /// The key that makes email hashes, and the keys by which they are only found.
+    /// Returns the key that makes new email hashes, and the keys that only find stored ones.
     pub fn email_hash_keys(&self) -> ([u8; 32], Vec<[u8; 32]>) {
         self.email_hash.email_hash_keys()
     }
@@ -199,7 +201,7 @@ pub struct EmailHashConfig {
 }
 
 impl EmailHashConfig {
-    /// The key that makes email hashes, and the keys by which they are only found.
+    /// Returns the key that makes new email hashes, and the keys that only find stored ones.
     pub fn email_hash_keys(&self) -> ([u8; 32], Vec<[u8; 32]>) {
         current_and_previous(&self.email_hash_key)
     }
@@ -223,7 +225,7 @@ pub struct SecretsConfig {
 }
 
 impl SecretsConfig {
-    /// The key that encrypts, and the keys that only decrypt.
+    /// Returns the key that encrypts, and the keys that only decrypt.
     pub fn secrets_keys(&self) -> ([u8; 32], Vec<[u8; 32]>) {
         current_and_previous(&self.secrets_keys)
     }
@@ -250,13 +252,13 @@ pub struct PublicUrlConfig {
 }
 
 impl PublicUrlConfig {
-    /// An address of ours, for people: `at` begins with a slash.
+    /// A link to a page of this service. `at` begins with a slash.
     pub fn link(&self, at: &str) -> String {
         format!("{}{at}", self.public_url.as_str().trim_end_matches('/'))
     }
 }
 
-/// `https://https://…` comes of a host's name that was given with its scheme.
+/// Refuses `https://https://…`, the result of prefixing a scheme to a host that already has one.
 fn web_address(text: &str) -> Result<Url, &'static str> {
     let url = Url::parse(text.trim()).ok();
     let is_ours = |url: &Url| {
@@ -272,7 +274,7 @@ fn web_address(text: &str) -> Result<Url, &'static str> {
         .ok_or("must be an address such as `https://track.example.com`")
 }
 
-/// What it is in detail, the mail client says.
+/// Checks only the outline; the mail client parses the address.
 fn email_sender(text: &str) -> Result<String, &'static str> {
     let text = text.trim();
     if text.contains('@') && !text.contains(char::is_control) {
@@ -294,7 +296,7 @@ pub struct WebhookTargetsConfig {
     pub webhook_allowed_networks: Vec<IpNet>,
 }
 
-/// The parser requires at least one key.
+/// The first key, and the rest. The parser requires at least one key.
 fn current_and_previous(keys: &[SecretKey]) -> ([u8; 32], Vec<[u8; 32]>) {
     let mut keys = keys.iter().map(|key| *key.expose());
     (keys.next().unwrap_or_default(), keys.collect())
@@ -305,7 +307,7 @@ fn stream_prefix(text: &str) -> Result<String, &'static str> {
     if text.chars().all(valid) {
         Ok(text.to_owned())
     } else {
-        // Upper-case and dots would let two prefixes share a stream name.
+        // Upper-case letters and dots would let two prefixes share a stream name.
         Err("only lower-case letters, digits, `_` and `-`")
     }
 }

@@ -1,8 +1,8 @@
 //! Points at which a test can kill the process, to prove that no data is lost there.
 
-/// Aborts the process when the environment variable `CRASH_AT` equals `name`, or `name@n` and this is the n-th time that
-/// the point is reached. No destructor runs and nothing is flushed, as in a power cut. Release builds compile this to
-/// nothing.
+/// Aborts the process when the environment variable `CRASH_AT` is `name`, or `name@n` and the point is
+/// reached for the n-th time. As in a power cut, no destructor runs and nothing is flushed. Release builds
+/// compile this to nothing.
 #[cfg(debug_assertions)]
 pub fn crash_point(name: &str) {
     use std::sync::OnceLock;
@@ -27,7 +27,7 @@ fn armed(text: &str) -> (String, u32) {
     }
 }
 
-/// See the debug build's counterpart.
+/// Does nothing in a release build.
 #[cfg(not(debug_assertions))]
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "an empty call in the hot loop must vanish")]

@@ -1,7 +1,7 @@
 //! `/livez`, `/readyz` and the readiness check.
 //!
-//! A check costs a query and a synced publish, and anyone may request one. So one check runs at a time, and requests that arrive
-//! meanwhile share the next one: a response never predates its request.
+//! A check costs a query and a synced publish, and anyone may request one. So one check runs at a time, and
+//! requests that arrive meanwhile share the next one. A check thus always starts after its requests arrived.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ const BOUNDS: Bounds = Bounds {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DependencyHealth {
     pub postgres: bool,
-    /// `None` of a process that does not need it.
+    /// `None` if the process does not need JetStream.
     pub jetstream: Option<bool>,
 }
 
@@ -67,7 +67,7 @@ impl Probe {
         Self(Batcher::spawn(tasks, BOUNDS, |()| 1, run))
     }
 
-    /// Of a process that needs nothing else.
+    /// For a process that needs only Postgres.
     pub fn of_postgres(tasks: &TaskTracker, pool: PgPool) -> Self {
         let run = move |requests: Vec<()>| {
             let pool = pool.clone();
@@ -85,8 +85,8 @@ impl Probe {
     }
 }
 
-/// Postgres must answer a query, and JetStream acknowledge a publish. Flushing the connection proves nothing: while the server is
-/// down, the flush waits.
+/// Postgres must answer a query, and JetStream must acknowledge a publish. Flushing the connection proves
+/// nothing: while the server is down, the flush waits.
 async fn check(pool: &PgPool, jetstream: impl Future<Output = Option<bool>>) -> DependencyHealth {
     let query = sqlx::query_scalar::<_, i32>("SELECT 1").fetch_one(pool);
     let (postgres, jetstream) = tokio::join!(query, jetstream);

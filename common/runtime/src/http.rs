@@ -1,12 +1,13 @@
-//! Serving HTTP/1.1 with the limits that `axum::serve` leaves open.
+//! Serves HTTP/1.1 with the limits that `axum::serve` lacks.
 //!
-//! A client that sends its head slowly is disconnected (the same limit closes idle keep-alive connections), and so is one that
-//! does not read its answer. The size of heads and the number of connections are limited; connections beyond the limit get
-//! 503. The router limits the time of bodies ([`super::body`]) and handlers.
+//! Two kinds of clients are disconnected: those that send the request head slowly (the same limit closes idle
+//! keep-alive connections) and those that do not read the answer. The size of heads and the number of
+//! connections are limited; connections beyond the limit get 503. The router limits the time of bodies
+//! ([`super::body`]) and handlers.
 //!
-//! Shutdown answers requests sent before it: connections in the kernel's backlog are accepted, and each connection has
-//! [`LAST_REQUEST`] for a request in flight. Every answer from then on closes its connection. Then idle connections are closed,
-//! and running requests are finished.
+//! Shutdown answers requests sent before it. It accepts connections in the kernel's backlog, and gives each
+//! connection [`LAST_REQUEST`] for a request in flight. From then on every answer closes its connection. Then
+//! idle connections are closed, and running requests finish.
 
 mod over_capacity;
 mod write_timeout;
@@ -39,17 +40,18 @@ use self::write_timeout::WriteTimeout;
 use super::config::HttpConfig;
 use super::lifecycle::Lifecycle;
 
-/// Pause after a failed `accept`: running out of file descriptors fails in a tight loop otherwise.
+/// Pause after a failed `accept`. Without it, running out of file descriptors would cause a tight loop.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Largest request head, and the most that is read ahead: the memory a connection without a complete head can use.
+/// Largest request head, and limit of bytes read ahead: a connection without a complete head uses no more
+/// memory than this.
 const HEAD_LIMIT_BYTES: usize = 96 * 1024;
 
 /// How long a shutdown leaves an idle connection open: its next request may be in flight.
 const LAST_REQUEST: Duration = Duration::from_millis(250);
 
-/// Backlog of the listening socket; the kernel's own limit (`net.core.somaxconn`) may be lower. A connection beyond it looks
-/// open to its client, and is answered seconds later, or never.
+/// Backlog of the listening socket. The kernel's own limit (`net.core.somaxconn`) may be lower. A connection
+/// beyond the backlog looks open to its client and is answered seconds later, or never.
 const BACKLOG: u32 = 4_096;
 
 /// Binds an address for [`serve`].
@@ -64,10 +66,10 @@ pub fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-/// Serves `router` until a soft cancel, then finishes requests in flight; a hard cancel drops them.
+/// Serves `router` until a soft cancel, then finishes requests in flight. A hard cancel drops them.
 ///
-/// Handlers find the peer as `ConnectInfo<SocketAddr>`. Bodies over the configured limit are refused by the
-/// extractors; a route may set its own limit.
+/// Handlers get the peer as `ConnectInfo<SocketAddr>`. The extractors refuse bodies over the configured
+/// limit; a route may set its own limit.
 pub async fn serve(
     listener: TcpListener,
     router: Router,
@@ -99,8 +101,8 @@ pub async fn serve(
         }
     }
 
-    // Connections in the backlog may have sent a request. New ones are refused from here on, so that a load balancer tries another
-    // server at once.
+    // Connections in the backlog may have sent a request. New connections are refused from here on, so that a
+    // load balancer tries another server at once.
     let listener = listener.into_std()?;
     for (stream, peer) in std::iter::from_fn(|| listener.accept().ok()).take(BACKLOG as usize) {
         stream.set_nonblocking(true)?;
@@ -135,7 +137,7 @@ impl Server<'_> {
         }
     }
 
-    /// In a task of its own, which holds the slot.
+    /// Serves the connection in a task of its own, which holds the slot.
     fn serve(&self, stream: TcpStream, peer: SocketAddr, slot: OwnedSemaphorePermit) {
         let stream = WriteTimeout::after(self.write_timeout, nodelay(stream));
         let soft = self.lifecycle.soft().clone();
@@ -156,7 +158,7 @@ impl Server<'_> {
     }
 }
 
-/// Answers are small and complete; waiting to coalesce them only adds latency.
+/// Answers are small and complete; coalescing them would only add latency.
 fn nodelay(stream: TcpStream) -> TcpStream {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "cannot set TCP_NODELAY");
@@ -201,13 +203,13 @@ fn connection(
             ended = Some(served.await);
         }
         if let Some(Err(error)) = ended {
-            // Clients disconnect or stall all the time. Their addresses are not logged.
+            // Clients often disconnect or stall, hence the debug level. Their addresses are not logged.
             tracing::debug!(%error, "connection ended early");
         }
     }
 }
 
-/// Closes the connection after this answer, with `Connection: close`.
+/// Adds `Connection: close`, which closes the connection after this answer.
 fn last(mut answer: Response) -> Response {
     answer
         .headers_mut()
@@ -215,7 +217,7 @@ fn last(mut answer: Response) -> Response {
     answer
 }
 
-/// Disables content sniffing: text chosen by a caller must not be rendered as a page.
+/// Disables content sniffing: a browser must not render caller-supplied text as a page.
 fn unsniffed(mut answer: Response) -> Response {
     answer.headers_mut().insert(
         header::X_CONTENT_TYPE_OPTIONS,
@@ -224,7 +226,7 @@ fn unsniffed(mut answer: Response) -> Response {
     answer
 }
 
-/// HTTPS only, for a year; without subdomains.
+/// Tells browsers to use HTTPS only, for a year, without subdomains.
 fn secure(mut answer: Response) -> Response {
     answer.headers_mut().insert(
         header::STRICT_TRANSPORT_SECURITY,

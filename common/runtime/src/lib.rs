@@ -1,4 +1,5 @@
-//! What every process needs to run: settings, logs, metrics, traces, HTTP, batching, retries, shutdown. No business logic.
+//! Shared by all processes: settings, logs, metrics, traces, HTTP, batching, retries, shutdown. No business
+//! logic.
 
 pub mod batch;
 pub mod body;

@@ -1,7 +1,8 @@
-//! From `main` to the exit code.
+//! The life of a process, from `main` to the exit code.
 //!
-//! Shutdown has two steps. The first signal (SIGTERM or SIGINT) cancels *soft*: accept no new work, finish running work. A second
-//! signal, or the end of the grace period, cancels *hard*: drop running work. Dropped work is redelivered, so a hard cancel is safe.
+//! Shutdown has two steps. The first signal (SIGTERM or SIGINT) cancels *soft*: accept no new work, finish
+//! running work. A second signal, or the end of the grace period, cancels *hard*: drop running work. Dropped
+//! work is redelivered, so a hard cancel is safe.
 //!
 //! The exit code is success only if `main` returned `Ok` and no tracked task was aborted.
 
@@ -17,10 +18,10 @@ use tokio_util::task::TaskTracker;
 use super::config::TelemetryConfig;
 use super::{telemetry, trace};
 
-/// Below the 30 s after which orchestrators commonly kill.
+/// Below 30 s, after which orchestrators commonly kill a process.
 const GRACE: Duration = Duration::from_secs(25);
 
-/// For tasks to end after a hard cancel.
+/// Time for tasks to end after a hard cancel.
 const HARD_GRACE: Duration = Duration::from_secs(2);
 
 /// The shutdown tokens and the tracked tasks of a process. Clones share them.
@@ -46,23 +47,23 @@ impl Lifecycle {
         &self.hard
     }
 
-    /// Tasks spawned here are waited for at shutdown.
+    /// Shutdown waits for tasks spawned here.
     pub fn tasks(&self) -> &TaskTracker {
         &self.tasks
     }
 
-    /// Begins an orderly shutdown, as the first signal does.
+    /// Begins an orderly shutdown, like the first signal.
     pub fn shut_down(&self) {
         self.soft.cancel();
     }
 
-    /// Drops running work, as the second signal does.
+    /// Drops running work, like the second signal.
     pub fn abort(&self) {
         self.soft.cancel();
         self.hard.cancel();
     }
 
-    /// Waits for all tracked tasks; `false` if a hard cancel came first and some were still running.
+    /// Waits for all tracked tasks. Returns `false` if some were still running after a hard cancel.
     async fn drain(&self) -> bool {
         self.tasks.close();
         tokio::select! {
@@ -88,7 +89,8 @@ impl Lifecycle {
     }
 }
 
-/// Runs a service: starts logging and signal handling, runs `main`, then waits for its tasks. Called from a plain `fn main`.
+/// Runs a service: starts logging and signal handling, runs `main`, then waits for its tasks. Call it from a
+/// plain `fn main`.
 ///
 /// An `Err` from `main` is logged with its causes and shuts the service down.
 pub fn run<M, F>(service: &'static str, telemetry: &TelemetryConfig, main: M) -> ExitCode
@@ -99,7 +101,7 @@ where
     match start(service, telemetry, main) {
         Ok(code) => code,
         Err(error) => {
-            // Logging itself may be what failed to start.
+            // The failure may be that of logging itself.
             let _ = writeln!(std::io::stderr(), "{service} cannot start: {error:#}");
             ExitCode::FAILURE
         }
@@ -122,7 +124,7 @@ where
         tokio::spawn(lifecycle.clone().watch_signals(terminate, interrupt));
         anyhow::Ok(supervise(&lifecycle, main(lifecycle.clone())).await)
     })?;
-    // A blocking call that ignores cancellation must not hold up the exit.
+    // A blocking call that ignores cancellation must not delay the exit.
     runtime.shutdown_timeout(HARD_GRACE);
     trace::finish();
     tracing::info!(service, clean, "stopped");
@@ -133,8 +135,8 @@ where
     })
 }
 
-/// Many small, short-lived allocations fill few huge pages: with them, ingest under full load used 97 MiB instead of 81 and was no
-/// faster.
+/// Many small, short-lived allocations leave huge pages sparsely used. With huge pages, ingest under full
+/// load used 97 MiB instead of 81 MiB and was no faster.
 #[cfg(target_os = "linux")]
 fn disable_huge_pages() {
     if let Err(error) = rustix::thread::disable_transparent_huge_pages(true) {

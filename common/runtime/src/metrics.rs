@@ -1,7 +1,7 @@
 //! Every metric of every service: name, labels, help text and type.
 //!
-//! A metric is a static, declared below and nowhere else. Callers get a handle once, at start ([`Family::with`]), so that the hot path
-//! looks up no labels. [`serve`] exposes the process's values to Prometheus on a separate port.
+//! A metric is a static, declared only below. Callers get a handle once, at start ([`Family::with`]), so that
+//! the hot path looks up no labels. [`serve`] exposes the process's values to Prometheus on a separate port.
 //!
 //! [`page`] generates `docs/metrics.md` from the same declarations.
 
@@ -40,7 +40,7 @@ const RECORDS: [f64; 11] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 
 
 type Labels<const N: usize> = [(&'static str, String); N];
 
-/// The values by labels, and the constructor of a new one.
+/// The values by labels, and the function that creates a value.
 type ByLabels<M, const N: usize> = Values<Labels<N>, M, fn() -> M>;
 
 /// A metric with `N` labels.
@@ -63,7 +63,7 @@ impl<M, const N: usize> fmt::Debug for Family<M, N> {
 }
 
 impl<M: Clone, const N: usize> Family<M, N> {
-    /// The handle for these label values. Callers keep it.
+    /// The handle for these label values. Callers should keep it.
     pub fn with(&self, labels: [&str; N]) -> M {
         let mut values = labels.into_iter();
         let labels = self
@@ -72,14 +72,14 @@ impl<M: Clone, const N: usize> Family<M, N> {
         self.values.get_or_create_owned(&labels)
     }
 
-    /// Removes all values, when they are no longer known.
+    /// Removes all values, when they are no longer valid.
     pub fn clear(&self) {
         self.values.clear();
     }
 }
 
 impl<M, const N: usize> Family<M, N> {
-    /// `name` as exported: a counter's ends with `_total`.
+    /// `name` as exported: the name of a counter ends with `_total`.
     const fn declared(
         name: &'static str,
         labels: [&'static str; N],
@@ -115,7 +115,7 @@ fn records<const N: usize>() -> ByLabels<Histogram, N> {
 
 /// A metric of any type.
 pub trait Metric: Sync {
-    /// As exported; a histogram adds `_bucket`, `_sum` and `_count`.
+    /// The exported name. A histogram adds `_bucket`, `_sum` and `_count`.
     fn name(&self) -> &'static str;
     fn kind(&self) -> &'static str;
     fn labels(&self) -> &[&'static str];
@@ -123,7 +123,7 @@ pub trait Metric: Sync {
     fn services(&self) -> &[&'static str];
     fn help(&self) -> &'static str;
     fn register(&self, registry: &mut Registry);
-    /// Exports a counter without labels from 0 on: `rate` ignores the first count of a counter that appears with it.
+    /// Exports a counter without labels as 0 from the start: `rate` ignores the first value of a new series.
     fn initialize(&self);
 }
 
@@ -157,7 +157,7 @@ where
     }
 
     fn register(&self, registry: &mut Registry) {
-        // The registry appends `_total`, and a full stop to the help text.
+        // The registry appends `_total` to the name and a full stop to the help text.
         let name = self.name.trim_end_matches("_total");
         registry.register(name, self.help, Values::clone(&self.values));
     }
@@ -173,7 +173,7 @@ macro_rules! metrics {
     ($($name:ident: $family:ty = $build:ident($shown:literal, [$($label:literal),*], $services:expr, $help:literal);)*) => {
         $(pub static $name: $family = Family::declared($shown, [$($label),*], $services, $help, $build);)*
 
-        /// In the order in which they are described.
+        /// All metrics, in the order of the documentation.
         pub static ALL: &[&dyn Metric] = &[$(&$name),*];
     };
 }
@@ -303,7 +303,7 @@ metrics! {
         "Disabled webhook endpoints; the reason is by_hand, gone or failing");
 }
 
-/// A count as histograms and gauges take it.
+/// Converts a count for histograms and gauges.
 pub fn to_f64(count: usize) -> f64 {
     u32::try_from(count).map_or(f64::INFINITY, f64::from)
 }

@@ -1,6 +1,6 @@
-//! Retrying, with a limit and with jitter.
+//! Retries, with a limit and with jitter.
 //!
-//! The `backoff` crate is unmaintained, so only this module uses it: replacing it means rewriting [`delays`].
+//! The `backoff` crate is unmaintained, so only this module uses it. To replace it, rewrite [`delays`].
 
 use std::future::Future;
 use std::time::Duration;
@@ -8,15 +8,15 @@ use std::time::Duration;
 use backoff::backoff::Backoff;
 use backoff::{ExponentialBackoff, ExponentialBackoffBuilder};
 
-/// Exponential backoff: delays double from `first_delay` to `max_delay`, each with 50% jitter, so that clients that failed together
-/// do not retry together.
+/// Exponential backoff: delays double from `first_delay` to `max_delay`, each with 50% jitter, so that
+/// clients that failed together do not retry together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RetryPolicy {
     pub first_delay: Duration,
     pub max_delay: Duration,
-    /// Including the first one.
+    /// Includes the first attempt.
     pub max_attempts: u32,
-    /// No new attempt starts later than this after the first; `None` leaves `max_attempts` as the only limit.
+    /// No attempt starts later than this after the first one. `None`: only `max_attempts` limits retries.
     pub max_elapsed: Option<Duration>,
 }
 
@@ -32,7 +32,7 @@ impl RetryPolicy {
     }
 }
 
-/// The delays between the attempts of `policy`; the iterator ends with the last attempt.
+/// The delays between the attempts of `policy`. The iterator ends with the last attempt.
 pub fn delays(policy: &RetryPolicy) -> Delays {
     let exponential = ExponentialBackoffBuilder::new()
         .with_initial_interval(policy.first_delay)
@@ -48,7 +48,7 @@ pub fn delays(policy: &RetryPolicy) -> Delays {
     }
 }
 
-/// See [`delays`].
+/// Returned by [`delays`].
 #[derive(Debug)]
 pub struct Delays {
     exponential: ExponentialBackoff,
@@ -66,7 +66,8 @@ impl Iterator for Delays {
     }
 }
 
-/// Runs `op` until it succeeds, fails permanently (`is_transient` returns `false`), or `policy` ends. Returns the last error.
+/// Runs `op` until it succeeds, fails permanently (`is_transient` returns `false`), or `policy` allows no
+/// further attempt. Returns the last error.
 pub async fn retry<T, E, F>(
     policy: &RetryPolicy,
     mut op: impl FnMut() -> F,

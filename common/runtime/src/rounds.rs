@@ -9,11 +9,11 @@ use tokio::time::MissedTickBehavior;
 use crate::lifecycle::Lifecycle;
 use crate::retry::{Delays, RetryPolicy, delays};
 
-/// Between two rounds, while they fail.
+/// Longest pause between two rounds while they fail.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
-/// Runs a round `every` so often until shutdown; one that takes longer delays the next. While rounds fail, each failure is logged as that of
-/// `what`, and the pauses grow, with jitter.
+/// Runs a round at the interval `every` until shutdown. A round that takes longer delays the next one.
+/// Failures are logged with the name `what`. While rounds fail, the pauses grow, with jitter.
 pub async fn repeat<E, F>(
     what: &'static str,
     every: Duration,
@@ -50,7 +50,8 @@ mod tests {
 
     use super::*;
 
-    /// When the rounds began that `fails` by their number says what becomes of.
+    /// Runs this many rounds and returns when each began. `fails` decides by its number whether a round
+    /// fails.
     async fn beginnings(rounds: usize, fails: impl Fn(usize) -> bool) -> Vec<Duration> {
         let (lifecycle, start) = (Lifecycle::new(), Instant::now());
         let began = RefCell::new(Vec::new());
@@ -76,7 +77,7 @@ mod tests {
     async fn pauses_grow_while_rounds_fail_and_shrink_afterwards() {
         let at = beginnings(30, |number| number < 20).await;
         let pauses: Vec<Duration> = at.windows(2).map(|pair| pair[1].abs_diff(pair[0])).collect();
-        // Each has a jitter of half of it.
+        // Each pause has 50% jitter.
         assert!(pauses[0] < Duration::from_secs(2), "{pauses:?}");
         assert!(
             pauses[10..20]

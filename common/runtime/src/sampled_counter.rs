@@ -1,5 +1,5 @@
-//! A counter that samples what is logged: the first event, the second, the fourth and so on, so that a flood of events does not
-//! flood the log.
+//! A counter that samples log events: it reports the first event, the second, the fourth and so on, so that a
+//! flood of events does not flood the log.
 
 use super::metrics::Counter;
 
@@ -11,7 +11,7 @@ impl SampledCounter {
         Self(counter)
     }
 
-    /// Counts one event. Returns the count when this event should be logged.
+    /// Counts one event. Returns the count if this event should be logged.
     pub fn increment(&self) -> Option<u64> {
         let count = self.0.inc() + 1;
         count.is_power_of_two().then_some(count)

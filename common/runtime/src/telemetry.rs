@@ -1,4 +1,4 @@
-//! Logging: one line an event, on stderr, so that stdout carries only a command's output.
+//! Logging: one line per event, on stderr, so that stdout carries only a command's output.
 
 use std::io::stderr;
 
@@ -7,9 +7,9 @@ use tracing_subscriber::filter::ParseError;
 
 use super::config::{LogFormat, TelemetryConfig};
 
-/// Never logged, for any `LOG`: raw NATS messages contain customer data.
+/// Never logged, whatever `LOG` says: raw NATS messages contain customer data.
 const NEVER_LOGGED: &str = "async_nats::connection=off";
-/// At each start it lists the dashboard's files.
+/// At info level it lists the dashboard's files at each start.
 const RARELY_LOGGED: &str = "memory_serve=warn";
 
 /// Why logging could not start.
@@ -21,12 +21,13 @@ pub enum TelemetryError {
     Installed(Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// Starts logging. Panics are logged in the same format, because a log collector that expects JSON loses a bare line.
+/// Starts logging. Panics are logged in the same format, because a log collector that expects JSON drops a
+/// plain line.
 pub fn init(service: &'static str, config: &TelemetryConfig) -> Result<(), TelemetryError> {
     init_with(service, config.log.as_str(), config.log_format)
 }
 
-/// Logging of a command-line tool: text, and only warnings and errors unless `LOG` is set.
+/// Starts logging for a command-line tool: as text, and only warnings and errors unless `LOG` is set.
 pub fn init_cli(command: &'static str) -> Result<(), TelemetryError> {
     let filter = std::env::var("LOG").unwrap_or_else(|_| "warn".to_owned());
     init_with(command, &filter, LogFormat::Text)

@@ -1,12 +1,14 @@
-//! Traces one request from the edge into the worker's transaction and back.
+//! Traces one request from ingest into the worker's transaction and back.
 //!
-//! The edge samples requests and ignores a caller's own sampling flag, so that callers cannot decide how much is traced. A
-//! sampled request has a [`Span`] while it is answered; its stages are child spans ([`child_span`]); its record carries the trace
-//! context ([`attach`]), and a worker's batch continues the traces of its records ([`Batch`]).
-//! A message header could name one trace only, and a message holds many requests: the record carries its trace
+//! Ingest samples requests and ignores the caller's sampling flag, so that callers cannot decide how much is
+//! traced. A sampled request has a [`Span`] until it is answered. Its stages are child spans
+//! ([`child_span`]). Its record carries the trace context ([`attach`]), and a worker's batch continues the
+//! traces of its records ([`Batch`]). The context is in the record, not in a message header: a message holds
+//! many requests, and a header could name only one trace
 //! ([design](../../../docs/design.md#the-trace-is-part-of-the-record)).
 //!
-//! Tracing is off without a collector ([`start`]). Then no span is created, and records are neither changed nor parsed for one.
+//! Without a collector tracing is off ([`start`]). Then no span is created, and records are neither changed
+//! nor parsed for a trace context.
 
 mod collector;
 mod parent;
@@ -32,7 +34,7 @@ use super::config::TelemetryConfig;
 
 const TRACEPARENT: &str = "traceparent";
 
-/// For the last export, when a process ends.
+/// Limit of the last export, when a process ends.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 
 static TRACING: OnceLock<Tracing> = OnceLock::new();
@@ -49,7 +51,7 @@ tokio::task_local! {
     static CURRENT: Span;
 }
 
-/// A span of a traced request, ended when the last clone is dropped. Empty for a request that is not traced.
+/// A span of a traced request. Ends when its last clone is dropped. Empty for a request that is not traced.
 #[derive(Debug, Clone, Default)]
 pub struct Span(Option<Context>);
 
@@ -68,14 +70,14 @@ pub fn start(service: &'static str, config: &TelemetryConfig) -> Result<(), Expo
         .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")))
         .build();
     let provider = SdkTracerProvider::builder()
-        // Sampling happens in `Span::for_request`.
+        // `Span::for_request` has sampled already.
         .with_sampler(Sampler::AlwaysOn)
         .with_resource(resource)
         .with_batch_exporter(exporter)
         .build();
     let tracer = provider.tracer("referral-tracker");
     let ratio = config.trace_ratio.get();
-    // A second start in one process changes nothing.
+    // Only the first start in a process has an effect.
     let _ = TRACING.set(Tracing {
         provider,
         tracer,
@@ -106,7 +108,8 @@ impl Tracing {
 }
 
 impl Span {
-    /// The root span of a request, if it is sampled. It continues the caller's trace if the caller sent one.
+    /// Returns the root span of a request, if it is sampled. It continues the caller's trace, if there is
+    /// one.
     pub fn for_request(route: &str, headers: &HeaderMap) -> Self {
         let Some(tracing) = TRACING.get().filter(|tracing| is_sampled(tracing.ratio)) else {
             return Self::default();
@@ -174,7 +177,7 @@ impl Span {
     }
 }
 
-/// A child of the current request's span, ended when it is dropped.
+/// A child of the current request's span. Ends when it is dropped.
 pub fn child_span(name: &'static str) -> Span {
     CURRENT.try_with(|span| span.child(name)).unwrap_or_default()
 }
@@ -208,7 +211,7 @@ impl Batch {
         Self(spans.collect())
     }
 
-    /// Ends the transaction spans; the replies follow.
+    /// Ends the transaction spans before the replies are sent.
     pub fn end_transactions(&mut self) {
         for record in &mut self.0 {
             record.transaction = Span::default();

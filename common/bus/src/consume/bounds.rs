@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use runtime::retry::RetryPolicy;
 
-/// See the bounds of [`consume`](super).
+/// The module [`consume`](super) explains these bounds.
 #[derive(Debug, Clone)]
 pub struct ConsumeBounds {
     pub max_records: usize,
-    /// Postponed and isolated records; at this many, no fresh ones are admitted.
+    /// Limit of postponed and isolated records together. At this limit no fresh records are admitted.
     pub max_later: usize,
-    /// Delay of a postponed record.
+    /// How long a postponed record waits.
     pub later_delay: Duration,
-    /// Retries of a batch that failed transiently, before it is given back.
+    /// Retries of a batch that failed transiently, before its messages are given back.
     pub retry: RetryPolicy,
 }
 

@@ -1,11 +1,13 @@
 //! The task that pulls messages without pause while a batch runs.
 //!
-//! Bounds: [`BUFFER_BYTES`] of payload and [`BUFFER_MESSAGES`] messages are buffered. More is requested only while all of it would
-//! fit, so that every message is read from the connection and reported in progress as soon as it arrives. Both bounds are
-//! needed: under load one message holds hundreds of records, at low load just one, and batches must form in either case.
+//! Bounds: [`BUFFER_BYTES`] of payload and [`BUFFER_MESSAGES`] messages are buffered. A new request is made
+//! only while the buffer can hold all of its messages, so that every message is read from the connection and
+//! reported in progress as soon as it arrives. Both bounds are needed: under load one message holds hundreds
+//! of records, at low load just one, and batches must form in either case.
 //!
-//! A pull subscription can end, fail, or miss heartbeats (its consumer was recreated, a server returned with an empty
-//! store). Each time a new one is made, without limit, since a worker that stops pulling looks alive and does nothing.
+//! A pull subscription can end, fail, or miss heartbeats (its consumer was recreated, a server returned with
+//! an empty store). Then a new subscription is made, without a limit, because a worker that stops pulling
+//! looks alive and does nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,11 +27,11 @@ use crate::topology::{MAX_ACK_PENDING, Topology};
 use messages::subject::Subject;
 use runtime::retry::{Delays, RetryPolicy, delays};
 
-/// Twice what two pull requests bring: while one half is worked on, the other half comes in.
+/// Room for four pull requests: while one half of the messages is processed, the other half arrives.
 const BUFFER_BYTES: u32 = 4 * pull::BYTES;
 const BUFFER_MESSAGES: usize = 4 * pull::MESSAGES;
 
-/// After so long without a message the server is asked whether there is nothing to deliver.
+/// After this long without a message, the task asks the server whether messages wait.
 const WATCHDOG: Duration = Duration::from_secs(10);
 
 const PULL_AGAIN: RetryPolicy =
@@ -53,9 +55,9 @@ pub(super) struct Fetcher {
     pending_acks: Arc<PendingAcks>,
 }
 
-/// Why a pull subscription was left.
+/// Why a pull subscription ended.
 enum Left {
-    /// The receiver was dropped.
+    /// A shutdown began, or the receiver was dropped.
     Finished,
     Failed(anyhow::Error),
 }
@@ -146,7 +148,7 @@ impl Fetcher {
         }
     }
 
-    /// Capacity for two pull requests.
+    /// Whether the buffer has room for two pull requests.
     fn has_capacity(&self) -> bool {
         self.capacity.available_permits() >= 2 * pull::BYTES as usize
             && self.arrivals.capacity() >= 2 * pull::MESSAGES
@@ -166,7 +168,7 @@ impl Fetcher {
         Ok((consumer, pull))
     }
 
-    /// `false` when the loop behind the channel has ended.
+    /// Returns `false` when the loop behind the channel has ended.
     async fn deliver(&self, message: Message) -> bool {
         let (id, deliveries) = match message.info() {
             Ok(info) => (
@@ -204,7 +206,7 @@ impl Fetcher {
     }
 }
 
-/// Messages are pending, and the workers together hold fewer than they may.
+/// Messages wait, although the workers together hold fewer than they may.
 async fn is_stalled(consumer: &PullConsumer) -> anyhow::Result<bool> {
     let info = consumer
         .get_info()

@@ -1,19 +1,19 @@
-//! Which messages are in hand, and how many of their records are still open.
+//! The messages in flight, and how many of their records are open.
 
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
 
-/// Identifies a message over redeliveries. The time distinguishes it from the message with its sequence number after a
-/// stream was lost and recreated.
+/// Identifies a message across redeliveries. A recreated stream reuses sequence numbers; the time tells such
+/// messages apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct MessageId {
     pub(super) sequence: u64,
     pub(super) stored_at: DateTime<Utc>,
 }
 
-/// One admission of a message; after it was given back, a redelivery is admitted again. Results of an earlier admission do not
-/// count for a later one.
+/// One admission of a message. A message that was given back is admitted again when it is redelivered.
+/// Results of an earlier admission do not count for a later one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Admission {
     message: MessageId,
@@ -28,7 +28,7 @@ impl Admission {
 
 #[cfg(test)]
 impl Admission {
-    /// For the message with this sequence number.
+    /// The admission of the message with this sequence number.
     pub(super) const fn of(sequence: u64) -> Self {
         Self {
             message: MessageId {
@@ -40,7 +40,8 @@ impl Admission {
     }
 }
 
-/// Counts a message's records down; generic over the handle that acknowledges it, so that it knows no transport.
+/// Counts down the open records of each message. Generic over the handle that acknowledges a message, so that
+/// it depends on no transport.
 #[derive(Debug)]
 pub(super) struct InFlightMessages<H> {
     messages: HashMap<MessageId, Held<H>>,
@@ -62,15 +63,15 @@ impl<H> InFlightMessages<H> {
         }
     }
 
-    /// Whether it is held still, and has not been given back since.
+    /// Whether the message is held under this admission.
     pub(super) fn holds(&self, admission: Admission) -> bool {
         self.messages
             .get(&admission.message)
             .is_some_and(|held| held.admission == admission.admission)
     }
 
-    /// A redelivery of a message in flight only replaces its acknowledgement: its records are already being processed.
-    /// Gives the handle back when the message is not held.
+    /// A redelivery of a message in flight only replaces its handle: its records are already being processed.
+    /// Returns the new handle if the message is not in flight.
     pub(super) fn renew(&mut self, id: MessageId, handle: H) -> Option<H> {
         match self.messages.get_mut(&id) {
             Some(held) => {
@@ -81,7 +82,7 @@ impl<H> InFlightMessages<H> {
         }
     }
 
-    /// Takes a message that is not held, with at least one record.
+    /// Admits a message that is not in flight. It must have at least one record.
     pub(super) fn admit(&mut self, message: MessageId, handle: H, records: usize) -> Admission {
         self.admissions += 1;
         let held = Held {
@@ -96,7 +97,7 @@ impl<H> InFlightMessages<H> {
         }
     }
 
-    /// One record is done; returns the handle once it was the message's last, and the message may be acknowledged.
+    /// Marks one record as done. After the last one it returns the handle: the message may be acknowledged.
     pub(super) fn done(&mut self, admission: Admission) -> Option<H> {
         let held = self.messages.get_mut(&admission.message)?;
         if held.admission != admission.admission {
@@ -110,7 +111,7 @@ impl<H> InFlightMessages<H> {
         }
     }
 
-    /// Gives a message up, so that it is delivered again as a whole.
+    /// Releases a message, so that the whole message is delivered again.
     pub(super) fn release(&mut self, admission: Admission) -> Option<H> {
         if !self.holds(admission) {
             return None;
@@ -118,7 +119,7 @@ impl<H> InFlightMessages<H> {
         self.messages.remove(&admission.message).map(|held| held.handle)
     }
 
-    /// Gives everything up.
+    /// Releases every message.
     pub(super) fn release_all(&mut self) -> impl Iterator<Item = H> {
         self.messages.drain().map(|(_, held)| held.handle)
     }

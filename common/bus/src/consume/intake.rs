@@ -8,8 +8,9 @@ use serde_json::value::RawValue;
 
 use messages::envelope::{self, EnvelopeError};
 
-/// How often a message is left to a newer release, every [`TOO_NEW_DELAY`]: for an hour. After that the release counts as taken
-/// back for good. While a message is not acknowledged, no later one can be trimmed from the stream.
+/// How many times a message is left to a newer release: every [`TOO_NEW_DELAY`], for an hour. After that we
+/// assume that the newer release was rolled back for good. No later message can be trimmed from the stream
+/// until this one is acknowledged.
 const LEFT_TO_NEWER: u32 = 120;
 
 /// A newer worker takes over during a deployment, which takes minutes.

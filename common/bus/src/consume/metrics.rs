@@ -22,7 +22,7 @@ pub(super) struct ConsumeMetrics {
 impl ConsumeMetrics {
     pub(super) fn of(subject: Subject) -> Self {
         let noun = subject.noun();
-        // Shown as 0 from the start: Prometheus sees no growth in a series that begins with its first burst.
+        // Creates the series with 0: Prometheus sees no growth in a series whose first value is a burst.
         DEAD_LETTERS_STORED.with([noun]);
         Self {
             records: STEP_RECORDS.with([noun]),
@@ -41,7 +41,7 @@ impl ConsumeMetrics {
         }
     }
 
-    /// A batch that is over, as soon as it is.
+    /// Call it as soon as a batch has ended.
     pub(super) fn settled(&self, started: Instant, dispositions: &[Disposition]) {
         self.seconds.observe(started.elapsed().as_secs_f64());
         self.records.observe(to_f64(dispositions.len()));

@@ -1,4 +1,4 @@
-//! The whole loop, with a pace that is never over and without a server: what it sends goes nowhere.
+//! Tests the whole loop with a pace that never ends. There is no server: what the loop sends is lost.
 
 use std::time::Duration;
 
@@ -81,7 +81,7 @@ impl Loop {
         }
     }
 
-    /// A message of so many records.
+    /// Sends a message with this many records.
     async fn send(&mut self, records: usize) {
         self.sent += 1;
         let record = serde_json::value::to_raw_value(&7).unwrap();
@@ -106,7 +106,7 @@ async fn after_a_small_batch_the_next_one_takes_its_time() {
     consuming.send(SMALL).await;
     assert_eq!(consuming.batches.recv().await, Some(SMALL));
     consuming.send(1).await;
-    // On the current-thread test runtime all ready tasks have run after this.
+    // After this, the current-thread test runtime has run all ready tasks.
     for _ in 0..64 {
         tokio::task::yield_now().await;
     }

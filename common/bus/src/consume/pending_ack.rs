@@ -1,10 +1,11 @@
-//! Keeps messages in hand from being delivered again.
+//! Keeps messages in flight from being delivered again.
 //!
-//! A message is reported in progress from the moment it came in, wherever it waits: fetched ahead, in the queue, in a batch, for
-//! its click. A [`PendingAck`] goes with it and ends that, however the message ends.
+//! A message is reported in progress from its arrival on, wherever it waits: in the fetch buffer, in the
+//! queue, in a batch, or for its click. A [`PendingAck`] accompanies the message. Dropping it ends the
+//! reports, however the message ends.
 //!
-//! Bounds: as many messages as are in hand, each three times within the time in which it must be acknowledged. A task of its own
-//! does it, because the loop may have to wait for the store.
+//! Bounds: all messages in flight, each reported three times per ack timeout. A separate task sends the
+//! reports, because the loop may have to wait for the store.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +17,7 @@ use async_nats::jetstream::message::Acker;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-/// The messages in hand, by the order in which they came.
+/// The messages in flight, in order of arrival.
 #[derive(Default)]
 pub(super) struct PendingAcks {
     in_hand: Mutex<BTreeMap<u64, Arc<Acker>>>,
@@ -35,7 +36,7 @@ impl PendingAcks {
         }
     }
 
-    /// Reports until it is stopped.
+    /// Reports all messages in flight until it is stopped.
     pub(super) async fn keep_alive(self: Arc<Self>, ack_wait: Duration, stop: CancellationToken) {
         let mut rounds = interval(ack_wait / 3);
         rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -47,7 +48,7 @@ impl PendingAcks {
     async fn report(&self) {
         let numbers: Vec<u64> = self.in_hand().keys().copied().collect();
         for number in numbers {
-            // It may have been given back since: a report would put off its next delivery.
+            // The message may have been given back meanwhile: a report would delay its next delivery.
             let in_hand = self.in_hand().get(&number).cloned();
             if let Some(acker) = in_hand {
                 send(&acker, AckKind::Progress).await;
@@ -68,7 +69,7 @@ pub(super) struct PendingAck {
 }
 
 impl PendingAck {
-    /// Ends it one way or the other.
+    /// Ends the reports and sends the acknowledgement.
     pub(super) async fn acknowledge(self, kind: AckKind) {
         let acker = Arc::clone(&self.acker);
         drop(self);
@@ -82,7 +83,8 @@ impl Drop for PendingAck {
     }
 }
 
-/// Acks are hints, so a lost one is only worth a note: the message comes again and changes nothing.
+/// Acks are hints. If one is lost, the message is delivered again and changes nothing; so a warning is
+/// enough.
 async fn send(acker: &Acker, kind: AckKind) {
     if let Err(error) = acker.ack_with(kind).await {
         tracing::warn!(error, "cannot acknowledge");

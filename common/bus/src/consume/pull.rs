@@ -1,11 +1,11 @@
-//! One pull subscription: requests that wait at the server, and what it sends for them.
+//! One pull subscription: requests that wait at the server, and the messages that it sends for them.
 //!
-//! The client library has a stream for this, and dropping it drops messages that were sent and not read: every
-//! such message is missing until its acknowledgement times out, which is longer than callers wait. Here the end of a
-//! subscription gives back what came until then ([`Pull::finish`]).
+//! The client library has a stream for this. Dropping that stream loses messages that were sent and not yet
+//! read: each is missing until its acknowledgement times out, which is longer than callers wait. Here the end
+//! of a subscription gives such messages back ([`Pull::finish`]).
 //!
-//! Bounds: [`MESSAGES`] and [`BYTES`] a request. The next one is made when half of them are left and the buffer has capacity, so that the
-//! server never waits for us, and no more than two of them are outstanding.
+//! Bounds: [`MESSAGES`] and [`BYTES`] a request. The next request is made when half of one is left and the
+//! buffer has capacity. So the server never waits for us, and at most two requests are outstanding.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -20,30 +20,31 @@ use tokio::time::{Instant, timeout};
 
 pub(super) const MESSAGES: usize = 512;
 
-/// Bytes the server may send ahead; well above the largest message, or that one would never be sent.
+/// Bytes the server may send per request. Well above the largest message, which otherwise would never be
+/// sent.
 pub(super) const BYTES: u32 = 2 << 20;
 
 const EXPIRES: Duration = Duration::from_secs(30);
 
-/// The server says so often that it has nothing.
+/// How often the server reports that it has no message.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 
-/// The longest that [`Pull::next`] waits.
+/// Longest wait of [`Pull::next`] while there is capacity.
 const GLANCE: Duration = Duration::from_millis(250);
 
-/// Interval between checks of the capacity.
+/// Interval between two checks while there is no capacity.
 const NO_CAPACITY: Duration = Duration::from_millis(10);
 
-/// Grace period for messages sent before the end.
+/// How long the end of a subscription waits for messages already sent.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 pub(super) struct Pull {
     jetstream: Context,
-    /// Where requests go, and where messages come in.
+    /// Subject of the requests. Messages arrive at `inbox`.
     next: String,
     inbox: String,
     subscriber: Subscriber,
-    /// Asked for, and neither sent nor given up.
+    /// Messages requested that neither arrived nor expired.
     messages: usize,
     bytes: u32,
     last_activity: Instant,
@@ -70,9 +71,10 @@ impl Pull {
         })
     }
 
-    /// `None` when nothing came for a moment. An error ends the subscription. Without capacity nothing more is requested.
+    /// Returns `None` when no message arrives within a moment. An error ends the subscription. Without
+    /// capacity nothing more is requested.
     ///
-    /// Dropping the future loses nothing.
+    /// Dropping the future loses no message.
     pub(super) async fn next(&mut self, has_capacity: bool) -> anyhow::Result<Option<Message>> {
         let wait = if has_capacity { GLANCE } else { NO_CAPACITY };
         loop {
@@ -90,7 +92,7 @@ impl Pull {
                     }
                 }
                 Ok(None) => bail!("pull subscription ended"),
-                // Another server, or the same with an empty store: it knows of no request of ours.
+                // Another server, or the same one with an empty store, does not know our requests.
                 Err(_) if connects(&self.jetstream) != self.connects => bail!("the connection was renewed"),
                 Err(_) if self.last_activity.elapsed() > 2 * HEARTBEAT => {
                     bail!("missed heartbeats of the server")
@@ -117,7 +119,7 @@ impl Pull {
         Ok(())
     }
 
-    /// `None` of what the server says of a request.
+    /// Returns `None` for a status message about a request.
     fn take(&mut self, message: async_nats::Message) -> anyhow::Result<Option<Message>> {
         let description = message.description.as_deref().unwrap_or_default();
         match message.status {
@@ -146,7 +148,7 @@ impl Pull {
         self.bytes = self.bytes.saturating_sub(bytes);
     }
 
-    /// Gives back messages sent before the server saw the end.
+    /// Gives back messages that were sent before the server saw the end of the subscription.
     pub(super) async fn finish(mut self) {
         if let Err(error) = self.subscriber.drain().await {
             tracing::debug!(%error, "cannot drain a pull subscription");
@@ -162,20 +164,20 @@ impl Pull {
     }
 }
 
-/// For immediate redelivery to others.
+/// Lets the server redeliver the message to another worker at once.
 async fn give_back(message: &Message) {
     if let Err(error) = message.ack_with(AckKind::Nak(None)).await {
         tracing::warn!(error, "cannot give a message back");
     }
 }
 
-/// Number of connects so far.
+/// Number of connections made so far.
 fn connects(jetstream: &Context) -> u64 {
     let statistics = jetstream.client().statistics();
     statistics.connects.load(std::sync::atomic::Ordering::Relaxed)
 }
 
-/// The same request would be refused again.
+/// Whether the server would refuse the same request again.
 fn is_final(description: &str) -> bool {
     [
         "Consumer Deleted",

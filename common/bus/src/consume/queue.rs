@@ -1,5 +1,5 @@
-//! The records in hand that wait for a batch: fresh ones, those a step asked to see again later, and blocked ones, each of which
-//! is a batch of its own.
+//! The records that wait for a batch: fresh ones, postponed ones, and isolated ones, each of which forms a
+//! batch of its own.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::in_flight::Admission;
 use super::step::Delivered;
 
-/// One record, where it came from, and its text as it came.
+/// One decoded record, its origin and its text.
 #[derive(Debug)]
 pub(super) struct Item<R> {
     pub(super) origin: Origin,
@@ -22,7 +22,7 @@ pub(super) struct Origin {
     pub(super) raw: Box<RawValue>,
 }
 
-/// The records of one transaction; both lists are in the same order.
+/// The records of one transaction. Both lists have the same order.
 #[derive(Debug)]
 pub(super) struct Batch<R> {
     pub(super) records: Vec<Delivered<R>>,
@@ -32,9 +32,9 @@ pub(super) struct Batch<R> {
 #[derive(Debug)]
 pub(super) struct Queue<R> {
     fresh: VecDeque<Item<R>>,
-    /// Every delay is the same, so the order of arrival is the order of being due.
+    /// All delays are equal, so the order of arrival is the order of due times.
     later: VecDeque<(Instant, Item<R>)>,
-    /// First come, first served, regardless of their delays.
+    /// First in, first out, whatever the due times.
     isolated: VecDeque<(Instant, Item<R>)>,
 }
 
@@ -71,12 +71,12 @@ impl<R> Queue<R> {
         self.isolated.len()
     }
 
-    /// When the next blocked record may be tried again.
+    /// When the next isolated record may be tried again.
     pub(super) fn isolated_due(&self) -> Option<Instant> {
         self.isolated.front().map(|(due, _)| *due)
     }
 
-    /// The next blocked record, if it is due, by itself.
+    /// Takes the next isolated record, if it is due, as a batch of one.
     pub(super) fn take_isolated(&mut self, now: Instant) -> Option<Batch<R>> {
         let (_, item) = self.isolated.pop_front_if(|(due, _)| *due <= now)?;
         Some(Batch {
@@ -85,13 +85,13 @@ impl<R> Queue<R> {
         })
     }
 
-    /// When the first postponed record may be offered again.
+    /// When the first postponed record is due.
     pub(super) fn next_due(&self) -> Option<Instant> {
         self.later.front().map(|(due, _)| *due)
     }
 
-    /// Takes up to `max` records. Postponed ones that are due go first, but while fresh ones wait they get no more
-    /// than half: records that keep waiting must not starve those that could be settled.
+    /// Takes up to `max` records. Due postponed records go first, but get no more than half of the batch
+    /// while fresh ones wait: records that keep waiting must not starve those that can be settled.
     pub(super) fn take(&mut self, now: Instant, max: usize) -> Batch<R> {
         let due = self.later.iter().take_while(|(due, _)| *due <= now).count();
         let due = due.min(max - self.fresh.len().min(max / 2));
@@ -105,7 +105,7 @@ impl<R> Queue<R> {
         Batch { records, origins }
     }
 
-    /// Drops the records of a message that was given up; they come back with it.
+    /// Drops the records of a message that was given back; a redelivery brings them again.
     pub(super) fn forget(&mut self, admission: Admission) {
         self.fresh.retain(|item| item.origin.admission != admission);
         self.later.retain(|(_, item)| item.origin.admission != admission);

@@ -1,14 +1,18 @@
-//! From a batch to the disposition of each record: run, retry, divide, dead-letter. No transport in it.
+//! Determines the disposition of each record of a batch: run, retry, divide, dead-letter. Depends on no
+//! transport.
 //!
-//! - A transient error repeats the same records, a bounded number of times. If it persists, the cause lies outside
-//!   the records (the store is down), so the rest of the batch is left for redelivery without being tried.
-//! - A permanent error divides the records and tries each part, until a record fails by itself and becomes a dead letter.
-//! - A blocked run ([`StepError::Blocked`]) is tried once more and then divided too, without dead letters: the record that is
-//!   blocked is isolated in the end and runs by itself from then on. Each such run may last as long as a
-//!   lock is waited for, so parts are small and their number is limited, and records that pass are answered at once.
+//! - A transient error repeats the same records, a limited number of times. If it persists, its cause lies
+//!   outside the records (the store is down), so the rest of the batch is left for redelivery without being
+//!   tried.
+//! - A permanent error divides the records and tries each part, until a single record fails and becomes a
+//!   dead letter.
+//! - A blocked run ([`StepError::Blocked`]) is repeated once and then divided too, without dead letters. In
+//!   the end the blocked record is isolated and from then on runs alone. Each blocked run may last as long as
+//!   the lock timeout, so parts are small, their number is limited, and records that succeed are answered at
+//!   once.
 //! - A panic counts as a permanent error: it must cost its own record, not the worker.
 //!
-//! A batch of 512 with one bad record costs about 25 runs, of which 4 fail.
+//! A batch of 512 with one bad record takes about 25 runs, of which 4 fail.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -33,16 +37,17 @@ pub(super) enum Disposition {
     Done,
     /// Offer it again in a following batch.
     Later,
-    /// It was blocked; retried by itself, because it would hold up its batch.
+    /// The record was blocked. It is retried alone, because it would delay a whole batch.
     Isolated,
     /// Give its whole message back for redelivery.
     Redeliver,
 }
 
-/// A batch is divided into this many parts. Parts that pass are fast, a blocked one is slow: three levels find one record of 512.
+/// Number of parts of a divided batch. Parts that succeed are fast and a blocked one is slow; three levels
+/// find one record of 512.
 const PARTS: usize = 8;
 
-/// Limit of blocked runs of one batch: each waits for a lock. The rest is redelivered.
+/// Limit of blocked runs per batch: each waits for a lock. The rest is redelivered.
 const BLOCKED_RUNS: usize = 24;
 
 /// Shared by all attempts.
@@ -51,12 +56,13 @@ pub(super) struct Attempts<'a, S> {
     pub(super) step: &'a S,
     pub(super) subject: &'a str,
     pub(super) policy: &'a RetryPolicy,
-    /// Once cancelled, nothing is tried again.
+    /// Once cancelled, nothing is retried.
     pub(super) shutdown: &'a CancellationToken,
 }
 
 impl<S: Step> Attempts<'_, S> {
-    /// The dispositions are in the order of the batch. `answers` gets the replies of each part as it is committed.
+    /// The dispositions have the order of the batch. `answers` receives the replies of each part as soon as
+    /// it is committed.
     pub(super) async fn run_batch(
         &self,
         batch: &Batch<S::Record>,
@@ -86,7 +92,7 @@ impl<S: Step> Attempts<'_, S> {
                         self.dead_letter_record(batch, range.start, &error).await,
                     );
                 }
-                // At the front: records keep their order.
+                // At the front, so that records keep their order.
                 Err(StepError::Permanent(_)) => parts(&range).rev().for_each(|part| open.push_front(part)),
                 Err(StepError::Blocked(error)) => {
                     blocked.runs += 1;
@@ -98,7 +104,8 @@ impl<S: Step> Attempts<'_, S> {
                         self.give_up(records, &error);
                         dispositions.set(range.start, Disposition::Isolated);
                     } else {
-                        // At the back: records that can pass do so before the next wait.
+                        // At the back, so that records that can succeed do so before the next wait for a
+                        // lock.
                         open.extend(parts(&range));
                     }
                 }
@@ -117,7 +124,7 @@ impl<S: Step> Attempts<'_, S> {
     }
 
     async fn run(&self, records: &[Delivered<S::Record>]) -> Result<Processed, StepError> {
-        // Two batches that deadlocked will not do so again.
+        // Two batches that deadlocked rarely do so again, so one retry of the whole batch is worthwhile.
         let once_more = AtomicBool::new(records.len() > 1);
         let processed = retry(
             self.policy,
@@ -167,7 +174,7 @@ impl<S: Step> Attempts<'_, S> {
         }
     }
 
-    /// `true` once the letter is stored; until then its message must not be acknowledged.
+    /// Returns `true` once the letter is stored. Until then its message must not be acknowledged.
     pub(super) async fn dead_letter(&self, letter: DeadLetter) -> bool {
         let DeadLetter {
             event_id,
@@ -208,7 +215,7 @@ impl<S: Step> Attempts<'_, S> {
     }
 }
 
-/// Parts of about the same size, in order; single records in the end.
+/// Splits a range into parts of about the same size, in order; a small range into single records.
 fn parts(range: &Range<usize>) -> impl DoubleEndedIterator<Item = Range<usize>> + use<> {
     let Range { start, end } = *range;
     let size = range.len().div_ceil(PARTS);
@@ -218,22 +225,22 @@ fn parts(range: &Range<usize>) -> impl DoubleEndedIterator<Item = Range<usize>> 
     })
 }
 
-/// Blocked runs of a batch.
+/// The blocked runs of one batch.
 #[derive(Debug, Default)]
 struct Blocked {
     runs: usize,
-    /// Some of its records were settled.
+    /// Some records of the batch were settled.
     passed: bool,
 }
 
 impl Blocked {
-    /// When none of its parts passes, the cause lies outside the records: a whole table is locked.
+    /// If no part succeeds, the cause lies outside the records: a whole table is locked.
     const fn is_everything(&self) -> bool {
         self.runs > BLOCKED_RUNS || (self.runs > PARTS && !self.passed)
     }
 }
 
-/// One per record of a batch; a record without a verdict is redelivered.
+/// The disposition of each record of a batch. A record without a verdict is redelivered.
 #[derive(Debug)]
 struct Dispositions(Vec<Disposition>);
 
@@ -249,7 +256,8 @@ impl Dispositions {
             .get_mut(range)
             .filter(|dispositions| dispositions.len() == verdicts.len())
         else {
-            // It committed, but which verdict is whose? Redelivery is harmless, losing a record is not.
+            // The batch is committed, but the verdicts cannot be assigned. Redelivery is harmless; losing a
+            // record is not.
             tracing::error!(verdicts = verdicts.len(), "verdicts do not match the records");
             return Vec::new();
         };

@@ -1,17 +1,18 @@
-//! When a batch may begin. No transport and no records in it: numbers and instants.
+//! Decides when a batch may begin, from counts and instants alone.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Batches that run at once, at most: while one waits for the database, the next one is computed.
+/// Limit of concurrent batches: while one waits for the database, the next one is computed.
 const AT_ONCE: usize = 2;
 
-/// A batch smaller than this part of the largest is paced ([`super::Step::PACE`]).
+/// A batch is small if it has less than this fraction of `max_records`. Small batches are paced
+/// ([`super::Step::PACE`]).
 const SMALL_BATCH_DIVISOR: usize = 4;
 
-/// A smaller batch does not begin beside another one: its price is that of a batch, whatever its size, and more records gather until the
-/// other one ends.
+/// A batch with fewer records does not begin while another one runs: a batch costs the same whatever its
+/// size, and more records gather until the other one ends.
 const MIN_CONCURRENT: usize = 16;
 
 /// The waiting records.
@@ -20,7 +21,7 @@ pub(super) struct Waiting {
     pub(super) fresh: usize,
     /// When the first postponed record is due.
     pub(super) next_due: Option<Instant>,
-    /// Batches under way.
+    /// Number of running batches.
     pub(super) running: usize,
 }
 
@@ -28,9 +29,9 @@ pub(super) struct Waiting {
 pub(super) struct Schedule {
     few: usize,
     pace: Duration,
-    /// Few records wait until then.
+    /// A small batch does not begin before this instant.
     paced_until: Instant,
-    /// Records of the latest batch.
+    /// Number of records in the latest batch.
     latest: usize,
 }
 
@@ -46,8 +47,9 @@ impl Schedule {
 
     pub(super) fn may_start(&self, now: Instant, waiting: Waiting) -> bool {
         if waiting.running > 0 {
-            // As many as the batch beside which they begin: callers who wait for outcomes fall into two equal groups, one with the
-            // database and one on the way.
+            // At least as many records as the running batch has. Callers who wait for outcomes then fall into
+            // two equal groups: the records of one are in the database while those of the other are on their
+            // way.
             let many = self.latest.clamp(MIN_CONCURRENT.min(self.few), self.few.max(1));
             return waiting.running < AT_ONCE && waiting.fresh >= many;
         }
@@ -57,7 +59,7 @@ impl Schedule {
         self.wakes_at(waiting).is_some_and(|at| at <= now)
     }
 
-    /// When the few records that wait may begin, if nothing else happens.
+    /// When a small batch may begin, if nothing else happens before.
     pub(super) fn wakes_at(&self, waiting: Waiting) -> Option<Instant> {
         if waiting.running > 0 {
             return None;
@@ -68,7 +70,8 @@ impl Schedule {
         waiting.next_due.map(|due| due.max(self.paced_until))
     }
 
-    /// After a batch of few; a larger one shows that more is coming than a pace would let through.
+    /// A small batch starts the pace. A larger one does not: it shows that more records come than the pace
+    /// would let through.
     pub(super) fn began(&mut self, now: Instant, records: usize) {
         self.latest = records;
         if records < self.few {

@@ -20,40 +20,41 @@ pub struct Delivered<R> {
     pub record: R,
     /// The reply inbox that waits for the outcome, if any.
     pub reply_to: Option<Arc<str>>,
-    /// Number of deliveries of its message, including this one.
+    /// Number of deliveries of the record's message, including this one.
     pub deliveries: u32,
-    /// When its message was stored in the stream, by the bus's clock.
+    /// When the message was stored in the stream, by the server's clock.
     pub stored_at: DateTime<Utc>,
-    /// A step has postponed it since its delivery.
+    /// A step has postponed the record since this delivery.
     pub postponed: bool,
 }
 
 /// A step's result for one record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// Finished, with any outcome.
+    /// Settled, whatever its outcome.
     Done,
-    /// Not yet possible: offered again in a later batch. The step decides when it has waited long enough.
+    /// Not possible yet: the record is offered again in a later batch. The step decides when it stops
+    /// waiting.
     Later,
 }
 
 /// A committed batch.
 #[derive(Debug, Default)]
 pub struct Processed {
-    /// One a record, in the order of the records.
+    /// One verdict per record, in the order of the records.
     pub verdicts: Vec<Verdict>,
-    /// May also answer waiters of records that are not in the batch.
+    /// Replies, also to callers of records that are not in this batch.
     pub replies: Vec<Reply>,
 }
 
-/// Why nothing of a batch was committed. The step decides which, because it knows the cause.
+/// Why no record of a batch was committed. The step chooses the kind, because it knows the cause.
 #[derive(Debug, thiserror::Error)]
 pub enum StepError {
     /// The store is down: no record can be settled for now.
     #[error("transient: {0:#}")]
     Transient(anyhow::Error),
-    /// The store works, but something else blocks one of the records: a lock, a key, a timeout. The others may be settled
-    /// without it.
+    /// The store works, but something blocks one of the records: a lock, a key, a timeout. The other records
+    /// may be settled without it.
     #[error("blocked: {0:#}")]
     Blocked(anyhow::Error),
     /// At least one of the records can never succeed.
@@ -72,12 +73,12 @@ impl StepError {
     }
 }
 
-/// A record, or a whole message, that will never be processed as it is.
+/// A record or a whole message that can never be processed as it is.
 #[derive(Debug, Clone)]
 pub struct DeadLetter {
-    /// The NATS subject it came on.
+    /// The NATS subject of its message.
     pub subject: String,
-    /// The record's JSON, or the raw message when it could not be cut into records.
+    /// The record's JSON, or the raw message if it could not be split into records.
     pub payload: Bytes,
     pub event_id: Option<Uuid>,
     pub reason: String,
@@ -104,17 +105,17 @@ impl DeadLetter {
     }
 }
 
-/// One worker step: records of one noun in, rows and outcomes out.
+/// A worker step: takes records of one noun, and yields rows and outcomes.
 pub trait Step: Send + Sync + 'static {
     type Record: DeserializeOwned + Clone + Send + Sync + 'static;
     const SUBJECT: Subject;
 
-    /// Minimum interval between the starts of two batches, while few records come. For steps without waiting callers: a
-    /// batch costs the same for one record as for many.
+    /// Minimum interval between the starts of two batches while few records arrive, for steps whose callers
+    /// do not wait: a batch costs the same for one record as for many.
     const PACE: Duration = Duration::ZERO;
 
-    /// Settles the whole batch in one transaction, committed when this returns `Ok` and rolled back otherwise. Must
-    /// be idempotent: any record may have been settled before.
+    /// Settles the whole batch in one transaction: committed when this returns `Ok`, rolled back otherwise.
+    /// Must be idempotent: any record may have been settled before.
     fn run(
         &self,
         batch: &[Delivered<Self::Record>],

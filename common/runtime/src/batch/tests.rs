@@ -51,7 +51,7 @@ fn submit(stage: &Stage, request: usize) -> Submitted {
     tokio::spawn(async move { batcher.submit(request).await })
 }
 
-/// On the current-thread test runtime every ready task has run once this returns.
+/// After this, the current-thread test runtime has run all ready tasks.
 async fn settle() {
     for _ in 0..32 {
         yield_now().await;
@@ -84,7 +84,7 @@ async fn a_group_of_callers_forms_one_batch() {
         ..BOUNDS
     });
     stage.gate.add_permits(100);
-    // Each is ready one turn after the one before it.
+    // Each task is ready one turn after the one before it.
     let all: Vec<_> = (1..=8)
         .map(|n| {
             let batcher = stage.batcher.clone();
@@ -123,7 +123,7 @@ async fn records_and_weight_bound_a_batch() {
     assert_eq!(batches, [4, 5, 6, 50, 1, 1, 1, 1]);
 }
 
-/// Batches of one request and of three, both running, and the callers that wait for their answers.
+/// Starts a batch of one request and a batch of three. Both run; returns their callers too.
 async fn one_and_then_three(in_flight: usize) -> (Stage, Vec<Submitted>) {
     let mut stage = stage(Bounds { in_flight, ..BOUNDS });
     let mut all = vec![submit(&stage, 0)];
@@ -136,7 +136,7 @@ async fn one_and_then_three(in_flight: usize) -> (Stage, Vec<Submitted>) {
 #[tokio::test]
 async fn a_batch_waits_until_it_is_as_large_as_the_one_before() {
     let (mut stage, mut all) = one_and_then_three(2).await;
-    // Both run. Of the next one's requests the first two wait for the slot, and then for company.
+    // Both batches run. The first two requests of the next batch wait for the slot, then for more requests.
     all.extend((4..=5).map(|n| submit(&stage, n)));
     stage.gate.add_permits(1);
     settle().await;
@@ -218,7 +218,7 @@ async fn a_full_queue_refuses_at_once() {
     let mut stage = stage(Bounds { queue: 1, ..BOUNDS });
     let running = submit(&stage, 1);
     stage.batches.recv().await.unwrap();
-    // One request is held by the collector waiting for its turn, one fills the queue.
+    // The collector holds one request and waits for a slot; another one fills the queue.
     let held = submit(&stage, 2);
     settle().await;
     let queued = submit(&stage, 3);

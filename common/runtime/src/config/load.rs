@@ -1,7 +1,10 @@
 //! Reads settings from flags, environment and files, and reports all invalid settings at once.
 //!
-//! Phases: **files** (a secret `NAME` whose own variable is not set is read from the file that `NAME_FILE` names) → **all
-//! together**, by clap → only on an error, **one by one**, because clap stops at the first.
+//! Phases:
+//!
+//! 1. *files*: a secret `NAME` whose own variable is not set is read from the file that `NAME_FILE` names;
+//! 2. *all together*: clap parses all settings;
+//! 3. *one by one*: only after an error, because clap stops at the first one.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
@@ -19,7 +22,7 @@ pub fn load<C: Parser>() -> C {
     settings.unwrap_or_else(|error| error.exit())
 }
 
-/// Lets the secrets of a command-line tool come from files, too. The error names every file that cannot be read.
+/// Lets a command-line tool read its secrets from files, too. The error names every file that cannot be read.
 pub fn with_files(command: Command) -> Result<Command, clap::Error> {
     let mut problems = Vec::new();
     let command = from_files(command, &|name| std::env::var_os(name), &mut problems);

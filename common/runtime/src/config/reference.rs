@@ -19,13 +19,13 @@ anything else, and reports all errors at once.
 
 ";
 
-/// One setting, as the services that have it describe it.
+/// One setting, as its services describe it.
 struct Setting {
     heading: String,
     variable: String,
     meaning: String,
     secret: bool,
-    /// Service and default; `None` without one.
+    /// Each service, and its default if there is one.
     services: Vec<(&'static str, Option<String>)>,
     required: bool,
 }
@@ -102,7 +102,7 @@ impl Setting {
         )
     }
 
-    /// The first service's default, and those of services with another one.
+    /// The first service's default, and the services with a different one.
     fn default(&self) -> String {
         if self.required {
             return "must be set".to_owned();

@@ -10,7 +10,7 @@ use clap::error::ErrorKind;
 use clap::{Arg, Command};
 use url::Url;
 
-/// Text that must not reach a log, such as an address with a password in it.
+/// Text that must not reach a log, such as a URL with a password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SecretText(String);
 
@@ -23,7 +23,7 @@ impl SecretText {
         &self.0
     }
 
-    /// For a server's URL: the server is on another machine, and the URL has no password.
+    /// Whether this is a server's URL that names another machine and has no password.
     pub fn is_remote_without_password(&self) -> bool {
         let Ok(url) = Url::parse(&self.0) else {
             return false;
@@ -46,7 +46,7 @@ impl fmt::Debug for SecretText {
 #[derive(Clone, PartialEq, Eq)]
 pub struct SecretKey([u8; 32]);
 
-/// The text was not 64 hex digits. The message does not quote it, because it is a secret.
+/// The text is not 64 hex digits. The message does not quote it, because it is a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a key must be 64 hex digits")]
 pub struct SecretKeyError;
@@ -89,7 +89,8 @@ fn hex_digit(digit: u8) -> Result<u8, SecretKeyError> {
     u8::try_from(value).map_err(|_| SecretKeyError)
 }
 
-/// Clap's own parsers quote the offending value in their message; a secret with a typo is still a secret.
+/// Parses a secret without quoting it in an error. Clap's own parsers quote an invalid value, and a secret
+/// with a typo is still a secret.
 #[derive(Debug, Clone)]
 pub struct SecretParser<T>(PhantomData<fn() -> T>);
 

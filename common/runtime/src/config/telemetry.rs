@@ -9,7 +9,7 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::ParseError;
 use url::Url;
 
-/// The bus logs NATS connection events itself; the client repeats each at info level.
+/// `bus` logs NATS connection events itself; the client library would repeat each at info level.
 const DEFAULT_FILTER: &str = "info,async_nats=warn";
 
 /// Logs, metrics, traces.
@@ -64,10 +64,11 @@ pub enum LogFormat {
     Json,
 }
 
-/// Address of an OTLP collector, `http://host:port`. Plain HTTP: the collector runs on the same machine or private network.
+/// URL of an OTLP collector, `http://host:port`. Plain HTTP, because the collector runs on the same machine
+/// or private network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CollectorUrl {
-    /// For the socket: an IPv6 address without brackets.
+    /// For the socket: an IPv6 address has no brackets.
     pub host: String,
     pub port: u16,
     base: String,

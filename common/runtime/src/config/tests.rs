@@ -21,7 +21,8 @@ struct Everything {
 
 const KEY: &str = "0000000000000000000000000000000000000000000000000000000000000001";
 
-/// Parses all required settings except those in `left_out`, plus the flags in `more` and the variables in `files`.
+/// Parses all required settings except those in `left_out`, plus the flags in `more` and the variables in
+/// `files`.
 ///
 /// Only keys are left out: the environment of a test run has variables for the servers.
 fn settings(left_out: &[&str], more: &[&str], files: &[(&str, &str)]) -> Result<Everything, String> {
@@ -50,7 +51,7 @@ fn settings(left_out: &[&str], more: &[&str], files: &[(&str, &str)]) -> Result<
     read(Everything::command(), &arguments, &environment).map_err(|error| error.to_string())
 }
 
-/// A file for as long as it is held.
+/// A file that is removed when this is dropped.
 struct Written(PathBuf);
 
 impl Written {

@@ -1,8 +1,14 @@
 //! Rejects connections beyond the limit with 503 and `Retry-After`, then closes them.
 //!
-//! Phases: wait for the first bytes (a client that is answered before it sent a request reports a broken connection) → answer →
-//! read and drop the rest, since closing a socket with unread bytes resets it and may lose the answer. Bounds:
-//! [`MAX_CONCURRENT`] such connections, [`TIMEOUT`] each; further ones are closed without an answer.
+//! Phases:
+//!
+//! 1. Wait for the first bytes: a client that is answered before it sent a request reports a broken
+//!    connection.
+//! 2. Answer.
+//! 3. Read and drop the rest: closing a socket with unread bytes resets it, and the answer may be lost.
+//!
+//! Bounds: [`MAX_CONCURRENT`] such connections, [`TIMEOUT`] each. Further connections are closed without an
+//! answer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,7 +55,7 @@ impl OverCapacity {
         let answer = tokio::time::timeout(TIMEOUT, answer(stream, Arc::clone(&self.response)));
         let soft = self.lifecycle.soft().clone();
         self.lifecycle.tasks().spawn(async move {
-            // A client that disconnects or stalls needs no answer.
+            // The client may have disconnected or stalled; that is no error.
             let _ = soft.run_until_cancelled_owned(answer).await;
             drop(permit);
         });

@@ -79,7 +79,7 @@ async fn a_client_that_takes_nothing_of_its_answer_is_cut_off() {
         write_timeout_ms: 20,
         ..config()
     };
-    // More than the sockets between the two hold.
+    // More bytes than the buffers of both sockets hold.
     let large = get(|| async { vec![b'x'; 64 << 20] });
     let (address, lifecycle, server) = start(Router::new().route("/", large), config);
     let mut stream = TcpStream::connect(address).await.unwrap();
@@ -87,7 +87,8 @@ async fn a_client_that_takes_nothing_of_its_answer_is_cut_off() {
         .write_all(b"GET / HTTP/1.1\r\nhost: h\r\n\r\n")
         .await
         .unwrap();
-    // It never reads; the server ends the connection by itself, or the tracker would wait for it for ever.
+    // The client never reads. The server must close the connection by itself, or the tracker would wait
+    // forever.
     stream.readable().await.unwrap();
     lifecycle.tasks().close();
     lifecycle.tasks().wait().await;
@@ -113,7 +114,7 @@ async fn connections_beyond_the_cap_get_503_and_are_served_when_there_is_room() 
     let (address, _lifecycle, _server) = start(router, config);
     let request = "GET / HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n";
     let mut first = TcpStream::connect(address).await.unwrap();
-    // Answered, so it is accepted; kept alive, so it stays.
+    // The answer shows that the connection is accepted; keep-alive keeps it open.
     first
         .write_all(b"GET / HTTP/1.1\r\nhost: h\r\n\r\n")
         .await
@@ -145,7 +146,7 @@ async fn connections_beyond_the_cap_get_503_and_are_served_when_there_is_room() 
 async fn whoever_comes_before_anybody_is_accepted_is_kept() {
     let listener = listen(config().listen).unwrap();
     let address = listener.local_addr().unwrap();
-    // More than the 128 for which a listener is made elsewhere: the next one would wait, in vain.
+    // More than the common default backlog of 128, with which later connections would hang.
     let _early: Vec<_> = (0..600)
         .map(|_| std::net::TcpStream::connect(address).unwrap())
         .collect();
@@ -176,7 +177,7 @@ async fn shutdown_finishes_what_is_in_flight_and_drops_idle_connections() {
 async fn a_request_that_was_sent_before_the_shutdown_is_answered() {
     let router = Router::new().route("/", get(|| async { "answered" }));
     let (address, lifecycle, server) = start(router, config());
-    // The server does not run meanwhile: the kernel has accepted them, the server has not.
+    // The server task does not run here: the kernel has accepted the connections, the server has not.
     let waiting: Vec<_> = (0..8)
         .map(|_| {
             let mut stream = std::net::TcpStream::connect(address).unwrap();
@@ -205,7 +206,7 @@ async fn a_kept_connections_request_that_was_sent_before_the_shutdown_is_its_las
     while !first.ends_with(b"answered") {
         stream.read_buf(&mut first).await.unwrap();
     }
-    // The server does not run between these two.
+    // The server task does not run between these two lines.
     assert_eq!(stream.try_write(request).unwrap(), request.len());
     lifecycle.shut_down();
     let mut answer = String::new();

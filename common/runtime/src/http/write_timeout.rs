@@ -1,7 +1,7 @@
-//! A connection that fails when its client reads nothing of a pending answer for a while.
+//! Fails a connection whose client reads nothing of a pending answer for some time.
 //!
-//! Without it a client that never reads would keep its connection and the answer forever: no other limit applies while no head is
-//! being read.
+//! Without this timeout, a client that never reads would keep its connection and the answer forever: no other
+//! limit applies after the head was read.
 
 use std::io;
 use std::pin::Pin;

@@ -17,7 +17,7 @@ end with `_bucket`, `_sum` and `_count`.
 
 ";
 
-/// `docs/metrics.md`.
+/// The text of `docs/metrics.md`.
 pub fn page() -> String {
     let mut page = OPENING.to_owned();
     page.push_str("| name | kind | labels | services | meaning |\n|---|---|---|---|---|\n");

@@ -1,7 +1,7 @@
 //! Request counts and durations of one route, by method and status.
 //!
-//! A metric is created with the first request it counts, so that unused routes export nothing, and is then found by position without a
-//! lookup of labels.
+//! A metric is created by the first request it counts, so that unused routes export nothing. Later requests
+//! find it by position, without looking up labels.
 
 use std::sync::OnceLock;
 
@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::{Counter, Histogram, REQUEST_SECONDS, REQUESTS};
 
-/// The methods of routes. A request with another method counts as the last one.
+/// The methods of routes. A request with any other method counts as OPTIONS, the last one.
 const METHODS: [Method; 6] = [
     Method::POST,
     Method::GET,
@@ -20,7 +20,7 @@ const METHODS: [Method; 6] = [
     Method::OPTIONS,
 ];
 
-/// Frequent statuses, the most frequent first. Others are looked up for each request.
+/// Frequent statuses, most frequent first. Other statuses are looked up for each request.
 const STATUSES: [u16; 18] = [
     200, 429, 400, 401, 409, 503, 500, 404, 403, 201, 204, 410, 413, 405, 415, 422, 303, 304,
 ];
@@ -66,7 +66,7 @@ impl RouteRequests {
 
 impl MethodRequests {
     fn of(method: &Method, path: &str) -> Self {
-        // Callers may invent methods; each would be a new label value.
+        // Callers may invent methods, and each would become a new label value.
         let method = if METHODS.contains(method) {
             method.as_str()
         } else {
@@ -91,7 +91,7 @@ impl MethodRequests {
 }
 
 impl RequestTimer<'_> {
-    /// Method and path.
+    /// The method and the path template.
     pub fn route(&self) -> &str {
         self.method.map_or("", |requests| &requests.route)
     }

@@ -1,7 +1,8 @@
-//! Serves `/metrics` on a separate address. The network restricts access; there is no password.
+//! Serves `/metrics` on a separate address. Access is restricted by the network; there is no password.
 //!
-//! Values that are not counted as they change (pool connections, pending rows, messages in a stream) are collected when `/metrics` is
-//! scraped. Concurrent scrapes share one collection. A source that does not answer within [`TIMEOUT`] is missing from the page.
+//! Some values are not counted as they change (pool connections, pending rows, messages in a stream). They
+//! are collected when `/metrics` is scraped. Concurrent scrapes share one collection. Values of a source that
+//! does not answer within [`TIMEOUT`] are missing from the page.
 
 use std::fmt;
 use std::sync::Arc;
@@ -36,7 +37,7 @@ const BOUNDS: Bounds = Bounds {
 /// Below the ten seconds of Prometheus's default scrape timeout.
 const TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Few clients scrape.
+/// Enough, because few clients scrape.
 const MAX_CONNECTIONS: usize = 64;
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -63,7 +64,7 @@ impl Sources {
         self
     }
 
-    /// The connections of a pool.
+    /// Adds the connections of a pool.
     #[must_use]
     pub fn pool(self, name: &'static str, pool: &PgPool) -> Self {
         let [idle, busy] = ["idle", "busy"].map(|state| POOL_CONNECTIONS.with([name, state]));

@@ -1,7 +1,7 @@
-//! The HTTP client of the span exporter: HTTP/1.1, one connection a batch.
+//! The HTTP client of the span exporter: HTTP/1.1, one connection per batch.
 //!
-//! Only the exporter's own thread uses it, so it may block; a batch goes every few seconds, so connections are not reused. When the
-//! collector is down, its spans are lost and nothing else is affected.
+//! Only the exporter's own thread uses it, so it may block. A batch is sent every few seconds, so connections
+//! are not reused. When the collector is down, spans are lost and nothing else is affected.
 
 use std::fmt::Write as _;
 use std::future::Future;
@@ -21,7 +21,7 @@ use crate::sampled_counter::SampledCounter;
 
 const CONNECT_WITHIN: Duration = Duration::from_secs(2);
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
-/// Only the status line is used.
+/// Only the status line is used; the rest is limited.
 const MAX_ANSWER_BYTES: u64 = 16 * 1024;
 
 #[derive(Debug)]
@@ -110,7 +110,7 @@ fn head(request: &Request<Bytes>) -> String {
     head
 }
 
-/// The code in `HTTP/1.1 200 OK`.
+/// Parses the code in `HTTP/1.1 200 OK`.
 fn status(answer: &[u8]) -> Option<u16> {
     let line = answer.split(|byte| *byte == b'\r').next()?;
     let line = std::str::from_utf8(line).ok()?;

@@ -1,5 +1,5 @@
-//! The trace context of a record: its field `"trace"`, in the W3C `traceparent` format. Only records of traced requests have it, and
-//! only tracing reads it.
+//! The trace context of a record: its field `"trace"`, in the W3C `traceparent` format. Only records of
+//! traced requests have it, and only tracing reads it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,14 +7,14 @@ use std::str::FromStr;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// A span, and the trace it is in; neither is zero.
+/// A span and its trace. Neither id is zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceParent {
     pub trace_id: u128,
     pub span_id: u64,
 }
 
-/// The text is no `traceparent` that can be continued.
+/// The text is not a valid `traceparent`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a traceparent")]
 pub struct TraceParentError;
@@ -29,7 +29,7 @@ impl fmt::Display for TraceParent {
 impl FromStr for TraceParent {
     type Err = TraceParentError;
 
-    /// A later version may have more behind the flags.
+    /// A later version may have more fields after the flags.
     fn from_str(text: &str) -> Result<Self, TraceParentError> {
         let mut parts = text.split('-');
         let mut hex = |digits| hex_of(digits, parts.next()?);

@@ -203,7 +203,8 @@ async fn a_blocked_record_stands_apart_and_its_neighbours_pass() {
         511
     );
     assert!(step.dead_letters.lock().unwrap().is_empty());
-    // Two for the whole, then one a level, twice where there are others beside it: each of them waits for the lock.
+    // Two runs of the whole batch, two of each part with several records, one of the single record. Each
+    // waits for the lock.
     let runs = step.runs.into_inner();
     assert!(runs <= 2 + 3 * 8 + 2, "{runs}");
 }
