@@ -5,11 +5,11 @@
 //!
 //! | argument | serves |
 //! |---|---|
-//! | [`SignedIn`] | a dashboard session of an advertiser or a partner, even before a required set-up of a second factor |
+//! | [`SignedIn`] | any dashboard session, even without a required second factor |
 //! | [`AdvertiserUser`] | an advertiser's dashboard session, no key |
 //! | [`PartnerUser`] | a partner's dashboard session |
 //! | [`Advertiser`] | an advertiser's dashboard session, or a management key |
-//! | [`ReadProgram`], [`ListProgram`], [`WriteProgram`] | an [`Advertiser`] with this [right](right) to the path's program |
+//! | [`ReadProgram`], [`ListProgram`], [`WriteProgram`] | an [`Advertiser`] with this [right](right) |
 //! | [`Write`] | any of the first four, with the transaction of a change |
 //! | [`CliConfirmer`] | an advertiser's dashboard session; has an answer of its own for a suspended account |
 //! | [`CliUser`] | a session of the command line |

@@ -1,4 +1,4 @@
-//! What management routes answer with: `data`, and for a page of a list `meta.pagination` beside it.
+//! Answers of management routes: `data`, and for a page of a list `meta.pagination` beside it.
 
 use axum::Json;
 use axum::extract::{FromRequestParts, Path};
@@ -13,7 +13,7 @@ use utoipa::{IntoParams, ToSchema};
 use crate::http::error::ApiError;
 
 const DEFAULT_PAGE_SIZE: i64 = 10;
-/// Larger ones are answered with pages of this size, and `meta` says so.
+/// A request for larger pages gets pages of this size, and `meta` says so.
 const MAX_PAGE_SIZE: i64 = 100;
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -29,7 +29,7 @@ pub fn data<T>(data: T) -> Json<Data<T>> {
     Json(Data { data })
 }
 
-/// 201, for what has been made.
+/// A 201 for a created object.
 pub fn created<T>(made: T) -> (StatusCode, Json<Data<T>>) {
     (StatusCode::CREATED, data(made))
 }
@@ -57,7 +57,7 @@ pub struct Pagination {
     pub up_to: Option<i64>,
 }
 
-/// `page`, `pageSize` and `upTo` of a query: from 1, 10 a page and of everything unless said otherwise.
+/// `page`, `pageSize` and `upTo` of a query. Defaults: page 1, 10 rows a page, and the whole list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Page {
     page: i64,
@@ -122,7 +122,7 @@ impl Page {
         })
     }
 
-    /// How many rows it has at most.
+    /// The most rows of the page.
     pub const fn size(self) -> i64 {
         self.page_size
     }
@@ -164,7 +164,7 @@ impl<S: Sync> FromRequestParts<S> for Page {
     }
 }
 
-/// The ids in a path, one or a tuple. What is no id names nothing: 404.
+/// The ids in a path, one or a tuple. Text that is not an id is 404.
 #[derive(Debug, Clone, Copy)]
 pub struct Ids<T>(pub T);
 
@@ -179,7 +179,8 @@ impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Ids<T> 
     }
 }
 
-/// Makes a view of a row: of its fields, all of them, or of some, and values of others behind a semicolon.
+/// Converts a row into its view. The listed fields are copied: all fields of the row, or some of them if
+/// values for other fields follow after a semicolon.
 macro_rules! view {
     (|$row:ident: $from:ident| $view:ident { $($same:ident),+ $(,)? }) => {
         impl From<$from> for $view {

@@ -1,4 +1,4 @@
-//! Signing in and out, and what goes with an account.
+//! Sign-in, sign-out, and the settings of an account.
 
 pub mod address_verification;
 pub mod cli;

@@ -1,4 +1,4 @@
-//! A membership's money in one currency, as its advertiser and its partner are shown it.
+//! A membership's money in one currency, as its advertiser and its partner see it.
 
 use domain::money::{Cents, Currency};
 use storage::balances::Balance;

@@ -1,5 +1,6 @@
-//! `/api/v1/cli/*` of people: how a command line is signed in, and what it then sets up. What it asks with a program's
-//! own key is in [`test_event`](crate::tracking::test_event) and [`program_status`](crate::tracking::program_status).
+//! `/api/v1/cli/*` for users: signs in a command line, and sets up programs for it. Routes that take a
+//! program's key are in [`test_event`](crate::tracking::test_event) and
+//! [`program_status`](crate::tracking::program_status).
 
 pub mod auth_poll;
 pub mod auth_start;

@@ -1,7 +1,7 @@
-//! CSV files for download, written while they are sent: a piece at a time, so that neither memory nor a connection is held
-//! for the length of a file.
+//! CSV files for download, read in pieces while they are sent: neither memory nor a connection is held for
+//! the length of a file.
 //!
-//! Each piece is read by itself: a row shows what was true when its piece was read.
+//! Each piece is a read of its own: a row shows the state at the time of its piece.
 
 use std::borrow::Cow;
 
@@ -14,10 +14,10 @@ use futures::stream;
 use crate::http::error::ApiError;
 use messages::instant::instant;
 
-/// Rows a piece.
+/// Rows in a piece.
 pub const PIECE: i64 = 1_000;
 
-/// One cell. Text comes from people, and is made harmless; a number is ours, and stays one.
+/// One cell. Text comes from users and is made harmless; a number comes from the service and stays unchanged.
 #[derive(Debug, Clone)]
 pub enum Cell {
     Text(String),
@@ -72,7 +72,7 @@ impl Cell {
     }
 }
 
-/// A spreadsheet takes a cell that begins like a formula for one, and runs it. An apostrophe in front makes it text.
+/// A spreadsheet runs a cell that begins like a formula. A leading apostrophe makes the cell text.
 fn harmless(text: &str) -> Cow<'_, str> {
     if text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']) {
         format!("'{text}").into()
@@ -81,7 +81,7 @@ fn harmless(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Rows in order, and the id of the last one; a piece of fewer than [`PIECE`] rows is the last.
+/// Rows in order, and the id of the last one. A piece of fewer than [`PIECE`] rows is the last.
 #[derive(Debug)]
 pub struct Piece {
     pub rows: Vec<Vec<Cell>>,
@@ -94,8 +94,8 @@ enum Next {
     Done,
 }
 
-/// A file of this name. `read` reads the piece after an id; the first one is read before the answer begins, so that what
-/// fails at once is answered as a failure.
+/// A file of this name. `read` reads the piece after an id. The first piece is read before the answer begins,
+/// so that an immediate failure gets an error status.
 pub async fn download<R, F>(file_name: &str, columns: &[&str], read: R) -> Result<Response, ApiError>
 where
     R: Fn(i64) -> F + Clone + Send + 'static,
@@ -135,7 +135,7 @@ where
     Ok((headers, Body::from_stream(pieces)).into_response())
 }
 
-/// After which id the next piece begins, if there is one.
+/// The id after which the next piece begins, if there is a next piece.
 fn following(piece: &Piece) -> Option<i64> {
     let is_full = i64::try_from(piece.rows.len()).is_ok_and(|rows| rows >= PIECE);
     piece.last_id.filter(|_| is_full)
@@ -144,7 +144,8 @@ fn following(piece: &Piece) -> Option<i64> {
 pub fn written(rows: &[Vec<Cell>]) -> Result<Bytes, ApiError> {
     let mut writer = csv::WriterBuilder::new()
         .terminator(csv::Terminator::CRLF)
-        // A reader that splits at other separators than the comma must not find a cell inside one, which may begin like a formula.
+        // A reader that splits at other separators than the comma must not find a cell inside one, which may
+        // begin like a formula.
         .quote_style(csv::QuoteStyle::Always)
         .from_writer(Vec::new());
     for row in rows {

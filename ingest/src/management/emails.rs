@@ -1,4 +1,4 @@
-//! Writes e-mails to people, in the transaction of what they tell. A worker sends them.
+//! Writes e-mails to users in the transaction of the change that they report. A worker sends them.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use tokio_util::task::TaskTracker;
 
 use crate::management::prelude::*;
 
-/// Work behind answers that waits or runs at once.
+/// The most jobs behind answers that wait or run at once.
 const BEHIND_ANSWERS: usize = 256;
 
-/// Whether e-mails are sent, and the work that must not show in the time of an answer.
+/// Whether e-mails are sent, and the jobs that must not affect the time of an answer.
 #[derive(Debug, Clone)]
 pub struct Emails {
     on: bool,
@@ -34,8 +34,8 @@ impl Emails {
         self.on
     }
 
-    /// Work that goes on behind the answer, which tells nothing of it. No client that disconnects cancels it, and a shutdown waits for it. 503
-    /// while there is too much of it.
+    /// Runs a job behind the answer, which does not depend on it. A client that disconnects does not cancel
+    /// the job, and a shutdown waits for it. 503 if too many jobs wait.
     pub fn behind_the_answer(
         &self,
         work: impl Future<Output = Result<(), ApiError>> + Send + 'static,
@@ -53,7 +53,8 @@ impl Emails {
     }
 }
 
-/// Writes an e-mail; `token` is that of its link. `false` when e-mail is off, or this address gets none.
+/// Writes an e-mail; `token` is the token of its link. `false` if e-mail is off, or no e-mail may be sent to
+/// the address.
 pub async fn write(
     app: &App,
     connection: &mut PgConnection,
@@ -64,7 +65,7 @@ pub async fn write(
     add(app, connection, recipient, content, token, None).await
 }
 
-/// The same of an invitation into a workspace, or of a partner of one of its programs.
+/// Like [`write`], for an invitation into a workspace or of a partner.
 pub async fn write_invitation(
     app: &App,
     connection: &mut PgConnection,
@@ -107,26 +108,26 @@ async fn add(
     Ok(emails::add(connection, &new).await?)
 }
 
-/// Tells the owner of an account something about it.
+/// Writes an e-mail about an account to its owner.
 pub async fn write_to_owner(
     app: &App,
     connection: &mut PgConnection,
     user: &User,
     content: &EmailContent,
 ) -> Result<(), ApiError> {
-    // An address of an earlier version's rules gets none.
+    // An address that only an earlier version accepted gets no e-mail.
     if let Ok(address) = EmailAddress::parse(&user.email) {
         write(app, connection, &address, content, None).await?;
     }
     Ok(())
 }
 
-/// An address of ours, for people: `at` begins with a slash.
+/// The public address of a page; `at` begins with a slash.
 pub fn link(app: &App, at: &str) -> String {
     format!("{}{at}", app.public_url.as_str().trim_end_matches('/'))
 }
 
-/// Where people look after their account.
+/// The page where users manage their account.
 pub fn account_link(app: &App) -> String {
     link(app, "/app/account")
 }

@@ -7,10 +7,10 @@ use serde_json::Value;
 use crate::http::error::ApiError;
 use crate::http::field::refused;
 
-/// What one request may name.
+/// The most ids in one request.
 pub const MOST: usize = 1_000;
 
-/// Sorted, each once; `None` when there is none. An array of 1 to [`MOST`] integers.
+/// An array of 1 to [`MOST`] integers, sorted and without duplicates; `None` if absent.
 pub fn id_list(value: Option<Value>, name: &str) -> Result<Option<Vec<i64>>, ApiError> {
     let Some(value) = value.filter(|value| !value.is_null()) else {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! `Idempotency-Key`: a caller's own name for an order, so that the same order sent again has the first answer.
+//! `Idempotency-Key`: a caller's own name for a request. The same request sent again gets the first answer.
 
 use axum::http::HeaderMap;
 use domain::text::Text;
@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use crate::http::error::ApiError;
 use crate::http::field::refused;
 
-/// The name, and the hash of what was ordered under it.
+/// The key, and the hash of the request that uses it.
 #[derive(Debug)]
 pub struct IdempotencyKey {
     pub key: Text<200>,
@@ -16,7 +16,7 @@ pub struct IdempotencyKey {
 }
 
 impl IdempotencyKey {
-    /// `asked` is the same for requests that ask for the same, however they are written.
+    /// `asked` must be equal for requests that ask for the same, however their bodies are written.
     pub fn read(headers: &HeaderMap, asked: &Value) -> Result<Option<Self>, ApiError> {
         let Some(key) = headers.get("idempotency-key") else {
             return Ok(None);
@@ -27,7 +27,8 @@ impl IdempotencyKey {
         Ok(Some(Self { key, request_hash }))
     }
 
-    /// Refuses another order than the one that was made under the key; of an old one the hash may be unknown.
+    /// Refuses a request that differs from the first one under the key. The hash of an old request may be
+    /// unknown.
     pub fn check(&self, made: Option<&[u8]>) -> Result<(), ApiError> {
         if made.is_some_and(|hash| hash != self.request_hash) {
             return Err(ANOTHER_REQUEST);

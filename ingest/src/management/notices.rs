@@ -1,4 +1,4 @@
-//! Notifications as their readers see them, and which of them to mark as read.
+//! Notifications as their readers see them, and the request that marks them as read.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use messages::notification::Deduction;
@@ -43,7 +43,7 @@ pub struct DeductionView {
     refund_reason: Option<String>,
 }
 
-/// What the details of a notification name, whatever its kind.
+/// The ids that a notification's details may contain, whatever its kind.
 #[derive(Deserialize)]
 struct Subject {
     commission_id: Option<i64>,
@@ -51,7 +51,7 @@ struct Subject {
 }
 
 impl NotificationView {
-    /// Sales are the advertiser's to know.
+    /// A partner must not see the sale: sales are the advertiser's data.
     pub fn of_partner(row: StoredNotification) -> Self {
         Self {
             sale_id: None,
@@ -109,7 +109,7 @@ pub struct MarkedRead {
     pub marked: u64,
 }
 
-/// The ids, or none for all.
+/// The ids to mark; `None` marks all notifications.
 #[derive(Debug)]
 pub struct Wanted(Option<Vec<i64>>);
 

@@ -1,4 +1,5 @@
-//! One-time links that are e-mailed to an account's address. The token comes back in a body: paths and queries end in logs.
+//! One-time links that are e-mailed to an account's address. The token comes back in a body: paths and
+//! queries end up in logs.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::account::EmailAddress;
@@ -12,20 +13,20 @@ use crate::http::client_address::ClientAddress;
 use crate::management::emails;
 use crate::management::prelude::*;
 
-/// A kind of link, by the kind of its token.
+/// A kind of link, identified by the kind of its token.
 pub trait OneTimeLink: TokenKind {
     const PURPOSE: LinkPurpose;
     const LASTS: TimeDelta;
-    /// The page it opens.
+    /// The page that the link opens.
     const PAGE: &'static str;
 
     fn content(link: String, expires_at: DateTime<Utc>) -> EmailContent;
 }
 
-/// The same for every token that opens nothing.
+/// The same refusal for every token that opens no link.
 pub const NONE: ApiError = ApiError::NotFound("Link not found, or no longer valid");
 
-/// Writes the e-mail with a new link; `false` when e-mail is off, or this address gets none.
+/// Writes the e-mail with a new link; `false` if e-mail is off, or no e-mail may be sent to the address.
 pub async fn send<K: OneTimeLink>(
     app: &App,
     connection: &mut PgConnection,
@@ -49,7 +50,7 @@ pub async fn send<K: OneTimeLink>(
     Ok(written)
 }
 
-/// The link of a token, if it works.
+/// The link of a token, if the link still works.
 pub async fn open<K: OneTimeLink>(
     app: &App,
     client: Option<ClientAddress>,

@@ -1,4 +1,4 @@
-//! `/api/partner/*`: the partner's own data, over all programs they take part in.
+//! `/api/partner/*`: a partner's own data, across all their programs.
 
 mod balances;
 mod clicks;

@@ -1,7 +1,8 @@
-//! Passkeys: what a device is asked to sign, and whether it did.
+//! Passkeys: challenges for devices, and the check of their answers.
 //!
-//! A passkey is bound to the host of `PUBLIC_URL`. Where that is an address, or neither HTTPS nor this machine's own name, browsers make none,
-//! and none are offered. The device looks at its owner (a finger, a face, a PIN) before it signs: a passkey is two factors in one.
+//! A passkey is bound to the host of `PUBLIC_URL`. If that host is an IP address, or if the URL is neither
+//! HTTPS nor localhost, browsers create no passkeys, and the service offers none. The device verifies its
+//! owner (finger, face or PIN) before it signs, so a passkey is two factors in one.
 
 use domain::ids::UserId;
 use serde::Serialize;
@@ -21,40 +22,41 @@ use crate::http::error::ApiError;
 const NOT_OFFERED: &str = "Passkeys are not offered at this address";
 const REFUSED: &str = "This passkey is not accepted";
 
-/// `None` inside where there are none to be had.
+/// Holds `None` if passkeys are not offered.
 #[derive(Debug, Clone)]
 pub struct Passkeys(Option<Webauthn>);
 
-/// What a device is asked to sign.
+/// A challenge for a device to sign.
 #[derive(Debug)]
 pub struct Challenge {
-    /// For the device, as WebAuthn's JSON has it.
+    /// The challenge for the device, in WebAuthn's JSON.
     pub options: Value,
-    /// What its answer is checked against. It stays here.
+    /// The state that the device's answer is checked against. It stays on the server.
     pub state: Value,
 }
 
-/// A passkey that a device has made.
+/// A new passkey that a device has created.
 #[derive(Debug)]
 pub struct MadePasskey {
     pub credential_id: Vec<u8>,
     pub credential: Value,
 }
 
-/// A device's answer for a passkey of this site.
+/// A device's answer with a passkey of this site.
 #[derive(Debug)]
 pub struct Shown {
     answer: PublicKeyCredential,
-    /// Whose passkey the device says it is.
+    /// The passkey's owner according to the device.
     pub user_id: UserId,
 }
 
-/// The refusal of an answer, the same for each reason: it does not reveal which passkeys exist.
+/// The refusal of an answer. It is the same for every reason, so that it does not reveal which passkeys
+/// exist.
 pub const fn refused() -> ApiError {
     ApiError::BadRequest(std::borrow::Cow::Borrowed(REFUSED))
 }
 
-/// The refusal where `PUBLIC_URL` allows none.
+/// The refusal if `PUBLIC_URL` does not allow passkeys.
 pub const fn not_offered() -> ApiError {
     ApiError::Conflict(NOT_OFFERED)
 }
@@ -78,7 +80,7 @@ impl Passkeys {
         self.0.as_ref().ok_or(not_offered())
     }
 
-    /// Asks a device to make a passkey, other than those `known`.
+    /// Asks a device to create a passkey. Devices that hold a `known` passkey refuse.
     pub fn ask_for_new(
         &self,
         user_id: UserId,
@@ -90,7 +92,8 @@ impl Passkeys {
             .offered()?
             .start_passkey_registration(handle_of(user_id), email, name, Some(known))
             .map_err(ApiError::unexpected)?;
-        // The device finds it by the site alone, so that signing in needs no e-mail address.
+        // A discoverable passkey: the device finds it by the site alone, so that sign-in needs no e-mail
+        // address.
         if let Some(selection) = &mut options.public_key.authenticator_selection {
             selection.resident_key = Some(ResidentKeyRequirement::Required);
             selection.require_resident_key = true;
@@ -111,13 +114,13 @@ impl Passkeys {
         })
     }
 
-    /// Asks a device to sign with any passkey that it has of this site.
+    /// Asks a device to sign with any of its passkeys for this site.
     pub fn ask_for_any(&self) -> Result<Challenge, ApiError> {
         let (mut options, state) = self
             .offered()?
             .start_discoverable_authentication()
             .map_err(ApiError::unexpected)?;
-        // Asked for by a button, not offered in a form's field.
+        // A button asks for the passkey; the browser must not offer it in a form field.
         options.mediation = None;
         Challenge::new(&options, &state)
     }
@@ -135,7 +138,7 @@ impl Passkeys {
         })
     }
 
-    /// The passkey as it is after this use, if the device signed what it was asked to.
+    /// The passkey after this use, if the device signed the challenge.
     pub fn signed(&self, shown: &Shown, state: Value, credential: Value) -> Result<Value, ApiError> {
         let mut passkey: Passkey = read(credential)?;
         let state: DiscoverableAuthentication = read(state)?;
@@ -166,7 +169,7 @@ impl Shown {
     }
 }
 
-/// What devices know a person by: nothing but the row's number.
+/// The user's name towards devices: it contains only the id of the user's row.
 fn handle_of(user_id: UserId) -> Uuid {
     Uuid::from_u128(u128::from(user_id.get().unsigned_abs()))
 }

@@ -1,7 +1,7 @@
-//! Making and checking password hashes: off the threads that serve requests, and only so many at once.
+//! Computes and checks password hashes outside the threads that serve requests, with a concurrency limit.
 //!
-//! Each takes a core for tens of milliseconds and 19 MiB. Above the concurrency limit a request waits up to two seconds and is
-//! then shed: a flood of guesses slows down signing in, and nothing else.
+//! Each hash takes a core for tens of milliseconds and 19 MiB. Above the limit a request waits up to two
+//! seconds and is then shed: a flood of guesses slows down only sign-ins.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ const WAIT_AT_MOST: Duration = Duration::from_secs(2);
 #[derive(Debug, Clone)]
 pub struct Passwords {
     turns: Arc<Semaphore>,
-    /// Checked where there is no account, so that the answer takes as long as where there is one.
+    /// Checked if there is no account, so that the answer takes as long as with an account.
     decoy: PasswordHash,
 }
 
@@ -38,7 +38,8 @@ impl Passwords {
         hashed.map_err(ApiError::unexpected)
     }
 
-    /// Whether the password is the account's; `None` has no account, and takes as long to say no.
+    /// Whether the password is the account's. `None` stands for no account: the check takes as long, and
+    /// fails.
     pub async fn matches(&self, password: Password, account: Option<PasswordHash>) -> Result<bool, ApiError> {
         let _turn = self.turn().await?;
         let exists = account.is_some();

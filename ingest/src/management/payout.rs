@@ -1,9 +1,11 @@
-//! Paying commissions: one batch, in one transaction.
+//! Pays commissions: one batch in one transaction.
 //!
-//! Phases: **lock** the commissions, ascending → **judge** each (a list is paid whole or not at all) → **lock** the balances
-//! and read what is unpaid and owed → **write** payout, commissions, ledger, balances → **tell** others.
+//! Phases: **lock** the commissions, in ascending order → **judge** each (a list is paid whole or not at all)
+//! → **lock** the balances and read unpaid amounts and debts → **write** payout, commissions, ledger,
+//! balances → **add** the outbound events.
 //!
-//! At most [`BATCH`] commissions: their balances stay locked until the commit, and sales wait for these.
+//! A batch has at most [`BATCH`] commissions: their balances stay locked until the commit, and sales wait for
+//! these locks.
 
 mod outbound;
 
@@ -26,15 +28,15 @@ use storage::{StorageError, StorageResult};
 use crate::http::error::ApiError;
 use crate::management::idempotency::IdempotencyKey;
 
-/// Commissions that one payout pays at most.
+/// The most commissions of one payout.
 pub const BATCH: usize = 5_000;
 
 /// What to pay.
 #[derive(Debug)]
 pub enum Wanted {
-    /// Sorted, each once.
+    /// Sorted, without duplicates.
     Commissions(Vec<i64>),
-    /// Everything that can be paid, the oldest first.
+    /// All payable commissions, oldest first.
     AllApproved,
 }
 
@@ -44,15 +46,16 @@ pub struct PayoutOrder {
     pub wanted: Wanted,
     pub currency: Option<Currency>,
     pub reference: Option<Text<200>>,
-    /// What the caller means to pay. Another amount is not paid.
+    /// The total that the caller expects. Any other total is refused.
     pub expected: Option<Cents>,
     pub idempotency_key: Option<IdempotencyKey>,
-    /// Of the payout and its ledger entries.
+    /// The event of the payout and of its ledger entries.
     pub event_id: EventId,
     pub now: DateTime<Utc>,
 }
 
-/// Why commissions of a list cannot be paid or approved, one by one. Nothing was done with any of them.
+/// The refusal of a list of commissions, with the reason for each one that cannot be paid or approved. None
+/// of them was changed.
 pub fn refused_commissions(message: &'static str, reasons: &BTreeMap<i64, String>) -> ApiError {
     let commissions: Vec<_> = reasons
         .iter()
@@ -64,7 +67,7 @@ pub fn refused_commissions(message: &'static str, reasons: &BTreeMap<i64, String
     }
 }
 
-/// What a payout moves: commissions with the part of each.
+/// The result of a payout: its commissions, with the amount for each.
 #[derive(Debug)]
 pub struct Settled {
     pub currency: Currency,
@@ -81,7 +84,7 @@ impl Settled {
     }
 }
 
-/// Pays, in the caller's transaction.
+/// Pays in the caller's transaction.
 pub async fn pay(
     connection: &mut PgConnection,
     order: &PayoutOrder,
@@ -99,7 +102,7 @@ pub async fn pay(
     Ok(payout_id)
 }
 
-/// Locks what is to be paid, and says what would move. Nothing is written.
+/// Locks the commissions to pay, and returns what the payout would move. Writes nothing.
 pub async fn settle(connection: &mut PgConnection, order: &PayoutOrder) -> Result<Settled, ApiError> {
     let (currency, batch) = match &order.wanted {
         Wanted::Commissions(ids) => listed(connection, order, ids).await?,
@@ -168,7 +171,7 @@ async fn only_currency(connection: &mut PgConnection, order: &PayoutOrder) -> Re
     }
 }
 
-/// What moves for each commission of the batch, in its order.
+/// The amount for each commission of the batch, in its order.
 async fn parts(
     connection: &mut PgConnection,
     batch: &[LockedCommission],
@@ -265,7 +268,7 @@ async fn write(
 
 const NOT_PAYABLE: &str = "Some commissions cannot be paid; nothing was paid";
 
-/// The refusal of a payout that is not what the caller was shown.
+/// The refusal of a payout whose total differs from the one that the caller was shown.
 pub const ANOTHER_AMOUNT: ApiError =
     ApiError::Conflict("expected_amount_cents is not what would be paid now: nothing was paid");
 

@@ -1,4 +1,4 @@
-//! What nearly every management route uses: its caller, its body, its answer and their description.
+//! Names that nearly every management route uses.
 
 pub use axum::extract::State;
 pub use serde::{Deserialize, Serialize};

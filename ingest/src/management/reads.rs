@@ -1,6 +1,6 @@
-//! Connections for what the dashboard shows of events and their sums: a replica's where there is one.
+//! Database connections for the dashboard's lists and reports of events: to a replica if one is configured.
 //!
-//! Rights are never read here: they must be what they are now, and a replica lags.
+//! Rights are never read here: they must be current, and a replica lags.
 
 use std::time::Duration;
 
@@ -17,14 +17,14 @@ use crate::management::workspace_limit::{WorkspaceLimit, WorkspacePermit};
 
 /// A replica that gives no connection within this time counts as down; the primary is read instead.
 const REPLICA_PATIENCE: Duration = Duration::from_millis(500);
-/// Live streams and exports that may run at once, in all and for one workspace; further ones are shed.
+/// The most live streams and exports at once, in all and for one workspace; further ones are shed.
 const LIVE_STREAMS: (usize, usize) = (32, 8);
 const EXPORTS: (usize, usize) = (4, 2);
 
 #[derive(Debug, Clone)]
 pub struct Reads {
     pool: PgPool,
-    /// Where to read while the replica cannot be reached; `None` when `pool` is the database's own.
+    /// Read while the replica cannot be reached; `None` if `pool` already connects to the primary.
     primary: Option<PgPool>,
     live_streams: WorkspaceLimit,
     exports: WorkspaceLimit,
@@ -47,7 +47,7 @@ impl Reads {
         })
     }
 
-    /// Shows their connections.
+    /// Exports the pool's metrics.
     pub fn show(&self, sources: Sources) -> Sources {
         sources.pool("reads", &self.pool)
     }
@@ -64,7 +64,6 @@ impl Reads {
         primary.acquire().await
     }
 
-    /// A permit for a live stream.
     pub fn live_stream(&self, workspace_id: WorkspaceId) -> Result<WorkspacePermit, ApiError> {
         self.live_streams.take(workspace_id)
     }
@@ -80,7 +79,7 @@ async fn answering(pool: &PgPool) -> Result<PoolConnection<Postgres>, sqlx::Erro
     match connection.ping().await {
         Ok(()) => Ok(connection),
         Err(error) => {
-            // Back in the pool it would be handed out again.
+            // The pool would hand out the dead connection again.
             drop(connection.detach());
             Err(error)
         }

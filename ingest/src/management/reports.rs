@@ -1,5 +1,5 @@
-//! `/api/tracking/{performance,status,events,live}/…`, `…/report`, `…/events`, `…/customers` and `…/sales/{sale_id}`: what the dashboard shows of a
-//! program's events, by session only.
+//! `/api/tracking/{performance,status,events,live}/…`, `…/report`, `…/events`, `…/customers` and
+//! `…/sales/{sale_id}`: the dashboard's reports and lists of a program's events, by session only.
 
 mod customer_timeline;
 mod customers;

@@ -1,5 +1,5 @@
-//! Readers of event streams who have read everything, and wait for more: no connection is held for them. While there are any, one task asks
-//! for the last positions of all their programs with one query.
+//! Readers of event streams that have read everything and wait for more. They hold no connection. While
+//! readers wait, one task polls the last positions of all their programs with one query.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,7 +18,7 @@ use crate::management::reads::Reads;
 use crate::management::workspace_limit::{WorkspaceLimit, WorkspacePermit};
 
 const LOOK_EVERY: Duration = Duration::from_millis(250);
-/// Readers that may wait at once, in all and of one workspace; further ones are shed.
+/// The most waiting readers, in all and of one workspace; further ones are shed.
 const WAITING: (usize, usize) = (256, 32);
 
 #[derive(Debug, Clone)]
@@ -29,7 +29,7 @@ struct Inner {
     limit: WorkspaceLimit,
     waiting: Mutex<HashMap<u64, Waiting>>,
     next_id: AtomicU64,
-    /// Somebody waits.
+    /// Notified when a reader begins to wait.
     begun: Notify,
     closing: CancellationToken,
 }
@@ -37,12 +37,12 @@ struct Inner {
 #[derive(Debug)]
 struct Waiting {
     program_id: ProgramId,
-    /// Until an event has a later position.
+    /// The reader waits for an event after this position.
     after: i64,
     wake: oneshot::Sender<()>,
 }
 
-/// Ends a wait, also of a client who has gone.
+/// Ends the wait when dropped, even if the client has disconnected.
 struct Registered {
     id: u64,
     waits: Arc<Inner>,
@@ -67,12 +67,11 @@ impl StreamWaits {
         waits
     }
 
-    /// A permit for a request that waits.
     pub fn permit(&self, workspace_id: WorkspaceId) -> Result<WorkspacePermit, ApiError> {
         self.0.limit.take(workspace_id)
     }
 
-    /// Whether the program has an event after this position; waits for one until then. Ends at shutdown.
+    /// Waits until the program has an event after this position. Returns false at `until` or at shutdown.
     pub async fn has_later(&self, program_id: ProgramId, after: i64, until: Instant) -> bool {
         let (wake, woken) = oneshot::channel();
         let id = self.0.next_id.fetch_add(1, Ordering::Relaxed);
@@ -101,7 +100,7 @@ impl StreamWaits {
 
 impl Inner {
     fn lock(&self) -> MutexGuard<'_, HashMap<u64, Waiting>> {
-        // No panic can leave an entry half changed.
+        // A panic cannot leave an entry half changed.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -117,7 +116,7 @@ impl Inner {
                 self.begun.notified().await;
                 continue;
             }
-            // Who waits in vain is answered so, and comes again.
+            // After an error the readers wait until their time ends; then their clients ask again.
             match last_positions(reads, &programs).await {
                 Ok(positions) => self.wake(&positions),
                 Err(error) => error.log(),
@@ -139,7 +138,7 @@ impl Inner {
                 .is_some_and(|position| *position > reader.after)
         };
         for (_, reader) in self.lock().extract_if(has_news) {
-            // It may have gone this instant.
+            // The reader may have gone at this instant.
             let _ = reader.wake.send(());
         }
     }

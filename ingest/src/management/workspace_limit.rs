@@ -1,4 +1,5 @@
-//! A concurrency limit for long responses, with a share for each workspace: one that opens many leaves the others theirs.
+//! A concurrency limit for long responses, with a limit for each workspace: a workspace that opens many
+//! cannot use up the permits of the others.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,7 +15,7 @@ pub struct WorkspaceLimit {
     held: Arc<Held>,
 }
 
-/// How many permits each workspace holds; workspaces without one are left out.
+/// How many permits each workspace holds. Workspaces without a permit have no entry.
 #[derive(Debug, Default)]
 struct Held(Mutex<HashMap<WorkspaceId, usize>>);
 
@@ -62,7 +63,7 @@ impl Drop for WorkspacePermit {
 
 impl Held {
     fn lock(&self) -> MutexGuard<'_, HashMap<WorkspaceId, usize>> {
-        // No panic can leave a count half changed.
+        // A panic cannot leave a count half changed.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,7 +1,8 @@
-//! `/api/auth/address-verification` and `/api/users/me/address-verification`: a link that is sent to an account's address shows that the
-//! address is its owner's. The token comes in the body: paths and queries end in logs.
+//! `/api/auth/address-verification` and `/api/users/me/address-verification`: a link that is e-mailed to an
+//! account's address proves that the account's owner reads that mailbox. The token comes in the body: paths
+//! and queries end up in logs.
 //!
-//! Nothing here takes an address: whoever is signed in asks about their own account, and whoever has a link has read that mailbox.
+//! No route here takes an address. A signed-in user can only verify the own account's address.
 
 use axum::http::StatusCode;
 use chrono::{DateTime, TimeDelta, Utc};
@@ -79,9 +80,9 @@ pub async fn request(mut write: Write<SignedIn>) -> Answer<VerificationRequested
     Ok(data(VerificationRequested { emailed }))
 }
 
-/// Writes the e-mail with a link; `false` when e-mail is off, or this address gets none.
+/// Writes the e-mail with a link; `false` if e-mail is off, or no e-mail may be sent to the address.
 pub async fn send_link(app: &App, connection: &mut PgConnection, user: &User) -> Result<bool, ApiError> {
-    // An address of an earlier version's rules gets none.
+    // An address that only an earlier version accepted gets no e-mail.
     let Ok(address) = EmailAddress::parse(&user.email) else {
         return Ok(false);
     };
@@ -137,7 +138,7 @@ pub async fn complete(
     let request: VerificationToken = body.json()?;
     let (found, _) = open::<AddressVerification>(&app, source.client, request.token).await?;
     let mut transaction = app.management.begin().await?;
-    // Of two requests the second one waits here, and finds nothing left.
+    // Of two concurrent requests the second waits here, and finds no open link.
     let purpose = LinkPurpose::AddressVerification;
     if one_time_links::end_all(&mut transaction, purpose, found.user_id, app.clock.now()).await? == 0 {
         return Err(NONE);
@@ -147,7 +148,7 @@ pub async fn complete(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Notes that an account's owner has read an e-mail to its address.
+/// Records that the account's owner has read an e-mail to its address.
 pub async fn verify(
     app: &App,
     connection: &mut PgConnection,

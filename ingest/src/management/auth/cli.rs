@@ -1,4 +1,5 @@
-//! `POST /api/auth/cli/inspect` and `…/confirm`: a signed-in user lets a command line act for them in one workspace.
+//! `POST /api/auth/cli/inspect` and `…/confirm`: a signed-in user lets a command line act for them in one
+//! workspace.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::WorkspaceId;
@@ -123,7 +124,7 @@ pub async fn confirm(
     let mut transaction = app.management.begin().await?;
     let workspace = user.workspace(&mut transaction, named).await?;
     user.user.just_proved(&app)?;
-    // A change of their rights waits, or is seen.
+    // A concurrent change of the user's rights either waits for this transaction or is seen by it.
     members::lock(&mut transaction, workspace.workspace_id).await?;
     let workspace = user
         .workspace(&mut transaction, Some(workspace.workspace_id))
@@ -145,7 +146,7 @@ pub async fn confirm(
     }))
 }
 
-/// The pending login of a code, locked. Unknown codes are counted as unknown tokens are.
+/// The pending login of a code, locked. Unknown codes are counted like unknown tokens.
 async fn waiting(
     app: &App,
     connection: &mut PgConnection,

@@ -1,4 +1,5 @@
-//! `POST /api/auth/confirm-password`: the signed-in user gives the password again, for the routes that require it.
+//! `POST /api/auth/confirm-password`: the signed-in user enters the password again, for the routes that
+//! require it.
 
 use axum::http::StatusCode;
 use storage::{sessions, users};
@@ -18,8 +19,8 @@ pub struct PasswordAgain {
 }
 
 impl PasswordAgain {
-    /// A change of the account by its signed-in user, whose body holds the password and, where the account has one, a code of the
-    /// second factor. No transaction is open while the password is checked.
+    /// Begins a change of the account by its signed-in user. The body holds the password and, if the account
+    /// has one, a code of the second factor. No transaction is open while the password is checked.
     pub async fn proved(
         app: &App,
         signed_in: SignedIn,
@@ -29,7 +30,7 @@ impl PasswordAgain {
         let password = given.password.required("password is required")?;
         let proof = Proof::of(password, given.code)?;
         let (user_id, source) = (signed_in.user.user_id, &signed_in.source);
-        // Guesses are counted as at sign-in: a stolen session must not reveal the password.
+        // Guesses are counted as at sign-in: a stolen session must not allow guessing the password.
         app.limits
             .spend_sign_in(source.client, &format!("user:{user_id}"))
             .await?;

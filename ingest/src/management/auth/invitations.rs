@@ -1,5 +1,5 @@
-//! `POST /api/auth/invitations/inspect` and `…/accept`: what a one-time link is for, and taking it up. The token comes in
-//! the body: paths and queries end in logs.
+//! `POST /api/auth/invitations/inspect` and `…/accept`: shows what an invitation is for, and accepts it. The
+//! token comes in the body: paths and queries end up in logs.
 
 use axum::Extension;
 use axum::http::StatusCode;
@@ -58,7 +58,7 @@ pub struct InvitationInspected {
     expires_at: DateTime<Utc>,
 }
 
-/// Who accepts: an existing account, or a new one.
+/// The invitee: an existing account, or a new one.
 enum Guest {
     Known(User, Proof),
     New {
@@ -139,7 +139,7 @@ pub async fn accept(State(app): State<App>, source: Source, body: RequestBody) -
             .take_second_factor(&app, &mut transaction, &source, user.user_id)
             .await?;
     }
-    // A change of the inviter's rights waits, or is seen.
+    // A concurrent change of the inviter's rights either waits for this transaction or is seen by it.
     members::lock(&mut transaction, invitation.workspace_id).await?;
     if !invitations::accept(&mut transaction, invitation.invitation_id, app.clock.now()).await? {
         return Err(JUST_ENDED);
@@ -152,7 +152,7 @@ pub async fn accept(State(app): State<App>, source: Source, body: RequestBody) -
         }
     };
     take_place(&mut transaction, &invitation, user.user_id).await?;
-    // Of a member it is in the workspace's audit log.
+    // The audit log of the workspace has the verification of a member.
     if invitation.emailed {
         address_verification::verify(&app, &mut transaction, &source, user.user_id).await?;
         user.verified = true;
@@ -208,7 +208,7 @@ async fn known(
     Ok(user)
 }
 
-/// An e-mail tells the owner of an account that somebody else has an invitation for its address.
+/// E-mails the account's owner that someone else holds an invitation for the owner's address.
 fn alarm(app: &App, user: User, invited_to: String) -> Result<(), ApiError> {
     if !app.emails.are_on() || user.suspended {
         return Ok(());
@@ -245,7 +245,7 @@ async fn register(
         password_hash,
         verified_at: None,
     };
-    // Another invitation of the same address may have been accepted meanwhile.
+    // Another invitation for the same address may have been accepted meanwhile.
     let user_id = users::create(connection, &new).await?.ok_or(JUST_MADE)?;
     users::find(connection, user_id)
         .await?
@@ -273,7 +273,7 @@ async fn take_place(
     Ok(())
 }
 
-/// The same for every token that opens nothing.
+/// The same refusal for every token that opens no invitation.
 const NONE: ApiError = ApiError::NotFound("Invitation not found, or no longer valid");
 const WRONG_PASSWORD: ApiError =
     ApiError::refusal("This address has an account: password must be that account's");

@@ -1,4 +1,4 @@
-//! `GET /api/users/me`: who is signed in, and where they work.
+//! `GET /api/users/me`: the signed-in user, and the user's workspaces.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! `/api/users/me/notification-settings`: which e-mails one wants, of those that can be ended.
+//! `/api/users/me/notification-settings`: which optional e-mails the user wants.
 
 use storage::users::{self, WantedEmails};
 

@@ -15,7 +15,7 @@ use crate::management::access::SessionCookie;
 use crate::management::emails;
 use crate::management::prelude::*;
 
-/// After that one signs in again.
+/// How long a session lasts. After that the user signs in again.
 const SESSION_LASTS: TimeDelta = TimeDelta::days(14);
 
 /// A user who has just signed in: `jwt` is the session's token, for an `Authorization: Bearer` header. Browsers get it
@@ -70,17 +70,17 @@ impl SignedInAnswer {
     }
 }
 
-/// What a dashboard session was opened with.
+/// The proof that opened a dashboard session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SignInMethod {
-    /// With the code of a second factor, where the account has one.
+    /// The password, with the code of a second factor if the account has one.
     Password,
     Passkey,
-    /// With the password of an account that an invitation has just made: no place is known yet.
+    /// The password of an account that an invitation has just created. The account has no known places yet.
     NewAccount,
 }
 
-/// Opens a dashboard session, and writes to the audit log how it was opened and how many attempts failed before.
+/// Opens a dashboard session. The audit log gets the method, and how many attempts failed before.
 pub async fn sign_in_by(
     method: SignInMethod,
     app: &App,
@@ -102,7 +102,7 @@ pub async fn sign_in_by(
     open_session(method, app, connection, source, user).await
 }
 
-/// An e-mail tells the owner of a sign-in from where the account was not used before.
+/// E-mails the account's owner about a sign-in from a place where the account was not used before.
 async fn tell_of_new_place(
     app: &App,
     connection: &mut PgConnection,
@@ -128,7 +128,7 @@ async fn tell_of_new_place(
     emails::write_to_owner(app, connection, user, &content).await
 }
 
-/// Opens a dashboard session; the answer is the only place that shows its token.
+/// Opens a dashboard session. Only the answer shows the token.
 pub async fn open_session(
     method: SignInMethod,
     app: &App,

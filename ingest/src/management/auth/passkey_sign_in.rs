@@ -1,4 +1,4 @@
-//! Signing in with a passkey, and showing one instead of the password.
+//! Signs in with a passkey, and confirms with a passkey instead of the password.
 
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -105,7 +105,8 @@ pub async fn confirm(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Checks the signed challenge and returns the passkey's owner; the use is stored once the transaction is committed.
+/// Checks the signed challenge and returns the passkey's owner. The use is stored when the transaction
+/// commits.
 async fn shown(
     app: &App,
     connection: &mut PgConnection,

@@ -1,7 +1,8 @@
-//! Passkeys of the signed-in user: listed, added and removed.
+//! Lists, adds and removes passkeys of the signed-in user.
 //!
-//! Adding or using one takes two requests: the first returns a challenge for the device and a handle, the second brings the signed challenge and that
-//! handle. A challenge is stored, expires after five minutes, and is accepted once.
+//! Adding or using a passkey takes two requests. The first returns a challenge for the device and a handle.
+//! The second sends the signed challenge and the handle. A challenge is stored, expires after five minutes,
+//! and is accepted once.
 
 use axum::http::StatusCode;
 use chrono::{DateTime, TimeDelta, Utc};
@@ -178,7 +179,7 @@ pub async fn remove(mut write: Write<SignedIn, Ids<PasskeyId>>) -> Result<Status
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Stores a challenge until its answer comes, and returns it with the handle to answer under.
+/// Stores a challenge until its answer comes, and returns it with a handle for the answer.
 pub async fn keep(
     app: &App,
     connection: &mut PgConnection,
@@ -200,7 +201,7 @@ pub async fn keep(
     }))
 }
 
-/// The state of the challenge that was asked under this handle; it is gone once the transaction is committed.
+/// Removes and returns the state of the challenge with this handle.
 pub async fn taken(
     app: &App,
     connection: &mut PgConnection,

@@ -61,7 +61,7 @@ pub async fn change(
     }
     let proof = Proof::of(current, request.code)?;
     let user_id = signed_in.user.user_id;
-    // Guesses are counted as at sign-in: a stolen session must not reveal the password.
+    // Guesses are counted as at sign-in: a stolen session must not allow guessing the password.
     app.limits
         .spend_sign_in(signed_in.source.client, &format!("user:{user_id}"))
         .await?;
@@ -82,7 +82,7 @@ pub async fn change(
     proof
         .take_second_factor(&app, &mut transaction, source, user_id)
         .await?;
-    // Of several at once, one is right: the others' current password is no longer it.
+    // Of several concurrent changes only one succeeds: for the others the current password has changed.
     if !users::replace_password(&mut transaction, &user, &hash).await? {
         return Err(wrong());
     }

@@ -1,7 +1,8 @@
-//! `POST /api/auth/password-reset`, `…/inspect` and `…/complete`: a forgotten password is replaced with a link that is sent to the account's
-//! address. The token comes in the body: paths and queries end in logs.
+//! `POST /api/auth/password-reset`, `…/inspect` and `…/complete`: replaces a forgotten password by a link
+//! that is e-mailed to the account's address. The token comes in the body: paths and queries end up in logs.
 //!
-//! A request is answered before the account is looked up: neither what is answered nor how long it takes shows whether there is one.
+//! A request is answered before the account is looked up, so neither the answer nor its timing shows whether
+//! the account exists.
 
 use axum::http::StatusCode;
 use chrono::{DateTime, TimeDelta, Utc};
@@ -159,12 +160,12 @@ pub async fn complete(
     offered(&app)?;
     let request: CompleteRequest = body.json()?;
     let password = request.password.required("password is required")?;
-    // A password is no part of the proof: the link is, and the code.
+    // The link proves the identity instead of a password; the code is still required.
     let proof = Proof::of(String::new(), request.code)?;
     let (link, token) = open::<PasswordReset>(&app, source.client, request.token).await?;
     let account = users::find(&mut *app.management.acquire().await?, link.user_id).await?;
     let user = account.ok_or(NONE)?;
-    // Hashing costs, and codes can be guessed.
+    // Limited, because hashing is expensive and codes can be guessed.
     app.limits
         .spend_sign_in(source.client, &format!("user:{}", user.user_id))
         .await?;
@@ -176,14 +177,14 @@ pub async fn complete(
     if !one_time_links::take(&mut transaction, LinkPurpose::PasswordReset, token.hash(), now).await? {
         return Err(NONE);
     }
-    // Where it is missing or wrong, the link is not used up.
+    // If the code is missing or wrong, the rollback keeps the link usable.
     proof
         .take_second_factor(&app, &mut transaction, &source, user.user_id)
         .await?;
     users::set_password(&mut transaction, user.user_id, &hash).await?;
     one_time_links::end_all(&mut transaction, LinkPurpose::PasswordReset, user.user_id, now).await?;
     let ended = sessions::revoke_all(&mut transaction, user.user_id, now).await?;
-    // Nobody but the reader of that mailbox has seen the link.
+    // Only the reader of the account's mailbox has seen the link.
     users::verify(&mut transaction, user.user_id, now).await?;
     source
         .audit_account(

@@ -1,7 +1,7 @@
-//! `/api/users/me/second-factor`: an authenticator app whose codes are asked for beside the password.
+//! `/api/users/me/second-factor`: an authenticator app whose codes are required beside the password.
 //!
-//! Setting one up takes two steps: the secret is shown, and a code shows that the app has it. Only then it is asked for, every
-//! other session ends, and a list of recovery codes is shown, once.
+//! Set-up takes two steps: the service shows the secret, and a code proves that the app has it. Only then the
+//! factor is required, every other session ends, and a list of recovery codes is shown once.
 
 use axum::http::StatusCode;
 use domain::ids::UserId;

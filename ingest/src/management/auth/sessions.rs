@@ -1,4 +1,4 @@
-//! `/api/users/me/sessions`: the sessions of the signed-in user, at dashboards and command lines, and how they are ended.
+//! `/api/users/me/sessions`: lists and ends the signed-in user's sessions at dashboards and command lines.
 
 use axum::http::StatusCode;
 use chrono::{DateTime, Utc};

@@ -1,4 +1,4 @@
-//! `POST /api/auth/local`: address and password for a session.
+//! `POST /api/auth/local`: opens a session for an address and a password.
 
 use axum::response::Response;
 use domain::account::EmailAddress;
@@ -7,7 +7,7 @@ use storage::users;
 use super::open_session::{SignInMethod, SignedInAnswer, sign_in_by};
 use crate::management::prelude::*;
 
-/// The same for an unknown address and for a wrong password.
+/// The same message for an unknown address and for a wrong password.
 const REFUSED: &str = "Invalid identifier or password";
 
 #[derive(Debug, Deserialize, ToSchema)]

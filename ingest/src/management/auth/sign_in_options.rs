@@ -1,4 +1,4 @@
-//! `GET /api/auth/sign-in-options`: what the page for signing in may offer.
+//! `GET /api/auth/sign-in-options`: which ways to sign in the page may offer.
 
 use crate::management::prelude::*;
 

@@ -1,7 +1,8 @@
-//! `/unsubscribe/{token}`: ends a partner's weekly summaries, without signing in (RFC 8058). The token comes in the path, because mail programs
-//! call the address by themselves; all it can do is this.
+//! `/unsubscribe/{token}`: ends a partner's weekly summaries without a sign-in (RFC 8058). The token is in
+//! the path, because mail programs call the address themselves. The token allows nothing else.
 //!
-//! `GET` changes nothing: scanners of mail servers open every link. Whether a token is ours is seen without a look at any account.
+//! `GET` changes nothing, because mail scanners open every link. A token is verified without reading any
+//! account.
 
 use axum::extract::Path;
 use axum::http::{StatusCode, header};
@@ -13,7 +14,7 @@ use storage::users;
 use crate::http::client_address::ClientAddress;
 use crate::management::prelude::*;
 
-/// Only its own form and its inline style.
+/// Allows only the page's own form and inline style.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 const SETTINGS: &str = "<p>The <a href=\"/app/account\">settings of your account</a> turn them on again.</p>";
 
@@ -102,7 +103,7 @@ fn none() -> Response {
     page(StatusCode::NOT_FOUND, "This link does not work", SETTINGS)
 }
 
-/// Its parts are ours: nothing of a request is in it.
+/// All parts of the page are constants: no part of the request gets into it.
 fn page(status: StatusCode, title: &str, body: &str) -> Response {
     let html = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n\
@@ -114,7 +115,8 @@ fn page(status: StatusCode, title: &str, body: &str) -> Response {
     let headers = [
         (header::CONTENT_SECURITY_POLICY, POLICY),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        // Its address holds the token, which no other site learns. Without any referrer, browsers would not say whose form it is.
+        // The address holds the token, which no other site may learn. Without any referrer, browsers would
+        // send the form with a null origin.
         (header::REFERRER_POLICY, "same-origin"),
     ];
     (status, headers, Html(html)).into_response()

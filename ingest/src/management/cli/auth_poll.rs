@@ -1,4 +1,4 @@
-//! `POST` and `GET /api/v1/cli/auth/poll`: the state of a login, and once it is confirmed, its token.
+//! `POST` and `GET /api/v1/cli/auth/poll`: the state of a login, and its token once the login is confirmed.
 
 use axum::Json;
 use axum::http::{Method, Uri};
@@ -145,7 +145,7 @@ async fn open_session(
         user_id: confirmed.user_id,
         kind: SessionKind::Cli(confirmed.workspace_id),
         token_hash: token.hash(),
-        // The user who confirmed it had a dashboard session with every factor required then.
+        // The dashboard session of the confirming user had every factor that was required then.
         by_passkey: false,
         created_at: now,
         expires_at: now + SESSION_LASTS,

@@ -1,4 +1,4 @@
-//! `POST /api/v1/cli/auth/start`: a command line asks to be signed in.
+//! `POST /api/v1/cli/auth/start`: a command line starts a login.
 
 use axum::Json;
 use chrono::{DateTime, Utc};

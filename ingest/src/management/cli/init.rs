@@ -1,8 +1,9 @@
-//! `POST /api/v1/cli/init`: a program with its policy, in one step.
+//! `POST /api/v1/cli/init`: creates a program with its policy in one step.
 //!
-//! The clients' words for a commission are not ours. `percent` and `fixed` are paid on a customer's first payment, the
-//! `recurring_` ones on every payment, or for `duration_months` after the first, where 0 is no end. A percentage has two decimals at most,
-//! and so has a fixed rate, which is in units of the program's currency, not in cents.
+//! Clients use other terms for a commission. `percent` and `fixed` are paid on a customer's first payment.
+//! The `recurring_` types are paid on every payment, or for `duration_months` after the first payment; 0
+//! means without end. A percentage has at most two decimals. A fixed rate is in units of the program's
+//! currency, not in cents, and has at most two decimals too.
 
 use axum::Json;
 use domain::commission::{CommissionType, Rate};
@@ -135,7 +136,7 @@ fn unknown_type() -> ApiError {
     )
 }
 
-/// The months count for a recurring commission only: clients send them with the others, too.
+/// The months apply to recurring commissions only, because clients send them with the other types too.
 fn commission_type(name: &Field<String>, months: &Field<i64>) -> Result<CommissionType, ApiError> {
     let recurring = match name {
         Field::Given(name) => match name.as_str() {
@@ -182,7 +183,7 @@ fn rate(name: &Field<String>, written: Option<&RawValue>) -> Result<Rate, ApiErr
     })
 }
 
-/// A plain decimal number, perhaps in quotes, in hundredths: exactly, as no float could be read.
+/// Reads a plain decimal number, with or without quotes, as exact hundredths. A float would not be exact.
 fn hundredths(written: &str) -> Option<i64> {
     let text = written
         .strip_prefix('"')
@@ -211,7 +212,7 @@ fn check_cookie_duration(days: &Field<i64>) -> Result<(), ApiError> {
     }
 }
 
-/// `20%`, `12.5%`, `10.00 USD`.
+/// Such as `20%`, `12.5%` or `10.00 USD`.
 pub fn commission_text(rate: &Rate) -> String {
     match rate {
         Rate::Percentage(bps) => {

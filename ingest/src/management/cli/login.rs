@@ -6,14 +6,14 @@ use crate::http::error::ApiError;
 
 /// The refusal of an unknown login.
 pub const UNKNOWN_LOGIN: &str = "A CLI login session does not exist";
-/// How long a login waits to be confirmed.
+/// How long a login waits for its confirmation.
 pub const LOGIN_LASTS: TimeDelta = TimeDelta::minutes(5);
-/// How often a command line asks whether it is.
+/// Seconds between two polls of a command line.
 pub const POLL_SECONDS: u32 = 2;
-/// After that one signs in again.
+/// How long a session lasts. After that the user signs in again.
 pub const SESSION_LASTS: TimeDelta = TimeDelta::days(90);
 
-/// For the description: an internal error, with the id of its request.
+/// An example for the API description: an internal error with the id of its request.
 pub fn failed() -> ApiError {
     ApiError::InternalQuoted {
         message: "Internal Server Error",

@@ -1,4 +1,4 @@
-//! `GET /api/v1/cli/programs`: the programs of the workspace a command line was connected to.
+//! `GET /api/v1/cli/programs`: the programs of the workspace that the command line is connected to.
 
 use axum::Json;
 use chrono::{DateTime, TimeDelta, Utc};
@@ -10,7 +10,7 @@ use super::login::failed;
 use crate::http::request_id::RequestId;
 use crate::management::prelude::*;
 
-/// What a program without a policy pays.
+/// The commission of a program without a policy.
 const NO_COMMISSION: &str = "none";
 
 #[derive(Debug, Serialize, ToSchema)]

@@ -1,7 +1,8 @@
-//! `POST /api/v1/cli/stripe-connect`: the account and the webhook a command line has set up at the processor.
+//! `POST /api/v1/cli/stripe-connect`: stores the account and the webhook that a command line has set up at
+//! the processor.
 //!
-//! Takes the program's own key, which is what a command line has after `init`, or a session of a user who may change the
-//! program.
+//! Takes the program's own key, which a command line has after `init`, or a session of a user who may change
+//! the program.
 
 use axum::Json;
 use axum::extract::FromRequestParts;
@@ -87,7 +88,7 @@ async fn keep(write: Result<Write<Connector>, ApiError>) -> Result<Json<StripeCo
             .await?
             .is_some()
     {
-        // The secret signs sales, and with another one the real events fail from then on.
+        // The secret signs sales. A wrong secret makes the real events fail.
         user.just_proved(&write.app)?;
     }
     let changes = ConnectionChanges::connected(
@@ -113,7 +114,7 @@ fn required(field: Field<String>, name: &'static str) -> Result<String, ApiError
     }
 }
 
-/// Who connects.
+/// The caller that connects the account.
 #[derive(Debug)]
 pub enum Connector {
     User(CliUser),

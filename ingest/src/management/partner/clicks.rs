@@ -1,4 +1,5 @@
-//! `GET /api/partner/clicks`: clicks on a partner's links, with the visitor's country and device, not their identity.
+//! `GET /api/partner/clicks`: clicks on a partner's links, with the visitor's country and device, but no
+//! identity.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::ProgramId;

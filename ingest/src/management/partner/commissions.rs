@@ -1,4 +1,5 @@
-//! `GET /api/partner/commissions`: what a partner has earned. Whose purchases they were is the advertiser's to know.
+//! `GET /api/partner/commissions`: a partner's commissions, without the customers, who are the advertiser's
+//! data.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::commission::CommissionStatus;

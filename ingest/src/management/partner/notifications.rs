@@ -1,4 +1,4 @@
-//! `/api/partner/notifications`: what a partner should know.
+//! `/api/partner/notifications`: notifications for a partner.
 
 use storage::notifications;
 

@@ -1,4 +1,4 @@
-//! `GET /api/partner/payouts`: what a partner has received, payout by payout.
+//! `GET /api/partner/payouts`: a partner's payouts.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::{PayoutId, ProgramId};
@@ -85,7 +85,7 @@ pub async fn list(
     let program_id = query.integer("program_id")?.map(ProgramId::new);
     let filter = Filter {
         currency: query.parsed("currency", NO_CURRENCY, Currency::parse)?,
-        // The reference is a matter between the advertiser and their bank.
+        // The reference is between the advertiser and their bank, so a partner cannot search it.
         text: None,
     };
     let sorting = query.sorting(NO_COLUMN, PayoutColumn::parse)?;

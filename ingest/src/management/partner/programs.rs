@@ -1,4 +1,4 @@
-//! `GET /api/partner/programs`: where a partner takes part, and on what terms.
+//! `GET /api/partner/programs`: a partner's programs and their terms.
 
 use std::collections::BTreeSet;
 
@@ -123,7 +123,7 @@ fn in_force(policies: &[Policy], now: DateTime<Utc>) -> Vec<TermsView> {
     products
         .into_iter()
         .filter_map(|product| {
-            // What a product falls back to is listed already.
+            // Skips a product whose policy in force is the default one, which is listed already.
             policy_in_force(policies, product, now).filter(|policy| policy.product_id.as_deref() == product)
         })
         .map(Into::into)

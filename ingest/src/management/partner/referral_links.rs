@@ -1,4 +1,4 @@
-//! `/api/partner/referral-links`: a partner's links, those they make, and turning them on and off.
+//! `/api/partner/referral-links`: lists a partner's links, creates them, and turns them on and off.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::{ProgramId, ReferralLinkId};

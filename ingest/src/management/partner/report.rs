@@ -1,4 +1,5 @@
-//! `GET /api/partner/report`: what a partner brought and earned, by day and currency. What their visitors paid is the advertiser's to know.
+//! `GET /api/partner/report`: a partner's clicks, leads, sales and earnings by day and currency. The payments
+//! of customers are the advertiser's data and left out.
 
 use chrono::NaiveDate;
 use domain::days::DayRange;
@@ -134,7 +135,7 @@ pub async fn report(State(app): State<App>, partner: PartnerUser, query: Query) 
     Ok(data(PartnerReportView::new(&range, &known)))
 }
 
-/// They take no part in it.
+/// The refusal of a program in which the partner takes no part.
 const UNKNOWN_PROGRAM: ApiError = ApiError::NotFound("Program not found");
 
 pub fn examples() -> Examples {

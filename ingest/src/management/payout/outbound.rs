@@ -1,5 +1,5 @@
-//! Outbound events of a payout. It has one state: the advertiser pays elsewhere, and marks here what was paid. So there are no
-//! events of payouts that settle or fail.
+//! Outbound events of a payout. A payout has a single state, because the advertiser pays elsewhere and only
+//! marks commissions as paid here. So no events say that a payout settles or fails.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use storage::{StorageResult, outbound_commissions};
 
 use super::{PayoutOrder, Settled};
 
-/// The payout, then each of its commissions.
+/// Adds an event for the payout, then one for each of its commissions.
 pub async fn add_events(
     connection: &mut PgConnection,
     order: &PayoutOrder,

@@ -1,5 +1,5 @@
-//! `GET …/affiliate-programs/{program_id}/customers/{customer_id}` and `…/sales/{sale_id}`: one customer's journey, from the first click to the
-//! payout, with the books; all of it, or what belongs to one sale.
+//! `GET …/affiliate-programs/{program_id}/customers/{customer_id}` and `…/sales/{sale_id}`: one customer's
+//! events, from the first click to the payout, with the ledger; for a sale only the events that belong to it.
 
 mod view;
 
@@ -17,7 +17,7 @@ use crate::management::prelude::*;
 
 const UNKNOWN: ApiError = ApiError::NotFound("Customer not found");
 const UNKNOWN_SALE: ApiError = ApiError::NotFound("Sale not found");
-/// The newest ones.
+/// The most events of a timeline; the newest are shown.
 const EVENTS: i64 = 1_000;
 
 /// Read a customer's timeline
@@ -103,7 +103,7 @@ pub async fn read_sale(
     .await
 }
 
-/// Which events a timeline shows.
+/// The events that a timeline shows.
 struct Wanted {
     program_id: ProgramId,
     filter: Filter,
@@ -151,7 +151,7 @@ impl Wanted {
     }
 }
 
-/// What happened, and what it moved, of one sale or of all.
+/// The events of one sale or of all, and the ledger entries that they caused.
 async fn timeline(
     connection: &mut PgConnection,
     (program_id, customer, sale_id): (ProgramId, TimelineCustomer, Option<SaleId>),

@@ -1,4 +1,4 @@
-//! `GET …/affiliate-programs/{program_id}/customers`: who signed up or paid.
+//! `GET …/affiliate-programs/{program_id}/customers`: customers who signed up or paid.
 
 use std::collections::BTreeMap;
 

@@ -19,7 +19,7 @@ pub fn date_to(query: &Query) -> Result<Option<Moment>, ApiError> {
     query.parsed("dateTo", RULE, Moment::parse)
 }
 
-/// From the first instant to the one before the second; without a date there is no bound.
+/// `from` is inclusive, `until` is exclusive. An absent date sets no bound.
 #[derive(Debug, Clone, Copy)]
 pub struct Span {
     pub from: DateTime<Utc>,
@@ -27,12 +27,11 @@ pub struct Span {
 }
 
 impl Span {
-    /// Both bounds are inclusive, and each may be there alone.
+    /// Both dates are inclusive, and each may be absent.
     pub fn of(query: &Query) -> Result<Self, ApiError> {
         Self::between(date_from(query)?, date_to(query)?, REVERSED)
     }
 
-    /// Everything.
     pub fn whole() -> Self {
         Self {
             from: DateTime::UNIX_EPOCH,
@@ -40,7 +39,7 @@ impl Span {
         }
     }
 
-    /// The same of `from` and `to`.
+    /// Like [`Self::of`], for the names `from` and `to`.
     pub fn from_to(query: &Query) -> Result<Self, ApiError> {
         let moment = |name| query.parsed(name, RULE, Moment::parse);
         Self::between(moment("from")?, moment("to")?, FROM_AFTER_TO)
@@ -59,7 +58,7 @@ impl Span {
     }
 }
 
-/// Beyond every event.
+/// Later than every event.
 fn latest() -> DateTime<Utc> {
     Moment::parse("9999-12-31").map_or(DateTime::UNIX_EPOCH, Moment::end)
 }

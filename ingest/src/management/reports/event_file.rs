@@ -1,7 +1,8 @@
 //! Files of events.
 //!
-//! A file is read in pieces while it is sent, each piece with a short read of its own: neither memory, a connection nor a
-//! snapshot of the database is held for its length, however slow the client, and nothing is read for a client who has gone.
+//! A file is read in pieces while it is sent, each piece with a short read of its own. However slow the
+//! client, neither memory, a connection nor a snapshot of the database is held for the length of the file.
+//! Nothing is read for a client that has disconnected.
 
 use axum::body::{Body, Bytes};
 use axum::http::header;
@@ -12,7 +13,7 @@ use serde_json::Value;
 use crate::management::csv_download::{Cell, written};
 use crate::management::prelude::*;
 
-/// Rows of a piece.
+/// Rows in a piece.
 pub const PIECE: usize = 1_000;
 
 #[derive(Debug, utoipa::IntoParams)]
@@ -39,7 +40,7 @@ pub trait Line: Serialize + Send + 'static {
     fn cells(&self) -> Vec<Cell>;
 }
 
-/// Where the lines come from.
+/// The source of a file's lines.
 pub trait Lines: Send + 'static {
     type Line: Line;
 
@@ -96,7 +97,8 @@ impl Format {
     }
 }
 
-/// A file of this name. The first piece is read before the answer begins: what fails at once is answered as a failure.
+/// A file of this name. The first piece is read before the answer begins, so that an immediate failure gets
+/// an error status.
 pub async fn download<S: Lines>(format: Format, name: &str, mut lines: S) -> Result<Response, ApiError> {
     let first = lines.piece().await?;
     let mut begin = format.heading::<S::Line>()?;
@@ -121,7 +123,7 @@ pub async fn download<S: Lines>(format: Format, name: &str, mut lines: S) -> Res
     Ok((headers, Body::from_stream(pieces)).into_response())
 }
 
-/// The fields of an object that the columns name, empty where it has none.
+/// The object's fields that the columns name; an absent field gives an empty cell.
 pub fn cells_of(line: &Value, columns: &[&str]) -> Vec<Cell> {
     let cell = |column: &&str| match line.get(*column) {
         Some(Value::String(text)) => Cell::Text(text.clone()),

@@ -10,16 +10,16 @@ use crate::app::App;
 use crate::http::error::ApiError;
 use crate::management::workspace_limit::WorkspacePermit;
 
-/// The events that are still to be sent.
+/// The events that have not been sent yet.
 pub struct EventLines<L> {
     app: App,
     program_id: ProgramId,
     filter: Filter,
     with_commissions: bool,
-    /// `None`: the file does not have this event.
+    /// `None`: the file leaves out this event.
     view: fn(ProgramEvent) -> Option<L>,
     after: Option<EventPlace>,
-    /// Everything was read.
+    /// Whether everything was read.
     is_whole: bool,
     _permit: WorkspacePermit,
 }
@@ -51,7 +51,7 @@ impl<L: Line> Lines for EventLines<L> {
 
     async fn piece(&mut self) -> Result<Vec<L>, ApiError> {
         let mut events = Vec::new();
-        // A filter may pass none of the events of a piece.
+        // A filter may reject every event of a piece.
         while events.is_empty() && !self.is_whole {
             if self.app.closing.is_cancelled() {
                 return Err(ApiError::Overloaded);

@@ -93,7 +93,7 @@ pub struct LiveEventView {
     customer_id: Option<i64>,
 }
 
-/// The types of events that this list has, in the order of events of one instant.
+/// The types of events in this list, in the order of events of one instant.
 pub const TYPES: [ProgramEventType; 3] = [
     ProgramEventType::Click,
     ProgramEventType::Lead,
@@ -109,7 +109,7 @@ pub const fn type_name(event_type: ProgramEventType) -> &'static str {
 }
 
 impl EventView {
-    /// `None` for a refund, which this list does not have.
+    /// `None` for a refund, which this list leaves out.
     pub fn of(event: ProgramEvent) -> Option<Self> {
         let event_type = type_name(event.event_type());
         let details = match event.details {
@@ -142,7 +142,7 @@ impl Line for EventView {
     }
 }
 
-/// Of a CSV file: every field any type has.
+/// The columns of the CSV file: every field of any type.
 const COLUMNS: [&str; 22] = [
     "event_type",
     "id",
@@ -193,7 +193,7 @@ impl LiveEventView {
     }
 }
 
-/// The types a query asks for: one, or `all`, which is also the default.
+/// The requested types: one, or `all`, which is the default.
 pub fn event_types(query: &Query) -> Result<Vec<ProgramEventType>, ApiError> {
     let rule = "must be one of click, lead, conversion";
     let types = query.parsed("eventType", rule, |text| match text {

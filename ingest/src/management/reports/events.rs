@@ -9,7 +9,7 @@ use super::dates::{REVERSED, Span};
 use super::event_view::{EventView, event_types};
 use crate::management::prelude::*;
 
-/// Of each type the list holds this many pages' worth of the newest events.
+/// The list holds at most this many pages of the newest events of each type.
 const PAGES_OF_A_TYPE: i64 = 3;
 
 #[derive(Debug, utoipa::IntoParams)]

@@ -1,7 +1,7 @@
-//! `GET /api/tracking/live/{program_id}`: a program's events as they are committed, test events among them.
+//! `GET /api/tracking/live/{program_id}`: a program's events as they are committed, including test events.
 //!
-//! Each open stream polls the tables twice a second: the pipeline does nothing for a view that is rarely open.
-//! A stream is pulled by its client; while one does not read, nothing is looked for and nothing is held.
+//! Each open stream polls the tables twice a second: the pipeline should do no work for a view that is rarely
+//! open. The client pulls the stream: while the client does not read, the stream reads and holds nothing.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -24,13 +24,14 @@ use crate::management::prelude::*;
 use crate::management::workspace_limit::WorkspacePermit;
 
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// Of each type, in one look.
+/// The most events of each type in one poll.
 const AT_ONCE: i64 = 100;
-/// What is committed later than this after it happened is not shown. A stream that is taken up again begins no earlier.
+/// An event that is committed later than this after it happened is not shown. A resumed stream begins no
+/// earlier.
 const LATE: TimeDelta = TimeDelta::minutes(10);
-/// A row is stamped when its transaction begins, and seen once that commits.
+/// A row gets its time when its transaction begins, but is visible only after the commit.
 const COMMITS_WITHIN: TimeDelta = TimeDelta::seconds(10);
-/// How often a quiet stream sends its place: a client that reconnects continues from there.
+/// How often a quiet stream sends its position, from which a client that reconnects continues.
 const PLACE_EVERY: TimeDelta = TimeDelta::minutes(1);
 const HEARTBEAT: Duration = Duration::from_secs(15);
 const LAST_EVENT_ID: &str = "last-event-id";
@@ -67,7 +68,7 @@ pub async fn live(
     drop(connection);
     let permit = app.reads.live_stream(access.workspace_id)?;
     let mut watch = Watch::new(app, user, program_id, permit);
-    // What is there already is not news, but to a stream that is taken up again.
+    // A new stream skips existing events; a resumed stream sends those that it missed.
     watch.look(stopped_at).await?;
     if stopped_at.is_none() {
         watch.ready.clear();
@@ -78,7 +79,7 @@ pub async fn live(
         let event = watch.next().await?;
         Some((Ok::<_, Infallible>(event), watch))
     });
-    // A proxy that collects what it passes on would show nothing for long.
+    // A buffering proxy would delay the events.
     let headers = [("x-accel-buffering", "no")];
     Ok((
         headers,
@@ -86,7 +87,7 @@ pub async fn live(
     ))
 }
 
-/// When a stream that is taken up again had shown everything.
+/// The position of a resumed stream: all events committed before it had been sent.
 fn stopped_at(headers: &HeaderMap) -> Result<Option<DateTime<Utc>>, ApiError> {
     let Some(id) = headers.get(LAST_EVENT_ID) else {
         return Ok(None);
@@ -101,13 +102,13 @@ struct Watch {
     app: App,
     user: AdvertiserUser,
     program_id: ProgramId,
-    /// Everything that was committed before is sent.
+    /// All events committed before this time have been sent.
     looked_at: DateTime<Utc>,
-    /// When the client last got its place.
+    /// When the client last got a position.
     place_sent_at: DateTime<Utc>,
-    /// The events of the last look. One that is not among the newest any more never is again.
+    /// The events of the last poll. An event that has left the newest ones never returns.
     seen: HashMap<ProgramEventType, HashSet<i64>>,
-    /// To be sent.
+    /// Events to send.
     ready: VecDeque<Event>,
     _permit: WorkspacePermit,
 }
@@ -137,7 +138,7 @@ impl Watch {
                 () = self.app.closing.cancelled() => return None,
                 () = tokio::time::sleep(LOOK_EVERY) => {}
             }
-            // The client connects again, and gets the refusal then.
+            // The client reconnects, and gets the refusal then.
             if !self.may_still_watch().await.inspect_err(ApiError::log).ok()? {
                 return None;
             }
@@ -166,12 +167,12 @@ impl Watch {
         }
     }
 
-    /// The `id` of an event: what came before it is not sent again to who has it.
+    /// The `id` of an event. A client that resumes with it does not get earlier events again.
     fn place(&self) -> String {
         self.looked_at.timestamp_millis().to_string()
     }
 
-    /// The newest events of one type, test events among them.
+    /// The newest events of one type, including test events.
     async fn newest(
         &self,
         connection: &mut PgConnection,
@@ -182,7 +183,7 @@ impl Watch {
         for is_test in [false, true] {
             let filter = Filter {
                 is_test,
-                // Clocks of edges differ.
+                // The clocks of edges differ.
                 ..Filter::of_types(vec![event_type], now - LATE, now + LATE)
             };
             let read = PageRead {
@@ -199,7 +200,8 @@ impl Watch {
         Ok(newest)
     }
 
-    /// Puts what is new since the last look among what is ready, oldest first; in a first look, what came after `stopped_at`.
+    /// Queues the events that are new since the last poll, oldest first. The first poll queues the events
+    /// after `stopped_at`.
     async fn look(&mut self, stopped_at: Option<DateTime<Utc>>) -> Result<(), ApiError> {
         let now = self.app.clock.now();
         let since = stopped_at.map(|at| at - COMMITS_WITHIN);
@@ -239,7 +241,8 @@ impl Watch {
             };
             let sent = Event::default()
                 .event(name)
-                // Of the look before: until the last of these is read, the others are not.
+                // The position of the previous poll: until the client has read the last event of this poll,
+                // it has not read all of them.
                 .id(self.place())
                 .json_data(view)
                 .map_err(ApiError::unexpected)?;

@@ -138,7 +138,7 @@ impl Period {
     }
 }
 
-/// What is asked for.
+/// The parameters of a request.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked {
     period: Option<Period>,
@@ -154,7 +154,7 @@ impl Asked {
                 dates: None,
             }),
             (Some(from), Some(to)) => Ok(Self {
-                // With both dates a period is ignored, even an invalid one.
+                // With both dates the period is ignored, even an invalid one.
                 period: period.ok().flatten(),
                 dates: Some(DayRange::new(from.day(), to.day()).map_err(refusal)?),
             }),
@@ -217,7 +217,7 @@ pub async fn performance(
     Ok(Json(PerformanceAnswer::new(&performance, &range, asked.period)))
 }
 
-/// Sales of every currency are counted; amounts of another currency than the program's are left out.
+/// Sales of every currency are counted; amounts in another currency than the program's are left out.
 fn totals(day: &ProgramDay, currency: Currency) -> Totals {
     let cents = |cents| match day.currency {
         Some(its) if its == currency => Cents::new(cents),

@@ -1,4 +1,5 @@
-//! `GET …/affiliate-programs/{program_id}/events` and `…/events/export`: a program's clicks, leads, sales and refunds as one list.
+//! `GET …/affiliate-programs/{program_id}/events` and `…/events/export`: a program's clicks, leads, sales and
+//! refunds as one list.
 
 pub mod export;
 pub mod list;
@@ -10,7 +11,7 @@ use domain::permission::Permission;
 
 use crate::management::prelude::*;
 
-/// The program, for whoever may list its events; and whether they are also shown what was earned.
+/// The program, for a user who may list its events, and whether the user may also see commissions.
 pub async fn reader(
     app: &App,
     user: &AdvertiserUser,

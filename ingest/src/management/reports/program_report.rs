@@ -1,4 +1,5 @@
-//! `GET /api/advertiser/affiliate-programs/{program_id}/report`: what a program, or one of its partners, earned and gave back, day by day.
+//! `GET /api/advertiser/affiliate-programs/{program_id}/report`: what a program, or one of its partners,
+//! earned and refunded by day.
 
 use chrono::NaiveDate;
 use domain::days::DayRange;

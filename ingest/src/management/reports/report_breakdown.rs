@@ -1,5 +1,5 @@
-//! `GET /api/advertiser/affiliate-programs/{program_id}/report/breakdown`: a program's figures by partner or link, and its
-//! clicks by country, device or referrer.
+//! `GET /api/advertiser/affiliate-programs/{program_id}/report/breakdown`: a program's figures by partner or
+//! link, and its clicks by country, device or referrer.
 
 use domain::breakdown::{Dimension, Measure, Origin};
 use domain::figures::{Counts, Earnings, Figures};

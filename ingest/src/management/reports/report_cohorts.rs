@@ -1,4 +1,5 @@
-//! `GET /api/advertiser/affiliate-programs/{program_id}/report/cohorts`: customers by the month of their first sale.
+//! `GET /api/advertiser/affiliate-programs/{program_id}/report/cohorts`: customers by the month of their
+//! first sale.
 
 use std::collections::BTreeSet;
 

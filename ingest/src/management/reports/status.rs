@@ -1,4 +1,4 @@
-//! `GET /api/tracking/status/{program_id}`: which steps of setting up tracking are done.
+//! `GET /api/tracking/status/{program_id}`: which steps of the tracking set-up are done.
 
 use chrono::{DateTime, Utc};
 use domain::ids::ProgramId;
@@ -8,7 +8,7 @@ use storage::tracking_setup::{self, ProcessorAccount, TrackingSetup};
 
 use crate::management::prelude::*;
 
-/// What the processor's connection is called while there is none.
+/// The connection's status while no processor is connected.
 const NOT_CONNECTED: &str = "not_connected";
 const CONNECTED: &str = "connected";
 

@@ -1,4 +1,4 @@
-//! A customer's timeline, as it is shown.
+//! A customer's timeline as the dashboard shows it.
 
 use std::collections::HashMap;
 
@@ -160,7 +160,7 @@ impl CustomerTimeline {
             .iter()
             .map(|commission| (commission.id, commission.created_at))
             .collect();
-        // Newest first, as they were read.
+        // The rows come newest first.
         let commissions = commissions.into_iter().rev().map(HappenedView::from);
         self.timeline.extend(commissions);
         self.timeline.extend(ledger.into_iter().map(|entry| {
@@ -174,7 +174,7 @@ impl CustomerTimeline {
         }));
     }
 
-    /// Oldest first. What comes of something follows it, also at the same instant.
+    /// Oldest first. At the same instant a cause precedes its effects.
     pub fn sort(&mut self) {
         self.timeline
             .sort_by_key(|happened| (happened.timestamp, happened.rank()));
@@ -353,7 +353,7 @@ impl From<TimelineEntry> for HappenedView {
     fn from(row: TimelineEntry) -> Self {
         let is_payout = row.payout_id.is_some();
         Self {
-            // What was paid is what the balance fell by.
+            // A payout lowers the balance by the amount that was paid.
             amount_cents: Some(if is_payout {
                 -row.amount_cents
             } else {

@@ -1,4 +1,4 @@
-//! Which of a program's events a reader asks for.
+//! The parameters that select a program's events.
 
 use domain::account::EmailAddress;
 use domain::click_id::ClickId;
@@ -18,7 +18,7 @@ const DEVICE: &str = "must be one of desktop, mobile, tablet, tv, bot";
 const SOURCE: &str = "must be the host of a page";
 const SEARCH: &str = "must be 1 to 255 visible characters";
 const TESTS_ARE_NOBODYS: ApiError = ApiError::refusal("search finds no test events");
-/// Of a name in the DNS.
+/// The longest name in the DNS.
 const LONGEST_HOST: usize = 253;
 
 /// Which events, as it is described.
@@ -90,7 +90,7 @@ pub async fn filter(
     })
 }
 
-/// As `domain::breakdown::referring_host` makes it of a referrer.
+/// Normalizes a host like `domain::breakdown::referring_host`.
 fn host(text: &str) -> Option<String> {
     let text = text.trim().to_lowercase();
     let host = text.strip_prefix("www.").unwrap_or(&text).trim_end_matches('.');
@@ -101,7 +101,7 @@ fn host(text: &str) -> Option<String> {
     is_host.then(|| host.to_owned())
 }
 
-/// Who or what is searched for.
+/// The customers and sales that a search text stands for.
 pub async fn subjects(
     app: &App,
     connection: &mut PgConnection,
@@ -112,7 +112,7 @@ pub async fn subjects(
         return Ok(None);
     };
     let text = searched.as_str();
-    // One that the service cannot have made matches no customer.
+    // A click_id that the service cannot have issued matches no customer.
     let click_id = ClickId::parse(text);
     let decode = |click_id| app.customer_ids.codec().decode(click_id);
     let click_id_customers: Vec<i64> = click_id.iter().flat_map(decode).map(CustomerId::get).collect();

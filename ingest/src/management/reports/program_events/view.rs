@@ -173,7 +173,7 @@ impl ProgramEventView {
         examples().map(Self::from).into()
     }
 
-    /// What the file has in single cells of what the list has in objects.
+    /// The event with the parts of nested objects as fields of their own, one for each cell of a file.
     fn flat(&self) -> Value {
         let mut line = serde_json::to_value(self).unwrap_or_default();
         let Some(fields) = line.as_object_mut() else {
@@ -319,7 +319,7 @@ mod tests {
 
     #[test]
     fn a_csv_file_has_a_column_for_every_field() {
-        // These two are objects: their parts have columns.
+        // These two are objects; their parts have columns.
         let nested = ["partner", "commissions"];
         let mut filled = Vec::new();
         for event in examples().map(ProgramEventView::from) {
