@@ -1,5 +1,6 @@
-//! Nobody reaches what is not theirs: every operation the service describes, called with every kind of credential about
-//! what is tenant A's, against the table in `ingest/tests/access.yaml`.
+//! No caller reaches the data of another tenant: each operation of the API description is called with each
+//! kind of credential on tenant A's resources. The expected answers are in the table
+//! `ingest/tests/access.yaml`.
 
 mod attackers;
 mod table;
@@ -15,15 +16,15 @@ use self::table::{Call, Expected, Operation, Table};
 use self::tenant::{Tenant, told_of};
 use test_harness::{Answer, Stack};
 
-/// A credential by its name in the table; none is sent without a token.
+/// A credential by its name in the table; without a token no credential is sent.
 struct Credential {
     name: String,
     token: Option<String>,
-    /// The number of the tenant it is of.
+    /// The number of the tenant that owns the credential.
     tenant: Option<i64>,
 }
 
-/// A and a rival.
+/// Tenant A and a rival.
 struct Tenants {
     a: Tenant,
     b: Tenant,
@@ -94,7 +95,7 @@ fn every_credential_is_there(table: &Table, credentials: &[Credential]) {
         .collect();
     let unknown: Vec<_> = table.credentials().difference(&there).cloned().collect();
     assert!(unknown.is_empty(), "no such credentials: {unknown:?}");
-    // One that no row names would be tried, but nobody would have said what to expect of it.
+    // A credential that no row of the table names would be tried without an expected answer.
     let unnamed: Vec<_> = there.difference(&table.credentials()).cloned().collect();
     assert!(unnamed.is_empty(), "in no set of the table: {unnamed:?}");
 }
@@ -114,7 +115,7 @@ async fn described(stack: &Stack) -> BTreeMap<String, bool> {
         .collect()
 }
 
-/// Sends it, and returns what was sent about whom in the body.
+/// Sends the call, and returns the answer and the tenants that the sent body names.
 async fn call(
     stack: &Stack,
     operation: &Operation,
@@ -141,7 +142,7 @@ async fn call(
     (sent, stack.send(request).await)
 }
 
-/// `{name}` in a text becomes A's resource of that name.
+/// Replaces `{name}` in a text by A's resource of that name.
 fn filled(text: &str, resources: &BTreeMap<&'static str, Value>) -> String {
     let mut filled = text.to_owned();
     for (name, value) in resources {
@@ -152,7 +153,7 @@ fn filled(text: &str, resources: &BTreeMap<&'static str, Value>) -> String {
     filled
 }
 
-/// A string that is `{name}` and nothing else becomes the resource itself.
+/// Replaces a string that is only `{name}` by the resource itself.
 fn filled_in(body: Value, resources: &BTreeMap<&'static str, Value>) -> Value {
     match body {
         Value::String(text) => {
@@ -172,7 +173,7 @@ fn filled_in(body: Value, resources: &BTreeMap<&'static str, Value>) -> Value {
     }
 }
 
-/// What is wrong with an answer.
+/// The faults of an answer.
 fn judge(
     operation: &Operation,
     credential: &Credential,
@@ -191,7 +192,7 @@ fn judge(
     if let Some(number) = told.iter().find(foreign) {
         return Some(format!("tells of tenant {number}"));
     }
-    // A look that shows its owner nothing could not show it to others either, and would prove nothing.
+    // A read that shows its owner nothing could not show it to others either, and would prove nothing.
     let looks = operation.name.starts_with("GET ")
         && status == 200
         && operation.group != "public"
@@ -204,7 +205,7 @@ fn judge(
 }
 
 impl Tenants {
-    /// The next two numbers.
+    /// Creates the tenants with the next two numbers.
     async fn create(stack: &Stack, tenants: &mut i64) -> Self {
         let b = Tenant::create(stack, *tenants).await;
         let a = Tenant::create(stack, *tenants + 1).await;

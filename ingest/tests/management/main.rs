@@ -1,4 +1,4 @@
-//! The management API as people and programs use it.
+//! The management API as users and programs use it.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! One customer asks what is stored about them, and that it be erased. `docs/privacy.md` says what that means.
+//! One customer asks for an export of their data, and for its erasure. `docs/privacy.md` defines both.
 
 mod months;
 mod tenants;
@@ -22,7 +22,7 @@ use test_harness::{
 
 const KEY: &str = "key-of-jane-4711";
 const EMAIL: &str = "jane.doe@customer.example";
-/// What Jane's browser, her shop and her payment processor tell of her.
+/// The data that Jane's browser, her shop and her payment processor send about her.
 const TOLD: &[&str] = &[
     KEY,
     EMAIL,
@@ -41,7 +41,7 @@ const TOLD: &[&str] = &[
     "cus_of_jane_4711",
     "Jane 4711, says the receiver",
 ];
-/// Every table that holds something of a customer.
+/// Every table that holds data of a customer.
 const TABLES: &[&str] = &[
     "customers",
     "click_events",
@@ -59,7 +59,7 @@ const TABLES: &[&str] = &[
     "webhook_deliveries",
 ];
 
-/// Jane, who has left something everywhere.
+/// Jane, who has data in every table.
 struct Jane {
     stack: Stack,
     program: Program,
@@ -80,7 +80,7 @@ fn ok(answer: Answer) -> Answer {
     answer
 }
 
-/// An endpoint wants to be told everything about the program.
+/// Creates an endpoint that receives all events of the program.
 async fn told(stack: &Stack, program: &Program) {
     let wanted: WantedEvents = OutboundEventType::ALL.into_iter().collect();
     let wanted = format!("wanted_events = {}", wanted.bits());
@@ -131,7 +131,7 @@ impl Jane {
         jane
     }
 
-    /// The first event, with an answer that names her; the others are still to be delivered.
+    /// Delivers the first event; the receiver's answer names her. The other events are still queued.
     async fn delivered(&self) {
         let mut placing = self.stack.pool().begin().await.unwrap();
         let placed = outbound_events::place(&mut placing, self.stack.clock.now(), 100).await;
@@ -149,7 +149,7 @@ impl Jane {
         self.stack.execute(&first).await;
     }
 
-    /// What nobody can process: a record, its claim, and a renewal in a currency that is none.
+    /// Data that cannot be processed: a record, its claim, and a renewal in an invalid currency.
     async fn left_unfinished(&self, hooks: &Hooks) {
         let streams = Streams::of(&self.stack).await;
         let odd = json!({
@@ -200,7 +200,7 @@ impl Jane {
     }
 }
 
-/// Those of these texts that stand in any table, as text or as bytes.
+/// The given texts that any table contains, as text or as bytes.
 async fn standing(stack: &Stack, texts: &[&str]) -> Vec<String> {
     let rows = text_of_all_rows(stack).await;
     let hexadecimal = |text: &str| {
@@ -217,7 +217,7 @@ async fn standing(stack: &Stack, texts: &[&str]) -> Vec<String> {
         .collect()
 }
 
-/// The rows of a table, in an order of their own, without what moves by itself.
+/// The rows of a table in a fixed order, without columns that change by themselves.
 async fn rows(stack: &Stack, table: &str, of: &str) -> Vec<Value> {
     let query = format!(
         "SELECT to_jsonb(t) - '{{relay_after,relays,waits_for}}'::text[] FROM {table} t WHERE {of} ORDER BY to_jsonb(t)::text"
@@ -228,7 +228,7 @@ async fn rows(stack: &Stack, table: &str, of: &str) -> Vec<Value> {
         .unwrap()
 }
 
-/// Every text within a value; JSON and bytes that are text are looked into.
+/// Every text within a value, including those within JSON and bytes that are text.
 fn texts(value: &Value, into: &mut BTreeSet<String>) {
     match value {
         Value::String(text) => {
@@ -265,7 +265,7 @@ async fn all_texts(stack: &Stack) -> BTreeSet<String> {
     all
 }
 
-/// Sums and ids, which an erasure leaves.
+/// Sums and ids, which an erasure keeps.
 async fn books(stack: &Stack) -> Vec<Value> {
     let mut books = Vec::new();
     for table in [
@@ -288,7 +288,7 @@ async fn an_erased_customer_stands_in_no_table_and_the_books_are_as_before() {
     let jane = Jane::came().await;
     let stack = &jane.stack;
     let names: Vec<&str> = TOLD.iter().copied().chain([jane.click_id.as_str()]).collect();
-    // All of them stand somewhere, or this would prove nothing.
+    // All of them are stored somewhere; otherwise the test would prove nothing.
     assert_eq!(standing(stack, &names).await, names);
     let before = books(stack).await;
     let hash: String = stack
@@ -315,7 +315,7 @@ async fn an_export_holds_everything_that_an_erasure_removes() {
     let exported = ok(jane
         .ask("export", json!({ "customer_key": KEY, "email": EMAIL }))
         .await);
-    // Looking changes nothing.
+    // The export changes nothing.
     assert_eq!(all_texts(&jane.stack).await, before);
     let mut held = BTreeSet::new();
     texts(&exported.body["data"], &mut held);
@@ -360,7 +360,8 @@ async fn an_erasure_leaves_everybody_else_alone() {
     };
     let before = others().await;
     assert_eq!(before.len(), 15);
-    // The other program has no such customer of this address, and by the key its own stays.
+    // In the other program no customer has this address, and the key belongs to that program's own customer,
+    // who stays.
     let erased = jane.erase().await;
     assert_eq!(erased.body["data"]["customers"], 1);
     assert_eq!(others().await, before);
@@ -391,7 +392,7 @@ async fn who_comes_after_an_erasure_is_somebody_new() {
     let lead = json!({ "click_id": jane.click_id, "customer_key": KEY });
     let lead = stack.post("lead", Some(&jane.program.token), lead).await;
     assert_eq!(lead.status, StatusCode::BAD_REQUEST, "{lead:?}");
-    // The books still know the sale.
+    // The ledger still has the sale.
     let repeated = stack.sale(&jane.program, sale_of("t1", KEY)).await;
     assert_eq!(repeated.status, StatusCode::CONFLICT, "{repeated:?}");
     ok(stack
@@ -461,7 +462,7 @@ async fn a_click_that_meets_an_erasure_waits_for_it() {
     assert_eq!(stack.count("click_events").await, before);
 }
 
-/// Two of them, or the deletion of a webhook endpoint beside one, take rows of the same queue.
+/// Two erasures, or an erasure and the deletion of a webhook endpoint, lock rows of the same queue.
 #[tokio::test]
 async fn an_erasure_waits_for_another_change_of_the_program() {
     let jane = Jane::came().await;
@@ -554,7 +555,7 @@ async fn operators_export_and_erase_and_it_is_written_down_without_names() {
         let ran = ctl(stack, arguments).await;
         assert!(!ran.ok && ran.err.contains(because), "{arguments:?}: {ran:?}");
     }
-    // What the API finds nobody for is not written down either.
+    // A name for which the API finds no customer is not stored either.
     jane.erase().await;
     jane.ask("export", json!({ "customer_key": KEY })).await;
     let written: Vec<(String, String, Value)> = sqlx::query_as(

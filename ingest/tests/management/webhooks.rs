@@ -1,4 +1,4 @@
-//! Endpoints of webhooks, and what was sent to them. Nothing is delivered here: what is queued are rows.
+//! Webhook endpoints and their deliveries. No worker delivers here: queued events stay rows.
 
 mod deliveries;
 mod endpoints;
@@ -12,7 +12,7 @@ use test_harness::{Stack, managed::Managed};
 const URL: &str = "https://hooks.acme.example/referrals";
 const ENDPOINTS: &str = "webhook-endpoints";
 
-/// A program with an endpoint of sales; its id.
+/// A program with an endpoint for sales; returns the endpoint's id.
 async fn with_endpoint(stack: &Stack) -> (Managed, i64) {
     let acme = stack.workspace("acme").await;
     let program = Managed::new(stack, &acme, "Acme").await;
@@ -32,7 +32,8 @@ fn below(endpoint_id: i64, path: &str) -> String {
     format!("{ENDPOINTS}/{endpoint_id}/{path}")
 }
 
-/// An event of the program with a position, queued for this endpoint if there is one. Returns the id of its delivery.
+/// Adds an event of the program with a position, queued for this endpoint if given. Returns the id of its
+/// delivery.
 async fn event(stack: &Stack, program: &Managed, event_type: &str, queued_for: Option<i64>) -> i64 {
     let endpoint_id = queued_for.map_or_else(|| "NULL".to_owned(), |id| id.to_string());
     let statement = format!(

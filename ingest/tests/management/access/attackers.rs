@@ -1,8 +1,10 @@
-//! Two attackers who try everything the service describes on a victim: a stranger who knows what a public page shows, and the
-//! owner of another workspace with each of its credentials. Victim's ids are guessed, wherever an id can be named: in paths,
-//! beside ids of the attacker's own too, in queries, and in the bodies of the description's own examples.
+//! Two attackers try every operation of the API description on a victim: a stranger who knows what a public
+//! page shows, and the owner of another workspace with each of its credentials. They use guessed ids of the
+//! victim wherever a request takes an id: in paths, also beside ids of the attacker's own, in queries, and in
+//! the example bodies of the description.
 //!
-//! Neither comes away with an id or a text of the victim's, and no row of the victim's is changed, added or lost.
+//! No answer may contain an id or a text of the victim's, and no row of the victim's may be changed, added or
+//! lost.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +17,7 @@ use super::tenant::{Tenant, marker, told_of};
 use super::{Credential, Tenants};
 use test_harness::{Answer, Stack, Streams, rows};
 
-/// One request, whoever sends it.
+/// One request, without its sender.
 #[derive(Debug, Clone)]
 struct Attempt {
     method: Method,
@@ -23,7 +25,7 @@ struct Attempt {
     body: Option<Value>,
 }
 
-/// What is the victim's, and the attacker's.
+/// The ids of the victim, and of the attacker.
 struct Sides<'a> {
     victim: &'a Tenant,
     own: &'a Tenant,
@@ -69,7 +71,7 @@ async fn a_stranger_and_the_owner_of_another_workspace_come_away_with_nothing() 
         }
     }
     assert!(taken.is_empty(), "{} taken:\n{}", taken.len(), taken.join("\n"));
-    // Those of the attackers' own things among them: a test that only meets refusals would show nothing.
+    // Some requests concern the attackers' own resources: a test that meets only refusals would show nothing.
     assert!(answered[&200] > 50, "{answered:?}");
     let owner = shared.credential("owner of B").token.unwrap();
     let own = stack.get("/api/advertiser/affiliate-programs", &owner).await;
@@ -96,10 +98,11 @@ async fn send(stack: &Stack, attempt: &Attempt, attacker: &Credential) -> Answer
 }
 
 impl Sides<'_> {
-    /// Of every operation, with each choice of whose the things in its path are, and each of its examples about the victim.
+    /// For every operation: each choice of victim or attacker for the ids of its path, and each of its
+    /// examples with the victim's ids.
     fn attempts(&self, api: &Value) -> Vec<Attempt> {
         let table = Table::read();
-        // What takes away the attacker's own credentials would end the attack.
+        // An operation that ends the attacker's own credentials would end the attack.
         let spending: Vec<String> = table
             .operations()
             .into_iter()
@@ -141,7 +144,7 @@ impl Sides<'_> {
         paths
     }
 
-    /// Names the victim's wherever a filter takes an id.
+    /// Gives every filter that takes an id the victim's id.
     fn query(&self, operation: &Value) -> String {
         let parameters = operation["parameters"].as_array().into_iter().flatten();
         let named = parameters
@@ -159,13 +162,13 @@ impl Sides<'_> {
         }
     }
 
-    /// The description's examples, about the victim's things.
+    /// The description's examples, with the victim's ids.
     fn bodies(&self, operation: &Value) -> Vec<Option<Value>> {
         let content = &operation["requestBody"]["content"]["application/json"]["examples"];
         let Some(examples) = content.as_object() else {
             return vec![None];
         };
-        // Anybody may try a program out by its id. Test events count for nothing.
+        // Anyone may send test events to a program by its id. Test events do not count.
         let examples = examples.values().map(|example| &example["value"]);
         let examples = examples.filter(|body| body["additional_data"]["test_mode"].is_null());
         examples.map(|body| Some(self.about_victim("", body))).collect()
@@ -186,7 +189,8 @@ impl Sides<'_> {
         }
     }
 
-    /// What can be guessed of the victim, by the name of the field. A click_id cannot: it is signed, and its browser's own.
+    /// The victim's guessable values, by the name of the field. A click_id is signed and known to one browser
+    /// only, so it cannot be guessed.
     fn known(&self, name: &str) -> Option<Value> {
         let marker = marker(self.victim.number);
         let resource = name.strip_suffix('s').unwrap_or(name);
@@ -208,7 +212,7 @@ impl Sides<'_> {
         })
     }
 
-    /// What an answer tells of the victim beside what was sent.
+    /// The victim's values in an answer that were not in the request.
     fn leaks(&self, attempt: &Attempt, answer: &Value) -> Vec<String> {
         let mut sent = Vec::new();
         leaves(&attempt.body.clone().unwrap_or_default(), &mut sent);
@@ -235,7 +239,7 @@ fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Its names, texts and numbers.
+/// All names, texts and numbers of the value.
 fn leaves(value: &Value, found: &mut Vec<String>) {
     match value {
         Value::Object(entries) => {
@@ -249,8 +253,8 @@ fn leaves(value: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// The rows that bear an id of the tenant's, without those that are written behind the answers. That somebody tried to sign in as
-/// them is among those, and theirs to know.
+/// The rows that contain an id of the tenant, without rows that are written behind the answers. Those record
+/// attempts to sign in as the tenant's users, which the tenant may know.
 async fn rows_of(stack: &Stack, tenant: &Tenant) -> Vec<String> {
     let tables = rows::tables_but(stack, &["failed_sign_ins"]).await;
     let marker = marker(tenant.number);
@@ -258,7 +262,7 @@ async fn rows_of(stack: &Stack, tenant: &Tenant) -> Vec<String> {
     for table in tables {
         let query = sqlx::AssertSqlSafe(format!("SELECT t::text FROM {table} t"));
         let of_table: Vec<String> = sqlx::query_scalar(query).fetch_all(stack.pool()).await.unwrap();
-        // A name of the victim's that an attacker typed does not make a row the victim's.
+        // A name of the victim that an attacker typed does not make a row the victim's.
         let is_theirs = |row: &String| {
             names(&row.replace(&marker, ""), tenant.number) && !row.contains("user.sign_in_failed")
         };

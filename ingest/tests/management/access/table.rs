@@ -1,11 +1,11 @@
-//! `ingest/tests/access.yaml`: which operation lets whom in.
+//! `ingest/tests/access.yaml`: which operation lets which credentials in.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Statuses that come after access was given.
+/// Statuses of calls that were given access.
 const LET_IN: [u16; 7] = [200, 201, 202, 204, 400, 404, 409];
 
 #[derive(Debug, Deserialize)]
@@ -18,7 +18,8 @@ pub struct Table {
     operations: BTreeMap<String, BTreeMap<String, Option<Call>>>,
 }
 
-/// Who is let in. `unauthorized` goes before `in`, `in` before `forbidden`; who is in none of them is unauthorized.
+/// The credentials that are let in. `unauthorized` precedes `in`, and `in` precedes `forbidden`. A credential
+/// in none of them is unauthorized.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Group {
@@ -26,19 +27,19 @@ pub struct Group {
     let_in: Vec<String>,
     forbidden: Vec<String>,
     unauthorized: Vec<String>,
-    /// What those who are let in are answered, where that is none of the usual.
+    /// The statuses of calls that are let in, if they are not the usual ones.
     answers: Vec<u16>,
 }
 
-/// What is sent, where `{}` or nothing will not do.
+/// The request, if `{}` or no body does not suffice.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Call {
     pub query: Option<String>,
     pub body: Option<Value>,
-    /// The call changes what later ones need: whoever is let in calls it on tenants of their own.
+    /// The call changes what later calls need: each credential that is let in calls it on tenants of its own.
     pub spends: bool,
-    /// It shows nothing by which its owner could be told.
+    /// The answer shows nothing that identifies its owner.
     pub nameless: bool,
 }
 
@@ -61,7 +62,7 @@ pub enum Expected {
 impl Table {
     pub fn read() -> Self {
         let text = include_str!("../../access.yaml");
-        // By way of a value: its errors name the place, and flow style reads as block style does.
+        // Parsed as a value first: its errors name the position, and flow style reads like block style.
         let value: Value = serde_saphyr::from_str(text).unwrap();
         serde_json::from_value(value).unwrap()
     }
@@ -90,7 +91,7 @@ impl Table {
             .collect()
     }
 
-    /// Credentials, the sets' among them.
+    /// The credentials, with sets replaced by their members.
     fn resolve(&self, names: &[String]) -> Vec<String> {
         names
             .iter()
@@ -101,7 +102,7 @@ impl Table {
             .collect()
     }
 
-    /// Every credential that is named anywhere.
+    /// Every credential that the table names.
     pub fn credentials(&self) -> BTreeSet<String> {
         let groups = self.groups.values();
         let named = groups.flat_map(|group| [&group.let_in, &group.forbidden, &group.unauthorized]);

@@ -1,5 +1,5 @@
-//! A tenant that can be told from every other in any text: its marker stands in every free text, its ids are in a range
-//! of their own.
+//! A tenant that any text identifies: its marker is in every free text, and its ids are in a range of its
+//! own.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ use storage::users::{self, NewUser};
 use storage::{members, workspaces};
 use test_harness::Stack;
 
-/// Each tenant's ids begin with this, then comes its number, then six digits.
+/// Each tenant's ids begin with this number, then the tenant's number, then six digits.
 const IDS: i64 = 7_000_000;
 const IDS_EACH: i64 = 1_000_000;
 
@@ -36,16 +36,16 @@ pub struct Tenant {
     pub number: i64,
     /// By the names that the table and the paths use.
     pub credentials: BTreeMap<String, String>,
-    /// What paths, queries and bodies name in braces.
+    /// The values for the names in braces in paths, queries and bodies.
     pub resources: BTreeMap<&'static str, Value>,
 }
 
-/// A text that stands in this tenant's rows only.
+/// A text that only this tenant's rows contain.
 pub fn marker(number: i64) -> String {
     format!("quokka{number}q")
 }
 
-/// The numbers of the tenants that a text tells something of, by marker or id.
+/// The numbers of the tenants whose marker or ids a text contains.
 pub fn told_of(text: &str, tenants: i64) -> Vec<i64> {
     let markers = text
         .split("quokka")
@@ -64,7 +64,7 @@ pub fn told_of(text: &str, tenants: i64) -> Vec<i64> {
     numbers
 }
 
-/// What a tenant is made with, while it is made.
+/// The state while a tenant is created.
 struct Making<'a> {
     stack: &'a Stack,
     now: DateTime<Utc>,
@@ -109,7 +109,7 @@ impl Tenant {
             resources,
             ..
         } = making;
-        // What the calls make is nobody's in particular.
+        // Rows that the calls create belong to no tenant's range.
         ids_from(stack, 600_000_000_000 + number * IDS_EACH).await;
         Self {
             number,
@@ -119,7 +119,7 @@ impl Tenant {
     }
 }
 
-/// Every row made from now on has an id from here on.
+/// Gives every row that is created from now on an id from `start` on.
 async fn ids_from(stack: &Stack, start: i64) {
     let identities = "SELECT setval(pg_get_serial_sequence(quote_ident(table_name), column_name), {start})
                       FROM information_schema.columns
@@ -167,7 +167,7 @@ impl Making<'_> {
         (program_id.get(), token.expose().to_owned())
     }
 
-    /// Its deadline was yesterday.
+    /// The key's deadline was yesterday.
     async fn retired_program_key(&mut self) {
         let (program_id, token) = self.program("retired").await;
         self.stack
@@ -179,7 +179,7 @@ impl Making<'_> {
         self.name("retired program key", &token);
     }
 
-    /// Everybody who works here; returns the owner.
+    /// Creates all members of the workspace; returns the owner.
     async fn people(&mut self, program_id: i64) -> UserId {
         let mut owner = None;
         for (name, role, given) in [
@@ -193,7 +193,7 @@ impl Making<'_> {
                 Some(&["tracking:read", "tracking:list"]),
             ),
             ("suspended user", Role::Admin, None),
-            // Whoever the calls change or remove; there is another owner.
+            // The member that the calls change or remove; there is another owner.
             ("changed member", Role::Member, None),
         ] {
             let user_id = self.user(UserKind::Advertiser, name).await;
@@ -266,14 +266,14 @@ impl Making<'_> {
         };
         let mut connection = self.stack.pool().acquire().await.unwrap();
         let session_id = sessions::open(&mut connection, &new).await.unwrap();
-        // The path of a session that may be ended names one that no call is made by.
+        // The path of a session that may be ended names a session that makes no call.
         if name == "ended session" {
             self.put("session_id", session_id.get());
         }
         self.name(name, token.expose());
     }
 
-    /// One with all scopes, one with each, one for another program, one revoked and one past its time.
+    /// One key with all scopes, one with each, one for another program, one revoked and one expired.
     async fn keys(&mut self, owner: UserId, other_program_id: i64) {
         let names = Permission::ALL.iter().map(|permission| permission.as_str());
         for scope in std::iter::once("*").chain(names) {
@@ -404,7 +404,7 @@ impl Making<'_> {
         self.put("sale_id", sale_id);
     }
 
-    /// What only a row stands for here: nobody uses it.
+    /// Resources that exist here as rows only: no call uses them.
     async fn rows(&mut self, program_id: i64) {
         let (marker, workspace_id) = (self.marker.clone(), self.workspace_id);
         let payout = format!(
@@ -424,7 +424,7 @@ impl Making<'_> {
                 .unwrap();
             self.put(resource, id);
         }
-        // The one commission is paid: a payout's export shows its commissions.
+        // The only commission is paid: a payout's export shows its commissions.
         self.stack
             .execute(&format!(
                 "UPDATE commissions SET status = 'paid', approved_at = now(), paid_at = now(), payout_id = {}

@@ -28,7 +28,7 @@ async fn address_and_password_open_a_session_that_says_who_one_is() {
         me.body["workspaces"],
         json!([{ "id": workspace.workspace_id.get(), "name": "acme", "role": "owner", "second_factor_required": false, "permissions": {} }])
     );
-    // Nothing that was sent or handed out is stored as it is.
+    // Neither passwords nor tokens are stored in plain text.
     let stored: String = stack
         .value("SELECT string_agg(u::text, ' ') || string_agg(s::text, ' ') FROM users u, sessions s")
         .await;
@@ -82,7 +82,7 @@ async fn guesses_run_out_for_the_account_wherever_they_come_from() {
     };
     let second = stack.send(from("192.0.2.1", "wrong horse battery")).await;
     let third = stack.send(from("192.0.2.2", PASSWORD)).await;
-    // The minute may have turned between the first two.
+    // The minute may have ended between the first two.
     let last = stack.send(from("192.0.2.3", PASSWORD)).await;
     assert_eq!(second.status, StatusCode::BAD_REQUEST);
     let limited: Vec<&Answer> = [&third, &last]
@@ -107,7 +107,7 @@ async fn a_suspended_account_is_told_so_only_when_it_knows_its_password() {
     );
     let wrong = stack.sign_in("owner@acme.example", "wrong horse battery").await;
     wrong.refused(400, "Invalid identifier or password");
-    // What was open is closed.
+    // All open sessions end.
     stack
         .get("/api/users/me", &workspace.owner.token)
         .await
@@ -131,7 +131,7 @@ async fn a_session_ends_when_it_is_signed_out_and_when_its_time_is_over() {
         .get("/api/users/me", &other.token)
         .await
         .refused(401, NOBODY);
-    // In use: what is not ends earlier.
+    // Used sessions last their full time; unused ones end earlier.
     for passing in [TimeDelta::days(2); 7] {
         assert_eq!(
             stack.get("/api/users/me", &workspace.owner.token).await.status,

@@ -1,4 +1,4 @@
-//! An account's address is verified by a link that is sent to it; nobody learns from it of other accounts.
+//! A link that is e-mailed to an account's address verifies it. No answer reveals other accounts.
 
 use chrono::TimeDelta;
 use domain::token::AddressVerificationToken;
@@ -26,7 +26,7 @@ async fn with_mail(clock: Clock) -> (Stack, MailServer) {
     (stack, mail)
 }
 
-/// Ada accepts an invitation of the time before e-mail was on; her session.
+/// Ada accepts an invitation from before e-mail was turned on; returns her session.
 async fn ada(stack: &Stack, mail: Option<&MailServer>) -> String {
     let acme = stack.workspace("acme").await;
     let program = Managed::new(stack, &acme, "Shop").await;
@@ -57,7 +57,7 @@ async fn a_new_account_gets_a_link_that_verifies_its_address_once() {
     let (stack, mail) = with_mail(Clock::system()).await;
     let session = ada(&stack, Some(&mail)).await;
     let link = mail.received(&stack, ADA, SUBJECT).await.token();
-    // Looking changes nothing: scanners open links.
+    // Inspecting changes nothing, because mail scanners open links.
     let inspected = opened(&stack, "inspect", &link).await;
     assert_eq!(inspected.body["data"]["email"], ADA);
     assert_eq!(is_verified(&stack, &session).await, false);
@@ -91,7 +91,7 @@ async fn a_link_is_sent_again_within_limits_and_ends_after_three_days() {
         let asked = stack.submitted(ASK, Some(&session), json!({})).await;
         emailed.push(asked.body["data"]["emailed"].as_bool().unwrap());
     }
-    // Five within an hour, with the one that the account was made with.
+    // Five within an hour, including the one from the account's creation.
     assert_eq!(emailed, [true, true, true, true, false]);
     let last = mail.received_after(&stack, ADA, SUBJECT, 4).await.token();
     assert_ne!(first, last);
@@ -100,7 +100,7 @@ async fn a_link_is_sent_again_within_limits_and_ends_after_three_days() {
         opened(&stack, "inspect", ended).await.refused(404, ENDED);
         opened(&stack, "complete", ended).await.refused(404, ENDED);
     }
-    // Meanwhile the session has ended, too.
+    // The session has ended meanwhile.
     let signed_in = stack.sign_in(ADA, PASSWORD).await;
     let session = signed_in.body["jwt"].as_str().unwrap().to_owned();
     let asked = stack.submitted(ASK, Some(&session), json!({})).await;

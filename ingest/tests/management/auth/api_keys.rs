@@ -1,4 +1,4 @@
-//! Management keys: made by people, limited, expiring, revoked.
+//! Management keys: created by users, limited, expired, revoked.
 
 use chrono::TimeDelta;
 use domain::ids::WorkspaceId;
@@ -16,7 +16,7 @@ async fn create(stack: &Stack, workspace: &Workspace, body: Value) -> Answer {
     stack.submit(KEYS, Some(&workspace.owner.token), body).await
 }
 
-/// A new key: what was answered about it, and the key itself.
+/// A new key: the answer, and the key itself.
 async fn key(stack: &Stack, workspace: &Workspace, body: Value) -> (Value, String) {
     let made = create(stack, workspace, body).await;
     assert_eq!(made.status, StatusCode::CREATED, "{:?}", made.body);
@@ -75,7 +75,7 @@ async fn a_key_is_shown_once_and_lists_show_its_mask() {
             "expires_at": "2027-03-01T12:00:00.000Z",
         })
     );
-    // The use just now is noted; the next within the hour is not.
+    // This use is recorded; another use within the hour is not.
     stack.clock.advance(TimeDelta::minutes(59));
     assert_eq!(stack.get(PROGRAMS, &key).await.status, StatusCode::OK);
     let last_used = async || stack.get(KEYS, &acme.owner.token).await.body["data"][0]["last_used_at"].clone();
@@ -104,7 +104,7 @@ async fn keys_are_sorted_and_found_by_name_creator_and_status() {
         ("", vec!["Alpha", "beta", "Zeta"]),
         ("sort=name&order=asc", vec!["Alpha", "beta", "Zeta"]),
         ("sort=name", vec!["Zeta", "beta", "Alpha"]),
-        // What has none comes last, either way.
+        // Keys without a value come last in both orders.
         ("sort=expires_at&order=asc", vec!["Alpha", "Zeta", "beta"]),
         ("sort=expires_at", vec!["Zeta", "Alpha", "beta"]),
         ("sort=last_used_at", vec!["beta", "Alpha", "Zeta"]),
@@ -151,7 +151,7 @@ async fn settings_are_checked_one_by_one() {
             json!({ "scopes": ["program:read", "everything", "nothing"] }),
             "scopes names no scope: everything".to_owned(),
         ),
-        // The contract keeps these from every key.
+        // The contract grants these to no key.
         (
             json!({ "scopes": ["tracking:read"] }),
             "scopes names no scope: tracking:read".to_owned(),
@@ -247,7 +247,7 @@ async fn a_revoked_key_is_refused_by_every_ingest_and_stays_as_it_is() {
     stack.use_ingest(second);
     stack.ready().await;
     stack.get(PROGRAMS, &key).await.refused(401, NOBODY);
-    // Kept, and listed.
+    // The revoked key stays in the list.
     let listed = stack.get(KEYS, &acme.owner.token).await;
     assert_eq!(listed.body["data"][0]["status"], "revoked");
     let audited = stack.count("audit_log WHERE action = 'api_key.revoked'").await;
@@ -336,7 +336,7 @@ async fn a_key_is_refused_while_its_creator_lacks_a_required_second_factor() {
         let required = format!("UPDATE workspaces SET second_factor_required = (id = {id})");
         stack.execute(&required).await;
     };
-    // What another workspace requires is nothing to this one's keys.
+    // Requirements of another workspace do not affect this one's keys.
     let both = format!(
         "INSERT INTO workspace_members (workspace_id, user_id, role) VALUES ({}, {}, 'admin')",
         other.workspace_id, admin.user_id
@@ -347,7 +347,7 @@ async fn a_key_is_refused_while_its_creator_lacks_a_required_second_factor() {
     require(acme.workspace_id).await;
     let refusal = "This workspace requires a second factor, and the creator of this API key has none";
     stack.get(PROGRAMS, key).await.refused(403, refusal);
-    // An app or a passkey will do.
+    // Either an app or a passkey suffices.
     let id = admin.user_id;
     for (factor, none) in [
         (
@@ -404,11 +404,11 @@ async fn a_key_ends_when_its_creator_no_longer_runs_the_workspace() {
         stack.get(PROGRAMS, key).await.refused(401, NOBODY);
     }
     assert_eq!(stack.get(PROGRAMS, &owners).await.status, StatusCode::OK);
-    // Revoked for good: a later promotion brings back no key.
+    // The revocation is final: a later promotion restores no key.
     let admin = json!({ "role": "admin" });
     stack.put(&keys[1].1, &acme.owner.token, admin).await;
     stack.get(PROGRAMS, &keys[1].0).await.refused(401, NOBODY);
-    // The third was suspended by a statement; the next change of a member finds its key.
+    // The third member was suspended by SQL; the next change of a member finds and revokes the key.
     let revoked = "SELECT count(*) FROM audit_log WHERE action = 'api_key.revoked'";
     assert_eq!(stack.value::<i64>(revoked).await, 3);
 }

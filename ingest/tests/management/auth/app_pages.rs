@@ -158,7 +158,7 @@ async fn an_unknown_page_is_the_document_and_404() {
     }
 }
 
-/// A script that is missing must not turn out to be a page, and nothing below `/api` is the dashboard's.
+/// A missing script is not answered with a page, and the dashboard serves nothing below `/api`.
 #[tokio::test]
 async fn what_is_not_there_is_not_the_document() {
     let stack = Stack::start().await;

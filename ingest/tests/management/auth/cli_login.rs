@@ -1,4 +1,5 @@
-//! Signing a command line in: begun there, confirmed in a browser, and the token handed over once.
+//! The login of a command line: the command line begins it, a browser confirms it, and the token is handed
+//! over once.
 
 use chrono::TimeDelta;
 use domain::account::UserKind;
@@ -15,9 +16,9 @@ const POLL: &str = "/api/v1/cli/auth/poll";
 
 /// A login that a command line has begun.
 struct Login {
-    /// It waits with this.
+    /// The command line polls with this.
     state: String,
-    /// It shows this.
+    /// The command line shows this to the user.
     user_code: String,
 }
 
@@ -49,7 +50,7 @@ async fn inspect(stack: &Stack, person: &Person, user_code: &str) -> Answer {
         .await
 }
 
-/// A command line connected by a workspace's owner: its token.
+/// The token of a command line that a workspace's owner has connected.
 pub async fn connected(stack: &Stack, workspace: &Workspace) -> String {
     let login = start(stack).await;
     let body = json!({ "user_code": login.user_code, "workspace_id": workspace.workspace_id.get() });
@@ -77,7 +78,7 @@ async fn a_login_is_begun_confirmed_and_its_token_handed_over_once() {
     assert_eq!(started.body["expires_at"], "2026-03-01T12:05:00.000Z");
     assert_eq!(started.body["interval"], 2);
     assert_eq!(text("verification_uri"), "http://127.0.0.1:8080/app/connect");
-    // What is opened in a browser confirms, and collects nothing.
+    // The address that is opened in a browser confirms, but collects no token.
     assert_eq!(
         text("auth_url"),
         format!("http://127.0.0.1:8080/app/connect#code={user_code}")
@@ -94,11 +95,11 @@ async fn a_login_is_begun_confirmed_and_its_token_handed_over_once() {
         confirmed.body,
         json!({ "data": { "workspace_id": workspace_id, "workspace_name": "acme" } })
     );
-    // Who asks for the head alone takes nothing away.
+    // A HEAD request does not collect the token.
     let path = format!("/api/v1/cli/auth/poll?state={state}");
     let head = stack.send(stack.request(Method::HEAD, &path)).await;
     assert_eq!(head.status, StatusCode::METHOD_NOT_ALLOWED);
-    // As command lines asked that knew no other way.
+    // Older command lines poll with GET.
     let complete = stack.send(stack.request(Method::GET, &path)).await;
     let token = complete.body["token"].as_str().unwrap();
     assert_eq!(
@@ -108,7 +109,8 @@ async fn a_login_is_begun_confirmed_and_its_token_handed_over_once() {
     assert_eq!(complete.header("cache-control"), "no-store");
     assert_eq!(poll(&stack, &login).await.body, json!({ "status": "consumed" }));
     assert_eq!(stack.get("/api/v1/cli/programs", token).await.body, json!([]));
-    // It is the command line's, not the dashboard's, and the other way round.
+    // The token is valid for the command line's routes only, and the dashboard's session for the dashboard's
+    // only.
     for path in ["/api/users/me", "/api/advertiser/affiliate-programs"] {
         assert_eq!(
             stack.get(path, token).await.status,
@@ -118,7 +120,7 @@ async fn a_login_is_begun_confirmed_and_its_token_handed_over_once() {
     }
     let dashboard = stack.get("/api/v1/cli/programs", &acme.owner.token).await;
     dashboard.refused(401, "This credential is not accepted here");
-    // Neither the codes nor the token are stored as they are.
+    // Neither the codes nor the token are stored in plain text.
     let stored: String = stack.value("SELECT string_agg(l::text, '') || string_agg(s::text, '') || string_agg(a::text, '') FROM cli_logins l, sessions s, audit_log a").await;
     assert!(!stored.contains(state) && !stored.contains(token));
     assert!(!stored.contains(user_code) && !stored.contains(&user_code.replace('-', "")));
@@ -242,7 +244,7 @@ async fn only_who_runs_a_workspace_connects_a_command_line_to_it() {
         .submit(CONFIRM, None, json!({ "user_code": login.user_code }))
         .await;
     nobody.refused(401, "Missing or invalid credentials");
-    // Who runs several says which.
+    // A user who runs several workspaces must name one.
     let both = format!(
         "INSERT INTO workspace_members (workspace_id, user_id, role) VALUES ({}, {}, 'admin')",
         rival.workspace_id, acme.owner.user_id
@@ -262,14 +264,14 @@ async fn only_who_runs_a_workspace_connects_a_command_line_to_it() {
         let body = json!({ "name": "P", "commission_type": "percent", "commission_rate": 20, "advertiser_id": advertiser });
         stack.submit("/api/v1/cli/init", Some(&token), body)
     };
-    // The command line acts there and nowhere else, though its owner runs the other one, too.
+    // The command line acts in this workspace only, although its owner also runs the other one.
     let elsewhere = init(json!(acme.workspace_id.get())).await;
     elsewhere.refused(403, "You do not have access to this resource");
     assert_eq!(
         init(json!(rival.workspace_id.to_string())).await.status,
         StatusCode::OK
     );
-    // And only while its owner runs it.
+    // And only while its owner runs the workspace.
     stack
         .execute("UPDATE workspace_members SET role = 'member'")
         .await;
@@ -335,7 +337,7 @@ async fn a_command_line_ends_with_the_right_it_came_from() {
     }
     let programs = stack.get("/api/v1/cli/programs", &owners).await;
     assert_eq!(programs.status, StatusCode::OK);
-    // Of the one who was suspended every session had ended already.
+    // All sessions of the suspended user had ended already.
     let actions: String = stack
         .value("SELECT string_agg(action, ', ' ORDER BY id) FROM audit_log WHERE details->>'reason' = 'right_ended'")
         .await;
@@ -345,7 +347,7 @@ async fn a_command_line_ends_with_the_right_it_came_from() {
     );
 }
 
-/// Whoever had the account confirmed a login, and collects its token after an operator has set a new password.
+/// A thief of the account confirms a login, and collects its token after an operator has set a new password.
 #[tokio::test]
 async fn a_login_that_was_confirmed_ends_with_the_sessions_of_its_account() {
     let stack = Stack::start().await;
@@ -396,7 +398,7 @@ async fn logins_count_by_address_and_every_answer_says_where_it_stands() {
         let request = stack.request(Method::POST, "/api/v1/cli/auth/start");
         stack.send(request.header("x-forwarded-for", address))
     };
-    // The minute may turn once between them, so that the third or the fifth is refused.
+    // The minute may end once in between, so that the third or the fifth is refused.
     let mut limited = None;
     for _ in 0..5 {
         let answer = start("192.0.2.1").await;
@@ -407,7 +409,7 @@ async fn logins_count_by_address_and_every_answer_says_where_it_stands() {
     assert_eq!(limited.body["error"]["code"], "rate_limited");
     assert!(!limited.header("retry-after").is_empty() && !limited.header("x-request-id").is_empty());
     assert_eq!(start("192.0.2.2").await.status, StatusCode::OK);
-    // A page of another site is refused, and counted.
+    // A request from a page of another site is refused, and counted.
     let foreign = stack
         .request(Method::POST, "/api/v1/cli/auth/start")
         .header("origin", "https://evil.example");
@@ -458,11 +460,12 @@ async fn logins_and_sessions_that_are_long_over_are_forgotten() {
     connected(&stack, &acme).await;
     start(&stack).await;
     stack.stop_workers().await;
-    // The dashboard's session ended when it was not used, and is kept for 90 days more; the command line's ended later.
+    // The dashboard's session ended for lack of use, and its row stays for 90 more days; the command line's
+    // session ended later.
     stack
         .clock
         .advance(TimeDelta::days(14 + 90) + TimeDelta::milliseconds(1));
-    // A worker's upkeep begins with a round.
+    // A worker begins with a round of upkeep.
     stack.start_worker();
     stack
         .eventually("what is over is forgotten", async || {
@@ -472,7 +475,8 @@ async fn logins_and_sessions_that_are_long_over_are_forgotten() {
         .await;
 }
 
-/// Of the address somebody is sent, nothing collects a token: whoever sent it cannot be the one who confirms, nor the other way round.
+/// The address that a user may be sent collects no token: the sender of the link must not get a token that
+/// the receiver confirms, nor the other way round.
 #[tokio::test]
 async fn what_confirms_a_login_collects_nothing_and_what_collects_confirms_nothing() {
     let stack = Stack::start().await;
@@ -512,7 +516,7 @@ async fn whoever_confirms_a_login_sees_where_it_was_begun() {
     let here = start(&stack).await;
     let seen = inspect(&stack, &acme.owner, &here.user_code).await;
     assert_eq!(seen.body["data"]["same_address"], true);
-    // Looking changes nothing, and what is confirmed or over is not offered.
+    // Inspecting changes nothing. A login that is confirmed or over is not offered.
     assert_eq!(confirm(&stack, &acme.owner, &here).await.status, StatusCode::OK);
     let taken = "This CLI login session has been confirmed already";
     inspect(&stack, &acme.owner, &here.user_code)
@@ -545,7 +549,7 @@ async fn guesses_at_a_user_code_run_out() {
     let stack = Stack::start_set(&[("UNKNOWN_TOKEN_LIMIT", "3")]).await;
     let acme = stack.workspace("acme").await;
     let mut limited = 0;
-    // The minute may turn once.
+    // The minute may end once.
     for _ in 0..8 {
         let guess = inspect(&stack, &acme.owner, "BCDF-GHJK").await;
         limited += i32::from(guess.status == StatusCode::TOO_MANY_REQUESTS);

@@ -1,4 +1,4 @@
-//! What people are told of their accounts by e-mail, and what no log and no table shows of it.
+//! E-mails to users about their accounts; no log and no table shows their secrets.
 
 use chrono::TimeDelta;
 use futures::future::join_all;
@@ -51,7 +51,8 @@ async fn a_member_is_invited_by_mail() {
     assert_eq!(audited(&stack, "user.address_verified").await, 1);
 }
 
-/// Mail programs make links of names that look like addresses: an invitation would carry whatever link its program is named after.
+/// Mail programs turn names that look like addresses into links. An invitation must not carry a link that a
+/// program's name contains.
 #[tokio::test]
 async fn a_name_that_looks_like_an_address_is_no_link_in_an_invitation() {
     let (stack, mail) = with_mail().await;
@@ -73,7 +74,7 @@ async fn a_name_that_looks_like_an_address_is_no_link_in_an_invitation() {
     );
 }
 
-/// Whoever had the link could try it, and learn from the answer whether the address has an account.
+/// A caller with the link could try it, and learn from the answer whether the address has an account.
 #[tokio::test]
 async fn the_link_of_an_emailed_invitation_is_shown_to_nobody_else() {
     let (stack, mail) = with_mail().await;
@@ -97,7 +98,7 @@ async fn the_link_of_an_emailed_invitation_is_shown_to_nobody_else() {
     }
 }
 
-/// Else somebody is asked to open a link that never comes.
+/// Otherwise the inviter would wait for a link that never arrives.
 #[tokio::test]
 async fn nobody_is_invited_whose_address_gets_no_email() {
     let (stack, mail) = with_mail().await;
@@ -115,12 +116,12 @@ async fn nobody_is_invited_whose_address_gets_no_email() {
         .submit(INVITATIONS, Some(owner), member)
         .await
         .refused(409, GETS_NO_EMAIL);
-    // The one before still works.
+    // The earlier link still works.
     assert_eq!(
         stack.count("invitations WHERE withdrawn_at IS NULL").await,
         before
     );
-    // A partner is added without: their links work before they have an account.
+    // A partner is added without an e-mail: their links work before they have an account.
     let added = program.partner(&stack, "max@shop.example", "approved").await;
     assert_eq!(
         (&added["invitation_emailed"], &added["invitation_expires_at"]),
@@ -141,7 +142,7 @@ async fn nobody_is_invited_whose_address_gets_no_email() {
 async fn a_sign_in_from_a_new_place_is_told_once() {
     let (stack, mail) = with_mail().await;
     stack.workspace("acme").await;
-    // Its first.
+    // The first sign-in from this place.
     mail.received(&stack, OWNER, "New sign-in").await;
     let told = "emails WHERE kind = 'new_sign_in'";
     sign_in_from(&stack, "192.0.2.7", "Firefox <b>1</b>").await;
@@ -175,7 +176,7 @@ async fn an_account_that_an_invitation_makes_is_told_of_no_new_place() {
     assert_eq!(stack.count(told).await, before);
 }
 
-/// Strangers and eager colleagues alike fill nobody's mailbox.
+/// Neither strangers nor colleagues can flood a mailbox.
 #[tokio::test]
 async fn one_address_gets_five_emails_of_a_kind_within_an_hour() {
     let clock = Clock::manual(noon());
@@ -212,7 +213,8 @@ async fn of_invitations_at_once_no_more_are_sent_than_one_after_the_other() {
     assert_eq!(stack.count("emails WHERE kind = 'member_invitation'").await, 5);
 }
 
-/// Else one workspace keeps an address from every other's invitations, and each learns what the others send.
+/// Otherwise one workspace could keep an address from the invitations of all others, and each would learn
+/// what the others send.
 #[tokio::test]
 async fn a_workspaces_invitations_are_counted_apart_up_to_twenty_an_hour() {
     let (stack, _mail) = with_mail().await;
@@ -227,12 +229,12 @@ async fn a_workspaces_invitations_are_counted_apart_up_to_twenty_an_hour() {
         }
         invite(&owner).await.refused(409, GETS_NO_EMAIL);
     }
-    // Whoever floods a mailbox from many workspaces is refused in the same words.
+    // A caller that floods a mailbox from many workspaces gets the same refusal.
     let owner = stack.workspace("flood").await.owner;
     invite(&owner).await.refused(409, GETS_NO_EMAIL);
 }
 
-/// Whoever has the link and not the password may be somebody else: the owner is told.
+/// A caller with the link but without the password may be a stranger: the owner gets an e-mail.
 #[tokio::test]
 async fn a_second_claim_on_an_address_alarms_its_owner() {
     let (stack, mail) = with_mail().await;
@@ -252,7 +254,7 @@ async fn a_second_claim_on_an_address_alarms_its_owner() {
     );
 }
 
-/// Logs at `trace` and rows that wait show neither a link's token nor the mail server's password.
+/// Neither logs at `trace` nor waiting rows contain a link's token or the mail server's password.
 #[tokio::test]
 async fn neither_logs_nor_rows_show_what_a_link_holds() {
     let mail = MailServer::start().await;
@@ -285,7 +287,7 @@ async fn neither_logs_nor_rows_show_what_a_link_holds() {
     }
 }
 
-/// E-mails to partners bear the program's logo, and answers go to the program.
+/// E-mails to partners show the program's logo, and replies go to the program.
 #[tokio::test]
 async fn a_programs_own_logo_and_address_are_checked_where_they_are_set() {
     let (stack, mail) = with_mail().await;
@@ -336,7 +338,7 @@ async fn a_programs_own_logo_and_address_are_checked_where_they_are_set() {
         "{}",
         invitation.html()
     );
-    // Others are the installation's own.
+    // Other e-mails have the installation's logo and address.
     let sign_in = mail.received(&stack, OWNER, "New sign-in").await;
     assert_eq!(sign_in.header("Reply-To"), "");
     assert!(!sign_in.html().contains("<img"));

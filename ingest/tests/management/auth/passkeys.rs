@@ -1,4 +1,4 @@
-//! Passkeys: a device's key signs somebody in, in place of password and code.
+//! Passkeys: a device's key signs a user in instead of password and code.
 
 use std::collections::BTreeMap;
 
@@ -22,15 +22,15 @@ const FACTOR: &str = "/api/users/me/second-factor";
 const OWNER: &str = "owner@acme.example";
 const NOT_ACCEPTED: &str = "This passkey is not accepted";
 
-/// A device with one key, which it shows to one site.
+/// A device with one key for one site.
 struct Device {
     key: SigningKey,
     id: Vec<u8>,
     user_handle: Vec<u8>,
     counter: u32,
-    /// Where its owner's browser is.
+    /// The origin of the owner's browser.
     origin: &'static str,
-    /// It looks at who holds it.
+    /// Whether the device verifies its holder.
     looks: bool,
 }
 
@@ -52,7 +52,7 @@ impl Device {
             .into_bytes()
     }
 
-    /// As the standard lays it out: the site's hash, flags, a counter, and what follows.
+    /// Authenticator data as the standard defines it: the site's hash, flags, a counter, and further data.
     fn data(&self, flags: u8, rest: &[u8]) -> Vec<u8> {
         let looked = if self.looks { 0b100 } else { 0 };
         let mut data = Sha256::digest(b"localhost").to_vec();
@@ -117,7 +117,7 @@ async fn someone(stack: &Stack) -> Person {
     stack.workspace("acme").await.owner
 }
 
-/// What is asked, and the handle to answer under.
+/// The challenge, and the handle for the answer.
 async fn asked(stack: &Stack, path: &str, token: Option<&str>) -> (Value, Value) {
     let answer = stack.submitted(path, token, json!({})).await;
     let data = &answer.body["data"];
@@ -287,7 +287,7 @@ async fn a_passkey_stands_in_for_the_password_and_a_second_factor() {
     let signed_in = sign_in(&stack, &mut device).await;
     let token = signed_in.body["jwt"].as_str().unwrap().to_owned();
     assert_eq!(stack.get(programs, &token).await.status, StatusCode::OK);
-    // Half an hour later what is dear asks again, and the passkey will do.
+    // Half an hour later sensitive actions require proof again, and the passkey suffices.
     clock.set(noon() + TimeDelta::minutes(31));
     let key = json!({ "name": "Key" });
     let keys = "/api/advertiser/api-keys";
@@ -310,7 +310,7 @@ async fn a_passkey_of_somebody_else_confirms_nothing_and_makes_nothing() {
     let body = shown(&stack, &mut device).await;
     let confirmed = stack.submit(CONFIRM, Some(&other.token), body).await;
     confirmed.refused(400, NOT_ACCEPTED);
-    // What one was asked to make, the other cannot.
+    // A challenge for one kind of request does not serve another.
     let by_passkey = token_by(&stack, &mut device).await;
     let (handle, options) = asked(&stack, &format!("{MINE}/challenge"), Some(&by_passkey)).await;
     let body = json!({ "handle": handle, "name": "Mine", "credential": Device::new().make(&options) });
@@ -359,13 +359,13 @@ async fn making_and_removing_asks_for_the_password_and_who_is_suspended_stays_ou
     sign_in(&stack, &mut device).await.refused(400, NOT_ACCEPTED);
 }
 
-/// A stolen password opens a session; it must not replace or remove what the account has beside the password.
+/// A stolen password opens a session; it must not replace or remove the account's other factors.
 #[tokio::test]
 async fn the_password_alone_adds_and_removes_no_passkey_and_no_app() {
     let stack = started(Clock::system()).await;
     let acme = stack.workspace("acme").await;
     let by_password = stack.signed_in(acme.owner.user_id, OWNER).await.token;
-    // Begun while the account had nothing else.
+    // Begun while the account had no other factor.
     stack.submitted(FACTOR, Some(&by_password), json!({})).await;
     let (handle, options) = asked(&stack, &format!("{MINE}/challenge"), Some(&by_password)).await;
     let mut device = with_passkey(&stack, &acme.owner).await;
@@ -391,7 +391,7 @@ async fn the_password_alone_adds_and_removes_no_passkey_and_no_app() {
         asks_for_a_passkey(&stack.delete(&own, &by_password).await, &own);
     }
     assert_eq!(paths(&stack, &by_password).await, [own]);
-    // The passkey, shown in the session, is what was missing.
+    // The session lacked a confirmation with the passkey.
     let programs = "/api/advertiser/affiliate-programs";
     assert_eq!(
         stack.get(programs, &by_password).await.status,
@@ -442,7 +442,7 @@ async fn removing_a_passkey_ends_every_other_session_and_what_it_opened_counts_n
         assert_eq!(stack.get(me, ended).await.status, StatusCode::UNAUTHORIZED);
     }
     assert_eq!(stack.get(me, &here).await.status, StatusCode::OK);
-    // The session that is left has no second factor any more.
+    // The remaining session no longer has a second factor.
     stack
         .execute("UPDATE workspaces SET second_factor_required = true")
         .await;
@@ -453,7 +453,8 @@ async fn removing_a_passkey_ends_every_other_session_and_what_it_opened_counts_n
     );
 }
 
-/// Somebody accepted an invitation to another's address, with a password and a passkey of their own, and created a key.
+/// A stranger accepted an invitation to another's address, with a password and a passkey of their own, and
+/// created a key.
 #[tokio::test]
 async fn a_reset_password_removes_passkeys_and_on_request_revokes_keys() {
     let stack = started(Clock::system()).await;

@@ -1,4 +1,5 @@
-//! A forgotten password is replaced with a link that comes by e-mail; nobody learns from it whether an address has an account.
+//! A link that arrives by e-mail replaces a forgotten password. No answer reveals whether an address has an
+//! account.
 
 use chrono::TimeDelta;
 use domain::account::UserKind;
@@ -19,7 +20,7 @@ const ENDED: &str = "Link not found, or no longer valid";
 const OWNER: &str = "owner@acme.example";
 const SUBJECT: &str = "Choose a new password";
 
-/// A service that sends e-mails, and the server that takes them.
+/// A service that sends e-mails, and the mail server that receives them.
 async fn with_mail(clock: Clock) -> (Stack, MailServer) {
     let mail = MailServer::start().await;
     let mut stack = Stack::without_services(clock).await;
@@ -43,7 +44,7 @@ async fn complete(stack: &Stack, body: Value) -> Answer {
     stack.submit(&format!("{RESET}/complete"), None, body).await
 }
 
-/// The token of a link that was asked for.
+/// Requests a link, and returns its token.
 async fn sent_token(stack: &Stack, mail: &MailServer, email: &str) -> String {
     let before = mail.about(email, SUBJECT).len();
     assert_eq!(ask(stack, email).await.status, StatusCode::OK);
@@ -83,7 +84,7 @@ async fn a_partner_is_invited_by_mail_accepts_and_replaces_a_forgotten_password(
     old.refused(400, "Invalid identifier or password");
     let signed_in = stack.sign_in("ada@letters.example", NEW_PASSWORD).await;
     assert_eq!(signed_in.status, StatusCode::OK, "{signed_in:?}");
-    // The link has shown that the address is theirs.
+    // The link has verified the address.
     assert_eq!(signed_in.body["user"]["verified"], true);
     let told = mail
         .received(&stack, "ada@letters.example", "password was changed")
@@ -127,7 +128,7 @@ async fn nobody_learns_whether_an_address_has_an_account() {
     assert_eq!(answers[0].0, StatusCode::OK);
     assert_eq!(answers[0].2, r#"{"data":{"requested":true}}"#);
     assert!(answers.iter().all(|answer| *answer == answers[0]), "{answers:?}");
-    // Only who has an account is written to; of the others nothing is stored.
+    // Only addresses with an account get an e-mail; for other addresses nothing is stored.
     let links = "emails WHERE kind = 'password_reset'";
     stack.reaches(&format!("{links} AND state = 'sent'"), 2).await;
     assert_eq!(stack.count(links).await, 2);
@@ -147,7 +148,7 @@ async fn a_link_works_once_and_for_an_hour() {
     let first = sent_token(&stack, &mail, OWNER).await;
     let second = sent_token(&stack, &mail, OWNER).await;
     assert_ne!(first, second);
-    // Who asks again does not take the link before away.
+    // A new request does not end the earlier link.
     assert_eq!(inspect(&stack, &first).await.status, StatusCode::OK);
     let weak = complete(&stack, json!({ "token": first, "password": "password123" })).await;
     assert_eq!(weak.status, StatusCode::BAD_REQUEST, "{weak:?}");
@@ -192,7 +193,7 @@ async fn a_changed_password_ends_links_that_were_asked_for_before() {
     assert!(!told.text().contains("link that was sent"), "{}", told.text());
 }
 
-/// The mailbox alone opens no account that has a second factor.
+/// The mailbox alone does not open an account that has a second factor.
 #[tokio::test]
 async fn a_second_factor_is_asked_for_and_stays() {
     let clock = Clock::manual(noon());

@@ -1,4 +1,4 @@
-//! A second factor: setting it up, being asked for it, losing it, and a workspace that requires it.
+//! The second factor: its set-up, its use, its loss, and a workspace that requires it.
 
 use chrono::TimeDelta;
 use domain::account::UserKind;
@@ -15,7 +15,7 @@ const FACTOR: &str = "/api/users/me/second-factor";
 const OWNER: &str = "owner@acme.example";
 const WRONG: &str = "The code is wrong, or was used already";
 
-/// A service whose time moves by hand, and somebody in it with an authenticator app.
+/// A service with a clock that the test sets, and a user with an authenticator app.
 struct Shop {
     stack: Stack,
     clock: Clock,
@@ -39,7 +39,7 @@ impl Shop {
         }
     }
 
-    /// The next code of the app: each is good once.
+    /// The next code of the app: each code is accepted once.
     fn code(&self) -> String {
         self.clock.advance(TimeDelta::seconds(30));
         code_of(&self.app, &self.stack)
@@ -91,7 +91,7 @@ async fn with_a_second_factor_the_password_alone_opens_nothing() {
     let body = json!({ "identifier": OWNER, "password": "wrong horse battery", "code": code });
     let answer = shop.stack.submit("/api/auth/local", None, body).await;
     answer.refused(400, "Invalid identifier or password");
-    // A code that opened nothing is still good, and good once.
+    // A code that was part of a failed sign-in is still valid, once.
     let signed_in = shop.sign_in(Some(&code)).await;
     assert_eq!(signed_in.status, StatusCode::OK);
     shop.sign_in(Some(&code)).await.refused(400, WRONG);
@@ -134,7 +134,7 @@ async fn setting_it_up_needs_a_code_and_ends_every_other_session() {
     assert_eq!(app.issuer(), Some("Referral tracker"));
     assert_eq!(app.account_name(), OWNER);
     assert_eq!(second.body["data"]["secret"], app.secret().to_base32());
-    // Begun only, it is not asked for, and what was begun before is worth nothing.
+    // An unfinished set-up is not required at sign-in, and a second start replaces the first.
     assert_eq!(sign_in(&stack, OWNER, None).await.status, StatusCode::OK);
     let wrong = "code is not what your app shows now";
     enable(code_of(&forgotten, &stack)).await.refused(400, wrong);
@@ -145,7 +145,7 @@ async fn setting_it_up_needs_a_code_and_ends_every_other_session() {
     assert_eq!(stack.get("/api/users/me", &acme.owner.token).await.status, 200);
     let again = stack.submit(FACTOR, token, json!({})).await;
     again.refused(409, "A second factor is in use already: remove it first");
-    // What was shown is stored nowhere as it is.
+    // Neither the secret nor the codes are stored in plain text.
     let stored: String = stack
         .value("SELECT string_agg(f::text, ' ') || string_agg(c::text, ' ') FROM second_factors f, recovery_codes c")
         .await;
@@ -189,7 +189,7 @@ async fn a_recovery_code_stands_in_once_and_a_new_list_ends_the_old_one() {
     assert_eq!(uses, 2);
 }
 
-/// Each place that takes a password.
+/// Covers every route that takes a password.
 #[tokio::test]
 async fn wherever_a_password_is_asked_for_the_code_is_too() {
     let shop = Shop::start().await;
@@ -207,7 +207,7 @@ async fn wherever_a_password_is_asked_for_the_code_is_too() {
         wrong["code"] = json!("000000");
         shop.stack.submit(path, token, wrong).await.refused(400, WRONG);
     }
-    // An invitation opens a session, too.
+    // An invitation opens a session too.
     let rival = shop.stack.workspace("rival").await;
     let invitation = invited(&shop.stack, &rival.owner, OWNER, "member").await;
     let accept = async |code: Value| {
@@ -232,14 +232,14 @@ async fn wherever_a_password_is_asked_for_the_code_is_too() {
 async fn guesses_at_a_code_run_out() {
     let clock = Clock::manual("2026-11-21T12:00:00Z".parse().unwrap());
     let mut stack = Stack::without_services(clock).await;
-    // Four in the hour; addresses and accounts may try oftener.
+    // Four codes an hour; the limits of addresses and accounts are higher.
     stack.set("CODE_LIMIT", "4");
     stack.start_services().await;
     let acme = stack.workspace("acme").await;
-    // Counts as one.
+    // The set-up counts as one.
     let (_, codes) = set_up(&stack, &acme.owner).await;
     let mut limited = None;
-    // The hour may turn once.
+    // The hour may end once.
     for _ in 0..9 {
         let answer = sign_in(&stack, OWNER, Some("000000")).await;
         if answer.status == StatusCode::TOO_MANY_REQUESTS {
@@ -250,7 +250,7 @@ async fn guesses_at_a_code_run_out() {
     }
     let limited = limited.expect("a guess too many");
     assert_eq!(limited.body["error"]["code"], "rate_limited");
-    // Nor does a right one open it now.
+    // Now even a valid code does not open the account.
     let right = sign_in(&stack, OWNER, Some(&codes[0])).await;
     assert_eq!(right.status, StatusCode::TOO_MANY_REQUESTS);
 }
@@ -301,7 +301,7 @@ async fn a_workspace_may_require_it_of_its_members() {
         .map(|it| it["second_factor"] == true)
         .collect();
     assert_eq!(has, [true, false, false, false]);
-    // Setting one up is what they can do; then everything goes on.
+    // These users may set up a factor; then everything works again.
     set_up(stack, &sam).await;
     assert_eq!(stack.get(programs, &sam.token).await.status, 200);
     let remove = json!({ "password": PASSWORD, "code": shop.code() });

@@ -1,4 +1,4 @@
-//! Where somebody is signed in: the list, ending one or all, ending by itself, and the password asked for again.
+//! Sessions of a user: the list, ending one or all, expiry, and confirming the password again.
 
 use chrono::TimeDelta;
 use reqwest::{Method, StatusCode};
@@ -47,7 +47,7 @@ async fn everybody_sees_where_they_are_signed_in_and_ends_it() {
     assert_eq!(cli["workspace_id"], acme.workspace_id.get());
     assert!(here["last_used_at"].is_string() && here["ends_at"].is_string());
 
-    // Somebody else's is not there.
+    // Another user's session is not found.
     let path = format!("{SESSIONS}/{}", other["id"]);
     let theirs = stack.delete(&path, &rival.owner.token).await;
     theirs.refused(404, "Session not found");
@@ -74,7 +74,7 @@ async fn a_session_that_is_not_used_ends_by_itself() {
     let stack = Stack::start_with(clock.clone()).await;
     let acme = stack.workspace("acme").await;
     let command_line = connected(&stack, &acme).await;
-    // Used now and then, it goes on.
+    // A session that is used now and then stays open.
     for _ in 0..3 {
         clock.advance(TimeDelta::days(3) - TimeDelta::seconds(1));
         assert_eq!(stack.get("/api/users/me", &acme.owner.token).await.status, 200);
@@ -89,7 +89,7 @@ async fn a_session_that_is_not_used_ends_by_itself() {
     assert_eq!(stack.get("/api/v1/cli/programs", &command_line).await.status, 401);
 }
 
-/// What a session left open is not enough for.
+/// Actions for which a session left open is not enough.
 async fn dear(stack: &Stack, owner: &Person, program: &Program) -> Vec<(String, Answer)> {
     let program_id = program.program_id;
     let path = format!("/api/advertiser/affiliate-programs/{program_id}");
@@ -211,7 +211,7 @@ async fn what_is_dear_asks_for_the_password_again_after_half_an_hour() {
     }
     let keys = stack.count("management_keys").await;
     assert_eq!(keys, 1);
-    // Everything else goes on, and a key has its scopes.
+    // All other actions go on, and a key is limited by its scopes only.
     assert_eq!(
         stack.get("/api/advertiser/api-keys", &owner.token).await.status,
         200
@@ -241,7 +241,7 @@ async fn guesses_at_the_password_run_out_in_a_session_as_at_the_door() {
     let stack = Stack::start_set(&[("SIGN_IN_LIMIT", "8")]).await;
     let acme = stack.workspace("acme").await;
     let mut limited = 0;
-    // Two a minute, which may turn between them.
+    // Two a minute; the minute may end in between.
     for _ in 0..5 {
         let body = json!({ "password": "wrong horse battery" });
         let answer = stack

@@ -1,4 +1,4 @@
-//! Partners are told once a week what their programs gave, and one click ends that.
+//! Partners get a weekly summary of their programs, and one click ends it.
 
 use chrono::{DateTime, Datelike, Days, TimeDelta, Utc};
 use domain::account::UserKind;
@@ -14,7 +14,7 @@ const ADA: &str = "ada@letters.example";
 const SUBJECT: &str = "Your week";
 const SETTINGS: &str = "/api/users/me/notification-settings";
 
-/// A service whose partner Ada has an account, and a mail server. Nothing has been told yet.
+/// A service whose partner Ada has an account, and a mail server. No summary has been sent yet.
 struct Setting {
     stack: Stack,
     mail: MailServer,
@@ -53,7 +53,7 @@ impl Setting {
         assert_eq!(sold.status, StatusCode::OK, "{sold:?}");
     }
 
-    /// Starts a process that sends e-mails, a week after what happened so far.
+    /// Starts a process that sends e-mails, a week after the events so far.
     fn a_week_later(&mut self) -> Clock {
         let clock = Clock::manual(monday_after(Clock::system().now()));
         self.stack.clock = clock.clone();
@@ -77,7 +77,7 @@ fn monday_after(now: DateTime<Utc>) -> DateTime<Utc> {
     (today + Days::new(days)).and_hms_opt(12, 0, 0).unwrap().and_utc()
 }
 
-/// The path of the address that ends summaries.
+/// The path of the link that ends summaries.
 fn unsubscribe_path(email: &ReceivedEmail) -> String {
     let header = email.header("List-Unsubscribe");
     let link = header.strip_prefix('<').unwrap().strip_suffix('>').unwrap();
@@ -106,7 +106,7 @@ async fn a_partner_is_told_once_what_a_week_gave_to_the_cent() {
     let bonus = json!({ "partner_program_id": set.partner["id"], "amount_cents": 777, "currency": "EUR", "note": "Thanks" });
     let given = set.shop.submit(&set.stack, "commissions", bonus).await;
     assert_eq!(given.status, StatusCode::CREATED, "{given:?}");
-    // Of another partner, who has no account.
+    // A sale of another partner, who has no account.
     let ben = set
         .shop
         .partner(&set.stack, "ben@letters.example", "approved")
@@ -119,7 +119,7 @@ async fn a_partner_is_told_once_what_a_week_gave_to_the_cent() {
     );
 
     let clock = set.a_week_later();
-    // Another process tries the same.
+    // Another process tries to send the same summaries.
     set.stack.start_delivery();
     let summary = set.summary().await;
     let text = summary.text();
@@ -140,7 +140,7 @@ async fn a_partner_is_told_once_what_a_week_gave_to_the_cent() {
         .await;
     assert_eq!(set.stack.count("weekly_summaries").await, 0);
 
-    // Nothing happens in the week after it.
+    // Nothing happens in the following week.
     clock.advance(TimeDelta::days(7));
     set.stack.reaches("weekly_summary_weeks", 2).await;
     assert_eq!(set.stack.count("emails WHERE kind = 'weekly_summary'").await, 1);
@@ -192,7 +192,7 @@ async fn one_click_ends_summaries_without_a_cookie_and_looking_changes_nothing()
     }
     assert_eq!(set.settings().await["program_notices"], true);
 
-    // What the next week gave is not told.
+    // No summary reports the next week.
     clock.advance(TimeDelta::days(7));
     set.stack.reaches("weekly_summary_weeks", 2).await;
     assert_eq!(set.stack.count("weekly_summaries").await, 0);
@@ -239,7 +239,7 @@ async fn nothing_is_sent_to_who_opted_out_or_has_not_shown_the_address_to_be_the
         .patch(SETTINGS, &set.ada.token, json!({ "weekly_summary": "no" }))
         .await
         .refused(400, "weekly_summary must be a boolean");
-    // Cleo's address is not shown to be hers.
+    // Cleo's address is not verified.
     let cleo = set
         .shop
         .partner(&set.stack, "cleo@letters.example", "approved")
@@ -263,12 +263,12 @@ async fn nothing_is_sent_to_who_opted_out_or_has_not_shown_the_address_to_be_the
     assert_eq!(set.stack.count("emails WHERE kind = 'weekly_summary'").await, 0);
 }
 
-/// Whatever is done when it dies, the next process goes on, and nobody is told twice.
+/// Wherever the process dies, the next process continues, and no partner gets a summary twice.
 #[tokio::test]
 async fn a_process_that_dies_while_it_writes_summaries_loses_and_repeats_none() {
     let mut set = set_up().await;
     set.sale("one").await;
-    // A process of its own has the system's clock: what happened is of the week before it.
+    // A separate process uses the system's clock: the events must be in the week before it.
     let week = Week::to_tell(Clock::system().now()).unwrap();
     set.stack
         .execute(&format!(

@@ -1,4 +1,5 @@
-//! Commissions changed by hand: rejected with a reason, adjusted by an amount; and what becomes of balances, payouts and refunds.
+//! Commissions changed by hand: rejected with a reason, or adjusted by an amount; and the effect on balances,
+//! payouts and refunds.
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -49,7 +50,7 @@ async fn a_rejected_commission_is_never_paid_and_its_partner_is_told_why() {
         .await;
     let logged = "SELECT count(*) FROM audit_log WHERE action = 'commission.rejected'";
     assert_eq!(shop.stack.value::<i64>(logged).await, 1);
-    // The sale can still be refunded; nothing more is taken.
+    // The sale can still be refunded; the refund deducts nothing more.
     shop.refund("t1", 2_500).await;
     shop.refund("t1", 0).await;
     assert_eq!(shop.balance().await, 0);
@@ -157,7 +158,7 @@ async fn a_commission_added_by_hand_is_shown_exported_and_paid_like_any_other() 
         answer.body["data"],
         json!({ "id": id, "amount_cents": 2_500, "payable_cents": 2_500, "currency": "USD", "status": "approved" })
     );
-    // A second one is not the first again.
+    // A second adjustment is not a repeat of the first.
     assert_eq!(
         add(&shop, json!({ "amount_cents": 100 })).await.status,
         StatusCode::CREATED
@@ -193,7 +194,7 @@ async fn a_commission_added_by_hand_is_shown_exported_and_paid_like_any_other() 
     );
     let file = shop.get(&format!("payouts/{}/export.csv", payout["id"])).await;
     assert_eq!(file.body.as_str().unwrap().lines().count(), 3, "{file:?}");
-    // Paid, it can be taken back; another cannot be raised any more.
+    // A paid commission can be reduced, but not raised.
     assert_eq!(reason(&adjust(&shop, id, 1).await), "already paid");
     assert_eq!(reject(&shop, &[id]).await.status, StatusCode::OK);
     assert_eq!(shop.balance().await, 2_000 - 2_500);
@@ -308,7 +309,7 @@ async fn an_adjustment_with_an_idempotency_key_is_made_once() {
     assert_eq!(shop.balance().await, 2_500 + 2_000);
     let logged = "SELECT count(*) FROM audit_log WHERE action = 'commission.adjusted' AND details ->> 'currency' = 'USD'";
     assert_eq!(shop.stack.value::<i64>(logged).await, 1);
-    // A refused one leaves its key free.
+    // A refused request leaves its key unused.
     for _ in 0..2 {
         assert_eq!(
             reason(&keyed("june", first, -9_000).await),

@@ -1,4 +1,4 @@
-//! What partners owe after a refund of what they were paid, and what payouts hold back for it.
+//! Debts of partners after refunds of paid commissions, and the amounts that payouts withhold for them.
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -6,7 +6,7 @@ use reqwest::StatusCode;
 use serde_json::json;
 use test_harness::{Shop, rows};
 
-/// What a payout of everything moves; nothing when there is nothing to pay.
+/// The total of a payout of everything; 0 if nothing is payable.
 async fn pay_everything(shop: &Shop) -> i64 {
     let answer = shop.post("payouts", json!({ "all_approved": true })).await;
     match answer.status {
@@ -18,7 +18,7 @@ async fn pay_everything(shop: &Shop) -> i64 {
     }
 }
 
-/// What the partner is owed, as the advertiser is shown it. The same as the partner sees.
+/// The partner's balance as the advertiser sees it. The partner sees the same.
 async fn owed(shop: &Shop) -> i64 {
     let shown = shop
         .get(&format!("partners/{}", shop.program.ada.membership))
@@ -142,7 +142,7 @@ async fn what_a_refund_has_left_of_a_held_commission_is_approved_early() {
     shop.stack.verify().await;
 }
 
-/// Sums of the books: what was received, what is left of all commissions, and what is left of the paid ones.
+/// Sums: the amount received, the remaining amount of all commissions, and that of the paid commissions.
 async fn sums(shop: &Shop) -> (i64, i64, i64) {
     let sum = async |query: &'static str| shop.stack.value::<i64>(query).await;
     (
@@ -152,7 +152,8 @@ async fn sums(shop: &Shop) -> (i64, i64, i64) {
     )
 }
 
-/// Changes by hand, refused where they cannot be: a rejection, an adjustment up or down, a commission added. The id of one added.
+/// Changes by hand, some of which are refused: a rejection, an adjustment up or down, an added commission.
+/// Returns the id of an added commission.
 async fn by_hand(shop: &Shop, random: &mut StdRng, ids: &[i64]) -> Option<i64> {
     let (path, body) = match (random.random_range(0..3), ids) {
         (0, [_, ..]) => {
@@ -182,7 +183,8 @@ async fn by_hand(shop: &Shop, random: &mut StdRng, ids: &[i64]) -> Option<i64> {
     (answer.status == StatusCode::CREATED).then(|| answer.body["data"]["id"].as_i64().unwrap())
 }
 
-/// Random sales, refunds, changes by hand and payouts. No payout moves money while more was received than is left of what was paid.
+/// Random sales, refunds, changes by hand and payouts. No payout moves money while the partner has received
+/// more than remains of the paid commissions.
 #[tokio::test]
 async fn no_more_money_is_received_than_was_earned_on_sales_that_stand() {
     let seed: u64 = rand::random();

@@ -1,4 +1,4 @@
-//! Outbound events of changes by hand, payouts and partners: by routes and by the command line.
+//! Outbound events of changes by hand, payouts and partners, made by routes and by the command line.
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};
@@ -162,7 +162,7 @@ async fn the_event_of_a_payout_comes_before_those_of_its_commissions() {
     let first = shop.sell("t1", json!({})).await;
     shop.approve(&[first]).await;
     shop.pay(json!({ "all_approved": true })).await;
-    // Paid, and owed back.
+    // A paid commission is refunded, so the partner owes it.
     shop.refund("t1", 5_000).await;
     let second = shop.sell("t2", json!({})).await;
     shop.approve(&[second]).await;
@@ -230,7 +230,7 @@ async fn each_status_of_a_partner_is_an_outbound_event() {
     let path = shop.path(&format!("partners/{id}"));
     for change in [
         json!({ "status": "approved" }),
-        // Nothing changes.
+        // This request changes nothing.
         json!({ "status": "approved", "name": "Carla B." }),
         json!({ "status": "suspended" }),
     ] {

@@ -1,18 +1,19 @@
-//! Payouts as each partner received them: their own part, less what was held back, in every program and currency.
+//! Payouts as each partner received them: the partner's own part, less the amount withheld, in every program
+//! and currency.
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 use test_harness::{Person, Program, Shop, Stack, sell};
 
-/// Ada was paid in two programs and three currencies, Bruno by one payout together with her.
+/// Ada was paid in two programs and three currencies; one payout paid Bruno together with her.
 struct Scene {
     shop: Shop,
     club: Program,
     ada: Person,
     bruno: Person,
-    /// Payouts, oldest first: of Ada alone, of both less Ada's debt, in euros, and of the club in yen.
+    /// Payouts, oldest first: to Ada alone, to both less Ada's debt, in euros, and by the club in yen.
     payouts: [i64; 4],
-    /// Ada's commission in the second.
+    /// Ada's commission in the second payout.
     second: i64,
 }
 
@@ -66,7 +67,7 @@ impl Scene {
         answer.body
     }
 
-    /// Without the time.
+    /// Leaves out the time.
     async fn received(&self, person: &Person) -> Value {
         let mut list = self.get(person, "payouts").await["data"].clone();
         for payout in list.as_array_mut().unwrap() {
@@ -119,7 +120,7 @@ async fn a_partner_reads_what_each_payout_gave_them() {
         scene.received(&scene.bruno).await,
         json!([part(both, program, "USD", 700, 0)])
     );
-    // As the balances have it.
+    // The amounts equal the balances.
     let balances = scene.get(&scene.ada, "balances").await;
     for balance in balances["data"].as_array().unwrap() {
         let same = |payout: &&Value| {
@@ -173,7 +174,7 @@ async fn a_payout_shows_a_partner_their_own_commissions_alone() {
         assert_eq!(commission[name], value, "{name}");
     }
     let whole = read(&scene.ada, alone).await.body["data"].clone();
-    // Words between the advertiser and their bank.
+    // The reference is between the advertiser and their bank.
     assert!(!whole.to_string().contains("bank 17"), "{whole}");
     let of_bruno = read(&scene.bruno, both).await.body["data"].clone();
     assert_eq!(of_bruno["amount_cents"], 700);
@@ -222,7 +223,7 @@ async fn an_advertiser_lists_the_payouts_of_one_partner_with_their_part() {
         second["meta"]["pagination"],
         json!({ "page": 2, "pageSize": 1, "pageCount": 3, "total": 3, "upTo": euros })
     );
-    // Paid, but by another program.
+    // The commission was paid, but by another program.
     let elsewhere = list(of(club.ada.membership)).await;
     assert_eq!(
         (ids(&elsewhere).len(), &elsewhere["meta"]["pagination"]["total"]),
@@ -233,7 +234,7 @@ async fn an_advertiser_lists_the_payouts_of_one_partner_with_their_part() {
         .refused(400, "partner_program_id must be an integer");
 }
 
-/// What each of a list's commissions got of its payout.
+/// The amount that the payout paid for each commission of a list.
 fn got(list: &Value) -> Vec<Value> {
     let commissions = list["data"].as_array().unwrap().iter();
     commissions
@@ -267,11 +268,11 @@ async fn a_payouts_commissions_are_listed_with_what_each_got() {
         (got(&second), &second["meta"]["pagination"]["total"]),
         (vec![ada], &json!(2))
     );
-    // As it was paid, before the refund.
+    // The amounts as they were paid, before the refund.
     let refunded = of(alone, "").await;
     assert_eq!(got(&refunded), [json!(["t1", "ada", 2_000, 0])]);
     assert_eq!(refunded["data"][0]["payable_cents"], 1_000);
-    // Another program's.
+    // The payout belongs to another program.
     assert_eq!(got(&of(of_club, "").await), [] as [Value; 0]);
     let file = shop
         .get(&format!("commissions/export.csv?payout_id={both}"))

@@ -1,4 +1,4 @@
-//! What a payout would move is shown before, and only what was shown is paid.
+//! The preview shows what a payout would move, and the payout pays only what the preview showed.
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ async fn pay(shop: &Shop, expected: i64) -> Answer {
 #[tokio::test]
 async fn a_payout_moves_what_its_preview_shows() {
     let shop = Shop::open().await;
-    // A debt: what was paid is refunded.
+    // A debt: a paid commission is refunded.
     sold(&shop, "t1", json!({})).await;
     shop.pay(json!({ "all_approved": true })).await;
     shop.refund("t1", 0).await;
@@ -65,7 +65,7 @@ async fn another_amount_than_the_one_shown_is_not_paid() {
         .as_i64()
         .unwrap();
     assert_eq!(shown, 2_000);
-    // Meanwhile.
+    // A sale arrives between preview and payout.
     sold(&shop, "t2", json!({})).await;
     pay(&shop, shown).await.refused(409, ANOTHER_AMOUNT);
     assert_eq!(shop.stack.count("payouts").await, 0);
@@ -81,7 +81,7 @@ async fn another_amount_than_the_one_shown_is_not_paid() {
     shop.stack.verify().await;
 }
 
-/// Archiving hides no debt.
+/// A debt is shown for archived programs too.
 #[tokio::test]
 async fn what_an_archived_program_owes_is_shown_and_paid() {
     let shop = Shop::open().await;

@@ -1,4 +1,5 @@
-//! Commissions from approval to payout: listed, approved, paid in batches, exported; exact, whatever happens at once.
+//! Commissions from approval to payout: listed, approved, paid in batches, exported. Amounts are exact under
+//! concurrency.
 
 use chrono::TimeDelta;
 use domain::permission::Role;
@@ -61,7 +62,7 @@ async fn commissions_are_listed_newest_first_and_filtered() {
         total(&format!("partner_program_id={}", shop.program.bruno.membership)).await,
         0
     );
-    // Another program's membership.
+    // A membership of another program.
     let rival = shop.stack.program().await;
     assert_eq!(
         total(&format!("partner_program_id={}", rival.ada.membership)).await,
@@ -141,7 +142,7 @@ async fn a_payout_pays_approved_commissions_and_what_refunds_have_left() {
     let (held, pending) = (shop.sell("t3", json!({})).await, shop.sell("t4", json!({})).await);
     shop.approve(&[whole, part]).await;
     shop.refund("t2", 2_500).await;
-    // Refunded before it was approved: held like before.
+    // A refund before the approval: the commission stays held.
     shop.refund("t3", 5_000).await;
     let ids = json!({ "commission_ids": [whole, part, held, pending] });
     assert_eq!(
@@ -174,7 +175,7 @@ async fn a_payout_pays_approved_commissions_and_what_refunds_have_left() {
     shop.post("payouts", json!({ "all_approved": true }))
         .await
         .refused(400, "There is nothing to pay");
-    // The hold period is over: what the refund left of the third can be paid.
+    // The hold period is over: the rest of the third commission is payable.
     shop.stack
         .clock
         .advance(TimeDelta::days(15) + TimeDelta::seconds(1));
@@ -200,7 +201,7 @@ async fn a_payout_pays_approved_commissions_and_what_refunds_have_left() {
     assert_eq!(audited["subject_id"], payout["id"]);
     assert_eq!(audited["actor_id"], shop.owner.user_id.get());
     assert_eq!(audited["details"]["amount_cents"], 3_500);
-    // A refund after the payout takes it back, below zero.
+    // A refund after the payout takes the balance below zero.
     shop.refund("t1", 0).await;
     assert_eq!(shop.balance().await, 0);
     shop.refund("t2", 0).await;
@@ -242,7 +243,7 @@ async fn who_owes_is_paid_less_and_what_is_held_advances_nothing() {
             .contains(r#","1500","500","1000","USD","#),
         "{file:?}"
     );
-    // What settled a debt was paid all the same: taken back, it is owed again.
+    // A commission that settled a debt counts as paid: a refund makes it a debt again.
     shop.refund("t2", 0).await;
     assert_eq!(shop.balance().await, -1_500);
     shop.stack.verify().await;
@@ -347,7 +348,7 @@ async fn of_payouts_at_once_each_commission_is_paid_by_one() {
             status => assert_eq!(status, StatusCode::BAD_REQUEST, "{answer:?}"),
         }
     }
-    // Whoever came last may have found some left.
+    // The last request may have found some commissions left.
     let rest = shop.post("payouts", json!({ "all_approved": true })).await;
     paid += rest.body["data"]["amount_cents"].as_i64().unwrap_or(0);
     assert_eq!(paid, 30 * 2_000);
@@ -391,7 +392,7 @@ async fn refunds_and_sales_racing_a_payout_leave_exact_books() {
     let paid = "SELECT count(*) FROM commissions WHERE paid_at IS NOT NULL";
     assert_eq!(shop.stack.value::<i64>(paid).await, 24);
     let sums = |what: &'static str| shop.stack.value::<i64>(what);
-    // What was received is what is left of the commissions paid, and what is owed back for refunds after the payout.
+    // The amount received is the rest of the paid commissions plus the debts from refunds after the payout.
     let received = sums("SELECT -sum(amount_cents)::bigint FROM ledger_entries WHERE kind = 'payout'").await;
     let left =
         sums("SELECT sum(amount_cents - deducted_cents)::bigint FROM commissions WHERE paid_at IS NOT NULL")
@@ -450,7 +451,7 @@ async fn a_commission_of_nothing_ends_its_life_like_any_other() {
         (&json!(0), &json!(1))
     );
     assert_eq!(rows::commission(&shop.stack, "t1").await["status"], "paid");
-    // Its refund deducts zero, which notifies nobody.
+    // The refund deducts zero, so it notifies no one.
     shop.refund("t1", 0).await;
     let kept = shop.sell("t2", json!({})).await;
     shop.refund("t2", 0).await;
@@ -515,7 +516,7 @@ async fn exports_are_files_that_no_spreadsheet_runs() {
     let begin = format!(r#""{}","'-May, ""2""","{id}","#, payout["id"]);
     assert!(text.contains(&begin), "{text}");
     assert!(text.contains(r#","2000","0","2000","USD","#), "{text}");
-    // No commission passes: a heading alone.
+    // No commission matches: the file has a heading alone.
     let none = shop.get("commissions/export.csv?status=reversed").await;
     assert_eq!(none.body.as_str().unwrap().matches("\r\n").count(), 1);
     shop.stack.verify().await;
@@ -526,7 +527,7 @@ async fn an_export_of_many_pieces_has_every_commission_once() {
     let shop = Shop::open().await;
     shop.sell("t1", json!({})).await;
     let many = 2_345;
-    // In the books as if sold.
+    // In the ledger the commission looks like one of a sale.
     shop.stack
         .execute(&format!(
             "INSERT INTO sale_events (event_id, program_id, customer_id, processor_event_id, amount_cents, currency, sale_type,
@@ -615,12 +616,12 @@ async fn looking_at_the_books_is_one_permission_and_paying_another() {
         format!("payouts/{payout}/export.csv"),
     ] {
         assert_eq!(status(&reading, &path, None).await, 200);
-        // Under the rival's own program it is not there.
+        // Under the rival's own program the commission does not exist.
         let theirs = format!("{PROGRAMS}/{}/{path}", rival.program_id);
         let answer = shop.stack.get(&theirs, &rivals_owner.token).await;
         answer.refused(404, "Payout not found");
     }
-    // What is owed is still owed when a program has ended.
+    // Commissions of an archived program are still payable.
     let late = shop.sell("t2", json!({})).await;
     let path = format!("{PROGRAMS}/{}", shop.program.program_id);
     assert_eq!(shop.stack.delete(&path, &shop.owner.token).await.status, 200);

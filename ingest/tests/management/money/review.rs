@@ -1,4 +1,4 @@
-//! The queue of flagged commissions, and deciding on them as they were shown.
+//! The queue of flagged commissions, and decisions on the amounts that were shown.
 
 use chrono::TimeDelta;
 use domain::ids::EventId;
@@ -147,14 +147,14 @@ async fn who_is_held_longer_is_not_approved_meanwhile() {
     assert_eq!(held.body["data"]["held"], json!([first, second]), "{held:?}");
     let until = held.body["data"]["hold_until"].clone();
     assert_eq!(queue(&shop, "").await[0]["hold_until"], until);
-    // Never earlier than it was.
+    // A hold never ends earlier than before.
     let body = json!({ "commission_ids": [first], "days": 1, "reason": "looked at" });
     assert_eq!(shop.post("commissions/hold", body).await.status, StatusCode::OK);
     assert_eq!(queue(&shop, "").await[0]["hold_until"], until);
     let logged =
         "SELECT details->>'reason' FROM audit_log WHERE action = 'commission.held' ORDER BY id DESC LIMIT 1";
     assert_eq!(shop.stack.value::<String>(logged).await, "looked at");
-    // The hold period is over, the longer hold is not.
+    // The hold period is over, but the longer hold is not.
     let now = shop.stack.clock.now() + TimeDelta::days(20);
     let new_event_id = || EventId::new(shop.stack.clock.mint());
     commissions::approve_held(shop.stack.pool(), now, 100, new_event_id)

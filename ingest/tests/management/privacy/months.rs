@@ -1,4 +1,4 @@
-//! An export or an erasure reads what is the customer's, and not the months of everybody's events.
+//! An export or an erasure reads the customer's months, not the months of all events.
 
 use std::collections::BTreeSet;
 
@@ -10,9 +10,10 @@ use storage::personal_data::{self, Reach, Stated};
 
 use super::{EMAIL, Jane, KEY, TOLD, ok, standing, visit};
 
-/// Scans of partitions in this transaction: the month, and the index of the event table that was used, or `whole`.
+/// Scans of partitions in this transaction: the month, and the index of the event table that was used, or
+/// `whole`.
 ///
-/// `PostgreSQL` counts them as its executor starts them: what a plan prunes is not among them.
+/// `PostgreSQL` counts scans when its executor starts them: partitions that a plan prunes are not among them.
 const SCANS: &str = "
     SELECT partition.relname::text, coalesce(index.relname, 'whole')::text
     FROM pg_inherits h JOIN pg_class partition ON partition.oid = h.inhrelid
@@ -43,7 +44,7 @@ async fn only_months_of_the_customer_are_read_and_by_indexes() {
     ] {
         stack.execute(earlier).await;
     }
-    // Nothing else was scanned in it. Small tables are read whole; large ones are not.
+    // No other partition was scanned. Small tables are read whole; large ones are not.
     let mut connection = PgConnection::connect_with(&stack.pool().connect_options())
         .await
         .unwrap();
@@ -78,7 +79,7 @@ async fn only_months_of_the_customer_are_read_and_by_indexes() {
             .map(|(partition, _)| partition.as_str())
             .collect()
     };
-    // Clicks, of which there are most, in the two months that have hers.
+    // Clicks, the largest table, in the two months that contain hers.
     let hers = [month(3), month(0)].map(|month| format!("click_events_{month}"));
     assert_eq!(by("click_events_real"), hers.iter().map(String::as_str).collect());
     let indexes: BTreeSet<&str> = scans.iter().map(|(_, by)| by.as_str()).collect();
@@ -115,7 +116,7 @@ async fn clicks_that_her_row_does_not_date_are_found_too() {
     let clicked = ok(stack.click_with(&jane.program.ada.code, bot).await);
     assert_eq!(clicked.body["click_id"], jane.click_id.as_str());
     stack.reaches("click_events WHERE NOT counted", 1).await;
-    // 130 clicks, a minute apart, of which her row has the first and the 100 latest.
+    // 130 clicks, a minute apart. Her row keeps the first and the 100 latest.
     for crowd in [
         "INSERT INTO click_events (event_id, program_id, referral_link_id, customer_id, click_timestamp, click_id, page_title, counted, is_bot)
          SELECT gen_random_uuid(), c.program_id, c.first_referral_link_id, c.id, c.first_click_at + n * interval '1 minute', c.click_id,
@@ -128,7 +129,7 @@ async fn clicks_that_her_row_does_not_date_are_found_too() {
         stack.execute(crowd).await;
     }
     let exported = ok(jane.ask("export", json!({ "customer_key": KEY })).await);
-    // The second click is forgotten too, with the thirty.
+    // The second click has left her row, together with 29 others.
     let clicks = exported.body["data"]["click_events"].as_array().unwrap();
     assert_eq!(clicks.len(), 133);
     let erased = ok(jane

@@ -1,9 +1,10 @@
-//! Records that were put aside belong to the program they name: its people reach them, and other programs' people do not.
+//! Dead letters belong to the program that they name: its users reach them, and users of other programs do
+//! not.
 
 use super::*;
 
-/// A sale that no worker can read, with all of Jane's names; and two records that name no program: a browser's lead, and a
-/// message that is not even JSON.
+/// A sale that no worker can read, with all of Jane's names; and two records that name no program: a
+/// browser's lead, and a message that is not even JSON.
 async fn more_put_aside(jane: &Jane) {
     let stack = &jane.stack;
     let sale = json!({

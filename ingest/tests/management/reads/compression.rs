@@ -1,4 +1,4 @@
-//! Answers of management routes on a slow line.
+//! Compressed answers of management routes.
 
 use reqwest::header::{ACCEPT_ENCODING, CONTENT_ENCODING, VARY};
 use reqwest::{Method, Response};

@@ -1,4 +1,4 @@
-//! One customer's timeline: what happened from the first click to the payout, and why.
+//! One customer's timeline: the events from the first click to the payout, and their causes.
 
 use domain::permission::Role;
 use reqwest::StatusCode;
@@ -7,7 +7,7 @@ use test_harness::{Answer, Shop};
 
 use super::reports::workspace;
 
-/// The customer of a key, as the list of events has them.
+/// The id of the customer with a key, from the list of events.
 async fn id_of(shop: &Shop, customer_key: &str) -> i64 {
     let found = shop.get(&format!("events?type=lead&search={customer_key}")).await;
     found.body["data"][0]["customer_id"].as_i64().unwrap()
@@ -36,7 +36,7 @@ async fn a_journey_goes_from_the_click_to_the_payout_and_says_why() {
     shop.approve(&[commission_id]).await;
     let paid = json!({ "commission_ids": [commission_id], "reference": "March" });
     let payout = shop.pay(paid).await;
-    // Others are not in it.
+    // Other customers' events are not in it.
     shop.stack
         .customer(&shop.program, &shop.program.bruno.code, "user-2")
         .await;
@@ -99,7 +99,7 @@ async fn a_journey_goes_from_the_click_to_the_payout_and_says_why() {
     let policy: i64 = shop.stack.value("SELECT policy_id FROM commissions").await;
     assert_eq!(rate["policy_id"], policy);
 
-    // Every movement of the balance, so they add up to it.
+    // Every movement of the balance is shown, so the movements add up to the balance.
     let moved = |kind| {
         of_kind(&customer, kind)
             .into_iter()

@@ -1,4 +1,4 @@
-//! The list of a program's customers, and a sale by itself.
+//! The list of a program's customers, and the timeline of a single sale.
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};
@@ -61,7 +61,7 @@ async fn who_signed_up_or_paid_is_listed_with_what_was_bought() {
             { "currency": "USD", "sales": 1, "revenue_cents": 10_000, "refunded_cents": 2_500 },
         ])
     );
-    // Who comes later shifts no page, although the first click was earlier.
+    // A customer who arrives later shifts no page, even if the first click was earlier.
     let first = shop.get("customers?pageSize=1").await.body["meta"]["pagination"]["upTo"].clone();
     let click_id = shop.stack.click(&bruno.code).await;
     shop.stack.lead(&shop.program, &click_id, "user-3").await;
@@ -80,7 +80,7 @@ async fn who_signed_up_or_paid_is_listed_with_what_was_bought() {
     );
 }
 
-/// By net revenue, customers without a sale in the program's currency come last in both orders.
+/// Sorted by net revenue; customers without a sale in the program's currency come last in both orders.
 #[tokio::test]
 async fn customers_are_sorted_by_what_they_bought() {
     let shop = Shop::open().await;

@@ -1,4 +1,4 @@
-//! The summary: what happened in every program within reach, and nothing of others or of tests.
+//! The summary counts every program within reach, but no other program and no test events.
 
 use chrono::TimeDelta;
 use domain::permission::Role;
@@ -13,7 +13,7 @@ const SUMMARY: &str = "/api/advertiser/dashboard/summary";
 async fn the_summary_adds_up_what_is_within_reach_without_tests() {
     let shop = Shop::open().await;
     let stack = &shop.stack;
-    // A second program of the same workspace, and one of somebody else's.
+    // A second program of the same workspace, and a program of another workspace.
     let (second, rival) = (stack.program().await, stack.program().await);
     stack
         .execute(&format!(
@@ -34,7 +34,7 @@ async fn the_summary_adds_up_what_is_within_reach_without_tests() {
     shop.approve(&[paid, part]).await;
     shop.refund("t2", 5_000).await;
     shop.pay(json!({ "commission_ids": [paid] })).await;
-    // Now there is something to review.
+    // Now a commission waits for review.
     shop.refund("t1", 2_500).await;
     for (program, noun) in [(&shop.program, "click"), (&shop.program, "sale")] {
         let mut body = json!({ "additional_data": { "test_mode": true } });
@@ -121,7 +121,7 @@ async fn the_summary_counts_as_performance_does() {
     shop.stack.verify().await;
 }
 
-/// What the page of programs and a program's overview show of the same days.
+/// The page of programs and a program's overview show the same days.
 #[tokio::test]
 async fn programs_and_overview_have_the_same_figures_of_thirty_days() {
     let shop = Shop::open().await;

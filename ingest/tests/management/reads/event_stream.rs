@@ -1,4 +1,5 @@
-//! What happens in a program, read by a cursor: everything, once, in an order that a late commit does not disturb.
+//! The events of a program, read by a cursor: every event once, in an order that a late commit does not
+//! change.
 
 mod clicks;
 mod cursors;
@@ -33,7 +34,7 @@ struct Reader {
     program: Program,
     owner: Person,
     key: String,
-    /// Of a read before anything happened.
+    /// The cursor of a read before any event.
     start: String,
 }
 
@@ -65,12 +66,12 @@ impl Reader {
         answer.expect_status(StatusCode::OK)
     }
 
-    /// From a cursor on.
+    /// Reads after a cursor.
     async fn after(&self, cursor: &str) -> Answer {
         self.read(&format!("after={cursor}")).await
     }
 
-    /// Ids of all events after a cursor, in pages of so many, and the cursor at the end.
+    /// The ids of all events after a cursor, read in pages of `limit`, and the cursor at the end.
     async fn all(&self, cursor: &str, limit: usize, types: &str) -> (Vec<String>, String) {
         let (mut all, mut cursor) = (Vec::new(), cursor.to_owned());
         loop {
@@ -85,18 +86,18 @@ impl Reader {
         }
     }
 
-    /// An event, in a transaction of its own. Its public id.
+    /// Adds an event in a transaction of its own. Returns its public id.
     async fn happens(&self, event_type: OutboundEventType) -> String {
         let mut connection = self.stack.pool().acquire().await.unwrap();
         add(&mut connection, &self.program, event_type, None).await
     }
 
-    /// Gives positions to everything that is committed.
+    /// Gives positions to all committed events.
     async fn place(&self) {
         place(&self.stack).await;
     }
 
-    /// Clicks of a batch, a second apart, and its mark. Their public ids.
+    /// Adds a batch of clicks, a second apart, and its mark. Returns their public ids.
     async fn clicks(&self, count: i64) -> Vec<String> {
         let now = Clock::system().now();
         let clicks: Vec<(Uuid, DateTime<Utc>)> = (0..count)
@@ -129,7 +130,7 @@ impl Reader {
         ids
     }
 
-    /// A cursor of this program's.
+    /// A cursor of this program.
     fn cursor(&self, position: i64, read_until: DateTime<Utc>) -> String {
         let cursor = EventCursor {
             program_id: self.program.program_id,
@@ -168,7 +169,7 @@ async fn key(stack: &Stack, program: &Program, owner: &Person, scope: &str) -> S
     key.expose().to_owned()
 }
 
-/// Writes an event as the pipeline does. Its public id.
+/// Writes an event as the pipeline does. Returns its public id.
 async fn add(
     connection: &mut PgConnection,
     program: &Program,
@@ -221,7 +222,7 @@ async fn the_first_read_turns_the_stream_on_and_says_so() {
     let own = owner(&stack, &program).await;
     stack.click(&program.ada.code).await;
     test_harness::rows::counted(&stack, program.ada.link, 1).await;
-    // Nobody reads: nothing is written.
+    // Without a reader no event is written.
     assert_eq!(stack.count("outbound_events").await, 0);
     let session = stack.get(&path(&program, ""), &own.token).await;
     assert_eq!(session.status, StatusCode::OK, "{session:?}");
@@ -247,7 +248,7 @@ async fn the_first_read_turns_the_stream_on_and_says_so() {
 async fn events_from_before_the_stream_was_on_are_not_in_it() {
     let (stack, program) = Stack::with_program().await;
     let own = owner(&stack, &program).await;
-    // As an endpoint was told.
+    // Endpoints receive the same event.
     let mut connection = stack.pool().acquire().await.unwrap();
     add(
         &mut connection,
@@ -283,7 +284,7 @@ async fn only_who_may_read_events_reads_them() {
     let others = owner(&reader.stack, &other).await;
     let answer = reader.stack.get(&reader.path(""), &others.token).await;
     assert_eq!(answer.status, StatusCode::FORBIDDEN);
-    // A refusal turns nothing on.
+    // A refused request does not turn the stream on.
     assert_eq!(reader.stack.count("event_streams").await, 1);
     let foreign = reader.stack.get(&path(&other, ""), &reader.key).await;
     assert_eq!(foreign.status, StatusCode::FORBIDDEN);
@@ -371,7 +372,8 @@ async fn the_first_read_waits_for_a_change_of_the_program() {
     let owner = owner(&stack, &program).await;
     let key = key(&stack, &program, &owner, "events:read").await;
     let mut change = stack.pool().begin().await.unwrap();
-    // As every change of a program begins, and as a new token or slug ends, which rows that refer to the program would hold up.
+    // Every change of a program begins with the first lock, and a new token or slug ends with the second.
+    // Rows that refer to the program would block them.
     let [begin, end] = [
         "SELECT FROM programs WHERE id = $1 FOR NO KEY UPDATE",
         "SELECT FROM programs WHERE id = $1 FOR UPDATE",

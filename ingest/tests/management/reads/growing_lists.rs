@@ -5,7 +5,7 @@ use test_harness::Shop;
 
 const LISTS: [&str; 4] = ["commissions", "payouts", "partners", "referral-links"];
 
-/// One more entry in each of the lists.
+/// Adds one entry to each of the lists.
 async fn add(shop: &Shop, number: u32) {
     let commission = shop.sell(&format!("t{number}"), json!({})).await;
     shop.approve(&[commission]).await;

@@ -1,4 +1,4 @@
-//! A partner's own view: theirs, wherever it is, and nothing of anybody else's.
+//! A partner's own view: their data in all programs, and no data of others.
 
 mod dues;
 mod own_links;
@@ -236,7 +236,7 @@ async fn balances_tell_what_is_held_what_is_due_and_what_was_received() {
     scene.stack.verify().await;
 }
 
-/// Clicks on its links are refused, and what is owed is still paid.
+/// Clicks on the program's links are refused, but commissions are still paid.
 #[tokio::test]
 async fn a_partner_is_told_of_an_archived_program() {
     let scene = Scene::set().await;
@@ -310,14 +310,14 @@ async fn a_link_that_the_advertiser_turned_off_stays_off_for_its_partner() {
             .await
     };
     let off_by_advertiser = "The advertiser has turned this link off";
-    // Whoever turned it off first.
+    // The order in which advertiser and partner turn the link off does not matter.
     for first in ["active", "inactive"] {
         assert_eq!(partner(first).await.body["data"]["status"], first);
         assert_eq!(
             advertiser(json!({ "status": "inactive" })).await.status,
             StatusCode::OK
         );
-        // A new code is no word about the status, and turning it off again is no way to own it.
+        // A new code does not change the status. A partner who turns the link off again still cannot turn it on.
         advertiser(json!({ "short_code": format!("ada-{first}") })).await;
         assert_eq!(partner("inactive").await.status, StatusCode::OK);
         partner("active").await.refused(409, off_by_advertiser);

@@ -1,4 +1,5 @@
-//! The dashboard's list of events: every click, lead, sale and refund once, whatever happens meanwhile, and to nobody else.
+//! The dashboard's list of events: every click, lead, sale and refund once, even under concurrent changes,
+//! and only for users with the right.
 
 mod access;
 mod filters;
@@ -9,7 +10,7 @@ use runtime::clock::Clock;
 use serde_json::{Value, json};
 use test_harness::{Answer, Shop, noon};
 
-/// The whole list, in answers of so many.
+/// The whole list, read in answers of `limit` events.
 async fn whole(shop: &Shop, query: &str, limit: usize) -> Vec<Value> {
     let mut events = Vec::new();
     let mut after = String::new();
@@ -30,7 +31,7 @@ fn data(answer: &Answer) -> Vec<Value> {
     answer.body["data"].as_array().unwrap().clone()
 }
 
-/// `type id` of each, in order.
+/// `type id` of each event, in order.
 fn names(events: &[Value]) -> Vec<String> {
     let name = |event: &Value| format!("{} {}", event["event_type"].as_str().unwrap(), event["id"]);
     events.iter().map(name).collect()
@@ -43,7 +44,8 @@ fn types(events: &[Value]) -> Vec<&str> {
         .collect()
 }
 
-/// Clicks of Ada's, one a second, from this day's midnight on; further columns with their values.
+/// Adds clicks of Ada's link, one a second, from midnight of this day; `columns` and `values` add further
+/// fields.
 async fn add_clicks(shop: &Shop, day: &str, count: usize, columns: &str, values: &str) {
     shop.stack
         .execute(&format!(
@@ -109,7 +111,7 @@ async fn one_list_has_what_happened_and_to_whom_it_is_credited() {
         (&json!("user-1"), &json!(true))
     );
 
-    // The contract's list is as it was.
+    // The list of the contract has not changed.
     let path = format!("/api/tracking/events/{}", shop.program.program_id);
     let contract = shop.stack.get(&path, &shop.owner.token).await;
     assert_eq!(types(&data(&contract)), ["conversion", "lead", "click"]);
@@ -119,7 +121,7 @@ async fn one_list_has_what_happened_and_to_whom_it_is_credited() {
 async fn every_event_is_read_once_while_others_come() {
     let shop = Shop::open().await;
     let id = shop.program.program_id;
-    // Ties all the way, within types and across them.
+    // All events have ties, within types and across them.
     add_clicks(&shop, "2026-01-01", 70, "", "").await;
     shop.stack
         .execute(&format!(
@@ -166,7 +168,7 @@ async fn every_event_is_read_once_while_others_come() {
 async fn a_refund_is_listed_with_what_its_sale_has_left() {
     let shop = Shop::open().await;
     shop.sell("t1", json!({})).await;
-    // A list that has read the sale waits for the refunds until one was committed.
+    // A list that has read the sale waits for its refunds until a concurrent refund has committed.
     let mut refunding = shop.stack.pool().begin().await.unwrap();
     sqlx::raw_sql("LOCK TABLE refunds IN ACCESS EXCLUSIVE MODE")
         .execute(&mut *refunding)

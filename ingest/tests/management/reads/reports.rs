@@ -1,4 +1,4 @@
-//! What the dashboard shows of a program's events: exact, in order, and to nobody else.
+//! The dashboard's reports of a program's events: exact, in order, and only for users with the right.
 
 mod access;
 mod events;
@@ -23,14 +23,14 @@ pub async fn workspace(stack: &Stack, program: &Program) -> WorkspaceId {
     WorkspaceId::new(id)
 }
 
-/// The owner of the workspace a program is in.
+/// The owner of a program's workspace.
 pub async fn owner(stack: &Stack, program: &Program) -> Person {
     let workspace_id = workspace(stack, program).await;
     let email = format!("owner@{workspace_id}.example");
     stack.member(workspace_id, &email, Role::Owner).await
 }
 
-/// What a row of `click_events` needs beside its time: `(event_id, program_id, …)`.
+/// Adds a row of `click_events`: `(event_id, program_id, …)`, beside its time.
 pub async fn add_click(
     stack: &Stack,
     program: &Program,

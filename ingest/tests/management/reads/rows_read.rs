@@ -1,4 +1,5 @@
-//! A large program's events, customers, partners and payouts are read by indexes: about as many rows as are shown, and not the tables.
+//! Reads of a large program's events, customers, partners and payouts use indexes: they read about as many
+//! rows as they show, not whole tables.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use domain::ids::CustomerId;
@@ -11,16 +12,16 @@ use storage::program_events::{self, Filter, PageRead, Searched, Subjects};
 use storage::{customer_timeline, links, partner_days, partner_payouts, payout_lists};
 use test_harness::{Person, Shop};
 
-/// Rows of each table that nobody asks for.
+/// Rows of each table that no read asks for.
 const CROWD: i64 = 20_000;
-/// Of all tables together, by one read.
+/// The most rows that one read may take from all tables together.
 const MOST: i64 = 1_500;
 
-/// Rows read by sequential scans, and entries by those of indexes, in this transaction.
+/// Rows read by sequential scans, and entries read from indexes, in this transaction.
 const ROWS_READ: &str = "SELECT coalesce(sum(pg_stat_get_xact_tuples_returned(oid)), 0)::bigint FROM pg_class
                          WHERE relkind IN ('r', 'i') AND oid >= 16384";
 
-/// Copies of the first row of a table, with other fields.
+/// Copies the first row of a table, with other fields.
 async fn crowd(shop: &Shop, table: &str, first: &str, fields: &str) {
     shop.stack
         .execute(&format!(
@@ -32,7 +33,8 @@ async fn crowd(shop: &Shop, table: &str, first: &str, fields: &str) {
         .await;
 }
 
-/// Ada's customer went from a click to a payout. Bruno's are many, and so are Ada's who were not paid for.
+/// One customer of Ada went from a click to a payout. Bruno has many customers, and so has Ada without
+/// payouts.
 async fn large_shop() -> (Shop, Person) {
     let shop = Shop::open().await;
     let (ada, bruno) = (&shop.program.ada, &shop.program.bruno);

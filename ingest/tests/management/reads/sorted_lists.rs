@@ -1,4 +1,4 @@
-//! Lists of an advertiser, sorted and searched through.
+//! Sorting and searching in an advertiser's lists.
 
 use serde_json::{Value, json};
 use test_harness::managed::Managed;
@@ -37,10 +37,10 @@ async fn partners_are_sorted_by_what_their_table_shows() {
     for (sorted, memberships) in [
         ("sort=clicks", [bruno, ada, cleo]),
         ("sort=clicks&order=asc", [cleo, ada, bruno]),
-        // Who was never clicked comes last, either way.
+        // A partner without clicks comes last in both orders.
         ("sort=last_clicked&order=desc", [bruno, ada, cleo]),
         ("sort=last_clicked&order=asc", [ada, bruno, cleo]),
-        // Who has no balance comes last, the newest first.
+        // A partner without a balance comes last, the newest first.
         ("sort=owed", [ada, cleo, bruno]),
         ("", [cleo, bruno, ada]),
     ] {
@@ -124,7 +124,7 @@ async fn commissions_are_sorted_and_found_by_transaction() {
         .await;
     let bonus = by_hand.body["data"]["id"].as_i64().unwrap();
     for (query, ids) in [
-        // One currency after the other.
+        // Sorted by currency first.
         ("sort=amount", vec![yen, great, bonus, small]),
         ("sort=amount&order=asc", vec![yen, small, bonus, great]),
         ("sort=partner&order=asc", vec![yen, great, small, bonus]),
@@ -143,14 +143,14 @@ async fn commissions_are_sorted_and_found_by_transaction() {
     assert_eq!(file.status, 200, "{file:?}");
 }
 
-/// A payout of these commissions.
+/// Pays these commissions, and returns the payout.
 async fn paid(shop: &Shop, commissions: &[i64], reference: &str) -> i64 {
     shop.approve(commissions).await;
     let body = json!({ "commission_ids": commissions, "reference": reference });
     shop.pay(body).await["id"].as_i64().unwrap()
 }
 
-/// One of Ada, one of Ada and Bruno that is greater and gave her less, and one in euros.
+/// Three payouts: one to Ada, one to Ada and Bruno with a larger total but less for her, and one in euros.
 async fn three_payouts(shop: &Shop) -> [i64; 3] {
     let bruno = &shop.program.bruno;
     shop.stack.customer(&shop.program, &bruno.code, "user-2").await;
@@ -178,7 +178,7 @@ async fn payouts_are_sorted_and_found_by_reference_and_currency() {
         ("", "", vec![euros, both, alone]),
         ("", "sort=date", vec![euros, both, alone]),
         ("", "sort=date&order=asc", vec![alone, both, euros]),
-        // One currency after the other.
+        // Sorted by currency first.
         ("", "sort=amount", vec![euros, both, alone]),
         ("", "sort=amount&order=asc", vec![euros, alone, both]),
         ("", "search=bank", vec![alone]),
@@ -235,7 +235,7 @@ async fn a_partner_sorts_and_filters_what_they_received() {
         ("currency=USD", vec![both, alone]),
         (here.as_str(), vec![euros, both, alone]),
         ("program_id=0", vec![]),
-        // The reference is not theirs to search through.
+        // A partner cannot search the reference.
         ("search=bank", vec![euros, both, alone]),
     ] {
         let list = get(query).await;

@@ -1,4 +1,4 @@
-//! What a connected command line sets up: programs with their policy, the payment processor.
+//! Set-up by a connected command line: programs with their policy, and the payment processor.
 
 use chrono::TimeDelta;
 use reqwest::StatusCode;
@@ -36,7 +36,7 @@ async fn init_makes_a_program_with_its_policy_in_one_step() {
     );
     assert_eq!(made.body["domain"], "shop.example");
     assert!(made.body["program_slug"].as_str().unwrap().starts_with("shop-"));
-    // The key works at once, and the program is the one of the management API.
+    // The key works at once, and the management API shows the same program.
     assert_eq!(
         stack.get("/api/v1/cli/status", key).await.body["data"]["program_id"],
         id
@@ -62,7 +62,7 @@ async fn init_makes_a_program_with_its_policy_in_one_step() {
         .value("SELECT action || ' ' || actor FROM audit_log WHERE program_id IS NOT NULL")
         .await;
     assert_eq!(audited, "program.created user");
-    // What comes out of it: a partner is paid by it.
+    // The policy has an effect: it pays a partner.
     let ada = stack
         .partner(domain::ids::ProgramId::new(id.parse().unwrap()), "ada")
         .await;

@@ -1,4 +1,4 @@
-//! Commission policies through the management API: each sale is paid by the version in force when it happened.
+//! Commission policies through the management API: the version in force at the time of a sale pays it.
 
 use chrono::{SecondsFormat, TimeDelta};
 use reqwest::StatusCode;
@@ -10,7 +10,7 @@ use test_harness::{
     noon, rows,
 };
 
-/// Sells to `customer_key` and tells what the partner gets.
+/// Sells to `customer_key`, and returns the partner's commission.
 async fn earned(stack: &Stack, program: &Managed, transaction_id: &str, more: Value) -> i64 {
     let mut body =
         json!({ "transaction_id": transaction_id, "amount_cents": 5000, "customer_key": "user-1" });
@@ -52,7 +52,7 @@ async fn a_sale_before_a_policy_begins_is_paid_by_the_one_before_it() {
     assert_eq!(earned(&stack, &program, "t1", json!({})).await, 1000);
     clock.advance(TimeDelta::milliseconds(1));
     assert_eq!(earned(&stack, &program, "t2", json!({})).await, 1500);
-    // The first one is what it was.
+    // The first commission has not changed.
     assert_eq!(rows::commission(&stack, "t1").await["rate_bps"], 2000);
     stack.verify().await;
 }

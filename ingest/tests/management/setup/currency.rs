@@ -1,4 +1,4 @@
-//! The currency a program's reports are in.
+//! The currency of a program's reports.
 
 use reqwest::StatusCode;
 use serde_json::json;
@@ -39,6 +39,6 @@ async fn a_program_with_sales_keeps_its_currency() {
     set("USD")
         .await
         .refused(409, "currency cannot be changed any more: the program has sales");
-    // The form sends what it was.
+    // The dashboard's form sends the unchanged value.
     assert_eq!(set("EUR").await.status, StatusCode::OK);
 }

@@ -1,4 +1,5 @@
-//! What belongs together is made together, or not at all: a partner with a referral link, a program with a commission policy.
+//! Two objects are created together or not at all: a partner with a referral link, a program with a
+//! commission policy.
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};
@@ -31,7 +32,7 @@ async fn a_partner_comes_with_a_referral_link_or_not_at_all() {
     );
     assert_eq!(audited(&stack, "referral_link.created").await, 1);
 
-    // A taken code leaves nothing behind: the same partner comes in with another.
+    // A taken code leaves no partner behind: the same partner can be added with another code.
     let taken = json!({ "short_code": "ada-summer" });
     add(&stack, &program, "bea@letters.example", taken)
         .await
@@ -44,7 +45,7 @@ async fn a_partner_comes_with_a_referral_link_or_not_at_all() {
     assert!(made_up.body["data"]["referral_link"]["short_code"].is_string());
     assert!(made_up.body["data"]["invitation_url"].is_string());
 
-    // Who asks for none gets none.
+    // A request without a link creates none.
     let without = program.partner(&stack, "cleo@letters.example", "approved").await;
     assert_eq!(without["referral_link"], json!(null));
 }
@@ -104,7 +105,7 @@ async fn a_program_comes_with_a_commission_policy_or_not_at_all() {
     let path = format!("{PROGRAMS}/{id}/commission-policies");
     let policies = stack.get(&path, &acme.owner.token).await.body["data"].clone();
     assert_eq!(policies.as_array().unwrap().len(), 1);
-    // In the program's own currency.
+    // The policy is in the program's own currency.
     assert_eq!(
         (&policies[0]["fixed_cents"], &policies[0]["currency"]),
         (&json!(500), &json!("JPY"))

@@ -1,4 +1,4 @@
-//! What an advertiser writes down about a partner.
+//! An advertiser's notes about a partner.
 
 use reqwest::StatusCode;
 use runtime::clock::Clock;

@@ -1,4 +1,5 @@
-//! Partners of a program: invited, approved, suspended, approved again; and what each of it does to clicks and sales.
+//! Partners of a program: invited, approved, suspended and approved again; and the effect on clicks and
+//! sales.
 
 use domain::permission::Role;
 use reqwest::StatusCode;
@@ -73,7 +74,7 @@ async fn partners_are_found_by_a_part_of_their_name_or_address() {
         ("search=lovelace", json!(["Ada Lovelace"])),
         ("search=.FAN%40", json!(["Grace Hopper"])),
         ("search=countess%40letters.example", json!(["Ada Lovelace"])),
-        // No pattern.
+        // A search text is not a pattern.
         ("search=%25_", json!([])),
         ("search=%25", json!(["50% off_"])),
         ("search=50%25%20off_", json!(["50% off_"])),
@@ -199,7 +200,7 @@ async fn a_partner_is_one_record_of_the_workspace_by_address() {
     let again = json!({ "name": "A.", "email": " ada@LETTERS.example " });
     let twice = program.submit(&stack, "partners", again.clone()).await;
     twice.refused(409, "This partner is in the program already");
-    // The same somebody in another program, under the name they had.
+    // The same person in another program, under an earlier name.
     let elsewhere = other.submit(&stack, "partners", again).await.body["data"].clone();
     assert_eq!(elsewhere["partner_id"], data["partner_id"]);
     assert_ne!(elsewhere["id"], data["id"]);
@@ -283,7 +284,7 @@ async fn partners_are_listed_by_status_and_found_in_their_program_only() {
     ] {
         answer.refused(404, "Partner not found");
     }
-    // Who may look may not therefore change.
+    // A member who may read may not therefore change.
     let member = stack
         .member(acme.workspace_id, "member@acme.example", Role::Member)
         .await;
@@ -386,7 +387,7 @@ async fn workspaces_that_invite_the_same_address_learn_nothing_of_each_other() {
     let body = json!({ "name": "Somebody", "email": "ada@letters.example" });
     for program in [&theirs, &later] {
         let added = program.submit(&stack, "partners", body.clone()).await.body["data"].clone();
-        // They are told what they would be told of an address nobody has.
+        // The answer is the same as for an address without an account.
         assert_eq!(added["has_account"], false);
         assert_eq!(added["name"], "Somebody");
         token(&added["invitation_url"]);
@@ -399,7 +400,7 @@ async fn workspaces_that_invite_the_same_address_learn_nothing_of_each_other() {
     theirs.get(&stack, &one).await.refused(404, "Partner not found");
     let through_ours = stack.get(&ours.path(&one), &rival.owner.token).await;
     assert_eq!(through_ours.status, StatusCode::FORBIDDEN);
-    // Whoever invited them knows of their account.
+    // The inviting program sees that the account exists.
     let known = ours.get(&stack, &one).await.body["data"].clone();
     assert_eq!(known["has_account"], true);
     let again = ours.submit(&stack, &format!("{one}/invitation"), json!({})).await;

@@ -1,4 +1,5 @@
-//! Whose a processor's account is: one workspace's, and the platform's events only go where an operator has confirmed it.
+//! A processor's account belongs to one workspace. The platform's events reach only programs whose account an
+//! operator has confirmed.
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};
@@ -58,7 +59,7 @@ async fn an_account_that_another_workspace_holds_is_refused_and_its_owners_hear_
         stack.get(&path(theirs), &rival.token).await.status,
         StatusCode::NOT_FOUND
     );
-    // A connection that is there does not become the account's either.
+    // An existing connection cannot change to the account either.
     assert_eq!(
         bind(&stack, &rival, theirs, "acct_2").await.status,
         StatusCode::OK
@@ -84,7 +85,7 @@ async fn an_account_that_another_workspace_holds_is_refused_and_its_owners_hear_
         audited,
         format!("{theirs} acct_1, {theirs} acct_1, {theirs} acct_1")
     );
-    // Another program of the same workspace may, and who let go of it holds it no longer.
+    // Another program of the same workspace may use the account. A disconnected program no longer holds it.
     assert_eq!(
         bind(&stack, &acme, other_shop, "acct_1").await.status,
         StatusCode::OK
@@ -198,7 +199,7 @@ async fn the_platforms_events_reach_a_program_once_an_operator_has_confirmed_its
     settled(&stack, &["done"]).await;
     assert_eq!(stack.count("sale_events").await, 1);
 
-    // A change of anything else leaves it; another account has to be confirmed anew.
+    // Other changes keep the confirmation; a new account needs another confirmation.
     let put = async |body: Value| stack.put(&path(id), &acme.token, body).await.status;
     assert_eq!(put(json!({ "payouts_enabled": true })).await, StatusCode::OK);
     assert_eq!(confirmed(&stack, &acme, id).await, true);
@@ -238,7 +239,7 @@ async fn a_programs_own_endpoint_needs_no_confirmation() {
     let hooks = Hooks::start(&mut stack).await;
     let (acme, program) = bound(&stack).await;
     assert_eq!(confirmed(&stack, &acme, program.program_id.get()).await, false);
-    // With and without the account in it; what waits is taken up again by the relay as well.
+    // With and without the account in the event. The relay also retries the waiting event.
     let paid = payment(&stack, &program);
     let mut early = event(&stack, "charge.refunded.basil", &program, "user-1");
     early["account"] = json!("acct_1Shop");
@@ -273,7 +274,7 @@ async fn the_platforms_events_reach_no_connection_that_is_not_connected() {
     stack
         .execute("UPDATE processor_connections SET confirmed_at = now()")
         .await;
-    // A refund of no sale waits for it, and the relay asks again whether the program still receives.
+    // A refund waits for its unknown sale. The relay checks again whether the program still receives events.
     let mut early = event(&stack, "charge.refunded.basil", &program, "user-1");
     early["account"] = json!("acct_1Shop");
     accepted(&hooks.distribute(&stack, &early).await);
@@ -365,7 +366,7 @@ async fn a_disconnected_connection_receives_nothing_at_its_own_endpoint() {
     let refused = hooks.deliver(&stack, &program, &paid).await;
     assert_eq!(refused.status, StatusCode::BAD_REQUEST);
     assert!(inbox(&stack).await.is_empty());
-    // The processor sends it again, and the owner has connected anew meanwhile.
+    // The processor sends the event again after the owner has reconnected.
     set("connected").await;
     accepted(&hooks.deliver(&stack, &program, &paid).await);
     settled(&stack, &["done"]).await;

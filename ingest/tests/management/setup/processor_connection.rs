@@ -1,4 +1,4 @@
-//! A program's payment processor: connected, changed, rotated, disconnected, and its secret never shown.
+//! A program's payment processor: connected, changed, rotated and disconnected; its secret is never shown.
 
 use chrono::TimeDelta;
 use domain::ids::ProgramId;
@@ -29,7 +29,7 @@ fn path(program: i64) -> String {
     format!("/api/advertiser/affiliate-programs/{program}/processor-connection")
 }
 
-/// What the consumer of webhooks would accept now, under the keys of the stack or others.
+/// The secrets that the consumer of webhooks accepts now, under the stack's keys or others.
 async fn accepted(stack: &Stack, program: i64, keys: &SealingKeys) -> Vec<String> {
     let mut connection = stack.pool().acquire().await.unwrap();
     let found =
@@ -74,7 +74,7 @@ async fn a_connection_shows_that_it_has_a_secret_and_its_last_four_only() {
     assert_eq!(done.body["data"], shown);
     assert_eq!(get().await.body["data"], shown);
     assert_eq!(accepted(&stack, id, &keys()).await, [OLD]);
-    // Nothing but what is named changes; a status taken back ends the connection.
+    // Only named fields change. Removing the status ends the connection.
     stack.clock.advance(TimeDelta::hours(1));
     stack.prove(&acme.owner).await;
     let paused = put(json!({ "status": "disconnected", "charges_enabled": null })).await;
@@ -153,7 +153,7 @@ async fn a_rotated_secret_leaves_the_one_before_for_as_long_as_was_said() {
     stack.prove(&acme.owner).await;
     rotate(json!({ "webhook_secret": OLD, "previous_valid_hours": 0 })).await;
     assert_eq!(accepted(&stack, id, &keys()).await, [OLD]);
-    // A secret that is replaced, not rotated, leaves nothing of the one before.
+    // A replaced secret is not kept, unlike a rotated one.
     rotate(json!({ "webhook_secret": NEW })).await;
     stack
         .put(
@@ -174,7 +174,7 @@ async fn a_secret_opens_with_its_key_and_for_its_program_only() {
     let (id, other) = (program(&stack, &acme).await, program(&stack, &acme).await);
     let body = json!({ "account_id": "acct_1", "webhook_secret": OLD });
     stack.put(&path(id), &acme.owner.token, body.clone()).await;
-    // Copied to another program's row, it is worth nothing there.
+    // A secret copied to another program's row cannot be opened there.
     stack
         .execute(&format!(
             "INSERT INTO processor_connections (program_id, account_id, webhook_secret_sealed)
@@ -189,7 +189,7 @@ async fn a_secret_opens_with_its_key_and_for_its_program_only() {
     let shown = stack.get(&path(other), &acme.owner.token).await;
     assert_eq!(shown.body["data"]["webhook_secret_set"], true);
     assert_eq!(shown.body["data"]["webhook_secret_last4"], Value::Null);
-    // With a new key in front, what the old one sealed still opens, and what is sealed now is the new one's.
+    // With a new key in front, the service still opens what the old key sealed, and seals with the new key.
     let setting = stack
         .settings
         .iter_mut()
@@ -245,7 +245,7 @@ async fn nobody_else_sees_or_changes_a_connection() {
     ] {
         answer.refused(409, "This program is archived");
     }
-    // What is archived can still be disconnected.
+    // An archived program can still be disconnected.
     assert_eq!(
         stack.delete(&path(id), owner).await.status,
         StatusCode::NO_CONTENT
@@ -263,7 +263,7 @@ async fn of_changes_at_once_none_is_lost() {
         let token = &acme.owner.token;
         async move { stack.put(&path, token, body).await }
     };
-    // Each of the two that begin it names the account.
+    // Both concurrent requests name the account.
     let (one, other) = tokio::join!(
         put(json!({ "account_id": "acct_1", "charges_enabled": true })),
         put(json!({ "account_id": "acct_1", "payouts_enabled": true }))

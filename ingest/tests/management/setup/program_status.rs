@@ -1,4 +1,4 @@
-//! What the CLI and the readiness check say about a program.
+//! The program status of the CLI and of the readiness check.
 
 use chrono::TimeDelta;
 use futures::future::join_all;
@@ -56,7 +56,7 @@ async fn status_counts_the_last_day_without_tests() {
         "active_partners": 2,
         "pending_commissions": 2,
     } });
-    // The first sale's hold period is not over; its commission still waits.
+    // The first sale's hold period is not over, so its commission is pending.
     let answer = get(&stack, STATUS, Some(&program.token)).await;
     assert_eq!((answer.status, &answer.body), (StatusCode::OK, &expected));
     execute(
@@ -98,7 +98,7 @@ async fn a_new_token_is_a_rotated_key() {
 async fn slow_looks_at_programs_delay_no_sale() {
     let shop = Shop::open().await;
     let (stack, program) = (&shop.stack, &shop.program);
-    // What these routes read, and no sale needs.
+    // Locks rows that these routes read, but no sale needs.
     let mut held = stack.pool().begin().await.unwrap();
     sqlx::raw_sql(
         "LOCK TABLE integration_verifications, processor_connections, lead_events, program_days IN ACCESS EXCLUSIVE MODE",
@@ -113,7 +113,7 @@ async fn slow_looks_at_programs_delay_no_sale() {
             .send(request.bearer_auth(&program.token).body(body.to_string()))
             .await
     };
-    // More of each than any pool has connections.
+    // More requests of each kind than any pool has connections.
     let looks = join_all((0..12).map(|_| async {
         tokio::join!(
             get(stack, READINESS, Some(&program.token)),
@@ -148,7 +148,7 @@ async fn more_than_a_few_thousand_events_a_day_are_taken_from_the_sums_of_the_da
              VALUES ({id}, '{today}', '', 0, 3000, 0, 0, 0, 0, 0), ({id}, '{yesterday}', '', 0, 24000, 0, 0, 0, 0, 0)"
         ))
         .await;
-    // Of yesterday, the second half.
+    // The second half of yesterday's events.
     let recent = get(&stack, STATUS, Some(&program.token)).await.body["data"]["recent_events"].clone();
     assert_eq!(
         recent,

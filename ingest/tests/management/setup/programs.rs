@@ -1,4 +1,5 @@
-//! Programs through the management API: made, changed, published, archived, and nobody else's.
+//! Programs through the management API: created, changed, published and archived, each only by its own
+//! workspace.
 
 use domain::permission::Role;
 use reqwest::StatusCode;
@@ -52,7 +53,7 @@ async fn a_program_starts_with_the_contracts_defaults_and_shows_its_token_once()
     let read = stack.get(&path, &acme.owner.token).await;
     assert_eq!(read.body["data"]["api_token_masked"], data["api_token_masked"]);
     assert!(!read.body.to_string().contains(&token));
-    // The token works at once: an integration is tried before a program is live.
+    // The token works at once: an integration is tested before the program is published.
     let sale = json!({ "transaction_id": "t1", "amount_cents": 100, "customer_key": "nobody" });
     let answer = stack.post("sale", Some(&token), sale).await;
     assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{:?}", answer.body);
@@ -208,7 +209,8 @@ async fn an_archived_program_takes_no_calls_and_no_changes() {
     assert_eq!(list.body["meta"]["pagination"]["total"], 0);
 }
 
-/// Both requests arrive while the row is locked, so each has read all it reads without the lock before the other writes.
+/// Both requests arrive while the row is locked, so each has read all it reads without the lock before the
+/// other writes.
 #[tokio::test]
 async fn two_changes_at_once_both_last() {
     let stack = Stack::start().await;
@@ -296,7 +298,7 @@ async fn two_changes_at_once_both_last() {
             (StatusCode::OK, StatusCode::OK),
             "{path}"
         );
-        // A change of nothing shows what is there.
+        // A change without fields returns the current settings.
         let now = stack.put(&path, token, json!({})).await;
         for (name, value) in [&first, &second]
             .into_iter()
@@ -329,7 +331,7 @@ async fn a_program_archived_while_a_change_waits_is_not_changed() {
     changed.refused(409, "This program is archived");
 }
 
-/// As click batches do, whatever order the rows lie in.
+/// Archiving locks links in the order in which click batches lock them, whatever the order of rows on disk.
 #[tokio::test]
 async fn archiving_locks_links_in_order() {
     let stack = Stack::start().await;

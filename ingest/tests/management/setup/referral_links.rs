@@ -1,4 +1,4 @@
-//! Referral links through the management API, and what the edges answer to their codes.
+//! Referral links through the management API, and how the edges answer their codes.
 
 use reqwest::StatusCode;
 use runtime::clock::Clock;
@@ -61,7 +61,7 @@ async fn a_code_is_unique_over_all_programs_and_its_letters_are_plain() {
     let one = format!("referral-links/{}", link["id"]);
     let renamed = theirs.put(&stack, &one, json!({ "short_code": "summer" })).await;
     renamed.refused(409, taken);
-    // Its own code is nobody else's.
+    // A link may keep its own code, and another link cannot take it.
     let same = theirs.put(&stack, &one, json!({ "short_code": "winter" })).await;
     assert_eq!(same.status, StatusCode::OK);
     let rule = "short_code must be 3 to 64 letters, digits, hyphens or underscores";
@@ -84,7 +84,7 @@ async fn a_code_is_unique_over_all_programs_and_its_letters_are_plain() {
     ] {
         theirs.put(&stack, &one, body).await.refused(400, message);
     }
-    // Another program's link, another program's partner.
+    // A link of another program, a partner of another program.
     let foreign = ours.put(&stack, &one, json!({ "status": "inactive" })).await;
     foreign.refused(404, "Referral link not found");
     for (body, status, message) in [
@@ -196,7 +196,7 @@ async fn every_ingest_follows_a_link_that_is_renamed_turned_off_and_on() {
             })
             .await;
     }
-    // What came through the link stays with it, whatever it is called.
+    // Sales through the link stay attributed to it under any name.
     let sale = program.sale(&stack, "t1", "user-1").await;
     assert!(sale.body["commission_id"].is_i64(), "{sale:?}");
 

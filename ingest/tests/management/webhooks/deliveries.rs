@@ -1,4 +1,4 @@
-//! What was sent to an endpoint, and what waits; and examples that are sent to try it.
+//! Sent and queued deliveries of an endpoint, and example events that test it.
 
 use reqwest::StatusCode;
 use runtime::clock::Clock;
@@ -121,7 +121,7 @@ async fn a_test_event_is_queued_for_its_endpoint_alone() {
         test(body).await.refused(400, message);
     }
     assert_eq!(stack.count("outbound_events").await, 0);
-    // An endpoint that is off may be tried, with what it is not sent otherwise.
+    // A disabled endpoint may be tested, even with types that it does not receive.
     stack
         .execute("UPDATE webhook_endpoints SET disabled_at = now(), disabled_reason = 'gone'")
         .await;

@@ -1,4 +1,5 @@
-//! Endpoints are made, changed, turned off and on, and removed; a program's steps know what its endpoints want.
+//! Endpoints are created, changed, disabled, enabled and removed; a program's steps know which events its
+//! endpoints want.
 
 use chrono::TimeDelta;
 use domain::ids::WebhookEndpointId;
@@ -16,7 +17,7 @@ use test_harness::{
 
 use super::{ENDPOINTS, URL, below, endpoint, event, with_endpoint};
 
-/// What the program's steps write.
+/// The types of events that the program's steps write.
 async fn wanted(stack: &Stack) -> Vec<&'static str> {
     let bits: i32 = stack
         .value("SELECT wanted_events FROM programs ORDER BY id LIMIT 1")
@@ -28,7 +29,7 @@ async fn wanted(stack: &Stack) -> Vec<&'static str> {
     names.map(OutboundEventType::as_str).collect()
 }
 
-/// The secret that signs an endpoint's webhooks, and the one before.
+/// The current and the previous secret that sign an endpoint's webhooks.
 async fn opened(stack: &Stack, endpoint_id: i64) -> [Option<String>; 2] {
     let (secret, previous): (Vec<u8>, Option<Vec<u8>>) =
         sqlx::query_as("SELECT secret_sealed, previous_secret_sealed FROM webhook_endpoints WHERE id = $1")
@@ -216,7 +217,7 @@ async fn a_program_has_twenty_endpoints_at_most() {
         .refused(409, too_many);
     let gone = program.delete(&stack, &format!("{ENDPOINTS}/{first}")).await;
     assert_eq!(gone.status, StatusCode::NO_CONTENT);
-    // Of two at once one is the twentieth.
+    // Of two concurrent requests one creates the twentieth endpoint.
     let (one, other) = tokio::join!(
         program.submit(&stack, ENDPOINTS, body.clone()),
         program.submit(&stack, ENDPOINTS, body)
@@ -242,7 +243,7 @@ async fn a_programs_steps_write_what_its_endpoints_want() {
     };
     change(both, json!({ "event_types": ["partner.applied"] })).await;
     assert_eq!(wanted(&stack).await, ["sale.recorded", "partner.applied"]);
-    // What happens while an endpoint is disabled can be replayed to it.
+    // Events while an endpoint is disabled can be replayed to it.
     change(both, json!({ "enabled": false })).await;
     assert_eq!(wanted(&stack).await, ["sale.recorded", "partner.applied"]);
     change(both, json!({ "event_types": ["lead.created"] })).await;
@@ -251,7 +252,7 @@ async fn a_programs_steps_write_what_its_endpoints_want() {
         program.delete(&stack, &format!("{ENDPOINTS}/{id}")).await;
     }
     assert_eq!(wanted(&stack).await, [""; 0]);
-    // A reader of the event stream wants everything, whatever the endpoints want.
+    // A reader of the event stream wants all events, whatever the endpoints want.
     let stream = WantedEvents::NONE.with_stream().bits();
     stack
         .execute(&format!(
@@ -286,7 +287,7 @@ async fn what_is_named_changes_and_its_health_stays() {
     );
     assert_eq!(data["event_types"], json!(["sale.recorded"]));
     assert_eq!(data["failing_since"], "2026-03-01T10:00:00.000Z");
-    // Enabled already: nothing is forgotten.
+    // The endpoint is already enabled: its state is kept.
     let same = program
         .patch(&stack, &one, json!({ "enabled": true, "description": null }))
         .await;
@@ -328,7 +329,7 @@ async fn an_endpoint_that_was_off_begins_anew() {
         (&json!(false), &json!("by_hand"))
     );
     assert_eq!(data["disabled_at"], "2026-03-01T12:00:00.000Z");
-    // Whoever disabled it first says why.
+    // The reason of the first to disable the endpoint is kept.
     stack
         .execute("UPDATE webhook_endpoints SET disabled_reason = 'gone'")
         .await;
@@ -370,7 +371,7 @@ async fn a_secret_is_replaced_and_the_one_before_signs_for_as_long_as_was_said()
     let one = format!("{ENDPOINTS}/{id}");
     let shown = async || program.get(&stack, &one).await.body["data"]["previous_secret_valid_until"].clone();
     assert_eq!(shown().await, "2026-03-02T12:00:00.000Z");
-    // There are two signatures at most: a third secret would end one that still counts.
+    // A webhook has at most two signatures: a third secret would end one that is still valid.
     rotate(json!({})).await.refused(
         409,
         "The secret before the last replacement still signs deliveries. Wait until it ends, or send overlap_hours 0, which ends both at once",
@@ -411,7 +412,7 @@ async fn whoever_sends_events_elsewhere_has_proved_who_they_are() {
     ] {
         assert_eq!(answer.status, StatusCode::FORBIDDEN, "{answer:?}");
     }
-    // What sends nothing elsewhere needs no proof.
+    // A change that sends events nowhere else needs no proof.
     let changed = program
         .patch(&stack, &one, json!({ "url": URL, "enabled": false }))
         .await;
@@ -523,7 +524,7 @@ async fn an_endpoint_is_deleted_while_a_delivery_to_it_ends() {
     stack
         .eventually("it is in flight", async || receiver.hanging() == 1)
         .await;
-    // In the way of both.
+    // This lock blocks both requests.
     let mut held = stack.pool().begin().await.unwrap();
     sqlx::query("SELECT FROM webhook_queue WHERE id = $1 FOR UPDATE")
         .bind(delivery)

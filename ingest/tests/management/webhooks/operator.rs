@@ -1,4 +1,4 @@
-//! `ctl webhooks`: what an operator sees of endpoints and deliveries, and does with them.
+//! `ctl webhooks`: how an operator sees and changes endpoints and deliveries.
 
 use reqwest::StatusCode;
 use serde_json::json;
@@ -69,7 +69,7 @@ async fn an_operator_sees_deliveries_and_sends_them_again() {
     )
     .await;
     assert_eq!(queued, json!({ "count": 1, "replays": true }));
-    // The sale waits already; the lead is not what the endpoint is sent.
+    // The sale is queued already; the endpoint does not receive leads.
     let since = ["--since", "2026-01-01T00:00:00Z"];
     assert_eq!(replay(&since).await.out, "0 deliveries are on their way\n");
     let leads = replay(&[&since[..], &["--type", "lead.created"]].concat()).await;

@@ -1,4 +1,4 @@
-//! Events are sent once more: one delivery, or what happened since some time.
+//! Events are sent again: one delivery, or all events since a time.
 
 use chrono::{SecondsFormat, TimeDelta};
 use reqwest::StatusCode;
@@ -48,7 +48,7 @@ async fn a_replay_is_another_delivery_of_the_same_event() {
         details,
         json!({ "delivery_id": delivery, "replay_delivery_id": data["id"] })
     );
-    // One that waits, which may be for hours, can be sent at once; and a replay again.
+    // A delivery that waits, perhaps for hours, can be sent at once; and so can a replay.
     let again = program
         .submit(
             &stack,
@@ -75,7 +75,7 @@ async fn what_happened_since_then_is_queued_once_in_its_order() {
     let stack = Stack::start().await;
     let (program, id) = with_endpoint(&stack).await;
     let other = endpoint(&stack, &program, &["lead.created"]).await;
-    // Before; of another type; and an example that another endpoint was sent.
+    // An earlier event, one of another type, and an example that was sent to another endpoint.
     event(&stack, &program, "sale.recorded", None).await;
     stack
         .execute("UPDATE outbound_events SET created_at = now() - interval '2 days'")
@@ -98,7 +98,7 @@ async fn what_happened_since_then_is_queued_once_in_its_order() {
         row(&stack, &format!("{QUEUE} WHERE endpoint_id = {id} AND is_replay")).await,
         json!({ "types": ["sale.recorded"], "replays": true, "count": 1 })
     );
-    // Asked again, nothing is queued twice; asked for other types, they are sent too.
+    // A repeated request queues nothing twice; a request for more types queues those.
     let again = replay(json!({ "since": since, "types": ["lead.created", "sale.recorded"] })).await;
     assert_eq!(again.body["data"]["replayed_count"], 1);
     assert_eq!(
@@ -125,7 +125,7 @@ async fn many_events_are_replayed_a_part_at_a_time() {
         async |body: Value| program.submit(&stack, &below(id, "replay"), body).await.body["data"].clone();
     let first = replay(json!({ "since": since })).await;
     assert_eq!(first["replayed_count"], 5_000);
-    // What was queued is delivered meanwhile.
+    // The queued events have been delivered meanwhile.
     stack.execute("DELETE FROM webhook_queue").await;
     let rest = replay(json!({ "since": since, "cursor": first["cursor"] })).await;
     assert_eq!(rest, json!({ "replayed_count": 1, "cursor": null }));

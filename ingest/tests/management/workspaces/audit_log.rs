@@ -1,4 +1,4 @@
-//! Who did what, as the owner reads it.
+//! The audit log as the owner reads it.
 
 use chrono::TimeDelta;
 use domain::permission::Role;
@@ -130,7 +130,7 @@ async fn the_audit_log_is_narrowed_down_by_who_what_and_when() {
             .await;
         let entries = answer.body["data"].as_array().unwrap();
         assert_eq!(actions(entries), expected, "{query}");
-        // The file knows no pages, and is in the other order.
+        // The file has no pages, and the opposite order.
         let filters = query.split("&pageSize").next().unwrap();
         let listed = stack
             .get(&format!("{AUDIT_LOG}?{filters}"), &acme.owner.token)
@@ -214,7 +214,7 @@ async fn the_audit_log_is_for_owners_and_cannot_be_rewritten() {
     );
 }
 
-/// The entries about people's accounts, oldest first.
+/// The entries about users' accounts, oldest first.
 async fn of_accounts(stack: &Stack, owner: &Person) -> Vec<Value> {
     let log = stack
         .get(&format!("{AUDIT_LOG}?pageSize=100"), &owner.token)
@@ -270,7 +270,7 @@ async fn who_signed_in_and_out_and_who_tried_to_is_written_down() {
         actions(&of_accounts(&stack, &rival.owner).await),
         ["user.signed_in"]
     );
-    // What is tried at addresses nobody has is written nowhere.
+    // Attempts at addresses without an account are not recorded.
     stack.sign_in("nobody@acme.example", PASSWORD).await;
     let all: String = stack
         .value("SELECT string_agg(a::text, ' ') FROM audit_log a")
@@ -278,7 +278,7 @@ async fn who_signed_in_and_out_and_who_tried_to_is_written_down() {
     assert!(!all.contains("nobody@") && !all.contains("horse"), "{all}");
 }
 
-/// However many tries there are, the log does not fill.
+/// Many attempts do not flood the log.
 #[tokio::test]
 async fn failed_tries_have_one_line_an_hour() {
     let clock = Clock::manual("2026-11-21T12:00:00Z".parse().unwrap());

@@ -20,7 +20,7 @@ async fn invite(stack: &Stack, person: &Person, body: Value) -> Answer {
     stack.submit(INVITATIONS, Some(&person.token), body).await
 }
 
-/// Invites into the only workspace somebody runs; the token.
+/// Invites into the only workspace that the person runs; returns the token.
 pub async fn invited(stack: &Stack, person: &Person, email: &str, role: &str) -> String {
     let answer = invite(stack, person, json!({ "email": email, "role": role })).await;
     assert_eq!(answer.status, StatusCode::CREATED, "{answer:?}");
@@ -97,7 +97,7 @@ async fn a_member_comes_in_once_with_what_they_were_given() {
     assert!(!stored.contains(&token) && !stored.contains(PASSWORD), "{stored}");
 }
 
-/// Whoever invited has seen the link: that somebody came by it does not show whose the address is.
+/// The inviter has seen the link, so its use does not prove who owns the address.
 #[tokio::test]
 async fn an_account_made_by_an_invitation_is_unverified_until_an_operator_says_so() {
     let stack = Stack::start().await;
@@ -115,7 +115,7 @@ async fn an_account_made_by_an_invitation_is_unverified_until_an_operator_says_s
     };
     assert_eq!(verified().await, [true, false]);
     let command = ["user", "verify", "--email", "max@shop.example"];
-    // Said twice, it is written down once.
+    // The repeated command adds no second entry.
     assert!(ctl(&stack, &command).await.ok && ctl(&stack, &command).await.ok);
     assert_eq!(verified().await, [true, true]);
     assert_eq!(audited(&stack, "user.verified").await, 1);
@@ -178,7 +178,7 @@ async fn owners_invite_anybody_admins_no_owners_and_others_nobody() {
         let answer = invite(&stack, person, body(role)).await;
         assert_eq!(answer.status.as_u16(), status, "{role}: {answer:?}");
     }
-    // Into somebody else's workspace, and away from there.
+    // Invitations into another user's workspace, and withdrawals there.
     let named =
         json!({ "email": "new@shop.example", "role": "owner", "workspace_id": acme.workspace_id.get() });
     assert_eq!(
@@ -352,7 +352,7 @@ async fn an_address_with_an_account_comes_in_with_that_accounts_password() {
     assert_eq!(me.body["workspaces"].as_array().unwrap().len(), 2);
     assert_eq!(stack.count("users").await, 2);
 
-    // Somebody who promotes programs does not run them under the same address.
+    // A partner cannot become a member under the same address.
     stack.user(UserKind::Partner, "ada@letters.example").await;
     let token = invited(&stack, &acme.owner, "ada@letters.example", "member").await;
     let kind = "This address has an account of another kind";
@@ -370,7 +370,7 @@ async fn guesses_at_an_accounts_password_run_out_here_as_at_the_door() {
     stack.user(UserKind::Advertiser, "max@shop.example").await;
     let token = invited(&stack, &acme.owner, "Max@shop.example", "admin").await;
     let mut statuses = Vec::new();
-    // Two a minute; the minute may turn once.
+    // Two a minute; the minute may end once.
     for _ in 0..5 {
         statuses.push(accept(&stack, &token, "Max", "wrong horse battery").await.status);
     }
@@ -389,7 +389,7 @@ async fn of_many_acceptances_at_once_one_wins() {
         let answers = tokio::join!(try_it(), try_it(), try_it());
         let statuses = [answers.0, answers.1, answers.2].map(|answer| answer.status.as_u16());
         let won = statuses.iter().filter(|status| **status == 201).count();
-        // Who comes a little later finds it ended.
+        // A slightly later request finds the invitation ended.
         let lost = statuses
             .iter()
             .filter(|status| [404, 409].contains(*status))
@@ -418,7 +418,7 @@ async fn two_invitations_of_a_new_address_at_once_make_one_account() {
         stack.count("users WHERE lower(email) = 'new@shop.example'").await,
         1
     );
-    // Whoever lost tries again: now there is an account.
+    // The loser tries again: now the account exists.
     for (answer, token) in [(one, ours), (two, theirs)] {
         if answer.status != StatusCode::CREATED {
             let again = accept(&stack, &token, "Max", PASSWORD).await;
@@ -455,18 +455,18 @@ async fn a_partner_gets_an_account_and_waits_for_approval() {
         (&shown["has_account"], &shown["status"]),
         (&json!(true), &json!("pending"))
     );
-    // As the advertiser called them.
+    // The name that the advertiser chose.
     assert_eq!(shown["name"], "Ada");
     let owner: i64 = stack.value("SELECT user_id FROM partners").await;
     assert_eq!(accepted.body["user"]["id"], owner);
-    // Into the next program of the workspace they need no link.
+    // For the next program of the workspace the partner needs no link.
     let next = Managed::new(&stack, &acme, "Next").await;
     let added = next.partner(&stack, "ada@letters.example", "approved").await;
     assert_eq!(
         (&added["has_account"], &added["invitation_url"]),
         (&json!(true), &Value::Null)
     );
-    // Withdrawing is for members' invitations; a partner's is the program's.
+    // This route withdraws members' invitations only; a partner's belongs to the program.
     let id: i64 = stack.value("SELECT max(id) FROM invitations").await;
     let gone = stack
         .delete(&format!("{INVITATIONS}/{id}"), &acme.owner.token)
@@ -532,7 +532,7 @@ async fn an_invitation_ends_with_the_right_it_came_from() {
     }
     assert_eq!(audited(&stack, "invitation.withdrawn").await, 3);
     assert_eq!(inspect(&stack, &kept).await.status, StatusCode::OK);
-    // Judged at acceptance too, wherever the right ended.
+    // The right is checked at acceptance too, wherever it ended.
     stack
         .execute("UPDATE users SET status = 'suspended' WHERE email = 'second@acme.example'")
         .await;

@@ -1,4 +1,4 @@
-//! Who works in a workspace, as what, and who may change it.
+//! The members of a workspace, their roles, and who may change them.
 
 use domain::permission::Role;
 use reqwest::StatusCode;
@@ -16,7 +16,7 @@ async fn program(stack: &Stack, workspace: &Workspace) -> i64 {
     made.body["data"]["id"].as_i64().unwrap()
 }
 
-/// The path of somebody's membership; they have but one.
+/// The path of the person's only membership.
 async fn path(stack: &Stack, person: &Person) -> String {
     let id: i64 = sqlx::query_scalar("SELECT id FROM workspace_members WHERE user_id = $1")
         .bind(person.user_id.get())
@@ -70,7 +70,7 @@ async fn members_are_sorted_and_found_by_name_and_address() {
     }
     for (query, found) in [
         ("", vec!["owner", "zoe", "ben"]),
-        // Anna, Somebody, Über.
+        // Sorted as Anna, Somebody, Über.
         ("sort=name&order=asc", vec!["zoe", "owner", "ben"]),
         ("sort=name", vec!["ben", "owner", "zoe"]),
         ("sort=email&order=asc", vec!["ben", "owner", "zoe"]),
@@ -139,7 +139,7 @@ async fn what_is_given_counts_at_once_and_what_is_taken_back_no_longer() {
     assert_eq!(read().await, 200);
     assert_eq!(stack.delete(&member, &acme.owner.token).await.status, 204);
     assert_eq!(read().await, 403);
-    // The account is theirs, not the workspace's.
+    // The account belongs to the user, not to the workspace.
     let me = stack.get("/api/users/me", &mika.token).await;
     assert_eq!((me.status, &me.body["workspaces"]), (StatusCode::OK, &json!([])));
     let actions: Vec<String> =
@@ -199,7 +199,7 @@ async fn roles_and_permissions_are_checked() {
         let answer = stack.put(&member, &acme.owner.token, body.clone()).await;
         answer.refused(400, message);
     }
-    // What was refused in part was not done in part.
+    // A partly refused request changed nothing.
     let roles = stack.count("workspace_members WHERE role = 'member'").await;
     assert_eq!(roles, 1);
     let unknown = stack
@@ -235,7 +235,7 @@ async fn admins_leave_owners_alone_and_members_leave_everybody_alone() {
     assert_eq!(stack.get(&elsewhere, &rival.owner.token).await.status, 403);
     assert_eq!(put(&member, &admin, "admin").await, 200);
     assert_eq!(put(&member, &acme.owner, "owner").await, 200);
-    // An owner among two may go, even by themselves.
+    // One of two owners may leave, even by their own request.
     assert_eq!(stack.delete(&owner, &acme.owner.token).await.status, 204);
 }
 
@@ -256,7 +256,7 @@ async fn the_last_owner_stays_whoever_asks() {
         .put(&owner, &acme.owner.token, json!({ "role": "owner" }))
         .await;
     assert_eq!(same.status, StatusCode::OK);
-    // A suspended owner could not run the workspace alone, but may be removed themselves.
+    // A suspended owner could not run the workspace alone, but may be removed.
     let second = stack
         .member(acme.workspace_id, "second@acme.example", Role::Owner)
         .await;
@@ -288,7 +288,7 @@ async fn of_two_owners_who_remove_each_other_one_stays() {
         );
         let mut statuses = [one.status.as_u16(), other.status.as_u16()];
         statuses.sort_unstable();
-        // Whoever came second had no say any more, or had become the last owner.
+        // The second request came too late: its user had lost the right, or had become the last owner.
         assert!(matches!(statuses, [200 | 204, 403]), "{statuses:?}");
         let owners: i64 = sqlx::query_scalar(
             "SELECT count(*) FROM workspace_members WHERE workspace_id = $1 AND role = 'owner'",

@@ -72,7 +72,7 @@ async fn a_click_precedes_its_lead_and_its_sale_and_tests_are_in_no_stream() {
         .customer(&reader.program, &reader.program.ada.code, "user-1")
         .await;
     reader.stack.reaches("click_events", 2).await;
-    // As the step of the sale will write it.
+    // The step of the sale will write the same event.
     let sold = reader.happens(OutboundEventType::SaleRecorded).await;
     reader.place().await;
     let (all, _) = reader
@@ -96,7 +96,7 @@ async fn the_clicks_of_a_batch_are_read_over_several_pages() {
     }
 }
 
-/// More than is read at once.
+/// More events than are read at once.
 #[tokio::test]
 async fn one_answer_has_ten_thousand_events() {
     let reader = Reader::begun().await;
@@ -156,7 +156,7 @@ async fn clicks_that_are_gone_or_erased_are_left_out() {
     }
     let text = reader.after(&reader.start).await.body.to_string();
     assert!(!text.contains(&click_id) && !text.contains("erased_"), "{text}");
-    // As when their month is dropped.
+    // The same happens when the clicks' month is dropped.
     let gone = before[1].strip_prefix("evt_").unwrap();
     reader
         .stack

@@ -32,7 +32,7 @@ async fn a_cursor_is_of_one_program_and_whole() {
 async fn a_cursor_that_is_too_old_is_told_so() {
     let reader = Reader::begun().await;
     let now = Clock::system().now();
-    // The stream has been on for long.
+    // The stream was turned on long ago.
     reader
         .stack
         .execute("UPDATE event_streams SET since = now() - interval '60 days'")
@@ -75,7 +75,7 @@ async fn a_stream_that_nobody_reads_is_turned_off_and_who_comes_back_is_told_of_
         .stack
         .execute("UPDATE event_streams SET last_read_at = now() - interval '31 days'")
         .await;
-    // The worker's upkeep may have been here first.
+    // The worker's upkeep may have run first.
     turn_off().await;
     assert_eq!(reader.stack.count("event_streams").await, 0);
     let wanted: i32 = reader
@@ -99,7 +99,7 @@ async fn a_stream_that_nobody_reads_is_turned_off_and_who_comes_back_is_told_of_
         .await;
     assert_eq!(answer.status, StatusCode::GONE, "{answer:?}");
     assert!(answer.message().contains("turned off"), "{answer:?}");
-    // It is on from now on, for the others as well.
+    // The stream is on from now on, for other readers too.
     assert_eq!(reader.read("").await.body["meta"]["started"], false);
 }
 
@@ -119,7 +119,7 @@ async fn a_read_is_noted_to_the_hour() {
     }
 }
 
-/// A replica is promoted that lacks the last commits: its sequence and its rows are as they were.
+/// A replica is promoted that lacks the last commits: its sequence and its rows are older.
 #[tokio::test]
 async fn on_a_new_timeline_nothing_is_placed_before_what_was_read() {
     let reader = Reader::begun().await;
@@ -146,7 +146,7 @@ async fn on_a_new_timeline_nothing_is_placed_before_what_was_read() {
     reader.place().await;
     let page = reader.after(&end).await;
     assert_eq!(ids(&page), [since]);
-    // Once only.
+    // The position advances only once.
     let position: i64 = reader.stack.value(kept).await;
     let later = reader.happens(TYPE).await;
     reader.place().await;

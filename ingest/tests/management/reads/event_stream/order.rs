@@ -15,19 +15,19 @@ async fn who_has_read_to_the_end_is_told_of_a_transaction_that_commits_late() {
     let page = reader.after(&reader.start).await;
     assert_eq!(ids(&page), [second.as_str()]);
     let end = next(&page);
-    // It began and wrote before what has been read.
+    // This transaction began and wrote before the events that have been read.
     late.commit().await.unwrap();
     let third = reader.happens(TYPE).await;
     reader.place().await;
     let page = reader.after(&end).await;
     assert_eq!(ids(&page), [first.as_str(), third.as_str()]);
     assert_eq!(reader.after(&next(&page)).await.body["data"], json!([]));
-    // Who begins anew reads the same, in the same order.
+    // A second reader from the start reads the same events in the same order.
     let (all, _) = reader.all(&reader.start, 2, "").await;
     assert_eq!(all, [second, first, third]);
 }
 
-/// Many transactions that commit in any order, while a reader follows them.
+/// Many transactions commit in any order, while a reader follows them.
 #[tokio::test]
 async fn a_reader_who_follows_misses_nothing_and_is_told_nothing_twice() {
     const EACH: usize = 40;
@@ -41,7 +41,7 @@ async fn a_reader_who_follows_misses_nothing_and_is_told_nothing_twice() {
                 let mut transaction = pool.begin().await.unwrap();
                 written.push(add(&mut transaction, &reader.program, TYPE, None).await);
                 if (event + n).is_multiple_of(3) {
-                    // Committed after the next one.
+                    // Commits after the next one.
                     if let Some(before) = held.replace(transaction) {
                         sqlx::Transaction::commit(before).await.unwrap();
                     }
@@ -96,7 +96,7 @@ async fn types_are_read_alone_and_the_cursor_passes_the_others() {
     assert_eq!(reader.after(&end).await.body["data"], json!([]));
 }
 
-/// More than is looked at for one answer.
+/// More events than one answer looks at.
 #[tokio::test]
 async fn a_rare_type_is_found_behind_many_others() {
     let reader = Reader::begun().await;

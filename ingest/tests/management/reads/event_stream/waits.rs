@@ -9,7 +9,7 @@ use super::{Reader, next, path};
 
 const TYPE: OutboundEventType = OutboundEventType::SaleRecorded;
 
-/// A read that waits: its answer has begun, so nothing was there.
+/// A read that waits: its answer has begun, so there was no event.
 async fn waiting(stack: &Stack, program: &Program, key: &str, query: &str) -> Response {
     let request = stack.request(Method::GET, &path(program, query)).bearer_auth(key);
     let response = request.send().await.unwrap();
@@ -17,7 +17,7 @@ async fn waiting(stack: &Stack, program: &Program, key: &str, query: &str) -> Re
     response
 }
 
-/// What it is answered in the end.
+/// The complete answer of a read that waited.
 async fn answered(response: Response) -> Value {
     serde_json::from_str(&response.text().await.unwrap()).unwrap()
 }
@@ -49,7 +49,7 @@ async fn an_event_wakes_who_waits_for_it() {
 #[tokio::test]
 async fn who_waited_in_vain_is_answered_with_a_cursor() {
     let reader = Reader::begun().await;
-    // Another program's events wake nobody.
+    // Another program's events end no wait.
     let other = reader.stack.program().await;
     let mut connection = reader.stack.pool().acquire().await.unwrap();
     let waits = reader.waiting("wait=1").await;
@@ -62,7 +62,7 @@ async fn who_waited_in_vain_is_answered_with_a_cursor() {
     reader.place().await;
     let page = reader.after(body["meta"]["next"].as_str().unwrap()).await;
     assert_eq!(page.body["data"][0]["id"], json!(happened));
-    // What is there is answered at once.
+    // Existing events are answered at once.
     let page = reader.read(&format!("after={}&wait=30", reader.start)).await;
     assert_eq!(page.body["data"][0]["id"], json!(happened));
     assert_ne!(next(&page), reader.start);
@@ -101,10 +101,10 @@ async fn those_who_wait_hold_no_connection_have_a_limit_and_are_answered_at_a_sh
         )
         .await;
     assert_eq!(one_too_many.status, StatusCode::SERVICE_UNAVAILABLE);
-    // Who does not wait is answered, and so is another workspace.
+    // A read that does not wait is answered, and so is a read of another workspace.
     reader.after(&reader.start).await;
     waits.push(waiting(&reader.stack, &other, &others.token, "wait=30").await);
-    // A place is free as soon as its client is gone.
+    // A permit is free as soon as its client has disconnected.
     drop(waits.swap_remove(0));
     let query = format!("after={}&wait=30", reader.start);
     reader

@@ -1,4 +1,4 @@
-//! When what is pending can be paid.
+//! When pending commissions become payable.
 
 use reqwest::StatusCode;
 use serde_json::json;
@@ -6,7 +6,7 @@ use test_harness::{rows, sell};
 
 use super::Scene;
 
-/// Nothing is in two places: what a payout would pay is not due some day, too.
+/// No commission is counted twice: a payable commission is not also due later.
 #[tokio::test]
 async fn what_is_pending_says_when_it_can_be_paid() {
     let scene = Scene::set().await;

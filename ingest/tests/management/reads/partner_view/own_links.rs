@@ -1,4 +1,4 @@
-//! Links that partners make themselves, as many as their program allows.
+//! Links that partners create themselves, up to the limit of their program.
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ async fn make(stack: &Stack, person: &Person, program: &Program, code: Option<&s
 }
 
 impl Scene {
-    /// What Ada may still make in the shop.
+    /// How many links Ada may still create in the shop.
     async fn links_left(&self) -> Value {
         let programs = self.list(&self.ada, "programs").await;
         let shop = programs
@@ -66,7 +66,7 @@ async fn a_partner_makes_links_that_work_at_once_and_earn() {
     );
     let listed = stack.get(&path, &owner.token).await;
     let by_partner = |place: usize| &listed.body["data"][place]["made_by_partner"];
-    // The newest first; the advertiser's own are older.
+    // The newest come first; the links by the advertiser are older.
     assert_eq!(
         (by_partner(1), by_partner(2)),
         (&json!(true), &json!(false)),
@@ -102,7 +102,7 @@ async fn a_partner_makes_as_many_links_as_the_program_allows() {
             .await;
         assert_eq!(answer.body["data"]["partner_link_limit"], links, "{answer:?}");
     };
-    // Those that advertisers make do not count.
+    // Links that advertisers create do not count.
     assert_eq!(scene.links_left().await, 10);
     allow(2).await;
     for (code, left) in [("one", 1), ("two", 0)] {
@@ -112,7 +112,7 @@ async fn a_partner_makes_as_many_links_as_the_program_allows() {
         );
         assert_eq!(scene.links_left().await, left);
     }
-    // One that is turned off counts.
+    // A link that is turned off counts.
     let newest = scene.list(ada, "referral-links").await[0]["id"].clone();
     let off = stack
         .put(
@@ -125,7 +125,7 @@ async fn a_partner_makes_as_many_links_as_the_program_allows() {
     make(stack, ada, shop, Some("three"))
         .await
         .refused(409, NONE_LEFT);
-    // Each has their own, and in each program.
+    // Each partner has a limit of their own in each program.
     assert_eq!(
         make(stack, &scene.bruno, shop, None).await.status,
         StatusCode::CREATED
@@ -189,7 +189,7 @@ async fn an_approved_partner_of_an_active_program_makes_a_link_with_a_free_code(
         bruno,
     } = &scene;
     let submit = async |body: Value| stack.submit(LINKS, Some(&ada.token), body).await;
-    // A code of another program's partner is taken, too.
+    // A code of another program's partner counts as taken too.
     for code in [&shop.bruno.code, &club.ada.code] {
         let answer = make(stack, ada, shop, Some(code)).await;
         answer.refused(409, "short_code is taken by another link");
@@ -209,7 +209,7 @@ async fn an_approved_partner_of_an_active_program_makes_a_link_with_a_free_code(
     submit(json!({ "program_id": "1" }))
         .await
         .refused(400, "program_id must be an integer");
-    // Bruno is not in the club.
+    // Bruno takes no part in the club.
     make(stack, bruno, club, None)
         .await
         .refused(404, "Program not found");
@@ -236,7 +236,7 @@ async fn an_approved_partner_of_an_active_program_makes_a_link_with_a_free_code(
     assert_eq!(stack.count("referral_links WHERE made_by_partner").await, 0);
 }
 
-/// Clicks on a published address are not credited to another partner.
+/// Clicks on a published address must not be credited to another partner.
 #[tokio::test]
 async fn a_code_that_another_link_is_taken_for_or_was_known_by_is_not_made() {
     let scene = Scene::set().await;

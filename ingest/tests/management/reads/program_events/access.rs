@@ -1,4 +1,4 @@
-//! Who lists a program's events, and what is refused.
+//! Who may list a program's events, and which requests are refused.
 
 use domain::permission::Role;
 use reqwest::StatusCode;

@@ -6,7 +6,7 @@ use test_harness::{Shop, rows};
 
 use super::{add_clicks, data, names, types, whole};
 
-/// A shop with two customers, one of each partner's, and three clicks of known origin on the first of January.
+/// A shop with a customer of each partner, and three clicks of known origin on the first of January.
 async fn shop() -> Shop {
     let shop = Shop::open().await;
     let click_id = shop.stack.click(&shop.program.bruno.code).await;
@@ -54,7 +54,7 @@ async fn each_filter_passes_its_own() {
     ] {
         let events = whole(&shop, filter, 50).await;
         assert_eq!(types(&events), expected, "{filter}");
-        // One at a time it is the same.
+        // Pages of one event give the same list.
         assert_eq!(names(&whole(&shop, filter, 1).await), names(&events), "{filter}");
     }
 }
@@ -86,7 +86,7 @@ async fn a_partner_has_the_clicks_of_their_links_and_what_followed() {
     )
     .await;
     assert_eq!(types(&country), ["click"]);
-    // Of another program, or of none.
+    // Filters that name another program's ids, or ids that do not exist.
     let other = shop.stack.program().await;
     shop.stack.click(&other.ada.code).await;
     assert_eq!(
@@ -122,7 +122,7 @@ async fn test_events_are_listed_alone_or_not_at_all() {
 #[tokio::test]
 async fn a_search_finds_a_sale_or_all_that_is_a_customers() {
     let shop = shop().await;
-    // The same names in another program.
+    // Another program has the same names.
     let other = shop.stack.program().await;
     shop.stack.customer(&other, &other.ada.code, "user-1").await;
     let events = whole(&shop, "", 50).await;
@@ -171,7 +171,7 @@ async fn a_search_finds_every_click_of_a_customer() {
     assert_eq!(types(&found), ["click"; 4]);
 }
 
-/// A bot's click is the customer's, and not the partner's.
+/// A bot's click is the customer's, but does not count for the partner.
 #[tokio::test]
 async fn a_search_among_a_partners_events_finds_clicks_that_count() {
     let shop = Shop::open().await;

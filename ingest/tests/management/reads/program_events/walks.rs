@@ -1,4 +1,4 @@
-//! Filters that no index has: few events of many are found, a bounded number of rows at a time.
+//! Filters without an index find few events among many, and read a bounded number of rows at a time.
 
 use test_harness::Shop;
 
@@ -23,7 +23,7 @@ async fn what_is_rare_is_found_over_several_answers() {
         .map(|event| event["timestamp"].as_str().unwrap())
         .collect();
     assert_eq!(at, ["2026-01-05T00:00:01.000Z", "2026-01-01T00:00:01.000Z"]);
-    // Two that are found are enough of an answer.
+    // Two found events are enough for an answer.
     let two = shop.get("events?country=FR&limit=2&to=2026-01-31").await;
     assert_eq!(types(&data(&two)), ["click", "click"]);
 }
@@ -34,7 +34,7 @@ async fn leads_of_a_partner_are_found_behind_those_of_others() {
     shop.stack
         .customer(&shop.program, &shop.program.bruno.code, "user-2")
         .await;
-    // Many leads of others later on, more than are looked through at once at the same instant.
+    // Many later leads of others at the same instant, more than are looked at at once.
     shop.stack
         .execute(&format!(
             "INSERT INTO lead_events (event_id, program_id, customer_id, lead_timestamp, click_id)

@@ -45,7 +45,7 @@ async fn each_type_shows_its_own_fields_and_nothing_else() {
     let sale =
         json!({ "transaction_id": "t1", "amount_cents": 7_999, "customer_key": "user-1", "currency": "EUR" });
     assert_eq!(stack.sale(&program, sale).await.status, StatusCode::OK);
-    // Of test events, and of another program's, there is no trace.
+    // Neither test events nor another program's events are in the list.
     let test = json!({ "additional_data": { "test_mode": true } });
     assert_eq!(
         stack.click_with(&program.ada.code, test).await.status,
@@ -78,7 +78,7 @@ async fn each_type_shows_its_own_fields_and_nothing_else() {
         row("lead_events").await,
         row("click_events").await,
     );
-    // What is cut to milliseconds is the answer's; the rows know microseconds.
+    // The answer is cut to milliseconds; the rows have microseconds.
     assert_eq!(
         answer.body["data"],
         json!([
@@ -123,7 +123,7 @@ async fn each_type_is_capped_at_three_pages_and_dates_reach_older_events() {
     let (stack, program) = Stack::with_program().await;
     let own = owner(&stack, &program).await;
     let at = |minute: i64| Utc.with_ymd_and_hms(2026, 1, 1, 0, 0, 0).unwrap() + TimeDelta::minutes(minute);
-    // Ten of each minute: ties all the way.
+    // Ten events in each minute, so that all have ties.
     for number in 0..60_i64 {
         add_click(&stack, &program, at(number / 10), number, &format!("c{number}")).await;
     }
@@ -146,7 +146,7 @@ async fn each_type_is_capped_at_three_pages_and_dates_reach_older_events() {
     );
     let one_type = of("pageSize=10&eventType=click".to_owned()).await;
     assert_eq!(one_type.body["meta"]["pagination"]["total"], 30);
-    // The pages together are the list, in one order for good, each event once.
+    // The pages together are the list: each event once, in a stable order.
     let mut paged = Vec::new();
     for page in 1..=6 {
         let answer = of(format!("pageSize=10&page={page}")).await;
@@ -176,7 +176,7 @@ async fn each_type_is_capped_at_three_pages_and_dates_reach_older_events() {
     assert_eq!(large.body["meta"]["pagination"]["pageSize"], 100);
     assert_eq!(ids(&large).len(), 60);
 
-    // Bounds are inclusive, to the millisecond; each may stand alone.
+    // Bounds are inclusive, to the millisecond; each may be given alone.
     for (query, total) in [
         ("dateFrom=2026-01-01T00:01:00Z&dateTo=2026-01-01T00:02:00Z", 20),
         ("dateTo=2026-01-01T00:00:00Z", 10),

@@ -9,7 +9,7 @@ const HEADING: &str = "event_type,id,timestamp,click_id,customer_key,session_id,
                        geo_city,device_type,device_os,browser_name,converted,amount_cents,currency,sale_type,payment_status,\
                        processor_event_id,is_recurring,createdAt";
 
-/// The first line, every cell of it in quotes.
+/// The first line, with every cell in quotes.
 fn heading() -> String {
     format!("\"{}\"\r\n", HEADING.replace(',', "\",\""))
 }
@@ -23,7 +23,7 @@ async fn an_export_holds_every_event_of_its_dates_once_in_the_lists_order() {
     let (stack, program) = Stack::with_program().await;
     let own = owner(&stack, &program).await;
     let id = program.program_id;
-    // More than one piece of each type, in and out of step, with many at one instant.
+    // More than one piece of each type, interleaved, with many events at one instant.
     stack
         .execute(&format!(
             "INSERT INTO click_events (event_id, program_id, referral_link_id, customer_id, click_timestamp, click_id)
@@ -64,7 +64,7 @@ async fn an_export_holds_every_event_of_its_dates_once_in_the_lists_order() {
         )
     };
     assert!(events.windows(2).all(|pair| place(&pair[0]) > place(&pair[1])));
-    // Narrowed down it is what the list shows.
+    // With filters the file has the events that the list shows.
     let query = "eventType=conversion&dateFrom=2026-01-01T00:00:10Z&dateTo=2026-01-01T00:00:19Z";
     let narrow = stack
         .get(&format!("{path}?format=ndjson&{query}"), &own.token)

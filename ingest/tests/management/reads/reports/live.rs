@@ -8,7 +8,7 @@ use runtime::clock::Clock;
 use super::owner;
 use test_harness::{Person, Program, Stack};
 
-/// For what happens within a second.
+/// For events that normally arrive within a second.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A stream of server-sent events, read one by one.
@@ -20,13 +20,13 @@ struct Live {
 }
 
 impl Live {
-    /// Returns once the service listens: what happens from now on shows.
+    /// Returns once the service listens: later events arrive.
     async fn open(stack: &Stack, program: &Program, person: &Person) -> Self {
         let path = format!("/api/tracking/live/{}", program.program_id);
         Self::listen(stack.request(Method::GET, &path).bearer_auth(&person.token)).await
     }
 
-    /// Goes on where another stopped.
+    /// Continues where another stream stopped.
     async fn resume(stack: &Stack, program: &Program, person: &Person, id: &str) -> Self {
         let path = format!("/api/tracking/live/{}", program.program_id);
         let request = stack.request(Method::GET, &path).bearer_auth(&person.token);
@@ -67,7 +67,7 @@ impl Live {
         loop {
             let part = self.part().await?;
             let field = |name: &str| part.lines().find_map(|line| line.strip_prefix(name));
-            // A heartbeat has none.
+            // A heartbeat has no data.
             if let Some(data) = field("data: ") {
                 return Some((
                     field("event: ").unwrap().to_owned(),
@@ -125,7 +125,8 @@ async fn events_show_as_they_come_test_events_marked_and_others_not_at_all() {
     );
     let customer: i64 = stack.value("SELECT id FROM customers").await;
     assert_eq!(data["customer_id"], customer);
-    // What the list shows of a conversion, whether it is a test, and where its customer's page is: nothing else of anybody.
+    // The fields that the list shows of a conversion, whether it is a test, and the id of its customer's
+    // page. No other data of a person.
     let mut fields: Vec<_> = data.as_object().unwrap().keys().map(String::as_str).collect();
     fields.sort_unstable();
     assert_eq!(
@@ -171,7 +172,7 @@ async fn a_stream_that_cannot_show_everything_says_so() {
     drop(live);
 }
 
-/// A connection that is lost, or a page that is paused, loses no event.
+/// After a lost connection or a paused page no event is missing.
 #[tokio::test]
 async fn a_stream_goes_on_where_it_stopped() {
     let clock = Clock::system();
@@ -187,13 +188,13 @@ async fn a_stream_goes_on_where_it_stopped() {
     }
     let stopped_at = live.id.clone();
     drop(live);
-    // Meanwhile.
+    // A click while the stream is closed.
     stack.click(&program.ada.code).await;
     test_harness::rows::counted(&stack, program.ada.link, 3).await;
     let missed: i64 = stack.value("SELECT max(id) FROM click_events").await;
     for id in [&start, &stopped_at] {
         let mut live = Live::resume(&stack, &program, &own, id).await;
-        // Some may come twice, none is missing.
+        // Some events may arrive twice, but none is missing.
         loop {
             let (name, data) = live.event().await.unwrap();
             assert_eq!(name, "click");
@@ -204,7 +205,7 @@ async fn a_stream_goes_on_where_it_stopped() {
         }
     }
 
-    // Who was away for too long is told so.
+    // A client that was away for too long is notified of the gap.
     let long_ago = (start.parse::<i64>().unwrap() - 3_600_000).to_string();
     let mut live = Live::resume(&stack, &program, &own, &long_ago).await;
     for event_type in ["click", "lead", "conversion"] {
@@ -273,11 +274,11 @@ async fn streams_have_a_limit_for_each_workspace_and_a_shutdown_does_not_wait_fo
         one_too_many.body
     );
     assert_eq!(one_too_many.header("retry-after"), "1");
-    // Who watches everything keeps nobody of another workspace from watching.
+    // A workspace that opens many streams does not use up another workspace's.
     let other = stack.program().await;
     let others = owner(&stack, &other).await;
     streams.insert(0, Live::open(&stack, &other, &others).await);
-    // A place is free as soon as its client is gone.
+    // A permit is free as soon as its client has disconnected.
     drop(streams.pop());
     stack
         .eventually("the place is free", async || {

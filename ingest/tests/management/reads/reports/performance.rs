@@ -19,7 +19,7 @@ fn day(text: &str) -> NaiveDate {
     text.parse().unwrap()
 }
 
-/// Sums as the worker leaves them.
+/// Adds sums as the worker leaves them.
 async fn add_day(stack: &Stack, program: &Program, table: &str, day: &str, currency: &str, values: [i64; 7]) {
     let [clicks, leads, conversions, partners, sales, revenue, commission] = values;
     stack
@@ -44,9 +44,10 @@ async fn bare() -> (Stack, Program, Person) {
     (stack, program, own)
 }
 
-/// Two weeks and a day on either side.
+/// Adds two weeks, and a day on either side.
 async fn add_two_weeks(stack: &Stack, program: &Program) {
-    // Folded, not folded yet, in another currency, the day before the range, and the one before that range's.
+    // Folded sums, unfolded sums, another currency, the day before the range, and the day before the
+    // preceding range.
     for (table, day, currency, values) in [
         ("program_days", "2026-02-28", "", [3, 2, 0, 1, 0, 0, 0]),
         ("program_days", "2026-02-28", "USD", [0, 0, 1, 0, 2, 1_001, 200]),
@@ -284,7 +285,7 @@ async fn a_day_begins_and_ends_at_midnight_utc() {
         .await;
 }
 
-/// What the raw rows say of a program, field by field as the contract words them.
+/// The program's figures from the raw rows, with the contract's names.
 async fn counted(stack: &Stack, program: &Program) -> BTreeMap<NaiveDate, [i64; 7]> {
     let queries = [
         "SELECT (click_timestamp AT TIME ZONE 'UTC')::date, count(*) FROM click_events
@@ -315,7 +316,7 @@ async fn counted(stack: &Stack, program: &Program) -> BTreeMap<NaiveDate, [i64; 
     days
 }
 
-/// To so many decimals, halves away from zero, by long division on paper.
+/// Rounds to `decimals` decimals, halves away from zero, by long division.
 pub(super) fn rounded(numerator: i64, denominator: i64, decimals: u32) -> f64 {
     if denominator == 0 {
         return 0.0;
@@ -377,7 +378,7 @@ fn expected(days: &BTreeMap<NaiveDate, [i64; 7]>, first: NaiveDate, last: NaiveD
     (rows.collect(), metrics)
 }
 
-/// A funnel of many days in one go: clicks at any time of the day, leads and sales some time after.
+/// A funnel of many days: clicks at any time of the day, leads and sales some time after.
 async fn random_funnel(stack: &Stack, program: &Program, clock: &Clock, random: &mut StdRng) {
     let from: DateTime<Utc> = "2025-11-20T00:00:00Z".parse().unwrap();
     let until = noon();
@@ -434,7 +435,7 @@ async fn every_field_is_what_the_raw_rows_come_to() {
         clock.set("2025-11-20T00:00:00Z".parse().unwrap());
         let program = stack.program().await;
         random_funnel(&stack, &program, &clock, &mut random).await;
-        // Whoever had signed in before all that would be out again.
+        // Earlier sessions have expired by now.
         let own = owner(&stack, &program).await;
         for _ in 0..12 {
             let first = day("2025-11-20") + TimeDelta::days(random.random_range(0..100));

@@ -1,5 +1,6 @@
-//! Every number of the reports is what the raw rows come to: programs in three currencies and an archived one, with clicks that do not count,
-//! tests, refunds in part and whole, changes by hand and sales in a second currency. The sums are made here by queries of their own.
+//! Every number of the reports equals the sum of the raw rows. The data: programs in three currencies and an
+//! archived one, with clicks that do not count, tests, partial and full refunds, changes by hand and sales in
+//! a second currency. Queries of this test compute the sums.
 
 mod cohorts;
 mod partners;
@@ -22,7 +23,7 @@ const PHONE: &str = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) Appl
                      Mobile/15E148 Safari/604.1";
 const DESKTOP: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0";
 const SUMMARY: &str = "/api/advertiser/dashboard/summary";
-/// Of each program: its currency, another one, and how it begins.
+/// For each program: its currency, another currency, and how it begins.
 const PROGRAMS: [(&str, &str, &str); 4] = [
     (
         "USD",
@@ -47,10 +48,10 @@ const PROGRAMS: [(&str, &str, &str); 4] = [
 ];
 const ARCHIVED: usize = 3;
 
-/// Figures as the rows have them: of which figure, on which day, in which currency, under which link.
+/// Figures from the rows, by name, day, currency and link.
 type Figures = BTreeMap<(&'static str, NaiveDate, String, i64), i64>;
 
-/// Day, currency, link and number of each figure. Without a currency it is empty, without a link 0.
+/// Day, currency, link and number of each figure. An absent currency is empty, an absent link is 0.
 const RAW: [(&str, &str); 10] = [
     (
         "clicks",
@@ -101,7 +102,7 @@ const RAW: [(&str, &str); 10] = [
     ),
     (
         "changed",
-        // Each is changed once.
+        // Each commission is changed once.
         "SELECT (l.created_at AT TIME ZONE 'UTC')::date, c.currency, c.referral_link_id, sum(-c.adjusted_cents)::bigint
          FROM commissions c JOIN ledger_entries l ON l.commission_id = c.id AND l.kind = 'adjustment'
          WHERE c.program_id = $1 GROUP BY 1, 2, 3",
@@ -123,7 +124,7 @@ async fn raw(stack: &Stack, program: &Program) -> Figures {
     figures
 }
 
-/// The days of a range, both included, and the currency of its amounts; of one link, or of all.
+/// The days of a range, both included, the currency of its amounts, and one link or all.
 #[derive(Debug, Clone, Copy)]
 struct Cut<'a> {
     first: NaiveDate,
@@ -158,7 +159,7 @@ impl Cut<'_> {
         let cents = |wanted| self.cents(figures, wanted);
         let (revenue, sales) = (cents("revenue"), cents("sales"));
         let taken = cents("deducted") + cents("changed");
-        // To the nearest, halves up.
+        // Rounded to the nearest, halves up.
         let average = if sales > 0 {
             (2 * revenue + sales) / (2 * sales)
         } else {
@@ -180,7 +181,7 @@ impl Cut<'_> {
         all
     }
 
-    /// Day by day, the totals, and those of every currency.
+    /// Figures by day, their totals, and the totals of every currency.
     fn period(&self, figures: &Figures, currencies: &[String]) -> Value {
         let days = self.first.iter_days().take_while(|day| *day <= self.last);
         let days: Vec<Value> = days
@@ -242,7 +243,7 @@ fn report(cut: &Cut<'_>, figures: &Figures) -> Value {
     report
 }
 
-/// As the contract has it: dollars, and averages by conversions.
+/// In the contract's form: dollars, and averages by conversions.
 fn performance(cut: &Cut<'_>, figures: &Figures) -> (Value, Value) {
     let before = cut.before();
     let dollars = |cents| rounded(cents, 100, 2);
@@ -277,7 +278,7 @@ fn performance(cut: &Cut<'_>, figures: &Figures) -> (Value, Value) {
     (days.collect(), metrics)
 }
 
-/// What happened in a program, in the 45 days before now.
+/// The events of a program in the 45 days before now.
 struct Past<'a> {
     stack: &'a Stack,
     program: &'a Program,
@@ -307,7 +308,7 @@ impl Past<'_> {
         self.stack.refunded(self.program, refund).await;
     }
 
-    /// Neither counts.
+    /// Clicks that do not count.
     async fn odd_clicks(&self) {
         let test = json!({ "additional_data": { "test_mode": true } });
         for more in [json!({ "user_agent": BOT }), test] {
@@ -340,7 +341,7 @@ impl Past<'_> {
         let returning = json!({ "existing_click_id": first });
         stack.click_with(&program.bruno.code, returning).await;
         self.odd_clicks().await;
-        // Sales see the clicks before them.
+        // The clicks are stored before the sales.
         Streams::of(stack).await.drained(stack).await;
         self.ago(20);
         self.sell(2, &self.customer("b"), 7_001, own).await;
@@ -368,7 +369,7 @@ impl Past<'_> {
         format!("{name}-{}", self.program.program_id)
     }
 
-    /// Today, on the day that the ledger has.
+    /// Changes of today, the day that the ledger records.
     async fn changes_by_hand(&self, owner: &Person) {
         let id = async |number| {
             rows::commission(self.stack, &self.id(number)).await["id"]
@@ -416,7 +417,7 @@ async fn market(stack: &Stack, now: DateTime<Utc>) -> Vec<Owned> {
             now,
         };
         past.happens().await;
-        // Whoever had signed in before all that would be out again.
+        // Earlier sessions have expired by now.
         let owner = owner(stack, &program).await;
         past.changes_by_hand(&owner).await;
         market.push(Owned {
@@ -445,7 +446,7 @@ async fn breakdown(stack: &Stack, owned: &Owned, query: &str) -> Value {
     answer.body
 }
 
-/// Both partners have a link each, so that both ways have the same figures.
+/// Each partner has one link, so both breakdowns have the same figures.
 async fn breakdowns(stack: &Stack, owned: &Owned, cut: &Cut<'_>, figures: &Figures) {
     let program = &owned.program;
     let range = format!("dateFrom={}&dateTo={}", cut.first, cut.last);
@@ -501,7 +502,7 @@ async fn breakdowns(stack: &Stack, owned: &Owned, cut: &Cut<'_>, figures: &Figur
     );
 }
 
-/// By each of three columns, whose empty values are unknown.
+/// Breakdowns by each of three columns, whose empty values are unknown.
 async fn origins(stack: &Stack, owned: &Owned, cut: &Cut<'_>) {
     for (by, column) in [
         ("country", "geo_country"),
@@ -545,7 +546,7 @@ async fn origins(stack: &Stack, owned: &Owned, cut: &Cut<'_>) {
     }
 }
 
-/// Money of a program, by currency: pending, and what could be paid now. Nothing was paid out.
+/// A program's commissions by currency: pending, and payable now. Nothing was paid out.
 const OWED: &str = "
     SELECT currency, sum(amount_cents - deducted_cents) FILTER (WHERE NOT payable)::bigint,
            sum(amount_cents - deducted_cents) FILTER (WHERE payable)::bigint
@@ -599,14 +600,14 @@ async fn summary(stack: &Stack, owned: &Owned, cut: &Cut<'_>, now: DateTime<Utc>
 
 #[tokio::test]
 async fn every_number_of_every_report_is_what_the_raw_rows_come_to() {
-    // Changes by hand are on the day that the database has.
+    // The database's clock determines the day of changes by hand.
     let now = Clock::system().now();
     let stack = Stack::start_with(Clock::manual(now - TimeDelta::days(45))).await;
     let market = market(&stack, now).await;
     for (number, owned) in market.iter().enumerate() {
         let (program, token) = (&owned.program, &owned.owner.token);
         let figures = raw(&stack, program).await;
-        // A day more than there is: midnight may be near.
+        // One day more than needed: midnight may be near.
         let last = now.date_naive() + TimeDelta::days(1);
         let cut = Cut {
             first: last - TimeDelta::days(29),

@@ -7,7 +7,7 @@ use testing::{TestDatabase, free_address};
 
 #[tokio::test]
 async fn reports_are_read_from_the_replica_and_rights_are_not() {
-    // Two databases that differ show which one was read.
+    // Two different databases show which one was read.
     let replica = TestDatabase::create().await;
     let mut stack = Stack::without_services(Clock::system()).await;
     stack.set("REPLICA_DATABASE_URL", &replica.url);

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::owner;
 use test_harness::Stack;
 
-/// Of a program that has tried nothing out, without the time.
+/// The status of a program without any test event, without the time.
 fn of_nothing(id: ProgramId) -> Value {
     let nothing = json!({ "testEventCount": 0, "hasTestEvents": false, "latestTestEvent": null });
     json!({

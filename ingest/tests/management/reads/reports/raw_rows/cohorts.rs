@@ -1,4 +1,4 @@
-//! Cohorts of customers: every number is what the raw rows come to, by queries of their own.
+//! Cohorts of customers: every number equals the sum of the raw rows, computed by queries of this test.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use test_harness::{Shop, Stack};
 
 use super::Owned;
 
-/// Of which figure, cohort and month, in which currency.
+/// Figures by name, cohort, month and currency.
 type Figures = BTreeMap<(&'static str, NaiveDate, NaiveDate, String), i64>;
 
 /// Month and currency of each figure of the customers `f`, whose cohort is `f.cohort`.
@@ -49,7 +49,7 @@ const RAW: [(&str, &str); 7] = [
     ),
     (
         "deducted",
-        // Each is changed once.
+        // Each commission is changed once.
         "SELECT f.cohort, date_trunc('month', l.created_at AT TIME ZONE 'UTC')::date, c.currency, sum(-c.adjusted_cents)::bigint
          FROM f JOIN commissions c ON c.customer_id = f.customer_id
          JOIN ledger_entries l ON l.commission_id = c.id AND l.kind = 'adjustment' WHERE c.sale_id IS NOT NULL GROUP BY 1, 2, 3",
@@ -89,7 +89,7 @@ fn earnings(figures: &Figures, cohort: NaiveDate, of: &[NaiveDate], currency: &s
             .sum()
     };
     let (sales, revenue, commission) = (sum("sales"), sum("revenue"), sum("commission"));
-    // To the nearest, halves up.
+    // Rounded to the nearest, halves up.
     let average = if sales > 0 {
         (2 * revenue + sales) / (2 * sales)
     } else {
@@ -154,7 +154,7 @@ pub async fn as_the_advertiser_reads_them(stack: &Stack, owned: &Owned) {
     }
 }
 
-/// A cohort begins with the first sale, whichever is known first; and what is asked for wrongly is refused.
+/// A cohort begins with the first sale, in whatever order sales arrive; and invalid requests are refused.
 #[tokio::test]
 async fn a_first_sale_that_arrives_late_moves_its_customer_to_an_earlier_cohort() {
     let shop = Shop::open_at(Clock::manual("2026-10-31T23:00:00Z".parse().unwrap())).await;

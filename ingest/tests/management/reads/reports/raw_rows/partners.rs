@@ -1,4 +1,5 @@
-//! The same numbers of one partner: as the advertiser reads them, and over all programs as the partner does.
+//! The same numbers for one partner: as the advertiser reads them, and across all programs as the partner
+//! reads them.
 
 use std::collections::BTreeSet;
 
