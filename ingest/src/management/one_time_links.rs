@@ -10,6 +10,7 @@ use sqlx::PgConnection;
 use storage::one_time_links::{self, LinkPurpose, NewLink, OpenLink};
 
 use crate::http::client_address::ClientAddress;
+use crate::http::field::Field;
 use crate::management::emails;
 use crate::management::prelude::*;
 

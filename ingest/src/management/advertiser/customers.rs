@@ -8,11 +8,14 @@ use domain::click_id::ClickId;
 use domain::ids::{CustomerId, ProgramId};
 use domain::permission::Role;
 use domain::text::{CustomerKey, Label};
-use serde_json::Value;
+use serde_json::{Value, json};
 use sqlx::PgConnection;
 use storage::personal_data::{self, Erased, Export, Found, Reach, Stated};
 
-use crate::http::field::Key;
+use crate::http::field::{Field, Key, refused};
+use crate::http::openapi::examples::Examples;
+use crate::management::access::{AdvertiserUser, ProgramAccess, Write};
+use crate::management::answers::{Ids, view};
 use crate::management::prelude::*;
 use crate::tracking::lead::customer_key_schema;
 

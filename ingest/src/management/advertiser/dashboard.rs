@@ -11,6 +11,8 @@ use storage::page::Window;
 use storage::workspaces::ProgramFilter;
 use storage::{program_settings, snapshot, workspaces};
 
+use crate::http::openapi::examples::Examples;
+use crate::management::access::Advertiser;
 use crate::management::prelude::*;
 
 const DAYS: u64 = 30;

@@ -2,6 +2,10 @@
 
 use storage::notifications;
 
+use crate::http::query::Query;
+use crate::management::access::right::{CleanUp, Read};
+use crate::management::access::{ListProgram, WriteProgram};
+use crate::management::answers::{List, Listed, PageQuery};
 use crate::management::notices::{MarkReadRequest, MarkedRead, NotificationView, UnreadQuery};
 use crate::management::prelude::*;
 

@@ -10,10 +10,17 @@ use domain::account::EmailAddress;
 use domain::email_content::EmailContent;
 use domain::ids::UserId;
 use domain::token::{AddressVerification, AddressVerificationToken};
+use messages::instant::as_instant;
+use serde_json::json;
 use sqlx::PgConnection;
 use storage::one_time_links::{self, LinkPurpose};
 use storage::users::{self, User};
 
+use crate::http::body::RequestBody;
+use crate::http::field::Field;
+use crate::http::openapi::envelopes::RateLimited;
+use crate::http::openapi::examples::Examples;
+use crate::management::access::{SignedIn, Source, Write};
 use crate::management::one_time_links::{NONE, OneTimeLink, open, send};
 use crate::management::prelude::*;
 

@@ -4,10 +4,17 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::WorkspaceId;
 use domain::user_code::UserCode;
+use messages::instant::as_instant;
+use serde_json::json;
 use sqlx::PgConnection;
 use storage::cli_logins::{self, Confirmed, WaitingLogin};
 use storage::members;
 
+use crate::http::body::RequestBody;
+use crate::http::field::Field;
+use crate::http::openapi::envelopes::RateLimited;
+use crate::http::openapi::examples::Examples;
+use crate::management::access::{AdvertiserUser, Audited, Caller, CliConfirmer};
 use crate::management::cli::login::UNKNOWN_LOGIN;
 use crate::management::prelude::*;
 

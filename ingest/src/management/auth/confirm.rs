@@ -2,8 +2,14 @@
 //! require it.
 
 use axum::http::StatusCode;
+use serde_json::json;
 use storage::{sessions, users};
 
+use crate::http::body::RequestBody;
+use crate::http::field::Field;
+use crate::http::openapi::envelopes::RateLimited;
+use crate::http::openapi::examples::Examples;
+use crate::management::access::{Proof, SignedIn, Write};
 use crate::management::prelude::*;
 
 const WRONG: &str = "The password is wrong";

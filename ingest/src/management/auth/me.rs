@@ -5,11 +5,14 @@ use std::collections::BTreeMap;
 use axum::Json;
 use chrono::{DateTime, Utc};
 use domain::permission::Role;
+use messages::instant::as_instant;
 use storage::members::{self, GivenPermissions};
 use storage::workspaces::{self, Membership};
 use storage::{second_factors, users};
 
 use super::open_session::UserView;
+use crate::http::openapi::examples::Examples;
+use crate::management::access::SignedIn;
 use crate::management::advertiser::workspace::members::shown;
 use crate::management::prelude::*;
 

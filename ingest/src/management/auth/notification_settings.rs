@@ -1,7 +1,11 @@
 //! `/api/users/me/notification-settings`: which optional e-mails the user wants.
 
+use serde_json::json;
 use storage::users::{self, WantedEmails};
 
+use crate::http::field::{Field, refused};
+use crate::http::openapi::examples::Examples;
+use crate::management::access::{SignedIn, Write};
 use crate::management::prelude::*;
 
 #[derive(Debug, Serialize, ToSchema)]

@@ -7,11 +7,12 @@ use chrono::TimeDelta;
 use domain::account::UserKind;
 use domain::email_content::EmailContent;
 use domain::token::SessionToken;
+use serde_json::json;
 use sqlx::PgConnection;
 use storage::sessions::{NewSession, SessionKind, knows_place, open};
 use storage::users::{self, User};
 
-use crate::management::access::SessionCookie;
+use crate::management::access::{SessionCookie, Source};
 use crate::management::emails;
 use crate::management::prelude::*;
 

@@ -3,12 +3,17 @@
 use axum::http::StatusCode;
 use axum::response::Response;
 use domain::ids::UserId;
-use serde_json::Value;
+use serde_json::{Value, json};
 use sqlx::PgConnection;
 use storage::{passkeys, sessions, users};
 
 use super::open_session::{SignInMethod, SignedInAnswer, sign_in_by};
 use super::passkeys::{ChallengeView, example_handle, keep, taken};
+use crate::http::body::RequestBody;
+use crate::http::field::Field;
+use crate::http::openapi::envelopes::RateLimited;
+use crate::http::openapi::examples::Examples;
+use crate::management::access::{SignedIn, Source};
 use crate::management::passkeys::{not_offered, refused};
 use crate::management::prelude::*;
 

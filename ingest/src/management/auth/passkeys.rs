@@ -8,12 +8,17 @@ use axum::http::StatusCode;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::{PasskeyId, UserId};
 use domain::token::PasskeyChallengeToken;
-use serde_json::Value;
+use messages::instant::{as_instant, as_instant_if_any};
+use serde_json::{Value, json};
 use sqlx::PgConnection;
 use storage::passkeys::{self, ListedPasskey, NewChallenge, NewPasskey};
 use storage::{sessions, users};
 
 use super::second_factor::{DEMANDED, keep_a_required_one};
+use crate::http::field::Field;
+use crate::http::openapi::examples::Examples;
+use crate::management::access::{SignedIn, Write};
+use crate::management::answers::{Created, Ids, created, view};
 use crate::management::passkeys::{Challenge, not_offered, refused};
 use crate::management::prelude::*;
 

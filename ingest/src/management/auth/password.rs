@@ -3,10 +3,16 @@
 use axum::response::Response;
 use domain::account::Password;
 use domain::email_content::EmailContent;
+use serde_json::json;
 use storage::one_time_links::{self, LinkPurpose};
 use storage::{sessions, users};
 
 use super::open_session::{SignInMethod, SignedInAnswer, open_session};
+use crate::http::body::RequestBody;
+use crate::http::field::{Field, refused};
+use crate::http::openapi::envelopes::RateLimited;
+use crate::http::openapi::examples::Examples;
+use crate::management::access::{Proof, SignedIn};
 use crate::management::emails;
 use crate::management::prelude::*;
 

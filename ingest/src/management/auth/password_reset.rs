@@ -9,9 +9,16 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::account::{EmailAddress, Password, PasswordError};
 use domain::email_content::EmailContent;
 use domain::token::{PasswordReset, PasswordResetToken};
+use messages::instant::as_instant;
+use serde_json::json;
 use storage::one_time_links::{self, LinkPurpose};
 use storage::{second_factors, sessions, users};
 
+use crate::http::body::RequestBody;
+use crate::http::field::{Field, refused};
+use crate::http::openapi::envelopes::RateLimited;
+use crate::http::openapi::examples::Examples;
+use crate::management::access::{Proof, Source};
 use crate::management::emails;
 use crate::management::one_time_links::{NONE, OneTimeLink, open, send};
 use crate::management::prelude::*;

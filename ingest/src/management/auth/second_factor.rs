@@ -6,11 +6,16 @@
 use axum::http::StatusCode;
 use domain::ids::UserId;
 use domain::second_factor::{AuthenticatorSecret, RecoveryCode};
+use serde_json::json;
 use sqlx::PgConnection;
 use storage::{second_factors, sessions, users, workspaces};
 
 use super::confirm::PasswordAgain;
-use crate::management::access::take_code;
+use crate::http::body::RequestBody;
+use crate::http::field::Field;
+use crate::http::openapi::envelopes::RateLimited;
+use crate::http::openapi::examples::Examples;
+use crate::management::access::{SignedIn, Write, take_code};
 use crate::management::prelude::*;
 
 const NOT_BEGUN: &str = "No second factor is being set up";

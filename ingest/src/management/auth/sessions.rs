@@ -3,9 +3,13 @@
 use axum::http::StatusCode;
 use chrono::{DateTime, Utc};
 use domain::ids::SessionId;
+use messages::instant::{as_instant, as_instant_if_any};
+use serde_json::json;
 use storage::sessions::{self, ListedSession, SessionKind};
 
-use crate::management::access::User;
+use crate::http::openapi::examples::Examples;
+use crate::management::access::{SignedIn, User, Write};
+use crate::management::answers::Ids;
 use crate::management::prelude::*;
 
 const NONE: &str = "Session not found";

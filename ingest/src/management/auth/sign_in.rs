@@ -2,9 +2,15 @@
 
 use axum::response::Response;
 use domain::account::EmailAddress;
+use serde_json::json;
 use storage::users;
 
 use super::open_session::{SignInMethod, SignedInAnswer, sign_in_by};
+use crate::http::body::RequestBody;
+use crate::http::field::Field;
+use crate::http::openapi::envelopes::RateLimited;
+use crate::http::openapi::examples::Examples;
+use crate::management::access::{Proof, Source};
 use crate::management::prelude::*;
 
 /// The same message for an unknown address and for a wrong password.

@@ -1,5 +1,6 @@
 //! `GET /api/auth/sign-in-options`: which ways to sign in the page may offer.
 
+use crate::http::openapi::examples::Examples;
 use crate::management::prelude::*;
 
 /// Of this installation.

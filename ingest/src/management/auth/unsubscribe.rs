@@ -9,9 +9,13 @@ use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
 use domain::ids::UserId;
 use domain::unsubscribe::unsubscribes;
+use serde_json::json;
 use storage::users;
 
 use crate::http::client_address::ClientAddress;
+use crate::http::openapi::envelopes::RateLimited;
+use crate::http::openapi::examples::Examples;
+use crate::management::access::Source;
 use crate::management::prelude::*;
 
 /// Allows only the page's own form and inline style.

@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::http::{Method, Uri};
 use domain::token::{CliLoginToken, SessionToken};
+use serde_json::json;
 use sqlx::PgConnection;
 use storage::audit_log::AuditActor;
 use storage::cli_logins::{self, Confirmed};
@@ -11,7 +12,11 @@ use storage::users::{self, User};
 use url::form_urlencoded;
 
 use super::login::{SESSION_LASTS, UNKNOWN_LOGIN, failed};
+use crate::http::body::RequestBody;
+use crate::http::field::Field;
+use crate::http::openapi::examples::Examples;
 use crate::http::request_id::RequestId;
+use crate::management::access::{Audited, Source};
 use crate::management::prelude::*;
 
 const NO_STATE: &str = "state is required";

@@ -4,11 +4,14 @@ use axum::Json;
 use chrono::{DateTime, Utc};
 use domain::token::CliLoginToken;
 use domain::user_code::UserCode;
+use messages::instant::as_instant;
 use storage::cli_logins::{self, NewLogin};
 use url::Url;
 
 use super::login::{LOGIN_LASTS, POLL_SECONDS, failed};
+use crate::http::openapi::examples::Examples;
 use crate::http::request_id::RequestId;
+use crate::management::access::Source;
 use crate::management::prelude::*;
 
 #[derive(Debug, Serialize, ToSchema)]

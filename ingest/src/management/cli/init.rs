@@ -11,14 +11,17 @@ use domain::ids::WorkspaceId;
 use domain::money::{BasisPoints, Cents, Currency};
 use domain::program::CookieWindow;
 use domain::token::ProgramToken;
+use serde_json::json;
 use serde_json::value::RawValue;
 use storage::policies::{self, NewPolicy};
 use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
 
 use super::login::failed;
 use crate::http::body;
-use crate::http::field::IdNumber;
+use crate::http::field::{Field, IdNumber, refused};
+use crate::http::openapi::examples::Examples;
 use crate::http::request_id::RequestId;
+use crate::management::access::{Audited, CliUser, Write, forbidden};
 use crate::management::advertiser::program::program_settings::ProgramChanges;
 use crate::management::advertiser::program::programs;
 use crate::management::prelude::*;

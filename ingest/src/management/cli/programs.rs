@@ -3,11 +3,14 @@
 use axum::Json;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::program::ProgramStatus;
+use messages::instant::as_instant;
 use storage::program_overview::{self, ProgramOverview};
 
 use super::init::commission_text;
 use super::login::failed;
+use crate::http::openapi::examples::Examples;
 use crate::http::request_id::RequestId;
+use crate::management::access::CliUser;
 use crate::management::prelude::*;
 
 /// The commission of a program without a policy.

@@ -6,6 +6,9 @@ use chrono::NaiveDate;
 use domain::program::ProgramStatus;
 use storage::partner_view::{self, PartnerBalance, PartnerDue};
 
+use crate::http::openapi::examples::Examples;
+use crate::management::access::PartnerUser;
+use crate::management::answers::{List, Listed, Page, PageQuery, view};
 use crate::management::prelude::*;
 
 #[derive(Debug, Serialize, ToSchema)]

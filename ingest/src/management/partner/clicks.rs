@@ -3,9 +3,15 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::ProgramId;
+use messages::instant::as_instant;
 use storage::partner_lists::LinkFilter;
 use storage::partner_lists::{self, PartnerClick};
 
+use crate::http::field::refused;
+use crate::http::openapi::examples::Examples;
+use crate::http::query::{NO_TEXT, Query};
+use crate::management::access::PartnerUser;
+use crate::management::answers::{List, Listed, Page, PageQuery, view};
 use crate::management::prelude::*;
 
 #[derive(Debug, Serialize, ToSchema)]

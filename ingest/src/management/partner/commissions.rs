@@ -5,9 +5,15 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::commission::CommissionStatus;
 use domain::ids::{CommissionId, ProgramId};
 use domain::sorting::CommissionColumn;
+use messages::instant::{as_instant, as_instant_if_any};
 use storage::partner_lists::{self, CommissionFilter};
 use storage::partner_view::PartnerCommission;
 
+use crate::http::field::refused;
+use crate::http::openapi::examples::Examples;
+use crate::http::query::Query;
+use crate::management::access::PartnerUser;
+use crate::management::answers::{List, Listed, OrderQuery, Page, PageQuery, view};
 use crate::management::prelude::*;
 
 const STATUSES: &str = "must be one of pending, approved, paid, refunded, reversed";

@@ -2,6 +2,10 @@
 
 use storage::notifications;
 
+use crate::http::body::RequestBody;
+use crate::http::query::Query;
+use crate::management::access::PartnerUser;
+use crate::management::answers::{List, Listed, Page, PageQuery};
 use crate::management::notices::{MarkReadRequest, MarkedRead, NotificationView, UnreadQuery};
 use crate::management::prelude::*;
 

@@ -4,10 +4,16 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::{PayoutId, ProgramId};
 use domain::money::Currency;
 use domain::sorting::PayoutColumn;
+use messages::instant::as_instant;
 use storage::partner_payouts::{self, PartnerPayout, ReceivedCommission};
 use storage::payout_lists::Filter;
 
+use crate::http::field::refused;
+use crate::http::openapi::examples::Examples;
+use crate::http::query::Query;
+use crate::management::access::PartnerUser;
 use crate::management::advertiser::money::payouts::{NO_COLUMN, NO_CURRENCY, UNKNOWN, not_a_currency};
+use crate::management::answers::{Ids, List, Listed, OrderQuery, Page, PageQuery, view};
 use crate::management::prelude::*;
 
 /// The partner's own part of a payout. Cents of `currency`.

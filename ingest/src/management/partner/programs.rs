@@ -5,8 +5,12 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::commission::{CommissionType, Policy, Rate, policy_in_force};
 use domain::program::ProgramStatus;
+use messages::instant::as_instant;
 use storage::{balances, partner_view, programs};
 
+use crate::http::openapi::examples::Examples;
+use crate::management::access::PartnerUser;
+use crate::management::answers::{List, Listed, Page, PageQuery};
 use crate::management::balance::CurrencyBalanceView;
 use crate::management::prelude::*;
 

@@ -5,11 +5,18 @@ use domain::ids::{ProgramId, ReferralLinkId};
 use domain::partner::MembershipStatus;
 use domain::program::ProgramStatus;
 use domain::sorting::LinkColumn;
+use messages::instant::{as_instant, as_instant_if_any};
+use serde_json::json;
 use storage::own_links;
 use storage::partner_lists::{self, LinkFilter};
 use storage::partner_view::{self, PartnerLink};
 
+use crate::http::field::{Field, refused};
+use crate::http::openapi::examples::Examples;
+use crate::http::query::Query;
+use crate::management::access::{Audited, PartnerUser, Write, archived};
 use crate::management::advertiser::program::referral_links::{CODE_TAKEN, NOT_APPROVED, code_if_given, make};
+use crate::management::answers::{Created, Ids, List, Listed, OrderQuery, Page, PageQuery, created, view};
 use crate::management::prelude::*;
 
 const NO_COLUMN: &str = "must be one of short_code, clicks, last_clicked";

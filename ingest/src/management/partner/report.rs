@@ -9,6 +9,9 @@ use domain::money::{Cents, Currency};
 use domain::partner_figures::{ByCurrency, PartnerFigures};
 use storage::{partner_days, partner_view};
 
+use crate::http::openapi::examples::Examples;
+use crate::http::query::Query;
+use crate::management::access::PartnerUser;
 use crate::management::prelude::*;
 use crate::management::reports::performance::{Asked, PerformanceQuery, range_refusals};
 use crate::management::reports::program_report::RangeView;

@@ -13,6 +13,9 @@ use storage::{customer_timeline, snapshot};
 use self::view::CustomerTimeline;
 use super::dates::Span;
 use super::program_events::reader;
+use crate::http::openapi::examples::Examples;
+use crate::management::access::AdvertiserUser;
+use crate::management::answers::Ids;
 use crate::management::prelude::*;
 
 const UNKNOWN: ApiError = ApiError::NotFound("Customer not found");

@@ -6,11 +6,17 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::customer::CustomerStatus;
 use domain::ids::{PartnerProgramId, ProgramId};
 use domain::sorting::CustomerColumn;
+use messages::instant::{as_instant, as_instant_if_any};
 use storage::customer_lists::{self, Filter, ListedCustomer, Purchases};
 use storage::snapshot;
 
 use super::program_events::{question, reader};
+use crate::http::field::refused;
+use crate::http::openapi::examples::Examples;
+use crate::http::query::Query;
+use crate::management::access::AdvertiserUser;
 use crate::management::advertiser::money::commissions::NamedPartner;
+use crate::management::answers::{Ids, List, Listed, OrderQuery, Page, PageQuery, view};
 use crate::management::prelude::*;
 
 const NO_STATUS: &str = "must be lead or conversion";

@@ -2,9 +2,12 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::program_events::ProgramEventType;
+use messages::instant::as_instant;
 use storage::program_events::{ClickDetails, LeadDetails, ProgramEvent, ProgramEventDetails, SaleDetails};
 
 use super::event_file::{Line, cells_of};
+use crate::http::query::Query;
+use crate::management::answers::view;
 use crate::management::csv_download::Cell;
 use crate::management::prelude::*;
 

@@ -7,6 +7,10 @@ use storage::program_events::{self, Filter, PageRead, ProgramEvent};
 
 use super::dates::{REVERSED, Span};
 use super::event_view::{EventView, event_types};
+use crate::http::openapi::examples::Examples;
+use crate::http::query::Query;
+use crate::management::access::AdvertiserUser;
+use crate::management::answers::{Ids, List, Listed, Page, PageQuery};
 use crate::management::prelude::*;
 
 /// The list holds at most this many pages of the newest events of each type.

@@ -10,6 +10,10 @@ use super::event_file::{FORMATS, Format, FormatQuery, download};
 use super::event_lines::EventLines;
 use super::event_view::{EventView, event_types};
 use super::events::EventsQuery;
+use crate::http::openapi::examples::Examples;
+use crate::http::query::Query;
+use crate::management::access::AdvertiserUser;
+use crate::management::answers::Ids;
 use crate::management::prelude::*;
 
 /// Download a program's events

@@ -16,10 +16,15 @@ use domain::ids::ProgramId;
 use domain::permission::Permission;
 use domain::program_events::ProgramEventType;
 use futures::stream;
+use serde_json::json;
 use sqlx::PgConnection;
 use storage::program_events::{self, Filter, PageRead, ProgramEvent};
 
 use super::event_view::{LiveEventView, TYPES, type_name};
+use crate::http::field::refused;
+use crate::http::openapi::examples::Examples;
+use crate::management::access::AdvertiserUser;
+use crate::management::answers::Ids;
 use crate::management::prelude::*;
 use crate::management::workspace_limit::WorkspacePermit;
 

@@ -6,9 +6,14 @@ use domain::days::{DayRange, DayRangeError};
 use domain::ids::ProgramId;
 use domain::money::{Cents, Currency};
 use domain::performance::{Performance, Totals, Trend};
+use messages::instant::instant;
 use storage::rollups::{self, ProgramDay};
 
 use super::dates::{REVERSED, date_from, date_to};
+use crate::http::openapi::examples::Examples;
+use crate::http::query::Query;
+use crate::management::access::AdvertiserUser;
+use crate::management::answers::Ids;
 use crate::management::prelude::*;
 
 #[derive(Debug, utoipa::IntoParams)]

@@ -9,6 +9,7 @@ pub mod view;
 use domain::ids::ProgramId;
 use domain::permission::Permission;
 
+use crate::management::access::{AdvertiserUser, ProgramAccess};
 use crate::management::prelude::*;
 
 /// The program, for a user who may list its events, and whether the user may also see commissions.

@@ -12,7 +12,11 @@ use storage::rollups::{self, ProgramDay};
 use storage::{partner_days, partners, snapshot};
 
 use super::performance::{Asked, PerformanceQuery, range_refusals};
+use crate::http::openapi::examples::Examples;
+use crate::http::query::Query;
+use crate::management::access::AdvertiserUser;
 use crate::management::advertiser::program::program_partner::UNKNOWN_PARTNER;
+use crate::management::answers::Ids;
 use crate::management::prelude::*;
 
 /// Amounts are in cents of `currency`, the program's; sales of every currency are counted. `currencies` have the others' amounts.

@@ -10,6 +10,10 @@ use storage::click_origins::{self, OriginRow};
 
 use super::performance::{Asked, PerformanceQuery, range_refusals};
 use super::program_report::EarningsView;
+use crate::http::openapi::examples::Examples;
+use crate::http::query::Query;
+use crate::management::access::AdvertiserUser;
+use crate::management::answers::{Ids, List, Listed, Page, PageQuery};
 use crate::management::prelude::*;
 
 const BY: &str = "must be one of partner, link, country, device, referrer";

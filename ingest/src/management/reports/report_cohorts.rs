@@ -11,6 +11,11 @@ use domain::money::{Cents, Currency};
 use storage::cohorts::{self, CohortMonth};
 
 use super::program_report::EarningsView;
+use crate::http::field::refused;
+use crate::http::openapi::examples::Examples;
+use crate::http::query::Query;
+use crate::management::access::AdvertiserUser;
+use crate::management::answers::Ids;
 use crate::management::prelude::*;
 
 const MONTHS: u32 = 12;

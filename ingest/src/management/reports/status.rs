@@ -3,9 +3,13 @@
 use chrono::{DateTime, Utc};
 use domain::ids::ProgramId;
 use domain::permission::Permission;
+use messages::instant::{as_instant, as_instant_if_any};
 use storage::test_events::{LatestTestEvent, TestEvents};
 use storage::tracking_setup::{self, ProcessorAccount, TrackingSetup};
 
+use crate::http::openapi::examples::Examples;
+use crate::management::access::AdvertiserUser;
+use crate::management::answers::Ids;
 use crate::management::prelude::*;
 
 /// The connection's status while no processor is connected.

@@ -5,13 +5,19 @@ use domain::ids::{ManagementKeyId, WorkspaceId};
 use domain::management_key::KeyStatus;
 use domain::sorting::KeyColumn;
 use domain::token::ManagementKey;
+use serde_json::json;
 use sqlx::PgConnection;
 use storage::management_keys::{self, KeyFilter, NewKey, StoredKey};
 use storage::workspaces;
 
 use super::key_settings::{KeyChanges, KeyView, described};
 use crate::http::body;
+use crate::http::field::refused;
+use crate::http::openapi::examples::Examples;
+use crate::http::query::{NO_TEXT, Query};
+use crate::management::access::{AdvertiserUser, Audited, Write, differences};
 use crate::management::advertiser::named_workspace::named_workspace;
+use crate::management::answers::{Created, Ids, List, Listed, OrderQuery, Page, PageQuery, created};
 use crate::management::prelude::*;
 
 const NO_STATUS: &str = "must be active or revoked";

@@ -5,9 +5,11 @@ use domain::ids::ProgramId;
 use domain::management_key::{KeySettings, KeyStatus};
 use domain::permission::{ProgramScope, Scopes};
 use domain::token::ManagementKey;
-use serde_json::Value;
+use messages::instant::{as_instant, instant};
+use serde_json::{Value, json};
 use storage::management_keys::StoredKey;
 
+use crate::http::field::{Field, refused, stated};
 use crate::management::prelude::*;
 
 /// The default lifetime of a new key.

@@ -4,10 +4,16 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::ProgramId;
 use domain::key_rotation::KeyRotation;
 use domain::token::ProgramToken;
+use messages::instant::instant;
+use serde_json::json;
 use sqlx::PgConnection;
 use storage::{program_settings, tracking_tokens};
 
 use crate::http::body;
+use crate::http::field::{Field, refused};
+use crate::http::openapi::examples::Examples;
+use crate::management::access::right::IssueToken;
+use crate::management::access::{WriteProgram, archived};
 use crate::management::prelude::*;
 
 const KEEP_UNTIL: &str = "keep_previous_until";

@@ -9,10 +9,16 @@ use chrono::{DateTime, Utc};
 use domain::ids::{ProgramId, TrackingTokenId};
 use domain::token::ProgramToken;
 use domain::tracking_token::{TokenScopes, TokenScopesError};
-use serde_json::Value;
+use messages::instant::{as_instant, as_instant_if_any};
+use serde_json::{Value, json};
 use storage::program_settings;
 use storage::tracking_tokens::{self, NewToken, StoredToken, TokenKind};
 
+use crate::http::field::{Field, refused};
+use crate::http::openapi::examples::Examples;
+use crate::management::access::right::{IssueToken, Read, RevokeToken};
+use crate::management::access::{ReadProgram, Rights, WriteProgram, archived};
+use crate::management::answers::{Created, created};
 use crate::management::prelude::*;
 
 /// The tokens are meant for one each server, not for one each request.

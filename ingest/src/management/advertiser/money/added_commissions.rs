@@ -6,13 +6,18 @@ use domain::commission::CommissionStatus;
 use domain::ids::{CommissionId, EventId, PartnerProgramId, ProgramId, SaleId};
 use domain::money::{AmountCents, Currency};
 use domain::text::Text;
-use serde_json::Value;
+use serde_json::{Value, json};
 use sqlx::PgConnection;
 use storage::adjustments::{self, AddedCommission};
 use storage::{by_hand, partners, payouts};
 
 use super::commission_changes::{ChangedCommission, read_changed};
 use super::payouts::not_a_currency;
+use crate::http::field::{Field, refused};
+use crate::http::openapi::examples::Examples;
+use crate::management::access::WriteProgram;
+use crate::management::access::right::PayOut;
+use crate::management::answers::{Created, created};
 use crate::management::idempotency::{ANOTHER_REQUEST, IdempotencyKey};
 use crate::management::prelude::*;
 

@@ -5,13 +5,17 @@ use domain::adjustment::{Adjusted, Change};
 use domain::ids::{CommissionId, EventId, ProgramId};
 use domain::money::{AmountCents, Cents};
 use domain::text::RefundReason;
-use serde_json::Value;
+use serde_json::{Value, json};
 use sqlx::PgConnection;
 use storage::adjustments::{self, NewAdjustment};
 use storage::by_hand;
 use storage::payouts::{self, LockedCommission};
 
 use super::expected_amounts::ExpectedAmounts;
+use crate::http::field::{Field, refused};
+use crate::http::openapi::examples::Examples;
+use crate::management::access::WriteProgram;
+use crate::management::access::right::PayOut;
 use crate::management::id_list::id_list;
 use crate::management::idempotency::{ANOTHER_REQUEST, IdempotencyKey};
 use crate::management::payout::refused_commissions;

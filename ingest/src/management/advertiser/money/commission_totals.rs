@@ -3,6 +3,9 @@
 use domain::money::Currency;
 use storage::dashboard::{self, Money};
 
+use crate::http::openapi::examples::Examples;
+use crate::management::access::ReadProgram;
+use crate::management::access::right::Read;
 use crate::management::prelude::*;
 
 /// In one currency. All amounts are in its cents.

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use storage::payouts::LockedCommission;
 
+use crate::http::field::refused;
 use crate::management::prelude::*;
 
 /// Amounts by commission id. Empty if the caller sends none.
@@ -56,6 +57,8 @@ impl ExpectedAmounts {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

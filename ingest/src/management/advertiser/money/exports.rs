@@ -6,6 +6,9 @@ use storage::commission_lists::{self, ListedCommission};
 use storage::payouts::{self, PaidCommission};
 
 use super::commissions::{CommissionQuery, filter};
+use crate::http::query::Query;
+use crate::management::access::right::Read;
+use crate::management::access::{Caller, ReadProgram};
 use crate::management::csv_download::{PIECE, Piece, csv_row, download};
 use crate::management::prelude::*;
 

@@ -9,6 +9,10 @@ use storage::{StorageError, partners};
 
 use super::commissions::NamedPartner;
 use super::payouts::{NO_CURRENCY, PartnerShareView, not_a_currency};
+use crate::http::openapi::examples::Examples;
+use crate::http::query::Query;
+use crate::management::access::ReadProgram;
+use crate::management::access::right::PayOut;
 use crate::management::payout::{self, BATCH, NOTHING_TO_PAY, PayoutOrder, Settled, Wanted};
 use crate::management::prelude::*;
 

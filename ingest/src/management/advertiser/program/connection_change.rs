@@ -2,7 +2,7 @@
 
 use domain::ids::ProgramId;
 use runtime::metrics::PROCESSOR_ACCOUNTS_HELD_ELSEWHERE;
-use serde_json::Value;
+use serde_json::{Value, json};
 use sqlx::PgConnection;
 use storage::audit_log::AuditActor;
 use storage::notifications::{self, NewNotification};
@@ -10,6 +10,7 @@ use storage::processor_accounts::{self, HeldElsewhere};
 use storage::processor_connections::{self, Connection};
 
 use super::connection_settings::{ConnectionChanges, changed};
+use crate::management::access::{Caller, ProgramAccess, Write};
 use crate::management::prelude::*;
 
 const HELD_ELSEWHERE: &str = "This account is connected by another workspace";

@@ -3,9 +3,11 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::ProgramId;
 use domain::processor::{ConnectionStatus, ProcessorId, WebhookSecret};
-use serde_json::{Map, Value};
+use messages::instant::as_instant_if_any;
+use serde_json::{Map, Value, json};
 use storage::processor_connections::{Connection, SealedSecret};
 
+use crate::http::field::{Field, refused, stated};
 use crate::management::prelude::*;
 
 /// What is there is changed; what is not stays as it is. An account must be there to begin with.

@@ -21,6 +21,10 @@ use storage::event_streams;
 use self::answer::StreamPage;
 use self::question::{Question, StreamQuery};
 use self::reading::{Reading, StreamState};
+use crate::http::openapi::examples::Examples;
+use crate::http::query::Query;
+use crate::management::access::right::ReadEvents;
+use crate::management::access::{Caller, ReadProgram};
 use crate::management::prelude::*;
 
 const TOO_OLD: ApiError = ApiError::Gone(

@@ -2,9 +2,14 @@
 
 use domain::account::EmailAddress;
 use domain::ids::{PartnerProgramId, ProgramId};
+use serde_json::json;
 
 use super::program_partner::{UNKNOWN_PARTNER, stored};
+use crate::http::openapi::examples::Examples;
+use crate::management::access::right::Update;
+use crate::management::access::{WriteProgram, archived};
 use crate::management::advertiser::workspace::invitations::{GETS_NO_EMAIL, InvitationLink, invite_partner};
+use crate::management::answers::{Created, created};
 use crate::management::prelude::*;
 
 /// Invite a partner again

@@ -3,10 +3,16 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::{PartnerProgramId, ProgramId};
 use domain::partner::PartnerNote;
+use messages::instant::as_instant_if_any;
+use serde_json::json;
 use storage::partner_notes::{self, StoredNote};
 use storage::partners;
 
 use super::program_partner::{UNKNOWN_PARTNER, stored};
+use crate::http::field::{Field, refused};
+use crate::http::openapi::examples::Examples;
+use crate::management::access::right::{Read, Update};
+use crate::management::access::{ReadProgram, WriteProgram, archived};
 use crate::management::prelude::*;
 
 #[derive(Debug, Deserialize, ToSchema)]

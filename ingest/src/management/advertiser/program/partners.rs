@@ -5,6 +5,8 @@ use domain::account::EmailAddress;
 use domain::ids::{EventId, PartnerProgramId, ProgramId};
 use domain::partner::{MembershipStatus, PartnerName, ShortCode};
 use domain::sorting::PartnerColumn;
+use messages::instant::{as_instant, as_instant_if_any};
+use serde_json::json;
 use storage::partners::list::{Filter, page};
 use storage::partners::{self, NewMembership, NewPartner, ProgramPartner};
 use storage::processor_events::{self, PARTNER_APPROVED};
@@ -12,7 +14,13 @@ use storage::{outbound_events, outbound_partners};
 
 use super::program_partner::{UNKNOWN_PARTNER, stored};
 use super::referral_links::{self, CODE_TAKEN, LinkView};
+use crate::http::field::{Field, Object, refused, stated};
+use crate::http::openapi::examples::Examples;
+use crate::http::query::{NO_TEXT, Query};
+use crate::management::access::right::{Read, Update};
+use crate::management::access::{ListProgram, ReadProgram, WriteProgram, archived};
 use crate::management::advertiser::workspace::invitations::{InvitationLink, address, invite_partner};
+use crate::management::answers::{Created, List, Listed, OrderQuery, PageQuery, created};
 use crate::management::balance::CurrencyBalanceView;
 use crate::management::prelude::*;
 

@@ -6,10 +6,15 @@
 
 use axum::http::StatusCode;
 use domain::processor::Overlap;
+use serde_json::json;
 use storage::processor_connections;
 
 use super::connection_change::{change, held_elsewhere, notify_of_change};
 use super::connection_settings::{ConnectionChanges, ConnectionView, seal, secret};
+use crate::http::field::{Field, refused};
+use crate::http::openapi::examples::Examples;
+use crate::management::access::right::{CleanUp, Read, Update};
+use crate::management::access::{ReadProgram, WriteProgram, archived};
 use crate::management::prelude::*;
 
 const NO_CONNECTION: &str = "Processor connection not found";

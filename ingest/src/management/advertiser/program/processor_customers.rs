@@ -9,9 +9,15 @@ use domain::click_id::ClickId;
 use domain::payer::Payer;
 use domain::processor::ProcessorId;
 use domain::text::{CustomerKey, Label};
+use messages::instant::{as_instant, as_instant_if_any};
+use serde_json::json;
 use storage::processor_customers::{self, Binding};
 
-use crate::http::field::Key;
+use crate::http::field::{Field, Key, refused};
+use crate::http::openapi::examples::Examples;
+use crate::management::access::right::{Read, Update};
+use crate::management::access::{ReadProgram, WriteProgram, archived};
+use crate::management::answers::{Created, created};
 use crate::management::prelude::*;
 use crate::tracking::lead::customer_key_schema;
 

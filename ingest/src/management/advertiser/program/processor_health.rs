@@ -3,9 +3,14 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::event_types::{MissingEventType, proven_missing};
+use messages::instant::as_instant;
 use storage::processor_events::{self, UnresolvedEvent};
 use storage::program_health;
 
+use crate::http::openapi::examples::Examples;
+use crate::management::access::ReadProgram;
+use crate::management::access::right::Read;
+use crate::management::answers::view;
 use crate::management::prelude::*;
 
 #[derive(Debug, Serialize, ToSchema)]

@@ -11,9 +11,12 @@ use domain::program::{
 };
 use domain::text::Text;
 use domain::token::ProgramToken;
-use serde_json::Value;
+use messages::instant::{as_instant, as_instant_if_any, instant};
+use serde_json::{Value, json};
 use storage::program_settings::StoredProgram;
 
+use crate::http::field::{Field, refused, stated};
+use crate::management::access::differences;
 use crate::management::prelude::*;
 
 /// What is there is changed; what is not stays as it is. `null` takes a setting back to its default.

@@ -5,6 +5,7 @@ use domain::permission::Permission;
 use domain::program::{ProgramSettings, ProgramStatus, Slug};
 use domain::sorting::ProgramColumn;
 use domain::token::ProgramToken;
+use serde_json::json;
 use sqlx::PgConnection;
 use storage::balances::{self, UnpaidOfProgram};
 use storage::policies;
@@ -14,7 +15,13 @@ use storage::workspaces::{self, ProgramFilter};
 use super::commission_policies::{NewPolicyRequest, set as set_policy};
 use super::program_settings::{ProgramChanges, ProgramView, changed};
 use crate::http::body;
+use crate::http::field::{Field, Object, refused};
+use crate::http::openapi::examples::Examples;
+use crate::http::query::{NO_TEXT, Query};
+use crate::management::access::right::{Delete, GoLive, Read, Update};
+use crate::management::access::{Advertiser, Audited, ReadProgram, Write, WriteProgram, archived};
 use crate::management::advertiser::named_workspace::named_workspace;
+use crate::management::answers::{Created, List, Listed, OrderQuery, Page, PageQuery, created};
 use crate::management::prelude::*;
 
 /// The settings a program starts with; only its name must be there.

@@ -4,12 +4,20 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::{PartnerProgramId, ProgramId, ReferralLinkId};
 use domain::partner::{LinkStatus, MembershipStatus, ShortCode};
 use domain::sorting::LinkColumn;
+use messages::instant::{as_instant, as_instant_if_any};
+use serde_json::json;
 use sqlx::PgConnection;
 use storage::links::list::{Filter, page};
 use storage::links::{self, StoredLink, Updated};
 use storage::partners;
 
 use super::program_partner::UNKNOWN_PARTNER;
+use crate::http::field::{Field, refused, stated};
+use crate::http::openapi::examples::Examples;
+use crate::http::query::{NO_TEXT, Query};
+use crate::management::access::right::{Read, Update};
+use crate::management::access::{ListProgram, ProgramIds, WriteProgram, archived};
+use crate::management::answers::{Created, List, Listed, OrderQuery, PageQuery, created, view};
 use crate::management::prelude::*;
 
 /// A generated code is taken with a probability of one in a million million: this many in a row are not

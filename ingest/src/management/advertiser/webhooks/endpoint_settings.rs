@@ -6,9 +6,11 @@ use domain::text::Text;
 use domain::webhook::WebhookUrl;
 use domain::webhook_address::AllowedAddresses;
 use domain::webhook_endpoint::{DisabledReason, EndpointDescription, EventTypes, EventTypesError};
-use serde_json::Value;
+use messages::instant::{as_instant, as_instant_if_any};
+use serde_json::{Value, json};
 use storage::webhook_endpoints::{EndpointSettings, StoredEndpoint};
 
+use crate::http::field::{Field, refused, stated};
 use crate::management::prelude::*;
 
 #[derive(Debug, Deserialize, ToSchema)]

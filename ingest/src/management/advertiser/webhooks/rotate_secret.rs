@@ -4,10 +4,16 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::{ProgramId, WebhookEndpointId};
 use domain::processor::Overlap;
 use domain::webhook::SigningSecret;
+use messages::instant::as_instant_if_any;
+use serde_json::json;
 use storage::webhook_endpoints;
 
 use super::signing_secret::NewSecret;
 use super::webhook_endpoints::locked;
+use crate::http::field::{Field, refused};
+use crate::http::openapi::examples::Examples;
+use crate::management::access::right::Update;
+use crate::management::access::{WriteProgram, archived};
 use crate::management::prelude::*;
 
 const TWO_SECRETS_COUNT: ApiError = ApiError::Conflict(

@@ -6,10 +6,17 @@ use domain::ids::{ProgramId, WebhookDeliveryId, WebhookEndpointId};
 use domain::outbound_event::OutboundEventType;
 use domain::webhook::message_id;
 use domain::webhook_endpoint::DeliveryState;
+use messages::instant::{as_instant, as_instant_if_any};
 use storage::webhook_deliveries::{self, DeliveryFilter, StoredDelivery};
 use uuid::Uuid;
 
 use super::webhook_endpoints::stored;
+use crate::http::field::refused;
+use crate::http::openapi::examples::Examples;
+use crate::http::query::Query;
+use crate::management::access::ReadProgram;
+use crate::management::access::right::Read;
+use crate::management::answers::view;
 use crate::management::prelude::*;
 
 const DEFAULT_LIMIT: i64 = 20;

@@ -7,12 +7,18 @@ use domain::ids::{ProgramId, WebhookEndpointId};
 use domain::permission::Permission;
 use domain::webhook::SigningSecret;
 use domain::webhook_endpoint::{DisabledReason, MAX_ENDPOINTS};
+use serde_json::json;
 use sqlx::PgConnection;
 use storage::program_settings;
 use storage::webhook_endpoints::{self, NewEndpoint, StoredEndpoint};
 
 use super::endpoint_settings::{EndpointChanges, EndpointView, NewEndpointRequest, described, without_query};
 use super::signing_secret::NewSecret;
+use crate::http::field::refused;
+use crate::http::openapi::examples::Examples;
+use crate::management::access::right::{CleanUp, Read, Update};
+use crate::management::access::{ReadProgram, WriteProgram, archived, differences};
+use crate::management::answers::{Created, created};
 use crate::management::prelude::*;
 
 /// A new endpoint. Its secret is shown here and never again.

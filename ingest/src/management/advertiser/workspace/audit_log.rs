@@ -7,11 +7,17 @@ use axum::response::Response;
 use chrono::{DateTime, Utc};
 use domain::ids::{ProgramId, UserId, WorkspaceId};
 use domain::permission::Role;
-use serde_json::{Map, Value};
+use messages::instant::as_instant;
+use serde_json::{Map, Value, json};
 use sqlx::PgConnection;
 use storage::audit_log::{self, AuditActor, AuditEntry, AuditFilter};
 use storage::workspaces;
 
+use crate::http::field::refused;
+use crate::http::openapi::examples::Examples;
+use crate::http::query::Query;
+use crate::management::access::{AdvertiserUser, forbidden};
+use crate::management::answers::{List, Listed, Page, PageQuery, view};
 use crate::management::csv_download::{PIECE, Piece, csv_row, download};
 use crate::management::prelude::*;
 use crate::management::reports::dates::{FROM_AFTER_TO, Span};

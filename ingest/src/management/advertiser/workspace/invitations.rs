@@ -10,12 +10,19 @@ use domain::ids::{InvitationId, PartnerId, WorkspaceId};
 use domain::permission::Role;
 use domain::sorting::InvitationColumn;
 use domain::token::InvitationToken;
-use serde_json::{Map, Value};
+use messages::instant::as_instant;
+use serde_json::{Map, Value, json};
 use sqlx::PgConnection;
 use storage::invitations::{self, MemberInvitation, NewInvitation, Purpose};
 use storage::{members, programs};
 
 use super::members::{read_permissions, read_role, shown};
+use crate::http::field::{Field, refused};
+use crate::http::openapi::examples::Examples;
+use crate::http::query::{NO_TEXT, Query};
+use crate::management::access::right::Update;
+use crate::management::access::{AdvertiserUser, Audited, Caller, ProgramIds, Write, WriteProgram};
+use crate::management::answers::{Created, Ids, List, Listed, OrderQuery, Page, PageQuery, created};
 use crate::management::emails;
 use crate::management::prelude::*;
 

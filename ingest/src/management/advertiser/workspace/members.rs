@@ -13,11 +13,17 @@ use chrono::{DateTime, Utc};
 use domain::ids::{MemberId, ProgramId, WorkspaceId};
 use domain::permission::{Permission, ProgramPermissions, Role};
 use domain::sorting::MemberColumn;
-use serde_json::{Map, Value};
+use messages::instant::as_instant;
+use serde_json::{Map, Value, json};
 use sqlx::PgConnection;
 use storage::members::{self, GivenPermissions, Member};
 use storage::workspaces;
 
+use crate::http::field::{Field, refused, stated};
+use crate::http::openapi::examples::Examples;
+use crate::http::query::{NO_TEXT, Query};
+use crate::management::access::{AdvertiserUser, Audited, Write, differences, forbidden};
+use crate::management::answers::{Ids, List, Listed, OrderQuery, Page, PageQuery, view};
 use crate::management::prelude::*;
 
 const NO_PERMISSIONS: &str =

@@ -3,11 +3,15 @@
 
 use domain::ids::WorkspaceId;
 use domain::permission::Role;
-use serde_json::Value;
+use serde_json::{Value, json};
 use storage::members::{self, GivenPermissions};
 use storage::second_factors;
 use storage::workspaces::{self, Membership};
 
+use crate::http::field::{Field, stated};
+use crate::http::openapi::examples::Examples;
+use crate::management::access::{AdvertiserUser, Audited, Write, differences, forbidden};
+use crate::management::answers::Ids;
 use crate::management::auth::me::WorkspaceView;
 use crate::management::prelude::*;
 

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use messages::instant::{as_instant, as_instant_if_any};
 use storage::customer_timeline::{TimelineCommission, TimelineCustomer, TimelineEntry};
 use storage::program_events::{EventPage, ProgramEvent, ProgramEventDetails};
 

@@ -4,12 +4,18 @@ use axum::Json;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::ProgramId;
 use domain::program_events::{EventPlace, ProgramEventType};
+use messages::instant::as_instant_if_any;
 use storage::program_events::{self, PageRead};
 use storage::snapshot;
 
 use super::question::{self, ProgramEventsQuery, refusals};
 use super::reader;
 use super::view::ProgramEventView;
+use crate::http::field::refused;
+use crate::http::openapi::examples::Examples;
+use crate::http::query::Query;
+use crate::management::access::AdvertiserUser;
+use crate::management::answers::Ids;
 use crate::management::prelude::*;
 
 const DEFAULT_LIMIT: i64 = 50;

@@ -9,6 +9,7 @@ use domain::visitor::{CountryCode, DeviceType};
 use sqlx::PgConnection;
 use storage::program_events::{self, ClickOrigin, Filter, Searched, Subjects};
 
+use crate::http::query::Query;
 use crate::management::prelude::*;
 use crate::management::reports::dates::{FROM_AFTER_TO, Span};
 

@@ -1,6 +1,7 @@
 //! Events as the list, its files and a customer's timeline show them.
 
 use chrono::{DateTime, TimeDelta, Utc};
+use messages::instant::as_instant;
 use serde_json::Value;
 use storage::program_events::{
     ClickDetails, CreditedLink, LeadDetails, ProgramEvent, ProgramEventDetails, RefundDetails,
@@ -8,6 +9,7 @@ use storage::program_events::{
 };
 
 use crate::management::advertiser::money::commissions::NamedPartner;
+use crate::management::answers::view;
 use crate::management::csv_download::Cell;
 use crate::management::prelude::*;
 use crate::management::reports::event_file::{Line, cells_of};

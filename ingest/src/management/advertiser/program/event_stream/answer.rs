@@ -6,7 +6,7 @@ use domain::event_stream::{CLICK_RECORDED, EventCursor, StreamPlace};
 use domain::ids::ProgramId;
 use domain::outbound_event::OutboundEventType;
 use domain::webhook::message_id;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use storage::stream_events::{StreamEvent, StreamedClick};
 use utoipa::openapi::{ObjectBuilder, Type};
 use uuid::Uuid;

@@ -5,6 +5,8 @@ use std::time::Duration;
 use domain::event_stream::{EventCursor, StreamTypes};
 use domain::ids::ProgramId;
 
+use crate::http::field::refused;
+use crate::http::query::Query;
 use crate::management::prelude::*;
 
 const DEFAULT_LIMIT: u32 = 1_000;

@@ -10,6 +10,8 @@ use tokio::time::Instant;
 
 use super::answer::{Format, StreamMeta};
 use super::question::Question;
+use crate::management::access::ReadProgram;
+use crate::management::access::right::ReadEvents;
 use crate::management::prelude::*;
 use crate::management::workspace_limit::WorkspacePermit;
 use messages::instant::instant;
