@@ -19,7 +19,7 @@ const prose = (parent, text, tag = "p") => {
 const last = (reference) => reference.split("/").pop();
 const anchorOf = (tag) => tag.replaceAll(" ", "-");
 const isNull = (schema) => schema.type === "null";
-const limits = ["format", "pattern", "minLength", "maxLength", "minimum", "maximum"];
+const limits = ["format", "enum", "pattern", "minLength", "maxLength", "minimum", "maximum"];
 
 // What a value is: links to the bodies it is made of, else its type and its limits.
 const type = (parent, schema) => {

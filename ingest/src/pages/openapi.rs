@@ -1,11 +1,12 @@
-//! The API description, OpenAPI 3.1, built from the endpoints themselves.
+//! The description of the API, OpenAPI 3.1, made from the endpoints themselves.
 //!
-//! A route describes its body, its 200 and its specific refusals. [`crate::http::layers`] adds the answers
-//! and headers of the layers around it.
+//! A route describes its body, its 200 and its specific refusals. [`crate::http::layers`] adds the answers and headers of the
+//! layers around it.
 
 mod forms;
 mod warnings;
 mod webhooks;
+mod words;
 
 use std::sync::LazyLock;
 
@@ -19,14 +20,17 @@ use crate::http::layers::described::headers;
 use crate::http::openapi::envelopes;
 use crate::routes::endpoints;
 
-/// The document around the endpoints. Its version is the program's.
+/// The document around the endpoints.
 #[derive(OpenApi)]
 #[openapi(
     info(
         title = "Referral tracking",
+        // The contract's, not the program's.
+        version = "1.0.0",
         description = "Clicks, leads, sales and refunds of referral programs. Amounts are integers in the currency's \
                        smallest unit. Fields that are not described are ignored; `null` and absence are the same."
     ),
+    servers((url = "/")),
     tags(
         (name = "tracking", description = "What happened at the advertiser's site."),
         (name = "set-up", description = "How far a program has come, and whether its events arrive."),
@@ -65,11 +69,13 @@ use crate::routes::endpoints;
 )]
 struct Description;
 
-/// Components that the endpoints refer to: the callers' credentials, and the headers of answers.
+/// What the endpoints refer to: the callers' credentials, and the headers of answers. An operation that names no credential takes
+/// none.
 struct Shared;
 
 impl Modify for Shared {
     fn modify(&self, api: &mut utoipa::openapi::OpenApi) {
+        api.security = Some(Vec::new());
         let components = api.components.get_or_insert_default();
         for (name, format, description) in [
             ("program_key", "aff_…", "The program's tracking token."),
@@ -96,10 +102,30 @@ fn describe() -> utoipa::openapi::OpenApi {
     forms::put_together(&mut api);
     warnings::put_into_forms(&mut api);
     webhooks::describe(&mut api);
+    words::list(&mut api);
+    drop_unreferenced(&mut api);
     api
 }
 
-/// The name of the schema that is referred to.
+/// Such as the choice of an event's details, once each event has them.
+fn drop_unreferenced(api: &mut utoipa::openapi::OpenApi) {
+    loop {
+        // Strings and numbers under string keys: this cannot fail.
+        let text = api.to_json().unwrap_or_default();
+        let Some(components) = &mut api.components else {
+            return;
+        };
+        let before = components.schemas.len();
+        components
+            .schemas
+            .retain(|name, _| text.contains(&format!("\"#/components/schemas/{name}\"")));
+        if components.schemas.len() == before {
+            return;
+        }
+    }
+}
+
+/// Of the schema that is referred to.
 fn name_of(schema: &RefOr<Schema>) -> Option<&str> {
     match schema {
         RefOr::Ref(reference) => reference.ref_location.rsplit('/').next(),
@@ -107,9 +133,9 @@ fn name_of(schema: &RefOr<Schema>) -> Option<&str> {
     }
 }
 
-/// The description as it is served and committed, built once.
+/// The description as it is served and as it is committed, built once.
 static DOCUMENT: LazyLock<String> = LazyLock::new(|| {
-    // The document has only string keys and plain values, so this cannot fail.
+    // Strings and numbers under string keys: this cannot fail.
     let mut document = describe().to_pretty_json().unwrap_or_default();
     document.push('\n');
     document

@@ -116,16 +116,7 @@ pub enum ClickAnswer {
     tag = "tracking",
     request_body = ClickRequest,
     responses(
-        (
-            status = 200,
-            description = "Recorded.",
-            body = ClickAnswer,
-            links(("lead" = (
-                operation_id = "lead",
-                request_body = json!({ "click_id": "$response.body#/click_id" }),
-                description = "When the visitor signs up."
-            )))
-        ),
+        (status = 200, description = "Recorded.", body = ClickAnswer),
         (status = 403, description = "Test mode: the key is of another program.", body = PlatformError),
         (status = 410, description = "The link is turned off; nothing is recorded.", body = LinkDisabled),
     )

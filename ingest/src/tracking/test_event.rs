@@ -55,9 +55,6 @@ enum TestEventForms {
     /// One event, without attribution.
     #[schema(title = "EventToTest")]
     Event {
-        /// Absent in this form.
-        #[schema(schema_with = null, required = false)]
-        r#type: (),
         #[schema(pattern = "^(click|lead|sale)$")]
         event_type: String,
         /// The key's own program; it need not be named.
@@ -308,12 +305,8 @@ pub fn program_number() -> Schema {
                 .schema_type(Type::String)
                 .pattern(Some("^-?[0-9]+$")),
         )
-        .item(null())
+        .item(Object::with_type(Type::Null))
         .into()
-}
-
-fn null() -> Object {
-    Object::with_type(Type::Null)
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 #[derive(ToSchema)]
 pub struct PlatformError {
     /// Always null.
-    #[schema(schema_with = null)]
+    #[schema(value_type = Option<Object>, required = true)]
     data: (),
     error: PlatformErrorBody,
 }
@@ -138,8 +138,4 @@ pub struct ReadinessFailedBody {
     /// The same as in `Retry-After`.
     #[schema(minimum = 1)]
     retry_after_seconds: i64,
-}
-
-fn null() -> utoipa::openapi::Object {
-    utoipa::openapi::Object::with_type(utoipa::openapi::Type::Null)
 }

@@ -1,65 +1,91 @@
-//! Objects that combine fixed fields with a choice, such as an event and the details of its type.
+//! Schemas that are a choice of several, in forms that generators of clients take.
 //!
-//! The types combine the choice and the object by `allOf`. Client generators combine objects, but few combine
-//! a choice with an object. So such a schema becomes a choice between objects that have the fields of both.
+//! The types combine a choice and the fields beside it by `allOf`, such as an event and the details of its type. Generators
+//! combine objects, and few combine a choice with an object: so such a schema becomes a choice itself, between objects that have
+//! the fields of both. Generators also leave out alternatives without a name: each becomes a schema of its own.
 
 use std::collections::BTreeMap;
 
-use utoipa::openapi::schema::{AllOf, ArrayItems, Object, OneOf, Schema, Type};
-use utoipa::openapi::{OpenApi, RefOr};
+use utoipa::openapi::schema::{AllOf, ArrayItems, Components, Object, OneOf, Schema, Type};
+use utoipa::openapi::{OpenApi, Ref, RefOr};
 
 use super::name_of;
 
 type Schemas = BTreeMap<String, RefOr<Schema>>;
 
-/// Runs after all schemas have been added.
+/// Needs all schemas.
 pub fn put_together(api: &mut OpenApi) {
     let Some(components) = &mut api.components else {
         return;
     };
     let known = components.schemas.clone();
     for (name, schema) in &mut components.schemas {
+        refer_to_part(schema, name, &known);
         put_together_in(schema, name, &known);
     }
+    name_alternatives(components);
 }
 
-/// `name` is the component's name, with which the titles of its forms end.
-fn put_together_in(schema: &mut RefOr<Schema>, name: &str, known: &Schemas) {
-    let RefOr::T(schema) = schema else {
+/// `Data_Sale` and `Listed_Sale` write out all of a `Sale`: they refer to it instead.
+fn refer_to_part(schema: &mut RefOr<Schema>, name: &str, known: &Schemas) {
+    let (RefOr::T(Schema::Object(object)), Some((_, part))) = (schema, name.rsplit_once('_')) else {
         return;
     };
-    match schema {
-        Schema::AllOf(both) => {
-            let forms = forms_of_both(both, known).filter(|forms| forms.len() > 1);
-            if let Some(forms) = forms {
-                let mut choice = OneOf::new();
-                choice.description.clone_from(&both.description);
-                choice.items = forms
-                    .into_iter()
-                    .map(|mut form| {
-                        let title = form.title.take().unwrap_or_default();
-                        form.title = Some(format!("{title}{name}"));
-                        form.into()
-                    })
-                    .collect();
-                *schema = choice.into();
-            }
+    for field in object.properties.values_mut() {
+        let place = match field {
+            RefOr::T(Schema::Array(array)) => match &mut array.items {
+                ArrayItems::RefOrSchema(items) => items,
+                ArrayItems::False => continue,
+            },
+            field => field,
+        };
+        if known.get(part) == Some(place) {
+            *place = Ref::from_schema_name(part).into();
         }
-        Schema::Object(object) => {
-            for field in object.properties.values_mut() {
-                put_together_in(field, name, known);
-            }
-        }
-        Schema::Array(array) => {
-            if let ArrayItems::RefOrSchema(items) = &mut array.items {
-                put_together_in(items, name, known);
-            }
-        }
-        _ => {}
     }
 }
 
-/// The forms that a schema can have, if each is an object: each has its name as title.
+/// `name` is the component's, with which the titles of its forms end.
+fn put_together_in(schema: &mut RefOr<Schema>, name: &str, known: &Schemas) {
+    let RefOr::T(Schema::AllOf(both)) = schema else {
+        return;
+    };
+    let Some(forms) = forms_of_both(both, known).filter(|forms| forms.len() > 1) else {
+        return;
+    };
+    let mut choice = OneOf::new();
+    choice.description.clone_from(&both.description);
+    choice.items = forms
+        .into_iter()
+        .map(|mut form| {
+            let title = form.title.take().unwrap_or_default();
+            form.title = Some(format!("{title}{name}"));
+            form.into()
+        })
+        .collect();
+    *schema = RefOr::T(choice.into());
+}
+
+/// An alternative with a title becomes a schema of that name.
+fn name_alternatives(components: &mut Components) {
+    let mut named = Schemas::new();
+    for schema in components.schemas.values_mut() {
+        let RefOr::T(Schema::OneOf(choice)) = schema else {
+            continue;
+        };
+        for alternative in &mut choice.items {
+            if let RefOr::T(Schema::Object(form)) = alternative
+                && let Some(name) = form.title.take()
+            {
+                let reference = Ref::from_schema_name(&name).into();
+                named.insert(name, std::mem::replace(alternative, reference));
+            }
+        }
+    }
+    components.schemas.extend(named);
+}
+
+/// What a schema can be, if it is an object whatever it is: each with its name as title.
 fn forms(schema: &RefOr<Schema>, known: &Schemas) -> Option<Vec<Object>> {
     match schema {
         RefOr::Ref(_) => {
@@ -92,7 +118,7 @@ fn forms_of_both(both: &AllOf, known: &Schemas) -> Option<Vec<Object>> {
     })
 }
 
-/// One object with the fields of both.
+/// One object with the fields of two.
 fn united(one: &Object, other: &Object) -> Object {
     let mut both = one.clone();
     both.title = one.title.clone().or_else(|| other.title.clone());

@@ -23,7 +23,7 @@ fn operations(api: &Value) -> Vec<(String, &Value)> {
         .collect()
 }
 
-/// The media types of an operation's request and answers, each with its name.
+/// The media types of an operation, each with its name: its request's and those of its answers.
 fn bodies(operation: &Value) -> Vec<(String, &Value)> {
     let request = [("request".to_owned(), &operation["requestBody"])];
     let answers = operation["responses"].as_object().unwrap().iter();
@@ -32,6 +32,11 @@ fn bodies(operation: &Value) -> Vec<(String, &Value)> {
         .chain(answers.map(|(status, answer)| (status.clone(), answer)))
         .filter_map(|(name, body)| Some((name, body.get("content")?.get("application/json")?)))
         .collect()
+}
+
+/// Of the schema that is referred to.
+fn name_in(part: &Value) -> Option<&str> {
+    part["$ref"].as_str()?.strip_prefix("#/components/schemas/")
 }
 
 fn examples(body: &Value) -> Map<String, Value> {
@@ -142,7 +147,7 @@ fn every_type_of_event_is_a_webhook_with_a_valid_example() {
             .map(|error| error.to_string())
             .collect();
         assert!(errors.is_empty(), "{event_type}: {errors:?}");
-        // The schema refuses a body that it does not describe.
+        // Nothing is told that is not described.
         let mut misnamed = body["example"].clone();
         misnamed["type"] = json!("sale");
         assert!(!validator.is_valid(&misnamed), "{event_type}");
@@ -152,7 +157,7 @@ fn every_type_of_event_is_a_webhook_with_a_valid_example() {
     }
 }
 
-/// Only the event stream has clicks; webhooks do not.
+/// The event stream's own: webhooks do not have it.
 #[test]
 fn a_click_of_the_event_stream_has_a_schema_and_a_valid_example() {
     let api = described();
@@ -217,41 +222,105 @@ fn answers_to_a_key_that_works_may_hold_warnings_and_others_may_not() {
     assert!(!warns(&api["paths"]["/readyz"]["get"], "200"));
 }
 
-/// Client generators leave out an answer that combines a choice with an object, and an operation whose array
-/// has no item type.
+#[tokio::test]
+async fn the_served_description_names_the_contracts_version_its_server_and_credentials() {
+    let served = openapi_json().await.into_response();
+    let body = axum::body::to_bytes(served.into_body(), usize::MAX)
+        .await
+        .unwrap();
+    let api: Value = serde_json::from_slice(&body).unwrap();
+    assert_eq!(api["info"]["version"], "1.0.0");
+    assert_eq!(api["servers"], json!([{ "url": "/" }]));
+    // An operation without credentials of its own takes none.
+    assert_eq!(api["security"], json!([]));
+}
+
+/// Generators of clients leave out an answer that combines a choice with something.
 #[test]
-fn the_tracking_calls_have_what_generators_of_clients_need() {
+fn each_form_of_a_tracking_answer_has_its_warnings_itself() {
     let api = described();
     let schemas = &api["components"]["schemas"];
-    let calls = ["click", "lead", "sale", "refund"];
-    for call in calls {
+    for call in ["click", "lead", "sale", "refund"] {
         let operation = &api["paths"][format!("/api/v1/track/{call}")]["post"];
-        let answer = operation["responses"]["200"]["content"]["application/json"]["schema"]["$ref"].as_str();
-        let forms = &schemas[answer.unwrap().rsplit('/').next().unwrap()]["oneOf"];
-        for form in forms.as_array().unwrap() {
-            let form = match form["$ref"].as_str() {
-                Some(name) => &schemas[name.rsplit('/').next().unwrap()],
-                None => form,
-            };
+        let answer = &operation["responses"]["200"]["content"]["application/json"]["schema"];
+        for form in schemas[name_in(answer).unwrap()]["oneOf"].as_array().unwrap() {
+            let form = &schemas[name_in(form).unwrap()];
             assert_eq!(form["properties"]["warnings"]["type"], "array", "{call}: {form}");
         }
     }
-    let mut arrays = 0;
+}
+
+/// Each was seen to stop one of openapi-generator, openapi-python-client and openapi-typescript, or to cost an operation.
+#[test]
+fn the_description_has_nothing_that_generators_of_clients_cannot_express() {
+    let api = described();
+    let mut parts = vec![(String::new(), &api)];
+    let (mut arrays, mut choices, mut words) = (0, 0, 0);
+    while let Some((at, part)) = parts.pop() {
+        assert_ne!(part["type"], "null", "{at}: not in a choice");
+        assert!(part.get("const").is_none(), "{at}: no enum");
+        let types = part["type"].as_array().cloned().unwrap_or_default();
+        if part["type"] == "array" || types.contains(&json!("array")) {
+            assert!(part.get("items").is_some(), "{at}: of what?");
+            arrays += 1;
+        }
+        for alternative in part["oneOf"].as_array().into_iter().flatten() {
+            let has_parts = ["properties", "allOf", "oneOf", "anyOf"]
+                .iter()
+                .any(|key| alternative.get(key).is_some());
+            assert!(!has_parts, "{at}: an alternative without a name");
+            choices += 1;
+        }
+        if let Some(pattern) = part["pattern"].as_str() {
+            let letters = pattern.trim_matches(|c| "^()?$".contains(c));
+            let lists_words = letters
+                .chars()
+                .all(|c| c.is_ascii_lowercase() || "_|".contains(c));
+            assert!(!lists_words, "{at}: {pattern} is no enum");
+        }
+        words += usize::from(part.get("enum").is_some());
+        for (name, link) in part["links"].as_object().into_iter().flatten() {
+            assert!(!link["requestBody"].is_object(), "{at}: the body of {name}");
+        }
+        match part {
+            Value::Object(fields) => {
+                let schemas = fields.iter().filter(|(key, _)| !key.starts_with("example"));
+                parts.extend(schemas.map(|(key, field)| (format!("{at}/{key}"), field)));
+            }
+            Value::Array(items) => {
+                let is_alternative = at.ends_with("/oneOf");
+                let items = items
+                    .iter()
+                    .filter(|item| !is_alternative || item["type"] != "null");
+                parts.extend(items.map(|item| (at.clone(), item)));
+            }
+            _ => {}
+        }
+    }
+    assert!(
+        arrays > 50 && choices > 50 && words > 30,
+        "{arrays}, {choices}, {words}"
+    );
+}
+
+#[test]
+fn every_schema_is_referred_to_and_every_reference_is_to_one() {
+    let api = described();
+    let schemas: BTreeSet<_> = api["components"]["schemas"].as_object().unwrap().keys().collect();
+    let mut referred = BTreeSet::new();
     let mut parts = vec![&api];
     while let Some(part) = parts.pop() {
-        let is_array = part["type"] == "array"
-            || part["type"]
-                .as_array()
-                .is_some_and(|its| its.contains(&json!("array")));
-        assert!(!is_array || part.get("items").is_some(), "{part}");
-        arrays += usize::from(is_array);
+        referred.extend(name_in(part));
         match part {
             Value::Object(fields) => parts.extend(fields.values()),
             Value::Array(items) => parts.extend(items),
             _ => {}
         }
     }
-    assert!(arrays > 50, "{arrays}");
+    assert_eq!(
+        schemas.into_iter().map(String::as_str).collect::<BTreeSet<_>>(),
+        referred
+    );
 }
 
 #[test]

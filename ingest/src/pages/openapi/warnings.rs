@@ -1,8 +1,7 @@
 //! Answers that may hold `warnings` beside their own fields.
 //!
-//! [`crate::http::layers::described`] combines the answer and its warnings by `allOf`. If the answer has
-//! several forms, each form gets the field itself instead: client generators combine objects, but few combine
-//! a choice with an object.
+//! [`crate::http::layers::described`] combines the answer and its warnings by `allOf`. Where the answer has several forms, each form has
+//! the field itself in place of that: generators of clients combine objects, and few combine a choice with an object.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +14,7 @@ use super::name_of;
 const NOTICE: &str = "RotationNotice";
 const FIELD: &str = "warnings";
 
-/// Runs after all operations and their schemas have been added.
+/// Needs all operations, and the named alternatives of their schemas.
 pub fn put_into_forms(api: &mut OpenApi) {
     let Some(components) = &mut api.components else {
         return;
@@ -66,7 +65,7 @@ fn answers(operation: &mut Operation) -> impl Iterator<Item = &mut RefOr<Schema>
     })
 }
 
-/// The name of a schema that has several forms and is combined with warnings.
+/// The name of the schema with several forms that is combined with warnings.
 fn choice_with_warnings(both: &AllOf, components: &Components) -> Option<String> {
     let [answer, notice] = both.items.as_slice() else {
         return None;
@@ -76,7 +75,7 @@ fn choice_with_warnings(both: &AllOf, components: &Components) -> Option<String>
     has_forms.then(|| name.to_owned())
 }
 
-/// Adds the field to each form of `name`, or to `name` itself if it has no forms.
+/// Each form of `name`, or `name` itself if it has one, gets the field.
 fn put_into(name: &str, warnings: &RefOr<Schema>, components: &mut Components) {
     let mut others = Vec::new();
     match components.schemas.get_mut(name) {
@@ -84,14 +83,7 @@ fn put_into(name: &str, warnings: &RefOr<Schema>, components: &mut Components) {
             form.properties.insert(FIELD.to_owned(), warnings.clone());
         }
         Some(RefOr::T(Schema::OneOf(choice))) => {
-            for form in &mut choice.items {
-                match form {
-                    RefOr::T(Schema::Object(form)) => {
-                        form.properties.insert(FIELD.to_owned(), warnings.clone());
-                    }
-                    form => others.extend(name_of(form).map(str::to_owned)),
-                }
-            }
+            others.extend(choice.items.iter().filter_map(name_of).map(str::to_owned));
         }
         _ => {}
     }
