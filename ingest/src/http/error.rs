@@ -1,7 +1,7 @@
-//! The error type of all routes. It defines message, status, envelope and log level in one place.
+//! The one error a route answers with: message, status, envelope and log level, all here.
 //!
-//! The contract has two envelopes. The platform envelope is `{data: null, error: {status, name, message,
-//! details}}`. The typed envelope `{error: {code, …}}` is for routes whose clients act on a code.
+//! Two envelopes exist in the contract. The platform envelope is `{data: null, error: {status, name, message,
+//! details}}`; the typed one `{error: {code, …}}` is used where clients act on a code.
 
 use std::borrow::Cow;
 
@@ -11,14 +11,14 @@ use axum::response::{IntoResponse, Response};
 use runtime::body::BodyError;
 use runtime::platform_error::platform_error;
 use serde_json::json;
-use storage::StorageError;
+use storage::{Retryable, StorageError};
 
 use crate::http::request_id::RequestId;
 use crate::http::rotation;
 
-/// Seconds that a client should wait before it repeats a shed request.
+/// How long a client should wait before it repeats a request that was shed, or that met no database.
 const OVERLOADED_RETRY_AFTER_SECONDS: i64 = 1;
-/// Seconds that a client should wait before it asks for readiness again after a failure.
+/// How long a client should wait before it asks for readiness again after a failure.
 const READINESS_RETRY_AFTER_SECONDS: i64 = 5;
 
 #[derive(Debug, thiserror::Error)]
@@ -26,7 +26,7 @@ pub enum ApiError {
     /// The request cannot succeed unchanged.
     #[error("{0}")]
     BadRequest(Cow<'static, str>),
-    /// Like `BadRequest`; the envelope's `details` name the part of the request that is wrong.
+    /// The same, and which part of the request is why: `details` of the envelope.
     #[error("{message}")]
     BadParts {
         message: &'static str,
@@ -34,30 +34,29 @@ pub enum ApiError {
     },
     #[error("{0}")]
     Unauthorized(&'static str),
-    /// The credential is valid, but does not allow this request.
+    /// The credential is good, but not for what was asked.
     #[error("{0}")]
     Forbidden(&'static str),
-    /// The credential is valid, but its owner is suspended.
+    /// The credential is good, and its owner is locked out.
     #[error("Your account has been suspended")]
     AccountBlocked,
-    /// The session is valid, but its user has not entered the password within the last half hour.
+    /// The session is valid, and its user has not given the password within the last half hour.
     #[error("Confirm your password first")]
     PasswordRequired,
-    /// The password is right, but the account also has a second factor.
+    /// The password is right, and the account has a second factor.
     #[error("A code of your authenticator app is required")]
     SecondFactorRequired,
-    /// The account's only factor is a passkey, and the session has not confirmed with one.
+    /// The account's only factor is a passkey, and the session has shown none.
     #[error("Confirm with one of your passkeys first")]
     PasskeyRequired,
-    /// The session is valid, but a workspace of its user requires a second factor that the user has not set
-    /// up.
+    /// The session is good, and a workspace of its owner's demands what they have not set up.
     #[error("Your workspace requires a second factor: set it up first")]
     SecondFactorMissing,
     #[error("{0}")]
     NotFound(&'static str),
     #[error("{0}")]
     Conflict(&'static str),
-    /// The requested thing no longer exists.
+    /// What was asked for is not there any more.
     #[error("{0}")]
     Gone(&'static str),
     /// `replacement` is method and path, as a caller would write them.
@@ -68,7 +67,7 @@ pub enum ApiError {
     LinkDisabled,
     #[error("This API key had to be rotated and is no longer accepted.")]
     KeyRetired,
-    /// Readiness: no key, an unreadable key, or an unknown key.
+    /// Readiness: no key, an unreadable one, or an unknown one.
     #[error("Invalid API key")]
     InvalidKey,
     #[error("Too many requests. Try again in {retry_after_seconds} seconds.")]
@@ -79,17 +78,19 @@ pub enum ApiError {
     BodyTooLarge,
     #[error("Request body did not arrive in time")]
     BodyTooSlow,
-    /// The queues are full. The request was not accepted, and nothing of it is stored.
+    /// Queues are full: the request was not accepted, and nothing of it is stored.
     #[error("The service is over capacity")]
     Overloaded,
+    /// `PostgreSQL` gives no connection, or ended the one that the request had: nothing of the request is stored.
+    #[error("The database cannot be reached")]
+    Unavailable(StorageError),
     /// `message` is the contract's; the cause is for the log only.
     #[error("{message}")]
     Internal {
         message: &'static str,
         cause: anyhow::Error,
     },
-    /// Like `Internal`, for the CLI. The message ends with the request's id, because users of the CLI quote
-    /// messages.
+    /// The same for the CLI, whose users quote what they see: the message ends with the request's id.
     #[error("{message}. Request ID: {request_id}")]
     InternalQuoted {
         message: &'static str,
@@ -105,12 +106,12 @@ impl ApiError {
         Self::BadRequest(message.into())
     }
 
-    /// An example for descriptions.
+    /// For descriptions.
     pub const LIMITED: Self = Self::RateLimited {
         retry_after_seconds: 21,
     };
 
-    /// [`Self::bad_request`] for constants.
+    /// [`Self::bad_request`], for a constant.
     pub const fn refusal(message: &'static str) -> Self {
         Self::BadRequest(Cow::Borrowed(message))
     }
@@ -122,7 +123,7 @@ impl ApiError {
         }
     }
 
-    /// An internal error on a route for which the contract has no message of its own.
+    /// An internal error on a route that has no message of its own for it.
     pub fn unexpected(cause: impl Into<anyhow::Error>) -> Self {
         Self::internal("Internal Server Error", cause)
     }
@@ -157,14 +158,14 @@ impl ApiError {
             Self::RateLimited { .. } => StatusCode::TOO_MANY_REQUESTS,
             Self::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::BodyTooSlow => StatusCode::REQUEST_TIMEOUT,
-            Self::Overloaded => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Overloaded | Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Internal { .. } | Self::InternalQuoted { .. } | Self::ReadinessFailed(_) => {
                 StatusCode::INTERNAL_SERVER_ERROR
             }
         }
     }
 
-    /// Logs a failure of the service at level error, and a mistake of the caller at level debug.
+    /// A caller's mistake is the caller's business; ours is an error.
     pub fn log(&self) {
         match self {
             Self::Internal { cause, .. }
@@ -172,6 +173,7 @@ impl ApiError {
             | Self::ReadinessFailed(cause) => {
                 tracing::error!(error = format!("{cause:#}"), "{self}");
             }
+            Self::Unavailable(cause) => tracing::error!(error = %cause, "{self}"),
             other => tracing::debug!(status = other.status().as_u16(), "{other}"),
         }
     }
@@ -242,13 +244,17 @@ impl From<BodyError> for ApiError {
 
 impl From<StorageError> for ApiError {
     fn from(error: StorageError) -> Self {
-        Self::unexpected(error)
+        if error.retryable() == Retryable::AfterOutage {
+            Self::Unavailable(error)
+        } else {
+            Self::unexpected(error)
+        }
     }
 }
 
 impl From<sqlx::Error> for ApiError {
     fn from(error: sqlx::Error) -> Self {
-        Self::unexpected(error)
+        StorageError::from(error).into()
     }
 }
 
@@ -257,7 +263,7 @@ impl IntoResponse for ApiError {
         self.log();
         let mut response = (self.status(), Json(self.body())).into_response();
         let retry_after_seconds = match self {
-            Self::Overloaded => Some(OVERLOADED_RETRY_AFTER_SECONDS),
+            Self::Overloaded | Self::Unavailable(_) => Some(OVERLOADED_RETRY_AFTER_SECONDS),
             Self::RateLimited { retry_after_seconds } => Some(retry_after_seconds),
             Self::ReadinessFailed(_) => Some(READINESS_RETRY_AFTER_SECONDS),
             _ => None,
@@ -271,7 +277,7 @@ impl IntoResponse for ApiError {
     }
 }
 
-/// The answer to a method that a path does not have.
+/// What a route answers to a method it does not have.
 pub async fn method_not_allowed() -> Response {
     ApiError::MethodNotAllowed.into_response()
 }

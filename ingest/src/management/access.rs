@@ -38,4 +38,4 @@ pub use self::proof::{Proof, take_code};
 pub use self::refusals::{forbidden, unauthenticated};
 pub use self::session::{SessionCookie, end_cookie};
 pub use self::source::{Audited, Source};
-pub use self::transaction::{ListProgram, ProgramIds, ReadProgram, Write, WriteProgram};
+pub use self::transaction::{ListProgram, ProgramIds, ReadProgram, Write, WriteProgram, commit};

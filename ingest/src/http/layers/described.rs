@@ -123,9 +123,7 @@ impl Layers {
         if self.budget.is_some() {
             names.extend(["X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"]);
         }
-        if (self.budget.is_some() && status == "503")
-            || ((self.budget.is_some() || self.managed) && status == "429")
-        {
+        if (self.budget.is_some() || self.managed) && ["429", "503"].contains(&status) {
             names.push("Retry-After");
         }
         if announces_rotation {
@@ -237,6 +235,15 @@ fn managed(path: &str, operation: &Operation) -> Vec<Shared> {
             "Failed; nothing was changed.",
             ApiError::unexpected(anyhow::anyhow!("an example")),
         ),
+        Shared {
+            status: StatusCode::SERVICE_UNAVAILABLE,
+            when: "Over capacity, or the database cannot be reached; nothing was changed. Send it again.",
+            schema: "PlatformError",
+            examples: vec![
+                ApiError::Overloaded,
+                ApiError::Unavailable(sqlx::Error::PoolTimedOut.into()),
+            ],
+        },
     ];
     if takes_a_credential(operation) {
         answers.push(Shared::of("No usable credential.", access::unauthenticated()));

@@ -12,6 +12,7 @@ use storage::second_factors::{self, SecondFactor};
 use storage::users::{self, User};
 
 use super::source::Source;
+use super::transaction::commit;
 use crate::app::App;
 use crate::http::error::ApiError;
 use crate::http::field::{Field, refused};
@@ -130,7 +131,7 @@ fn note_failure(app: &App, source: &Source, user_id: UserId, wrong: &'static str
                     .audit_account(&app, &mut transaction, user_id, "user.sign_in_failed", details)
                     .await?;
             }
-            Ok(transaction.commit().await?)
+            commit(transaction).await
         }
         .await;
         if let Err(error) = noted {

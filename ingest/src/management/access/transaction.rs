@@ -107,9 +107,14 @@ impl<C, On> Write<C, On> {
         self.body.take()
     }
 
-    pub async fn commit(self) -> Result<(), sqlx::Error> {
-        self.db.commit().await
+    pub async fn commit(self) -> Result<(), ApiError> {
+        commit(self.db).await
     }
+}
+
+/// A commit without an answer may have happened: 500, while 503 says that nothing was changed.
+pub async fn commit(transaction: PgTransaction<'_>) -> Result<(), ApiError> {
+    transaction.commit().await.map_err(ApiError::unexpected)
 }
 
 impl<C: Caller, On> Write<C, On> {

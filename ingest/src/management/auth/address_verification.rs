@@ -20,7 +20,7 @@ use crate::http::body::RequestBody;
 use crate::http::field::Field;
 use crate::http::openapi::envelopes::RateLimited;
 use crate::http::openapi::examples::Examples;
-use crate::management::access::{SignedIn, Source, Write};
+use crate::management::access::{SignedIn, Source, Write, commit};
 use crate::management::one_time_links::{NONE, OneTimeLink, open, send};
 use crate::management::prelude::*;
 
@@ -151,7 +151,7 @@ pub async fn complete(
         return Err(NONE);
     }
     verify(&app, &mut transaction, &source, found.user_id).await?;
-    transaction.commit().await?;
+    commit(transaction).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -14,7 +14,7 @@ use crate::http::body::RequestBody;
 use crate::http::field::Field;
 use crate::http::openapi::envelopes::RateLimited;
 use crate::http::openapi::examples::Examples;
-use crate::management::access::{AdvertiserUser, Audited, Caller, CliConfirmer};
+use crate::management::access::{AdvertiserUser, Audited, Caller, CliConfirmer, commit};
 use crate::management::cli::login::UNKNOWN_LOGIN;
 use crate::management::prelude::*;
 
@@ -146,7 +146,7 @@ pub async fn confirm(
     user.source
         .audit(&app, &mut transaction, user.actor(), audited)
         .await?;
-    transaction.commit().await?;
+    commit(transaction).await?;
     Ok(data(ConfirmedLogin {
         workspace_id: workspace.workspace_id.get(),
         workspace_name: workspace.workspace_name,

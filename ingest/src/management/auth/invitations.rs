@@ -24,7 +24,7 @@ use crate::http::client_address::ClientAddress;
 use crate::http::field::{Field, refused};
 use crate::http::openapi::envelopes::RateLimited;
 use crate::http::openapi::examples::Examples;
-use crate::management::access::{Audited, Proof, Source};
+use crate::management::access::{Audited, Proof, Source, commit};
 use crate::management::advertiser::workspace::invitations::MEMBER_ALREADY;
 use crate::management::emails;
 use crate::management::prelude::*;
@@ -176,7 +176,7 @@ pub async fn accept(State(app): State<App>, source: Source, body: RequestBody) -
     let actor = AuditActor::User(user.user_id);
     source.audit(&app, &mut transaction, actor, audited).await?;
     let mut answer = sign_in_by(method, &app, &mut transaction, &source, &user).await?;
-    transaction.commit().await?;
+    commit(transaction).await?;
     *answer.status_mut() = StatusCode::CREATED;
     Ok(answer)
 }

@@ -13,7 +13,7 @@ use crate::http::body::RequestBody;
 use crate::http::field::Field;
 use crate::http::openapi::envelopes::RateLimited;
 use crate::http::openapi::examples::Examples;
-use crate::management::access::{SignedIn, Source};
+use crate::management::access::{SignedIn, Source, commit};
 use crate::management::passkeys::{not_offered, refused};
 use crate::management::prelude::*;
 
@@ -75,7 +75,7 @@ pub async fn sign_in(
         return Err(ApiError::AccountBlocked);
     }
     let answer = sign_in_by(SignInMethod::Passkey, &app, &mut transaction, &source, &user).await?;
-    transaction.commit().await?;
+    commit(transaction).await?;
     Ok(answer)
 }
 
@@ -106,7 +106,7 @@ pub async fn confirm(
         return Err(refused());
     }
     sessions::prove(&mut transaction, user.session_id, true, app.clock.now()).await?;
-    transaction.commit().await?;
+    commit(transaction).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -12,7 +12,7 @@ use crate::http::body::RequestBody;
 use crate::http::field::{Field, refused};
 use crate::http::openapi::envelopes::RateLimited;
 use crate::http::openapi::examples::Examples;
-use crate::management::access::{Proof, SignedIn};
+use crate::management::access::{Proof, SignedIn, commit};
 use crate::management::emails;
 use crate::management::prelude::*;
 
@@ -110,7 +110,7 @@ pub async fn change(
     };
     emails::write_to_owner(&app, &mut transaction, &user, &content).await?;
     let answer = open_session(SignInMethod::Password, &app, &mut transaction, source, &user).await?;
-    transaction.commit().await?;
+    commit(transaction).await?;
     Ok(answer)
 }
 

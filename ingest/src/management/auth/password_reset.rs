@@ -18,7 +18,7 @@ use crate::http::body::RequestBody;
 use crate::http::field::{Field, refused};
 use crate::http::openapi::envelopes::RateLimited;
 use crate::http::openapi::examples::Examples;
-use crate::management::access::{Proof, Source};
+use crate::management::access::{Proof, Source, commit};
 use crate::management::emails;
 use crate::management::one_time_links::{NONE, OneTimeLink, open, send};
 use crate::management::prelude::*;
@@ -114,7 +114,7 @@ async fn send_link(app: &App, email: &EmailAddress) -> Result<(), ApiError> {
         return Ok(());
     };
     send::<PasswordReset>(app, &mut transaction, user.user_id, email).await?;
-    transaction.commit().await?;
+    commit(transaction).await?;
     Ok(())
 }
 
@@ -208,7 +208,7 @@ pub async fn complete(
         account_link: emails::account_link(&app),
     };
     emails::write_to_owner(&app, &mut transaction, &user, &content).await?;
-    transaction.commit().await?;
+    commit(transaction).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -15,7 +15,7 @@ use crate::http::body::RequestBody;
 use crate::http::field::Field;
 use crate::http::openapi::envelopes::RateLimited;
 use crate::http::openapi::examples::Examples;
-use crate::management::access::{SignedIn, Write, take_code};
+use crate::management::access::{SignedIn, Write, commit, take_code};
 use crate::management::prelude::*;
 
 const NOT_BEGUN: &str = "No second factor is being set up";
@@ -120,7 +120,7 @@ pub async fn enable(State(app): State<App>, signed_in: SignedIn, body: RequestBo
     signed_in
         .audit(&app, &mut transaction, "user.second_factor_enabled", json!({}))
         .await?;
-    transaction.commit().await?;
+    commit(transaction).await?;
     Ok(codes)
 }
 

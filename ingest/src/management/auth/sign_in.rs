@@ -10,7 +10,7 @@ use crate::http::body::RequestBody;
 use crate::http::field::Field;
 use crate::http::openapi::envelopes::RateLimited;
 use crate::http::openapi::examples::Examples;
-use crate::management::access::{Proof, Source};
+use crate::management::access::{Proof, Source, commit};
 use crate::management::prelude::*;
 
 /// The same message for an unknown address and for a wrong password.
@@ -68,7 +68,7 @@ pub async fn sign_in(
         .take_second_factor(&app, &mut transaction, &source, user.user_id)
         .await?;
     let answer = sign_in_by(SignInMethod::Password, &app, &mut transaction, &source, &user).await?;
-    transaction.commit().await?;
+    commit(transaction).await?;
     Ok(answer)
 }
 

@@ -15,7 +15,7 @@ use storage::users;
 use crate::http::client_address::ClientAddress;
 use crate::http::openapi::envelopes::RateLimited;
 use crate::http::openapi::examples::Examples;
-use crate::management::access::Source;
+use crate::management::access::{Source, commit};
 use crate::management::prelude::*;
 
 /// Allows only the page's own form and inline style.
@@ -89,7 +89,7 @@ pub async fn unsubscribe(
             )
             .await?;
     }
-    transaction.commit().await?;
+    commit(transaction).await?;
     Ok(page(StatusCode::OK, "You get no more weekly summaries", SETTINGS))
 }
 

@@ -16,7 +16,7 @@ use crate::http::body::RequestBody;
 use crate::http::field::Field;
 use crate::http::openapi::examples::Examples;
 use crate::http::request_id::RequestId;
-use crate::management::access::{Audited, Source};
+use crate::management::access::{Audited, Source, commit};
 use crate::management::prelude::*;
 
 const NO_STATE: &str = "state is required";
@@ -132,7 +132,7 @@ async fn look(app: &App, source: &Source, state: &str) -> Result<PollAnswer, Api
             }
             cli_logins::consume(&mut transaction, state.hash(), now).await?;
             let token = open_session(app, &mut transaction, source, &confirmed).await?;
-            transaction.commit().await?;
+            commit(transaction).await?;
             Ok(PollAnswer::with_token(&token, &user, &confirmed))
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use reqwest::StatusCode;
 use runtime::clock::Clock;
 use serde_json::json;
-use test_harness::{Answer, Edge, Program, Stack, Streams, answering_within, sale_of};
+use test_harness::{Answer, Edge, PASSWORD, Program, Stack, Streams, answering_within, sale_of};
 use testing::{OwnNats, OwnPostgres, TestDatabase};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -287,4 +287,57 @@ async fn a_lead_whose_click_is_held_up_is_unknown_and_recorded_when_the_click_is
     recorded(&stack, &program).await;
     Streams::of(&stack).await.drained(&stack).await;
     stack.verify().await;
+}
+
+/// A request of each kind: of an account, an advertiser, the dashboard's reads, a partner and the command line.
+async fn of_each_kind(stack: &Stack, program: &Program, owner: &str, partner: &str) -> [Answer; 8] {
+    let settings = format!("/api/advertiser/affiliate-programs/{}", program.program_id);
+    let email = format!("owner-of-{}@program.example", program.program_id);
+    let (partners, report) = (format!("{settings}/partners"), format!("{settings}/report"));
+    futures::join!(
+        stack.sign_in(&email, PASSWORD),
+        stack.get("/api/users/me", owner),
+        stack.get(&settings, owner),
+        stack.get(&partners, owner),
+        stack.get(&report, owner),
+        stack.put(&settings, owner, json!({ "name": "Shop" })),
+        stack.get("/api/partner/programs", partner),
+        stack.submit("/api/v1/cli/auth/start", None, json!({})),
+    )
+    .into()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn management_is_503_while_postgres_is_down_and_answers_as_soon_as_it_is_back() {
+    let postgres = Arc::new(OwnPostgres::start());
+    let mut stack = Stack::on(TestDatabase::create_on(postgres.url()).await, Clock::system());
+    let address = stack.start_ingest();
+    stack.use_ingest(address);
+    Edge::at(address).ready(&stack).await;
+    let program = stack.program().await;
+    let owner = stack.owner_of(&program).await.token;
+    let partner = stack
+        .account_of("ada@partner.example", &[program.ada.partner_id])
+        .await
+        .token;
+    let requests = async || of_each_kind(&stack, &program, &owner, &partner).await;
+    // Each pool has idle connections then, which the restart breaks.
+    for answer in requests().await {
+        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+    }
+    postgres.off_thread(OwnPostgres::stop_at_once).await;
+    postgres.off_thread(OwnPostgres::start_again).await;
+    for answer in requests().await {
+        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+    }
+    postgres.off_thread(OwnPostgres::stop_at_once).await;
+    for answer in requests().await {
+        assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE, "{answer:?}");
+        assert_eq!(answer.body["error"]["name"], "ServiceUnavailableError");
+        assert_eq!(answer.header("retry-after"), "1");
+    }
+    postgres.off_thread(OwnPostgres::start_again).await;
+    for answer in requests().await {
+        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+    }
 }

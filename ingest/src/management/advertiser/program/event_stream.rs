@@ -24,7 +24,7 @@ use self::reading::{Reading, StreamState};
 use crate::http::openapi::examples::Examples;
 use crate::http::query::Query;
 use crate::management::access::right::ReadEvents;
-use crate::management::access::{Caller, ReadProgram};
+use crate::management::access::{Caller, ReadProgram, commit};
 use crate::management::prelude::*;
 
 const TOO_OLD: ApiError = ApiError::Gone(
@@ -120,7 +120,7 @@ async fn stream_of(app: &App, program: ReadProgram<ReadEvents>) -> Result<Stream
             .audit(app, &mut transaction, caller.actor(), audited)
             .await?;
     }
-    transaction.commit().await?;
+    commit(transaction).await?;
     Ok(StreamState { since, started })
 }
 
