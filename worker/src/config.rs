@@ -1,4 +1,4 @@
-//! Settings of a worker, one section a concern; each is a flag and an environment variable.
+//! Settings of a worker, one section per concern. Each setting is a flag and an environment variable.
 
 use std::path::PathBuf;
 
@@ -26,7 +26,7 @@ pub struct RoleConfig {
     pub role: Role,
 }
 
-/// The role alone: which settings are read depends on it.
+/// Only the role, which decides what other settings are read.
 #[derive(Debug, Parser)]
 #[command(ignore_errors = true, disable_help_flag = true, disable_version_flag = true)]
 struct RoleOnly {
@@ -34,7 +34,7 @@ struct RoleOnly {
     config: RoleConfig,
 }
 
-/// The role of this process. One that is not valid counts as the default, and is reported with all settings.
+/// The role of this process. An invalid role counts as the default here; parsing all settings reports it.
 pub fn role() -> Role {
     RoleOnly::try_parse().map_or(Role::Pipeline, |only| only.config.role)
 }

@@ -1,10 +1,14 @@
 //! Finds the customer of a lead or a sale.
 //!
-//! Order: the customer to which the key is bound in the program; the customer whose click_id was sent, as a whole
-//! string; the one customer for whom a browser proposed the key (believed from an authenticated caller only). A
-//! browser knows no program: the program is that of its click_id's customer, and a key alone resolves only if a
-//! single customer of all programs has it. A key that only a browser bound yields to an authenticated call that names
-//! another click of the program ([`KeyBindings`]).
+//! Order:
+//!
+//! 1. the customer to whom the key is bound in the program;
+//! 2. the customer whose exact click_id was sent;
+//! 3. the one customer for whom a browser proposed the key (only if the caller is authenticated).
+//!
+//! A browser sends no program. The program is that of its click_id's customer, and a key alone resolves only
+//! if exactly one customer of all programs has it. A key that only a browser has bound yields to an
+//! authenticated call that names another click of the program ([`KeyBindings`]).
 
 mod keys;
 
@@ -26,16 +30,18 @@ use tokio::time::timeout;
 use self::keys::yields;
 pub use self::keys::{KeyBindings, Match, NamedCustomer};
 
-/// The times in two streams may come from two servers; their clocks differ by less than this.
+/// The times in two streams may come from two servers, whose clocks differ by less than this.
 const CLOCKS_DIFFER: TimeDelta = TimeDelta::seconds(3);
 
-/// A slower answer counts as an outage, in which nothing is decided.
+/// A slower answer counts as an outage, in which every event keeps waiting.
 const ASK_WITHIN: Duration = Duration::from_secs(1);
 
-/// Postponed events of a batch that need not wait for the click or lead they name: it was in its stream before them, and
-/// everything of that time is settled by now, in each of these streams. Read before the customers are looked up.
+/// The postponed events of a batch that need no longer wait for the click or lead they name. Everything
+/// stored in these streams before such an event is settled by now, and so is its click or lead. Call this
+/// before looking up the customers.
 ///
-/// A timeout would not do: after an outage clicks and leads may come later than the records that name them.
+/// A timeout would not do: after an outage, clicks and leads may arrive later than the records that name
+/// them.
 pub async fn settled_before<R>(
     backlogs: &[&Backlog],
     batch: &[Delivered<R>],
@@ -60,7 +66,7 @@ pub async fn settled_before<R>(
         .collect()
 }
 
-/// The customer as a record names it.
+/// How a record names its customer.
 #[derive(Debug, Clone, Copy)]
 pub struct Reference<'a> {
     /// The authenticated caller's program; `None` for a browser.
@@ -77,7 +83,8 @@ pub struct Reference<'a> {
 pub enum Found {
     Customer(Match),
     Missing,
-    /// Names a click_id of ours that is not stored yet: clicks are written asynchronously. Or a key that a late lead may bind.
+    /// The record names one of our click_ids whose click is not stored yet, since clicks are stored
+    /// asynchronously; or it names a key that a late lead may bind.
     Pending,
 }
 
@@ -85,14 +92,14 @@ pub enum Found {
 pub struct Resolved {
     /// In the order of the references.
     pub found: Vec<Found>,
-    /// All that were found or named, locked.
+    /// All customers that were found or named, locked.
     pub customers: HashMap<CustomerId, Customer>,
 }
 
-/// Resolves a whole batch, and locks its customers: most batches with one statement.
+/// Resolves a whole batch and locks its customers, for most batches with one statement.
 ///
-/// Those found by a proposed key or by a key alone are locked after the others, so two batches may deadlock: the database
-/// ends one of them, and it is retried.
+/// Customers found by a proposed key or by a key alone are locked after the others, so two batches may
+/// deadlock. Then the database ends one of them, and it is retried.
 pub async fn resolve(
     connection: &mut PgConnection,
     codec: &ClickIdCodec,
@@ -114,7 +121,7 @@ pub async fn resolve(
             let by_key = key_in_program(reference, &programs).and_then(|key| named.by_key(&key));
             let clicked = reference.click_id.and_then(|click_id| named.by_click(click_id));
             let late = clicked.is_none() && may_still_come(reference, &authentic);
-            // A browser's key may yield to the click that is not stored yet.
+            // A key bound by a browser may yield to a click that is not stored yet.
             let settled =
                 |holder: &CustomerId| !(late && yields(reference.program_id, named.customers.get(holder)));
             match by_key.or(clicked).filter(settled) {
@@ -142,7 +149,7 @@ pub async fn resolve(
     })
 }
 
-/// The customers that are named, locked.
+/// The customers that the references name, locked.
 #[derive(Default)]
 struct Named {
     customers: HashMap<CustomerId, Customer>,
@@ -169,13 +176,13 @@ impl Named {
             .copied()
     }
 
-    /// The whole string must be the customer's own.
+    /// The whole string must equal the customer's click_id.
     fn by_click(&self, click_id: &ClickId) -> Option<CustomerId> {
         self.by_click_id.get(click_id.as_str()).copied()
     }
 }
 
-/// The click_ids that decode, each with the customers it may belong to.
+/// The click_ids that decode, each with the possible customers.
 fn named_clicks<'a>(codec: &ClickIdCodec, references: &[Reference<'a>]) -> Vec<(&'a ClickId, CustomerId)> {
     references
         .iter()
@@ -226,7 +233,7 @@ fn key_in_program<'a>(
     })
 }
 
-/// click_ids of no stored customer that decode to a leased id.
+/// The click_ids that belong to no stored customer but decode to an id that was leased.
 async fn authentic_clicks<'a>(
     connection: &mut PgConnection,
     clicks: &[(&'a ClickId, CustomerId)],
@@ -247,7 +254,8 @@ fn may_still_come(reference: &Reference<'_>, authentic: &HashSet<&ClickId>) -> b
     reference.may_wait && reference.click_id.is_some_and(is_authentic)
 }
 
-/// For authenticated references not found yet: the one customer for whom their key was proposed.
+/// For authenticated references without a customer so far: the one customer for whom a browser proposed the
+/// key.
 async fn proposed_keys(
     connection: &mut PgConnection,
     references: &[Reference<'_>],
@@ -270,7 +278,7 @@ async fn proposed_keys(
     ))
 }
 
-/// For browser references not found yet: the one customer of all programs with the key.
+/// For browser references without a customer so far: the one customer of all programs with the key.
 async fn keys_alone(
     connection: &mut PgConnection,
     references: &[Reference<'_>],
@@ -292,7 +300,7 @@ async fn keys_alone(
     ))
 }
 
-/// Distinct lookups, and the positions in the batch that need each.
+/// The lookups to run, and the position in the batch of each lookup's reference.
 fn ask<'a, T>(
     references: &[Reference<'a>],
     question: impl Fn(usize, &Reference<'a>) -> Option<T>,

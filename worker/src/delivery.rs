@@ -1,10 +1,18 @@
-//! The delivery role (`worker --role delivery`): events get their positions, they are delivered to webhook endpoints, and e-mails are sent.
+//! The delivery role (`worker --role delivery`): orders events, delivers them to webhook endpoints, and sends
+//! e-mails.
 //!
-//! Five loops share a pool of connections: [`place`] gives positions and fills the queue; [`take`] takes what is due, as much as there is room
-//! for, and starts an [`attempt`] each; [`finish`] writes what the attempts came to, in batches; [`disable`] disables endpoints that fail for
-//! good, and [`bring_forward`] keeps customers with many events from holding up the others of an endpoint. [`emails`] hands e-mails to a mail server, if one is set; [`weekly_summaries`] and [`program_notices`] write those that nothing else causes. Everything is in
-//! PostgreSQL before and after an attempt: a process that dies leaves leased deliveries, which are due again when the lease ends. Nothing here
-//! needs NATS.
+//! The loops share a pool of connections:
+//!
+//! - [`place`] gives events their positions and fills the queue;
+//! - [`take`] takes due deliveries, as many as there are free slots, and starts an [`attempt`] for each;
+//! - [`finish`] writes the results of attempts, in batches;
+//! - [`disable`] disables endpoints that fail permanently;
+//! - [`bring_forward`] keeps a customer with many events from delaying the other customers of an endpoint;
+//! - [`emails`] hands e-mails to a mail server, if one is configured;
+//! - [`weekly_summaries`] and [`program_notices`] write the e-mails that are due by time.
+//!
+//! All state is in PostgreSQL before and after an attempt. A process that dies leaves leased deliveries,
+//! which are due again when the lease ends. The delivery role does not need NATS.
 
 mod attempt;
 mod bring_forward;
@@ -43,7 +51,7 @@ use self::program_notices::ProgramNotices;
 use self::take::Taker;
 use self::weekly_summaries::WeeklySummaries;
 
-/// Works until shutdown.
+/// Runs until shutdown.
 pub async fn run(config: DeliveryConfig, clock: Clock, lifecycle: Lifecycle) -> anyhow::Result<()> {
     let listener = http::listen(config.http.listen).context("binding the listen address")?;
     let client = client(&config)?;
@@ -86,7 +94,7 @@ fn start(
 ) {
     let tasks = lifecycle.tasks();
     let wake = Arc::new(Notify::new());
-    // As many results as attempts: an attempt never waits to hand its own over.
+    // As many results as attempts, so that no attempt waits to hand over its result.
     let (results, to_finish) = mpsc::channel(config.limits.webhook_in_flight);
     let taker = Taker {
         pool: pool.clone(),
@@ -111,7 +119,7 @@ fn start(
     tasks.spawn(bring_forward::run(pool.clone(), clock.clone(), lifecycle.clone()));
 }
 
-/// Sends e-mails, where a mail server is set.
+/// Sends e-mails, if a mail server is configured.
 fn start_emails(
     config: &DeliveryConfig,
     pool: &PgPool,
@@ -146,7 +154,7 @@ fn start_emails(
     Ok(())
 }
 
-/// The longest attempt, and as long again to write what it came to.
+/// Covers the longest attempt, and the same time again to write its result.
 fn lease(config: &DeliveryConfig) -> TimeDelta {
     let within = TimeDelta::from_std(config.limits.within()).unwrap_or(LONGEST_LEASE);
     (within * 2).clamp(TimeDelta::seconds(5), LONGEST_LEASE)

@@ -1,7 +1,9 @@
-//! Whether leads are behind. A sale that names a key nobody has must wait then: the lead that binds it may have been sent before.
+//! Knows whether leads are behind. While they are, a sale with an unknown key must wait: the lead that binds
+//! the key may have been sent before the sale.
 //!
-//! Otherwise such a sale is refused at once, as most sales of organic customers are. So this is looked at beside the batches, and
-//! not for each of them; what waits is then decided by the stream itself ([`settled_before`](crate::customer_lookup::settled_before)).
+//! Otherwise such a sale is refused at once, like most sales of organic customers. So a periodic check
+//! determines the state, not a query per batch. The stream itself then decides when a waiting sale has waited
+//! long enough ([`settled_before`](crate::customer_lookup::settled_before)).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +13,7 @@ use bus::backlog::Backlog;
 use runtime::lifecycle::Lifecycle;
 use tokio::time::{MissedTickBehavior, interval};
 
-/// A lead that was there at the last look and is not settled is late.
+/// A lead is late if it was stored before the previous check and is not settled.
 const EVERY: Duration = Duration::from_millis(500);
 
 #[derive(Debug)]
@@ -21,7 +23,7 @@ pub struct LateLeads {
 }
 
 impl LateLeads {
-    /// Behind, until it is known better.
+    /// Counts as behind until the first check.
     pub const fn of(backlog: Backlog) -> Self {
         Self {
             backlog,
@@ -43,7 +45,7 @@ impl LateLeads {
                 _ = looks.tick() => {}
             }
             let position = self.backlog.position().await;
-            // Nothing is decided in an outage.
+            // In an outage the leads count as behind, so that no sale is refused for its key.
             let behind = position
                 .as_ref()
                 .map_or(true, |now| now.settled < now.newest.min(before));

@@ -1,7 +1,7 @@
-//! Leads of browsers, link by link and hour by hour: many within one hour are a signal.
+//! Counts leads of browsers by link and hour: many within one hour are a signal.
 //!
-//! Counted in this worker's memory, by the leads' own times: a hint is not worth a row that all leads of a popular link lock.
-//! Each worker counts its own share, and starts from zero.
+//! The counts are in this worker's memory, by the leads' own times. A signal is not worth a row that all
+//! leads of a popular link would lock. Each worker counts its own share, and starts from zero.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -13,7 +13,7 @@ const HOUR_SECONDS: i64 = 3_600;
 
 #[derive(Debug)]
 pub struct LeadRates {
-    /// Up to this many in an hour are usual.
+    /// Up to this many leads in an hour are usual.
     usual: u32,
     latest: Mutex<Hour>,
 }
@@ -32,7 +32,8 @@ impl LeadRates {
         }
     }
 
-    /// Counts a lead. `true` when it is one of many; a lead late for its hour is not counted.
+    /// Counts a lead. Returns `true` if there are unusually many. A lead of an earlier hour than the current
+    /// one is not counted.
     pub fn is_one_of_many(&self, link: ReferralLinkId, led_at: DateTime<Utc>) -> bool {
         let number = led_at.timestamp().div_euclid(HOUR_SECONDS);
         let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
@@ -67,7 +68,7 @@ mod tests {
         assert_eq!([many(ada, 0), many(ada, 1), many(ada, 59)], [false, false, true]);
         assert!(!many(bruno, 59));
         assert!(!many(ada, 60));
-        // Late leads are not counted and do not end the current hour.
+        // Late leads are not counted, and do not end the current hour.
         assert_eq!(
             [many(ada, 58), many(ada, 61), many(ada, 62)],
             [false, false, true]

@@ -1,8 +1,8 @@
-//! The steps of the pipeline, which turn batches of records into rows, one transaction a batch; and the worker's periodic tasks. In its other
-//! role ([`delivery`]) a worker sends webhooks, and nothing else.
+//! The steps of the pipeline, which turn batches of records into rows, one transaction per batch; and the
+//! worker's periodic tasks. In its other role ([`delivery`]) a worker sends webhooks and e-mails instead.
 //!
-//! Any number of workers may run side by side: they share durable consumers, rows are locked in one order, and
-//! every effect is recognised by its event.
+//! Any number of workers may run concurrently: they share durable consumers, rows are locked in a fixed
+//! order, and every effect is deduplicated by its event.
 
 pub mod config;
 mod customer_lookup;
@@ -62,7 +62,7 @@ use crate::steps::transaction::{InTransaction, TransactionalStep};
 use crate::upkeep::Upkeep;
 use crate::visitor::Visitors;
 
-/// Works until shutdown.
+/// Runs until shutdown.
 pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::Result<()> {
     let listener = http::listen(config.service.http.listen).context("binding the listen address")?;
     let visitors = Arc::new(Visitors::load(config.geoip_db_path.as_deref()).await?);
@@ -162,7 +162,8 @@ impl Worker {
         self.start(NotificationStep(context.clone()));
     }
 
-    /// One consumer a step. A consumer that ends by itself shuts the worker down: a worker that consumes nothing must be restarted.
+    /// Starts one consumer for a step. If the consumer ends by itself, the worker shuts down: a worker that
+    /// consumes nothing must be restarted.
     fn start<S: TransactionalStep>(&self, step: S) {
         let (nats, topology, shutdown) = (self.nats.clone(), self.topology.clone(), self.lifecycle.clone());
         self.lifecycle.tasks().spawn(async move {
@@ -175,7 +176,7 @@ impl Worker {
         });
     }
 
-    /// Metrics and health.
+    /// Serves metrics and health checks.
     async fn serve(
         self,
         listener: TcpListener,

@@ -1,4 +1,5 @@
-//! Outbound events of a batch: collected while it is written, and written last, in this order and by one statement.
+//! The outbound events of a batch. They are collected while the batch is written, and written last, in this
+//! order and by one statement.
 
 use chrono::{DateTime, Utc};
 use domain::ids::{CustomerId, EventId};
@@ -9,8 +10,8 @@ use sqlx::PgConnection;
 use storage::StorageResult;
 use storage::outbound_events::{self, NewOutboundEvent};
 
-/// The events of one transaction. None are made for programs where nobody wants them: who adds some asks for
-/// [`wanted`](domain::outbound_event::WantedEvents) first.
+/// The events of one transaction. Programs that want no events get none: callers check
+/// [`wanted`](domain::outbound_event::WantedEvents) before they add any.
 #[derive(Debug)]
 pub struct OutboundEvents<'a> {
     clock: &'a Clock,
@@ -48,7 +49,7 @@ impl<'a> OutboundEvents<'a> {
         Ok(())
     }
 
-    /// While the transaction holds the locks of what they tell.
+    /// Writes the events. The transaction must still hold the locks of the rows that they describe.
     pub async fn write(self, connection: &mut PgConnection) -> StorageResult<()> {
         outbound_events::add(connection, &self.events).await
     }

@@ -14,7 +14,7 @@ use storage::{StorageResult, outbox};
 
 use crate::steps::json;
 
-/// A movement of a commission just inserted.
+/// The ledger entry of a commission that was just inserted.
 pub fn of_new(
     new: &NewCommission<'_>,
     commission_id: CommissionId,
@@ -46,7 +46,7 @@ pub fn of_stored(commission: &LockedCommission, entry_group: EventId, entry: Ent
     }
 }
 
-/// Notifies the partner of a deduction; and the advertiser, where the commission was already paid out.
+/// Notifies the partner of a deduction, and also the advertiser if the commission was already paid out.
 pub fn deduction_notifications(
     commission: &LockedCommission,
     status: CommissionStatus,
@@ -76,11 +76,11 @@ pub fn deduction_notifications(
         .paid_out
         .then(|| notification(Recipient::Advertiser, Content::PaidCommissionDeducted(deduction)));
     let both = std::iter::once(to_partner).chain(to_advertiser);
-    // A deduction of zero notifies nobody.
+    // A deduction of zero sends no notification.
     both.filter(move |_| deducted != Cents::ZERO)
 }
 
-/// Puts notifications into the outbox.
+/// Adds notifications to the outbox.
 pub async fn notify(
     connection: &mut PgConnection,
     notifications: &[NotificationRecord],

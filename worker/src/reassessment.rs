@@ -1,11 +1,17 @@
-//! Recorded sales are judged again when an earlier click, payment or start of a subscription becomes known after them.
+//! Decides recorded sales again when an earlier click, payment or subscription start becomes known after
+//! them.
 //!
-//! Phases: **sales** of all customers since the earliest news of each, locked with their commissions → per customer **decisions**,
-//! repeated in the order of the sales' own times ([`domain::reassessment`](domain::reassessment)) → **differences**: a commission that
-//! is no longer due is superseded and taken back in full, paid out or not; the one due instead is added, less the share that refunds
-//! of its sale take → **entries**, which the caller posts.
+//! Phases:
 //!
-//! Locks: the caller's customers → sales → commissions. Rare: most records arrive in order.
+//! 1. *sales*: read and lock all sales of each customer since that customer's earliest late fact, with their
+//!    commissions;
+//! 2. *decisions*: decide them again, in the order of the sales' own times
+//!    ([`domain::reassessment`](domain::reassessment));
+//! 3. *differences*: supersede each commission that is no longer due and take it back in full, paid out or
+//!    not; add the commission that is due instead, less the share that refunds of its sale take;
+//! 4. *entries*: return the ledger entries, which the caller posts.
+//!
+//! Locks: the caller's customers → sales → commissions. Reassessment is rare: most records arrive in order.
 
 mod corrections;
 
@@ -31,7 +37,7 @@ use self::corrections::Corrections;
 use crate::outbound::OutboundEvents;
 use crate::steps::StepContext;
 
-/// Customers with late news, each with its earliest time.
+/// Customers with facts that became known late, each with the earliest time of such a fact.
 #[derive(Debug, Default)]
 pub struct OutOfOrder(BTreeMap<CustomerId, DateTime<Utc>>);
 
@@ -52,8 +58,8 @@ impl OutOfOrder {
     }
 }
 
-/// Judges the sales of these locked customers again. Returns entries, which the caller posts with its own: whoever reverses a sale
-/// locks it before the balances, so balances come last, and at once.
+/// Decides the sales of these locked customers again. Returns entries, which the caller posts together with
+/// its own: all transactions lock sales before balances, so balances come last, and at once.
 pub async fn reassess(
     connection: &mut PgConnection,
     context: &StepContext,
@@ -76,7 +82,7 @@ pub async fn reassess(
     Ok(entries)
 }
 
-/// The sales of a customer, and their commissions in force, locked.
+/// The sales of a customer and their commissions in force, locked.
 #[derive(Debug, Default)]
 struct Locked {
     sales: Vec<StoredSale>,
@@ -155,7 +161,7 @@ async fn reassess_customer(
     if superseded
         && reassessments::superseded_changed(connection, customer.program_id, customer.customer_id).await?
     {
-        // The replacements of commissions that were changed by hand.
+        // Flags the replacements of commissions that were changed by hand.
         let since = [(customer.customer_id, customer.program_id, since)];
         commissions::flag(connection, &since, Signal::ReplacesChanged).await?;
     }
@@ -164,7 +170,8 @@ async fn reassess_customer(
     Ok(entries)
 }
 
-/// Partners who may earn: the approved ones, and partners who earned by these sales before they were suspended.
+/// Partners who may earn: approved partners, and partners who earned by these sales before they were
+/// suspended.
 async fn owners(
     connection: &mut PgConnection,
     customer: &Customer,
@@ -252,7 +259,7 @@ async fn save_first_payments(
     subscriptions::save(connection, &first_payments).await
 }
 
-/// Moves the conversion to the link that the customer's first sale credits now.
+/// Moves the conversion to the link that the customer's first sale now credits.
 async fn move_first_purchase(
     connection: &mut PgConnection,
     customer: &Customer,
@@ -267,7 +274,7 @@ async fn move_first_purchase(
             .iter()
             .any(|sale| sale.recorded.sale_id == sale_id && sale.recorded.at == known.at)
     };
-    // Ordered by time.
+    // The recordings are ordered by time.
     let Some((_, recording)) = reassessed
         .recordings
         .iter()

@@ -1,8 +1,9 @@
 //! Publishes open claims that a dead process left behind, and the notifications of the outbox.
 //!
-//! Both take due rows (`FOR UPDATE SKIP LOCKED`, so several workers share the work) and publish them. Taking a claim
-//! postpones its next turn, which retries a failed publication. An outbox row is deleted by the commit that follows its
-//! publication. A crash in between only publishes again, and every effect is idempotent.
+//! Both loops take due rows (`FOR UPDATE SKIP LOCKED`, so several workers share the work) and publish them.
+//! Taking a claim postpones it; it is published again if the first publication had no effect. An outbox row
+//! is deleted by the commit that follows its publication. After a crash in between, the row is published
+//! again, and every effect is idempotent.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,10 +20,10 @@ use sqlx::PgPool;
 use storage::{claims, outbox};
 use tokio::sync::Notify;
 
-/// Claims are due two seconds after they were made; looking twice as often keeps the delay near that.
+/// Claims are due two seconds after they were made. Checking each second keeps the delay near that.
 const EVERY: Duration = Duration::from_secs(1);
 const BATCH: i64 = 256;
-/// First pause between two publications of one claim; it doubles.
+/// First pause between two publications of one claim; it doubles each time.
 const CLAIM_PAUSE: Duration = Duration::from_secs(4);
 
 #[derive(Debug)]

@@ -1,4 +1,5 @@
-//! Folds the rollups' deltas into their days, about once a second. Every worker tries; one at a time holds the lock.
+//! Folds the deltas of rollups into days, about once a second. Every worker tries; one at a time holds the
+//! lock.
 
 use std::time::Duration;
 
@@ -7,9 +8,9 @@ use runtime::rounds::repeat;
 use sqlx::PgPool;
 use storage::{StorageResult, rollups};
 
-/// While folding fails nothing is lost or late: readers add the remaining deltas.
+/// While folding fails, nothing is lost or late: readers add the remaining deltas.
 const EVERY: Duration = Duration::from_secs(1);
-/// Deltas a transaction: enough to keep up with any worker, few enough to be done within milliseconds.
+/// Deltas per transaction: enough to keep up with any worker, few enough to take only milliseconds.
 const BATCH: i64 = 5_000;
 
 /// Runs until shutdown.
@@ -17,7 +18,7 @@ pub async fn run(pool: PgPool, lifecycle: Lifecycle) {
     repeat("folding rollups", EVERY, &lifecycle, || fold(&pool, &lifecycle)).await;
 }
 
-/// Until no delta is left that was there at the start.
+/// Folds batches until one is not full.
 async fn fold(pool: &PgPool, lifecycle: &Lifecycle) -> StorageResult<()> {
     while rollups::fold(pool, BATCH).await? >= BATCH.unsigned_abs() && !lifecycle.soft().is_cancelled() {}
     Ok(())

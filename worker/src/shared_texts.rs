@@ -1,11 +1,12 @@
-//! User agents and page titles that many visitors bring are stored once; their clicks refer to them by number.
+//! Stores user agents and page titles of many visitors once; their clicks refer to them by number.
 //!
-//! Visitors are counted in memory, by their first clicks. A text that few bring stays in the row of its click: it may say who they
-//! are, and goes with them when they are erased; and one that never comes again would cost an index instead of saving a text. After a
-//! start, and for a text that is not kept any more, counting begins again.
+//! Visitors are counted in memory, by their first clicks. A text of few visitors stays in the row of its
+//! click. It may identify a visitor, and must be deleted when that visitor is erased. Also, a text that never
+//! comes again would cost an index entry instead of saving space. Counting starts from zero when the process
+//! starts, and for a text that left the cache.
 //!
-//! Bounds: [`KEPT`] texts of [`LENGTHS`] bytes. One that is kept is stored again each hour: a database that was restored from a
-//! backup has it again soon.
+//! Bounds: [`KEPT`] texts of [`LENGTHS`] bytes. A known text is stored again each hour, so that a database
+//! restored from a backup soon has it.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -21,10 +22,10 @@ use sqlx::PgPool;
 use storage::StorageResult;
 use storage::shared_texts::{self, SharedIds};
 
-/// Visitors whose text is nobody's in particular.
+/// From this number of visitors on, a text identifies no single visitor.
 const MANY: u32 = 100;
 const KEPT: usize = 8192;
-/// Shorter ones are hardly longer than a number.
+/// Shorter texts are hardly longer than a number.
 const LENGTHS: RangeInclusive<usize> = 16..=1024;
 
 #[derive(Debug)]
@@ -36,7 +37,7 @@ pub struct SharedTexts {
 #[derive(Debug, Default)]
 struct Known {
     visitors: AtomicU32,
-    /// Of the clock, since 1970.
+    /// Hours since 1970, by the clock.
     stored_in_hour: AtomicI64,
 }
 
@@ -48,7 +49,7 @@ impl SharedTexts {
         }
     }
 
-    /// The shared ones among the texts of these clicks; they are stored when this returns.
+    /// The shared texts among those of these clicks. They are stored when this returns.
     pub async fn of(
         &self,
         clicks: impl Iterator<Item = &ClickRecord>,

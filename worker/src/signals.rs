@@ -5,7 +5,7 @@ use domain::ids::PartnerId;
 use domain::signal::{PartnerAddresses, Signal, SignalFacts, SignalRules};
 use storage::customers::Customer;
 
-/// Signals of a sale, for the commission of this partner.
+/// The signals of a sale, for the commission of this partner.
 pub fn of_sale(
     rules: &SignalRules,
     customer: &Customer,

@@ -1,4 +1,4 @@
-//! One step a file: records in, rows and outcomes out, one transaction a batch.
+//! One step per file: records in, rows and outcomes out, one transaction per batch.
 
 pub mod click;
 pub mod lead;
@@ -34,7 +34,7 @@ pub struct StepContext {
     pub clock: Clock,
     pub signal_rules: Arc<SignalRules>,
     pub lead_rates: Arc<LeadRates>,
-    /// Wakes the relay when a commit has put something into the outbox.
+    /// Wakes the relay after a commit that added rows to the outbox.
     pub outbox_filled: Arc<Notify>,
 }
 
@@ -42,7 +42,8 @@ pub fn json(value: &impl Serialize) -> StorageResult<String> {
     serde_json::to_string(value).map_err(encode_failed)
 }
 
-/// Our own types always encode; should one not, its record becomes a dead letter rather than half a write.
+/// Our own types always encode. If one does not, its record becomes a dead letter and nothing is half
+/// written.
 fn encode_failed(error: serde_json::Error) -> StorageError {
     StorageError::Database(sqlx::Error::Encode(error.into()))
 }

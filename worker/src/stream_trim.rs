@@ -1,4 +1,5 @@
-//! Deletes settled messages from the streams while this worker runs. Every worker does; two at once do no harm.
+//! Deletes settled messages from the streams while this worker runs. Every worker does this; concurrent trims
+//! do no harm.
 
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use messages::subject::Subject;
 use runtime::lifecycle::Lifecycle;
 use runtime::rounds::repeat;
 
-/// Far less than a stream holds arrives within this time.
+/// Within this time a stream receives far less than it can hold.
 const EVERY: Duration = Duration::from_secs(2);
 
 /// Runs until shutdown.

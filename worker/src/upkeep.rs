@@ -1,4 +1,5 @@
-//! Periodic work: approvals, partitions, retention. Every worker does it; the statements skip each other's rows.
+//! Periodic work: approvals, partitions, retention. Every worker does it; the statements skip rows that
+//! another worker has locked.
 
 use std::time::Duration;
 
@@ -16,23 +17,24 @@ use storage::{
 const EVERY: Duration = Duration::from_mins(1);
 /// Bounds how long a statement holds its locks, and how long a shutdown waits for it.
 const ROWS_A_STATEMENT: i64 = 10_000;
-/// Bounds how long other work waits: twice as many customers a minute as come with 5,000 clicks a second.
+/// Bounds how long other work waits. Handles twice as many customers a minute as 5,000 clicks a second
+/// create.
 const SLICES_OF_CUSTOMERS: usize = 60;
-/// This month and the two after it, or today and two weeks: a worker that is down for days leaves no gap.
+/// This month and the next two, or today and two weeks. So a worker that is down for days leaves no gap.
 const MONTHS_AHEAD: i32 = 3;
 const DAYS_AHEAD: i32 = 15;
-/// How long outbound events are kept: they can be replayed, and read again.
+/// How long outbound events can be replayed and read again.
 const OUTBOUND_EVENTS_KEPT: Days = Days::new(30);
-/// How long an event stream that nobody reads is written. Its cursors are too old by then.
+/// How long an event stream without readers is written. After that its cursors are too old.
 const UNREAD_STREAMS_KEPT: TimeDelta = TimeDelta::days(30);
 
 /// How long the result of a login can be looked up.
 const LOGINS_KEPT: TimeDelta = TimeDelta::days(1);
-/// How long it is known that an e-mail was sent, or a link that replaces a password was used.
+/// How long rows remember that an e-mail was sent, or that a link for a new password was used.
 const EMAILS_KEPT: TimeDelta = TimeDelta::days(30);
-/// How long ended sessions are kept: the audit log refers to them.
+/// How long ended sessions are kept, because the audit log refers to them.
 const ENDED_SESSIONS_KEPT: TimeDelta = TimeDelta::days(90);
-/// Longer than the streams keep messages that could repeat a refused record.
+/// Longer than streams keep messages, which could repeat a refused record.
 pub(crate) const REFUSALS_KEPT: TimeDelta = TimeDelta::days(8);
 /// Longer than any processor redelivers an event.
 pub(crate) const PROCESSOR_EVENTS_KEPT: TimeDelta = TimeDelta::days(30);
@@ -43,17 +45,17 @@ pub struct Upkeep {
     pub retention: Retention,
 }
 
-/// How long single events are kept, besides those of the current month or day.
+/// How long single events are kept, in addition to the current month or day.
 #[derive(Debug, Clone, Copy)]
 pub enum Retention {
     Forever,
     Months(Months),
-    /// Partitions are days, too.
+    /// With this retention, partitions are days, too.
     Days(Days),
 }
 
 impl Retention {
-    /// The first day that is kept, of a month or any.
+    /// The first day to keep: the first of a month, or any day.
     fn horizon(self, now: DateTime<Utc>) -> Option<NaiveDate> {
         match self {
             Self::Forever => None,
@@ -72,7 +74,7 @@ impl Retention {
 }
 
 impl Upkeep {
-    /// Runs until shutdown, the first round at once.
+    /// Runs until shutdown. The first round starts at once.
     pub async fn run(self, pool: PgPool, lifecycle: Lifecycle) {
         let mut rounds = tokio::time::interval(EVERY);
         loop {
@@ -92,7 +94,7 @@ impl Upkeep {
                 let retired = retire(&pool, horizon).await;
                 let all_are_gone = matches!(retired, Ok(strays) if strays < ROWS_A_STATEMENT.unsigned_abs());
                 report("old events dropped", retired);
-                // Only then: no event may be left without its customer.
+                // Only after all old events are gone: no event may remain without its customer.
                 if all_are_gone {
                     round.drop_visitors(now, horizon).await;
                 }
@@ -101,7 +103,7 @@ impl Upkeep {
     }
 }
 
-/// One transaction per partition: each drop blocks all clicks for an instant.
+/// Uses one transaction per partition: each drop blocks all clicks for a moment.
 async fn retire(pool: &PgPool, horizon: NaiveDate) -> StorageResult<u64> {
     while let Some(partition) = partitions::retire(pool, horizon).await? {
         tracing::info!(partition, "upkeep: old events dropped");
@@ -117,7 +119,7 @@ struct Round<'a> {
 }
 
 impl Round<'_> {
-    /// Each kind of work separately: one that fails must not stop the others.
+    /// Runs each kind of work separately: one that fails must not stop the others.
     async fn run(&self, now: DateTime<Utc>) {
         let pool = self.pool;
         let partitions = self.retention.make_partitions(pool, now).await;
@@ -201,7 +203,8 @@ impl Round<'_> {
         report("visitors dropped", Ok(visitors));
     }
 
-    /// Repeats a statement until less than it may handle is left, so that no rate of sales outruns it.
+    /// Repeats a statement until it handles fewer rows than its limit, so that upkeep keeps up with any rate
+    /// of sales.
     async fn finish<F>(&self, what: &'static str, mut handle: impl FnMut(i64) -> F)
     where
         F: Future<Output = StorageResult<u64>>,

@@ -1,4 +1,5 @@
-//! Verifies the invariants of `ctl verify` all the time, slice by slice. Every worker tries; one at a time holds the lock.
+//! Checks the invariants of `ctl verify` continuously, slice by slice. Every worker tries; one at a time
+//! holds the lock.
 
 use std::time::{Duration, Instant};
 
@@ -6,9 +7,9 @@ use runtime::lifecycle::Lifecycle;
 use sqlx::PgPool;
 use storage::verify::continuous::{self, Step};
 
-/// While nothing is due, before the first slice, and after an error.
+/// Pause before the first slice, after an error, and while nothing is due.
 const IDLE: Duration = Duration::from_mins(1);
-/// Rests for so many times as long as a slice took: the pipeline comes first.
+/// A pause lasts this many times as long as the slice took: the pipeline has priority.
 const RESTS: u32 = 9;
 const AT_LEAST: Duration = Duration::from_millis(50);
 

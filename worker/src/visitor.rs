@@ -1,7 +1,7 @@
-//! Visitor facts of a click, derived before its transaction begins.
+//! Facts about the visitor of a click, derived before its transaction begins.
 //!
-//! User agents go through a bounded cache; those it does not hold are read off the async threads, because the
-//! patterns take a moment to build and long texts to match. GeoIP lookups are served from memory.
+//! User agents go through a bounded cache. Those not in the cache are parsed in a blocking task, because
+//! building the patterns and matching long texts take some time. GeoIP lookups run in memory.
 
 mod bot;
 mod geoip;
@@ -33,7 +33,7 @@ impl Visitors {
         })
     }
 
-    /// In the order of the clicks.
+    /// Returns the visitors in the order of the clicks.
     pub async fn of<'a>(
         &self,
         clicks: impl IntoIterator<Item = Traces<'a>>,
@@ -52,7 +52,7 @@ impl Visitors {
     }
 }
 
-/// The inputs of a lookup.
+/// The facts of a click from which its visitor is derived.
 #[derive(Debug, Clone, Copy)]
 pub struct Traces<'a> {
     user_agent: Option<&'a LongText>,

@@ -1,5 +1,5 @@
-//! Gauges of the whole pipeline: rows that wait in PostgreSQL and messages that wait in the streams. Every worker reads them when
-//! its metrics are scraped.
+//! Gauges of the whole pipeline: rows that wait in PostgreSQL and messages that wait in the streams. Every
+//! worker reads them when its metrics are scraped.
 
 mod server;
 
@@ -114,7 +114,7 @@ async fn show_emails(pool: PgPool, clock: Clock) {
     let answer: Result<StorageResult<WaitingEmails>, _> = timeout(WITHIN, read).await;
     EMAILS_WAITING.clear();
     EMAILS_OLDEST.clear();
-    // A gauge of its own says that PostgreSQL does not answer.
+    // Another gauge shows that PostgreSQL does not answer.
     let Ok(Ok(emails)) = answer else { return };
     let age = emails
         .oldest
@@ -128,7 +128,7 @@ async fn show_verification(pool: PgPool) {
     let answer: Result<StorageResult<Status>, _> = timeout(WITHIN, read).await;
     VERIFICATION_OLDEST.clear();
     VERIFICATION_DIFFERENCES.clear();
-    // A gauge of its own says that PostgreSQL does not answer.
+    // Another gauge shows that PostgreSQL does not answer.
     let Ok(Ok(status)) = answer else { return };
     if let Some(oldest) = status.oldest {
         VERIFICATION_OLDEST
@@ -195,7 +195,7 @@ async fn show_stream(
     CONSUMER_REDELIVERED
         .with([noun])
         .set(state.num_redelivered as f64);
-    // It may be settled between the questions: then the next scrape shows another one.
+    // The message may be settled between the two requests; the next scrape then shows another one.
     if let Ok(oldest) = bus::backlog::Backlog::of(jetstream.clone(), topology, subject)
         .oldest()
         .await

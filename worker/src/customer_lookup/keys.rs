@@ -1,4 +1,4 @@
-//! The holder of each customer_key, as the records of a batch change it.
+//! The customer that holds each customer_key, as the records of a batch change it.
 
 use std::collections::HashMap;
 
@@ -10,23 +10,25 @@ use storage::customers::{self, Customer};
 use storage::processor_events::{self, waits_for_key};
 use storage::{StorageResult, commissions};
 
-/// The customers a reference names, as stored.
+/// The customers that a reference names, as stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Match {
     pub customer_id: CustomerId,
-    /// The customer whose click_id it quotes.
+    /// The customer whose click_id the reference quotes.
     pub clicked: Option<CustomerId>,
 }
 
-/// Whether a customer's key goes to the click that a caller names: only a browser bound it, and the caller is authenticated.
+/// Whether a holder's key goes to the click that a caller names: the caller is authenticated, and only a
+/// browser has bound the key.
 pub(super) fn yields(caller: Option<ProgramId>, holder: Option<&Customer>) -> bool {
     caller.is_some() && holder.is_some_and(|holder| holder.customer_key.is_some() && holder.key_from_browser)
 }
 
-/// Keys bound and unbound while a batch is decided: the next record of the batch sees them, as the next batch will see the table.
+/// The keys bound and unbound while a batch is decided. The next record of the batch sees these changes, as
+/// the next batch will see them in the table.
 #[derive(Debug, Default)]
 pub struct KeyBindings {
-    /// `None`: unbound.
+    /// `None`: the key is unbound.
     holders: HashMap<(ProgramId, String), Option<CustomerId>>,
     previous_holders: Vec<CustomerId>,
 }
@@ -37,19 +39,20 @@ pub struct NamedCustomer {
     pub customer_id: CustomerId,
     /// An authenticated call named the customer's click.
     is_authentic: bool,
-    /// The customer to whom a browser had bound the key that the record names.
+    /// The customer to whom a browser had bound the record's key.
     previous_holder: Option<CustomerId>,
 }
 
 impl NamedCustomer {
-    /// The record takes its key from a customer to whom only a browser had bound it, even if the record is refused.
+    /// Whether the record takes its key from a customer to whom only a browser had bound it. Holds even if
+    /// the record is refused.
     pub const fn takes_key(&self) -> bool {
         self.previous_holder.is_some()
     }
 }
 
 impl KeyBindings {
-    /// Bindings of this batch override the stored ones. `None`: the key was unbound.
+    /// Bindings of this batch override the stored ones.
     pub fn named_customer(
         &self,
         customers: &HashMap<CustomerId, Customer>,
@@ -84,8 +87,9 @@ impl KeyBindings {
         })
     }
 
-    /// Takes the key from a customer to whom only a browser had bound it, and binds it unless this customer has a key. A call that
-    /// names the click together with the key confirms the binding. Returns the customers that changed.
+    /// Takes the key from a customer to whom only a browser had bound it. Binds it to this customer, unless
+    /// this customer has a key. A call that names the click together with the key confirms the binding.
+    /// Returns the customers that changed.
     pub fn bind(
         &mut self,
         customers: &mut HashMap<CustomerId, Customer>,
@@ -126,7 +130,8 @@ impl KeyBindings {
         changed
     }
 
-    /// Writes these customers, wakes the payments that wait for their keys, and flags the commissions of customers that lost a key.
+    /// Writes these customers, wakes the payments that wait for their keys, and flags the commissions of
+    /// customers that lost a key.
     pub async fn save(
         &self,
         connection: &mut PgConnection,

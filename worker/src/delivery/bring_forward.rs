@@ -1,4 +1,4 @@
-//! Brings deliveries forward that are behind more of one customer than a take looks at.
+//! Brings deliveries forward that wait behind many deliveries of one customer: more than a take looks at.
 
 use std::sync::atomic::AtomicI64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -12,10 +12,10 @@ use sqlx::PgPool;
 use storage::{StorageError, StorageResult, webhook_queue};
 
 const EVERY: Duration = Duration::from_secs(1);
-/// Endpoints a round: looking at a thousand deliveries of each costs less than a millisecond.
+/// Endpoints per round. Looking at a thousand deliveries of each costs less than a millisecond.
 const BATCH: i64 = 50;
 
-/// Runs until shutdown. Every process does it: who comes second finds nothing to do.
+/// Runs until shutdown. Every delivery process runs it; the second one finds nothing to do.
 pub(super) async fn run(pool: PgPool, clock: Clock, lifecycle: Lifecycle) {
     let last = AtomicI64::new(0);
     let round = || async {
@@ -26,7 +26,7 @@ pub(super) async fn run(pool: PgPool, clock: Clock, lifecycle: Lifecycle) {
     repeat("bringing deliveries forward", EVERY, &lifecycle, round).await;
 }
 
-/// Of the next endpoints after this one; returns after which the next round begins.
+/// Handles the next endpoints after `after`. Returns the last of them, after which the next round begins.
 async fn bring_forward(pool: &PgPool, clock: &Clock, after: WebhookEndpointId) -> StorageResult<i64> {
     let mut transaction = pool.begin().await?;
     let endpoints = webhook_queue::endpoints(&mut transaction, after, BATCH).await?;

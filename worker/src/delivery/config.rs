@@ -89,7 +89,7 @@ pub struct SmtpConfig {
 }
 
 impl SmtpConfig {
-    /// `None` where no e-mails are sent.
+    /// Returns `None` if no e-mails are sent.
     pub(crate) fn sender(&self) -> Option<Result<SmtpSender, SettingsError>> {
         let (url, from) = (self.smtp_url.as_ref()?, self.email.email_from.as_ref()?);
         Some(SmtpSender::new(&SmtpSettings {

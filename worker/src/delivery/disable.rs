@@ -1,4 +1,5 @@
-//! Disables endpoints that fail for good, cancels what waits for disabled ones, and tells their owners.
+//! Disables endpoints that fail permanently, cancels the deliveries of disabled endpoints, and notifies their
+//! owners.
 
 use std::time::Duration;
 
@@ -20,10 +21,10 @@ use storage::{StorageError, StorageResult, programs, webhook_queue};
 use url::Url;
 
 const EVERY: Duration = Duration::from_secs(2);
-/// Deliveries a statement.
+/// Deliveries per statement.
 const BATCH: i64 = 1_000;
 
-/// Runs until shutdown. Every process does it: who comes second finds nothing to do.
+/// Runs until shutdown. Every delivery process runs it; the second one finds nothing to do.
 pub(super) async fn run(pool: PgPool, clock: Clock, lifecycle: Lifecycle) {
     let disables = || disable_failing(&pool, &clock);
     let cancels = || cancel(&pool, &clock, &lifecycle);
@@ -57,7 +58,8 @@ async fn cancel(pool: &PgPool, clock: &Clock, lifecycle: &Lifecycle) -> StorageR
     Ok(())
 }
 
-/// Tells owners in the transaction that disables: by a notification, and other endpoints that want to know.
+/// Notifies the owners in the transaction that disables their endpoints: by a notification, and by events for
+/// other endpoints that want them.
 pub(super) async fn announce(
     connection: &mut PgConnection,
     clock: &Clock,
@@ -120,7 +122,7 @@ fn why(endpoint: &DisabledEndpoint) -> &'static str {
     }
 }
 
-/// Of an endpoint: without path and query, which may hold secrets.
+/// The host of an endpoint, without path and query, which may contain secrets.
 pub(super) fn host(url: &str) -> String {
     let parsed = Url::parse(url).ok();
     let host = parsed.as_ref().and_then(|url| url.host_str());

@@ -1,7 +1,8 @@
 //! Sends e-mails: takes due rows of `emails`, hands each to the mail server, and finishes or postpones it.
 //!
-//! Taking a row postpones it by a lease that is longer than any attempt. A sender that dies after the mail server took the e-mail and before
-//! the row is finished leaves a row that is due again: the second delivery has the same `Message-ID`.
+//! Taking a row postpones it by a lease that is longer than any attempt. A sender may die after the mail
+//! server accepted the e-mail and before the row is finished. The row is then due again, and the second
+//! delivery has the same `Message-ID`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,12 +22,12 @@ use storage::emails::{self, DueEmail, EmailEnd};
 use tokio::task::JoinSet;
 
 const EVERY: Duration = Duration::from_secs(1);
-/// Sessions with the mail server. One that hangs delays a fourth of the others.
+/// Concurrent sessions with the mail server. If one hangs, a fourth of the e-mails is delayed.
 const IN_FLIGHT: usize = 4;
 const LEASE: Duration = Duration::from_secs(3 * ATTEMPT_TAKES_AT_MOST.as_secs());
 /// How long a shutdown waits for attempts in flight.
 const LAST_ATTEMPTS: Duration = Duration::from_secs(5);
-/// Minutes after each failed attempt; the last again and again, until the e-mail expires.
+/// Minutes of pause after each failed attempt. The last pause repeats until the e-mail expires.
 const PAUSES: [u32; 6] = [1, 5, 15, 30, 60, 120];
 
 /// The sending loop.
@@ -35,12 +36,12 @@ pub struct Emails {
     pub pool: PgPool,
     pub clock: Clock,
     pub sender: SmtpSender,
-    /// Open the tokens of links.
+    /// Decrypt the tokens of links.
     pub sealing_keys: SealingKeys,
 }
 
 impl Emails {
-    /// Runs until shutdown. Attempts that do not end soon then are broken off, and left to their leases.
+    /// Runs until shutdown. Then it aborts attempts that do not end soon; their leases make them due again.
     pub async fn run(self, lifecycle: Lifecycle) {
         let this = Arc::new(self);
         let mut in_flight = JoinSet::new();
@@ -82,7 +83,7 @@ impl Emails {
         let (id, kind) = (email.id, email.content.kind().as_str());
         let settled = self.try_settle(email).await;
         if let Err(error) = settled {
-            // Its lease ends, and it is due again.
+            // The e-mail is due again when its lease ends.
             tracing::warn!(email_id = id, kind, %error, "storing what became of an e-mail failed");
         }
     }
@@ -146,7 +147,7 @@ impl Emails {
         emails::finish(&self.pool, email.id, end, reply_code, self.clock.now()).await
     }
 
-    /// `None` for an e-mail without a link of its own.
+    /// Returns `None` for an e-mail without a link of its own.
     fn token(&self, email: &DueEmail) -> Result<Option<String>, ()> {
         let Some(sealed) = &email.token_sealed else {
             return Ok(None);
@@ -156,7 +157,7 @@ impl Emails {
     }
 }
 
-/// After so many attempts. `jitter` is around 1.
+/// The pause after this many attempts. `jitter` is around 1.
 fn pause(attempts: i16, jitter: f64) -> TimeDelta {
     let failed = usize::try_from(attempts).unwrap_or_default().saturating_sub(1);
     let minutes = PAUSES.get(failed).or(PAUSES.last()).copied().unwrap_or(1);
@@ -164,7 +165,7 @@ fn pause(attempts: i16, jitter: f64) -> TimeDelta {
     TimeDelta::from_std(pause).unwrap_or(TimeDelta::minutes(1))
 }
 
-/// Of three digits.
+/// The three-digit code of an SMTP reply.
 fn code(reply_code: u16) -> i16 {
     i16::try_from(reply_code).unwrap_or(i16::MAX)
 }
@@ -182,7 +183,7 @@ mod tests {
         assert_eq!(pause(1, 0.8).num_seconds(), 48);
     }
 
-    /// Otherwise two workers might send the same e-mail.
+    /// With a shorter lease, two workers might send the same e-mail.
     #[test]
     fn a_lease_outlasts_an_attempt() {
         assert!(LEASE > ATTEMPT_TAKES_AT_MOST * 2);

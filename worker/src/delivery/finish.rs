@@ -1,4 +1,4 @@
-//! Writes what attempts came to, of everything that has ended meanwhile: how the endpoints fare, then what becomes of the deliveries.
+//! Writes the results of all ended attempts: first the health of the endpoints, then the deliveries.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,16 +20,16 @@ use tokio::sync::{Notify, mpsc};
 use super::disable;
 use super::in_flight::Slot;
 
-/// Results a transaction.
+/// Results per transaction.
 const BATCH: usize = 512;
 const RETRY: RetryPolicy = RetryPolicy::until_shutdown(Duration::from_millis(50), Duration::from_secs(2));
 
-/// What an attempt came to, with its slot: as long as it is not written, nothing else takes its place.
+/// The result of an attempt. It keeps its slot until it is written.
 #[derive(Debug)]
 pub(super) struct Attempted {
     pub(super) endpoint_id: WebhookEndpointId,
     pub(super) is_replay: bool,
-    /// `None` without an attempt.
+    /// `None` if no attempt was made.
     pub(super) outcome: Option<Outcome>,
     pub(super) finished: FinishedDelivery,
     #[expect(dead_code, reason = "its place is free when it is dropped")]
@@ -43,7 +43,7 @@ pub(super) struct Finisher {
 }
 
 impl Finisher {
-    /// Runs until the last attempt has handed over its result, or a hard shutdown.
+    /// Runs until the last attempt has handed over its result, or until a hard shutdown.
     pub(super) async fn run(self, mut results: mpsc::Receiver<Attempted>, lifecycle: Lifecycle) {
         let mut batch = Vec::with_capacity(BATCH);
         while results.recv_many(&mut batch, BATCH).await > 0 {
@@ -60,7 +60,8 @@ impl Finisher {
         if self.until_written(batch).await.is_ok() {
             return;
         }
-        // One of them cannot be written: alone, it stays leased and is attempted again.
+        // One of the results cannot be written. Written one by one, only that delivery stays leased and is
+        // attempted again.
         for one in batch {
             if let Err(error) = self.until_written(std::slice::from_ref(one)).await {
                 let delivery_id = one.finished.id;
@@ -69,7 +70,7 @@ impl Finisher {
         }
     }
 
-    /// The error is one that no retry mends.
+    /// Retries until the batch is written. Returns only errors that no retry can fix.
     async fn until_written(&self, batch: &[Attempted]) -> StorageResult<()> {
         let mut waits = delays(&RETRY);
         loop {
@@ -85,7 +86,8 @@ impl Finisher {
         }
     }
 
-    /// Two transactions: the deletion of an endpoint locks the endpoint, then its deliveries, and one that did so the other way round would deadlock.
+    /// Uses two transactions: deleting an endpoint locks first the endpoint, then its deliveries. One
+    /// transaction would lock them in the opposite order and could deadlock.
     async fn finish(&self, batch: &[Attempted]) -> StorageResult<()> {
         let now = self.clock.now();
         self.note_health(batch, now).await?;
@@ -98,7 +100,8 @@ impl Finisher {
         Ok(())
     }
 
-    /// Before the deliveries: when these cannot be written, both are written again, and the health stays the same.
+    /// Runs before the deliveries are written. If that fails, both are written again, and the health stays
+    /// the same.
     async fn note_health(&self, batch: &[Attempted], now: DateTime<Utc>) -> StorageResult<()> {
         let mut connection = self.pool.acquire().await?;
         webhook_health::note(&mut connection, &health(batch)).await?;
@@ -113,7 +116,7 @@ impl Finisher {
     }
 }
 
-/// Of the endpoints that are not replayed to, in the order of their ids.
+/// The health of the endpoints, in the order of their ids. Replays do not count.
 fn health(batch: &[Attempted]) -> Vec<Health> {
     let mut by_endpoint: BTreeMap<WebhookEndpointId, Health> = BTreeMap::new();
     for one in batch.iter().filter(|one| !one.is_replay) {

@@ -1,10 +1,13 @@
-//! How many attempts are in flight, and how many more of which endpoints may be.
+//! Counts the attempts in flight, and limits how many more each endpoint may have.
 //!
-//! An endpoint that answers late, or never, holds its slots for seconds. So that it delays nobody else:
+//! An endpoint that answers late or never holds its slots for seconds. Two rules keep it from delaying other
+//! endpoints:
 //!
-//! - An endpoint begins with one attempt at a time. Each quick success doubles that, a slow one adds one, up to its cap; a failure makes it one again.
-//! - Endpoints whose last attempt failed or was slow have a quarter of all slots at most, and what quick endpoints have in flight beside their first
-//!   attempt has half of them at most: at least a quarter is left for first attempts.
+//! - An endpoint begins with one attempt at a time. Each quick success doubles this limit up to the
+//!   endpoint's cap, a slow success adds one, and a failure resets it to one.
+//! - Endpoints whose last attempt failed or was slow have at most a quarter of all slots. Additional attempts
+//!   of quick endpoints (beyond each one's first) have at most half. So at least a quarter is left for first
+//!   attempts.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,9 +19,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::config::WebhookLimitsConfig;
 
-/// A success that took longer is slow.
+/// A success that took longer counts as slow.
 const QUICK: Duration = Duration::from_secs(1);
-/// More endpoints than this are not remembered when nothing of theirs is in flight.
+/// Above this number of endpoints, those without attempts in flight are forgotten.
 const REMEMBERED: usize = 10_000;
 
 /// Clones share the counts.
@@ -45,7 +48,7 @@ impl Standing {
     };
 }
 
-/// What may be taken, beside what is in flight.
+/// The numbers of attempts that may be added to those in flight.
 #[derive(Debug)]
 pub(super) struct Free {
     pub(super) all: usize,
@@ -54,7 +57,7 @@ pub(super) struct Free {
     pub(super) endpoints: Vec<EndpointRoom>,
 }
 
-/// A place among what is in flight, until it is dropped.
+/// A slot for one attempt in flight. Dropping it frees the slot.
 #[derive(Debug)]
 pub(super) struct Slot {
     endpoint_id: WebhookEndpointId,
@@ -110,7 +113,7 @@ impl InFlight {
         }
     }
 
-    /// `None` while all slots are taken.
+    /// Returns `None` while all slots are taken.
     pub(super) fn begin(&self, endpoint_id: WebhookEndpointId) -> Option<Slot> {
         let permit = Arc::clone(&self.slots).try_acquire_owned().ok()?;
         let mut endpoints = self.lock();
@@ -132,7 +135,7 @@ impl InFlight {
 }
 
 impl Slot {
-    /// How the attempt went.
+    /// Records how the attempt went.
     pub(super) fn ended(&self, succeeded: bool, took: Duration) {
         if let Some(standing) = self.in_flight.lock().get_mut(&self.endpoint_id) {
             let is_quick = took < QUICK;

@@ -1,4 +1,5 @@
-//! Gives committed events their positions and queues their deliveries. Every process tries; one at a time holds the lock.
+//! Gives committed events their positions and queues their deliveries. Every process tries; one at a time
+//! holds the lock.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +13,7 @@ use storage::{StorageResult, outbound_events};
 use tokio::sync::Notify;
 
 const EVERY: Duration = Duration::from_millis(100);
-/// Events a transaction.
+/// Events per transaction.
 const BATCH: i64 = 1_000;
 
 /// Runs until shutdown.
@@ -21,7 +22,7 @@ pub(super) async fn run(pool: PgPool, clock: Clock, wake: Arc<Notify>, lifecycle
     repeat("placing events", EVERY, &lifecycle, round).await;
 }
 
-/// Until no more than one batch is left.
+/// Places events until a batch is not full.
 async fn place(pool: &PgPool, clock: &Clock, wake: &Notify, lifecycle: &Lifecycle) -> StorageResult<()> {
     while !lifecycle.soft().is_cancelled() {
         let mut transaction = pool.begin().await?;

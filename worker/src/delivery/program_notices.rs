@@ -1,5 +1,6 @@
-//! Tells the members who look after a program what needs them: webhook endpoints that were disabled, events of a payment processor to review. At
-//! most one e-mail a program and member a day: what comes meanwhile is summed up in the next.
+//! Notifies members of a program when it needs attention: webhook endpoints were disabled, or a payment
+//! processor's events need review. Sends at most one e-mail per program, member and day; the next e-mail sums
+//! up what happened meanwhile.
 
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ use storage::program_notices::{self, ProgramNotice};
 use super::disable::host;
 
 const EVERY: Duration = Duration::from_secs(5);
-/// Programs a transaction.
+/// Programs per transaction.
 const BATCH: i64 = 100;
 
 #[derive(Debug)]
@@ -27,7 +28,7 @@ pub(super) struct ProgramNotices {
     pub pool: PgPool,
     pub clock: Clock,
     pub hasher: EmailHasher,
-    /// Links begin with it.
+    /// The address with which links begin.
     pub public: PublicUrlConfig,
 }
 
@@ -45,7 +46,7 @@ impl ProgramNotices {
         Ok(())
     }
 
-    /// Whether there was anything to write.
+    /// Returns whether there was anything to write.
     async fn write_batch(&self) -> StorageResult<bool> {
         let now = self.clock.now();
         let mut transaction = self.pool.begin().await?;

@@ -1,4 +1,4 @@
-//! Takes deliveries that are due, as many as there is room for, and starts an attempt of each.
+//! Takes due deliveries, as many as there are free slots, and starts an attempt for each.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,9 +22,10 @@ use super::attempt::Attempt;
 use super::finish::Attempted;
 use super::in_flight::InFlight;
 
-/// When nobody wakes it: for what becomes due.
+/// Interval of rounds without a wake-up, for deliveries that become due.
 const EVERY: Duration = Duration::from_millis(100);
-/// When woken, it takes only if so much of all slots is free: what is taken at once costs little more than one delivery.
+/// When woken, the loop takes deliveries only if at least this fraction (one in `LEAST_SHARE`) of all slots
+/// is free: taking many at once costs little more than taking one.
 const LEAST_SHARE: usize = 8;
 const AFTER_FAILURE: RetryPolicy =
     RetryPolicy::until_shutdown(Duration::from_millis(200), Duration::from_secs(5));
@@ -37,13 +38,13 @@ pub(super) struct Taker {
     pub(super) lease: TimeDelta,
     pub(super) loopback_allowed: bool,
     pub(super) in_flight: InFlight,
-    /// When something was placed or finished.
+    /// Notified when events were placed or deliveries finished.
     pub(super) wake: Arc<Notify>,
     pub(super) results: mpsc::Sender<Attempted>,
 }
 
 impl Taker {
-    /// Runs until shutdown: attempts that are in flight then are finished, nothing else is taken.
+    /// Runs until shutdown. Then attempts in flight finish, and no more deliveries are taken.
     pub(super) async fn run(self, lifecycle: Lifecycle) {
         let mut rounds = tokio::time::interval(EVERY);
         rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -65,7 +66,7 @@ impl Taker {
         }
     }
 
-    /// While so many slots are free, and all of them are filled.
+    /// Takes deliveries while at least `least` slots are free and deliveries are due.
     async fn take_all(&self, least: usize, lifecycle: &Lifecycle) -> StorageResult<()> {
         while !lifecycle.soft().is_cancelled() && self.in_flight.free() >= least {
             if self.take(lifecycle).await? == 0 {
@@ -105,7 +106,7 @@ impl Taker {
         Ok(taken)
     }
 
-    /// What is not started stays leased, and is due again when the lease ends.
+    /// Starts an attempt. A delivery that is not started stays leased, and is due again when the lease ends.
     fn start(&self, delivery: DueDelivery, target: &Target, lifecycle: &Lifecycle) {
         let endpoint_id = delivery.endpoint_id;
         let secrets = match &target.secrets {
@@ -129,7 +130,7 @@ impl Taker {
         };
         let results = self.results.clone();
         lifecycle.tasks().spawn(async move {
-            // Nobody receives after a hard shutdown only.
+            // The receiver is missing only after a hard shutdown.
             let _ = results.send(attempt.run().await).await;
         });
     }

@@ -1,5 +1,6 @@
-//! Tells partners what a week gave. The week is added up once, in one transaction, whichever process is first; then each process takes some of
-//! the summaries out and writes their e-mails, in one transaction a batch: a process that dies has written a batch, or left it to the others.
+//! Writes each partner's weekly summary e-mail. One process adds up the week, once, in one transaction. Then
+//! each process takes some of the summaries and writes their e-mails, one transaction per batch. If a process
+//! dies, its open batch stays for the others.
 
 use std::time::Duration;
 
@@ -23,7 +24,7 @@ use storage::weekly_summaries::{self, TakenSummary};
 use uuid::Uuid;
 
 const EVERY: Duration = Duration::from_secs(5);
-/// E-mails a transaction.
+/// E-mails per transaction.
 const BATCH: i64 = 500;
 
 #[derive(Debug)]
@@ -32,7 +33,7 @@ pub(super) struct WeeklySummaries {
     pub clock: Clock,
     pub hasher: EmailHasher,
     pub sealing_keys: SealingKeys,
-    /// Links begin with it.
+    /// The address with which links begin.
     pub public: PublicUrlConfig,
 }
 
@@ -58,7 +59,7 @@ impl WeeklySummaries {
         Ok(())
     }
 
-    /// Whether there was anything to write.
+    /// Returns whether there was anything to write.
     async fn write_batch(&self, now: DateTime<Utc>) -> StorageResult<bool> {
         let mut transaction = self.pool.begin().await?;
         let taken = weekly_summaries::take(&mut transaction, BATCH).await?;
@@ -77,7 +78,7 @@ impl WeeklySummaries {
         Ok(!taken.is_empty())
     }
 
-    /// `None` when nothing is to be sent.
+    /// Returns `None` when there is nothing to send.
     fn written(&self, summary: &TakenSummary) -> Option<Written> {
         let recipient = summary.recipient.clone()?;
         let message_id = self.clock.mint();
@@ -106,7 +107,7 @@ impl WeeklySummaries {
     }
 }
 
-/// What a [`NewEmail`] borrows.
+/// The values that a [`NewEmail`] borrows.
 struct Written {
     message_id: Uuid,
     recipient: EmailAddress,

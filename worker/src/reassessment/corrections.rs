@@ -1,4 +1,4 @@
-//! Differences between stored and due commissions, and the rows that correct them.
+//! The differences between stored and due commissions, and the rows that correct them.
 
 use std::collections::HashMap;
 
@@ -29,7 +29,7 @@ use crate::outbound::OutboundEvents;
 use crate::steps::StepContext;
 use crate::{postings, signals};
 
-/// Stored with a commission that is superseded, and sent to its partner.
+/// Stored with a superseded commission, and sent to its partner.
 const REASON: &str = "an earlier click or payment became known, and the sale was credited again";
 
 /// The corrections of one customer's sales.
@@ -40,15 +40,15 @@ pub struct Corrections<'a> {
     owners: &'a Owners,
     superseded: Vec<LockedCommission>,
     added: Vec<Added<'a>>,
-    /// Of those added, once they are.
+    /// The ids of `added`, once those commissions are inserted.
     added_ids: Vec<CommissionId>,
-    /// Commissions of a partner that are due under another of their links.
+    /// Commissions that the same partner is due under another link.
     relinked: Vec<(LockedCommission, ReferralLinkId)>,
     credited: Vec<(&'a StoredSale, Credited<'static>)>,
     deltas: Deltas,
 }
 
-/// A commission that is due on a recorded sale and missing.
+/// A commission that is due on a recorded sale and does not exist yet.
 struct Added<'a> {
     sale: &'a StoredSale,
     credit: Credit,
@@ -136,7 +136,7 @@ impl<'a> Corrections<'a> {
         !self.superseded.is_empty()
     }
 
-    /// Returns the entries still to be posted.
+    /// Writes the corrections. Returns the entries, which the caller posts.
     pub async fn write(
         mut self,
         connection: &mut PgConnection,
@@ -231,7 +231,7 @@ impl<'a> Corrections<'a> {
         Ok(entries)
     }
 
-    /// What is no longer due, then what is due instead.
+    /// Adds the events of superseded commissions, then those of added ones.
     async fn add_events(
         &self,
         connection: &mut PgConnection,
@@ -296,7 +296,7 @@ impl<'a> Corrections<'a> {
     }
 }
 
-/// What earlier refunds take from added commissions: it is posted to the ledger today.
+/// Counts the share that earlier refunds take from added commissions, on the day of its posting: today.
 async fn count_shares(
     connection: &mut PgConnection,
     new: &[NewCommission<'_>],
@@ -329,7 +329,8 @@ fn remaining(commission: &LockedCommission) -> Cents {
     commission.amount.saturating_sub(commission.deducted)
 }
 
-/// All of it, even below a balance of zero, unlike a refund's share: the partner was never due it.
+/// Takes back the whole amount, even below a balance of zero. A refund's share is different: here the partner
+/// was never due the amount.
 fn taken_back(amount: Cents) -> ledger::Entry {
     ledger::reversal(&deduct(Cents::ZERO, amount, true))
 }
@@ -345,7 +346,7 @@ fn refunded_share(added: &Added<'_>) -> Option<(Cents, CommissionStatus)> {
     (refunded > 0).then(|| (proportion(added.credit.amount, refunded, sale_amount), status))
 }
 
-/// The sale as the rollups count it.
+/// The sale as rollups count it.
 fn recorded(customer: &Customer, sale: &StoredSale) -> Recorded {
     Recorded {
         sale_id: sale.recorded.sale_id,

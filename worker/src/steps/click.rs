@@ -1,11 +1,20 @@
 //! Clicks become customers, click events and counters.
 //!
-//! Phases: **visitors**, before the transaction → clicks of erased customers are dropped → **customers** that the clicks
-//! create, and those who come back after their row is gone (`storage::visitor_retention`) → **click events**; only new ones go on, without
-//! the bots that their program excludes → **journeys** of returning customers (attribution follows the last click, in any order of arrival); sales made after such a click and decided before it
-//! arrived are judged again → **deltas** of the rollups → **marks** for readers of event streams → **counters**, pre-summed and last: every batch locks the same rows.
+//! Phases:
 //!
-//! A click whose customer_id is another visitor's is refused, with its batch; by itself it becomes a dead letter.
+//! 1. *visitors*: facts about them are derived before the transaction;
+//! 2. *erased customers*: their clicks are dropped;
+//! 3. *customers*: those that the clicks create, and returning ones whose rows are gone
+//!    (`storage::visitor_retention`);
+//! 4. *click events*: only new events continue, without those of bots that their program excludes;
+//! 5. *journeys* of returning customers: attribution follows the last click, whatever the order of arrival;
+//!    sales made after such a click and decided before it arrived are decided again;
+//! 6. *deltas* of the rollups;
+//! 7. *marks* for readers of event streams;
+//! 8. *counters*: summed up before and written last, because every batch locks the same rows.
+//!
+//! A click that names another visitor's customer_id is refused, and its batch with it. Run alone, it becomes
+//! a dead letter.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -62,7 +71,7 @@ impl TransactionalStep for ClickStep {
         let clicks = batch.iter().map(|delivered| &delivered.record);
         let shared = self.shared_texts.of(clicks, self.context.clock.now()).await;
         let traces = batch.iter().map(|delivered| Traces::from(&delivered.record));
-        // Fails only during shutdown; the next delivery reaches another worker.
+        // This fails only during shutdown; the next delivery reaches another worker.
         let visitors = self.visitors.of(traces).await;
         Ok(Prepared {
             visitors: visitors.map_err(|error| StepError::Transient(error.into()))?,
@@ -85,7 +94,7 @@ impl TransactionalStep for ClickStep {
     }
 }
 
-/// What is known of a batch's clicks before its transaction.
+/// Facts about a batch's clicks, read before its transaction.
 #[derive(Debug, Default)]
 pub struct Prepared {
     /// In the order of the clicks.
@@ -94,7 +103,7 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Of one click without a visitor.
+    /// For one click without facts about its visitor.
     pub fn of_nobody() -> Self {
         Self {
             visitors: vec![Visitor::default()],
@@ -103,7 +112,7 @@ impl Prepared {
     }
 }
 
-/// The visitor's address is never stored, not even in a dead letter.
+/// Removes the visitor's address, which is never stored, not even in a dead letter.
 pub(super) fn without_address(letter: DeadLetter) -> DeadLetter {
     let Ok(mut record) = serde_json::from_slice(&letter.payload) else {
         return letter;
@@ -117,7 +126,7 @@ pub(super) fn without_address(letter: DeadLetter) -> DeadLetter {
     }
 }
 
-/// At any depth: a test click is nested deeper than a real one.
+/// Removes the address at any depth: a test click is nested deeper than a real one.
 fn remove_address(value: &mut Value) -> bool {
     let Value::Object(fields) = value else {
         return false;
@@ -128,16 +137,16 @@ fn remove_address(value: &mut Value) -> bool {
         .fold(removed, |removed, field| remove_address(field) | removed)
 }
 
-/// Clicks that are stored.
+/// The clicks that will be stored.
 struct Kept<'a, 'v> {
     clicks: Vec<&'a ClickRecord>,
     visitors: Vec<&'v Visitor>,
-    /// Of customers who come back and have no row.
+    /// Clicks of returning customers that have no row.
     without_customer: Vec<&'a ClickRecord>,
 }
 
-/// Drops the clicks of customers erased in the meantime: nothing is stored about them any more. Refuses those that name a customer
-/// with another click_id.
+/// Drops the clicks of customers erased in the meantime: nothing more is stored about them. Refuses clicks
+/// that name a customer with another click_id.
 async fn of_somebody<'a, 'v>(
     connection: &mut PgConnection,
     clicks: &[&'a ClickRecord],
@@ -214,10 +223,11 @@ pub(super) async fn store(
         .iter()
         .filter(|click| unseen.contains_key(&click.record.event_id))
         .collect();
-    // A batch can hold a record twice; it was inserted once.
+    // A batch can hold a record twice, but inserts it once.
     events.sort_by_key(|click| click.record.event_id);
     events.dedup_by_key(|click| click.record.event_id);
-    // A customer is inserted together with their first click, unless a later one came before it: then it extends the journey as any other.
+    // A customer is inserted with their first click. If a later click was stored before it, the first click
+    // extends the journey like any other.
     let records = events.iter().map(|click| click.record);
     let first_clicks: Vec<&ClickRecord> = records.filter(|click| click.new_customer).collect();
     let some_are_late = inserted < first_clicks.len() as u64;
@@ -240,7 +250,7 @@ pub(super) async fn store(
     clicks::count(connection, &sums(&counted)).await
 }
 
-/// Marks new clicks of programs whose event stream is on, in the order in which they happened.
+/// Marks new clicks of programs whose event stream is on, in the order of their times.
 async fn mark_for_stream<'a>(
     connection: &mut PgConnection,
     clicks: impl Iterator<Item = &'a ClickRecord> + Send,
@@ -265,7 +275,7 @@ async fn mark_for_stream<'a>(
     stream_events::mark(connection, &marked.collect::<Vec<_>>()).await
 }
 
-/// Queried only when there are bots, for their programs.
+/// Queries only if there are bots, and only their programs.
 async fn programs_excluding_bots(
     connection: &mut PgConnection,
     clicks: &[&ClickRecord],
@@ -326,7 +336,8 @@ async fn extend_journeys(
     events.write(connection).await
 }
 
-/// Whether a click arrived after a later sale. Of a customer whose latest sale is not known, any sale counts.
+/// Whether the customer bought at or after the time of this click. If the time of the latest sale is unknown,
+/// any sale counts.
 fn bought_since(customer: &Customer, clicked_at: DateTime<Utc>) -> bool {
     match customer.last_purchase_at {
         Some(last) => last >= clicked_at,

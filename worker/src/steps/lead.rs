@@ -1,9 +1,13 @@
 //! Leads become lead events, and move customers from `click` to `lead`.
 //!
-//! Phases: **repeats** (a record stored or refused by an earlier delivery gets the same outcome) → **customers**,
-//! resolved and locked in order → **decisions**, record by record, each seeing what the ones before it did →
-//! **rows**: events, customers, remembered refusals; and sales that were settled before a lead that was sent earlier are judged again →
-//! outbound events ([`outbound`]).
+//! Phases:
+//!
+//! 1. *repeats*: a record that an earlier delivery stored or refused gets the same outcome;
+//! 2. *customers*: resolved and locked in order;
+//! 3. *decisions*: record by record, each seeing the effects of the ones before it;
+//! 4. *rows*: events, customers, remembered refusals; sales that were settled before an earlier lead arrived
+//!    are decided again;
+//! 5. outbound events ([`outbound`]).
 
 mod outbound;
 
@@ -75,7 +79,8 @@ impl TransactionalStep for LeadStep {
 }
 
 impl LeadStep {
-    /// Outcomes by event; a record without one waits for its click. `waited`: those that wait no longer.
+    /// Returns outcomes by event. A record without an outcome waits for its click. The events in `waited`
+    /// wait no longer.
     pub(super) async fn track(
         &self,
         connection: &mut PgConnection,
@@ -143,7 +148,7 @@ async fn earlier_outcomes(
     Ok(outcomes)
 }
 
-/// The customers of a batch while it is decided, and the rows to write afterwards.
+/// The customers of a batch while its leads are decided, and the rows to write afterwards.
 struct LeadBatch<'a> {
     customers: HashMap<CustomerId, Customer>,
     programs: HashMap<ProgramId, Program>,
@@ -153,7 +158,7 @@ struct LeadBatch<'a> {
     deltas: Deltas,
     events: Vec<NewLead<'a>>,
     refusals: Vec<(EventId, String)>,
-    /// Keys that were proposed; payments may wait for them.
+    /// Proposed keys; payments may wait for them.
     proposed: Vec<(ProgramId, String)>,
     out_of_order: OutOfOrder,
 }
@@ -182,7 +187,7 @@ impl<'a> LeadBatch<'a> {
         })
     }
 
-    /// `None`: waits for its click.
+    /// Returns `None` if the lead waits for its click.
     fn take(&mut self, record: &'a LeadRecord, found: Found) -> Option<LeadOutcome> {
         let key = record.lead.customer_key.as_ref();
         let named_customer = match found {
@@ -234,7 +239,7 @@ impl<'a> LeadBatch<'a> {
         } else {
             confirm(customer, record, status, &mut self.deltas);
             if status != CustomerStatus::Conversion && customer.status == CustomerStatus::Conversion {
-                // Whose the address is may decide whether a sale earns.
+                // The lead's e-mail address may decide whether a sale settled before it earns.
                 self.out_of_order.note(customer.customer_id, record.led_at);
             }
         }
@@ -299,7 +304,8 @@ fn event<'a>(record: &'a LeadRecord, customer: &Customer, provisional: bool) -> 
     }
 }
 
-/// The status that a customer had when this lead was sent. After an outage, a sale may be settled before the lead that came before it.
+/// The status of the customer when this lead was sent. After an outage, a sale may be settled before an
+/// earlier lead.
 fn status_at(customer: &Customer, led_at: DateTime<Utc>) -> CustomerStatus {
     match customer.first_purchase {
         Some(first) if led_at < first.at => CustomerStatus::without_sale(customer.signup.is_some()),
@@ -307,8 +313,9 @@ fn status_at(customer: &Customer, led_at: DateTime<Utc>) -> CustomerStatus {
     }
 }
 
-/// The status moves, unless the customer has bought meanwhile. Confirmed by click_id alone, a proposed key stays a proposal: it
-/// resolves for authenticated callers, and the first of them to send it binds it.
+/// Moves the status, unless the customer has bought meanwhile. When only the click_id confirms the customer,
+/// a proposed key stays a proposal: it resolves for authenticated callers, and the first of them to send it
+/// binds it.
 fn confirm(customer: &mut Customer, record: &LeadRecord, status: CustomerStatus, deltas: &mut Deltas) {
     if let Ok(status) = status.on_lead() {
         let signup = Milestone {
@@ -322,7 +329,7 @@ fn confirm(customer: &mut Customer, record: &LeadRecord, status: CustomerStatus,
     remember_email(customer, record.lead.email_hash.as_ref());
 }
 
-/// The link under which a signup of this time counts.
+/// The link for which a signup at this time counts.
 fn link_at(journey: &Journey, led_at: DateTime<Utc>) -> ReferralLinkId {
     journey
         .as_of(led_at)
@@ -332,7 +339,7 @@ fn link_at(journey: &Journey, led_at: DateTime<Utc>) -> ReferralLinkId {
         .referral_link_id
 }
 
-/// Only a proposal: it changes neither attribution nor money.
+/// Stores the key as a proposal, which changes neither attribution nor money.
 fn propose(customer: &mut Customer, record: &LeadRecord) {
     if customer.customer_key.is_none()
         && let Some(key) = &record.lead.customer_key

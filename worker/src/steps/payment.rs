@@ -1,15 +1,22 @@
-//! What processors report of payments beside the sale itself.
+//! Processors' reports about payments, apart from the sale itself.
 //!
-//! Four transactions. **Subscriptions** stores their starts and ends after the sales of them that are being recorded, so that
-//! **reassess** sees these sales: when a subscription began or ended may become known after payments of it. **Record** stores the
-//! other facts: names that are one payment's, reversals, accounts. **Settle** then locks the claims of all names of these payments. A
-//! sale step that holds one of them looked for the payment's names before or after *record* committed: if before, *settle* waits for
-//! it and finds its sale; if after, it found the names, and settles itself ([`reverse`]). Each locks sales before balances, and so
-//! none goes on in the transaction of another.
+//! Each batch runs four transactions:
 //!
-//! A payment with one sale has its reversals counted on it. One with two sales was reported under two names before they were
-//! known to be one payment's, and the later sale is undone ([`duplicates`]). Without a sale, its reversals wait. A repeated
-//! report changes nothing, so a second delivery repeats all transactions.
+//! 1. *subscriptions* stores starts and ends of subscriptions, once the sales of them that are being recorded
+//!    are committed. So *reassess* sees these sales: a start or end may become known after payments of its
+//!    subscription.
+//! 2. *reassess* decides such sales again.
+//! 3. *record* stores the other facts: names of a payment, reversals, accounts.
+//! 4. *settle* locks the claims of all names of these payments. A concurrent sale step that holds one of them
+//!    read the payment's names before or after *record* committed. If before, *settle* waits for it and finds
+//!    its sale. If after, the sale step has found the names and settles itself ([`reverse`]).
+//!
+//! Each transaction locks sales before balances, so none may continue in the transaction of another.
+//!
+//! If a payment has one sale, its reversals are counted on that sale. If it has two, it was reported under
+//! two names before they were known to name the same payment, and the later sale is undone ([`duplicates`]).
+//! If it has none, its reversals wait. A repeated report changes nothing, so a second delivery repeats all
+//! transactions.
 
 mod duplicates;
 mod reversals;
@@ -46,11 +53,11 @@ pub struct PaymentStep(pub StepContext);
 
 impl TransactionalStep for PaymentStep {
     type Record = PaymentRecord;
-    /// Events that name another customer than their processor's customer is bound to.
+    /// Events whose customer differs from the one to whom their processor's customer is bound.
     type Prepared = HashSet<EventId>;
     type Outcome = ();
     const SUBJECT: Subject = Subject::Payments;
-    /// The claim of the same event is its sale's.
+    /// A claim with the same event belongs to its sale.
     const HOLDS_CLAIMS: bool = false;
 
     fn context(&self) -> &StepContext {
@@ -87,7 +94,7 @@ impl TransactionalStep for PaymentStep {
     }
 }
 
-/// Returns the events that name another customer than the one their processor's customer is bound to.
+/// Returns the events whose customer differs from the one to whom their processor's customer is bound.
 async fn record_facts(
     connection: &mut PgConnection,
     records: &[&PaymentRecord],
@@ -180,7 +187,7 @@ impl PaymentStep {
                     .and_then(|reference| payments.get(reference).cloned());
                 let has_sale = payment.is_some_and(|payment| sales.contains_key(&payment));
                 match reversal(record) {
-                    // It ended with all reversals of its payment.
+                    // `reverse` has ended this event, with all reversals of its payment.
                     Some(_) if has_sale => None,
                     Some(_) => Some((record.event_id, SALE_MISSING)),
                     None => {
@@ -197,8 +204,8 @@ impl PaymentStep {
 }
 
 impl PaymentStep {
-    /// In a transaction of its own: it waits for sales of these subscriptions that are being recorded, and holds nothing that
-    /// these wait for.
+    /// Uses a transaction of its own: it waits for sales of these subscriptions that are being recorded, so
+    /// it must hold no lock for which these sales wait.
     async fn record_subscriptions(&self, records: &[&PaymentRecord]) -> Result<(), StepError> {
         let mut ends: BTreeMap<SubscriptionKey, DateTime<Utc>> = BTreeMap::new();
         let mut starts: BTreeMap<SubscriptionKey, DateTime<Utc>> = BTreeMap::new();
@@ -275,7 +282,7 @@ fn subscription_news(record: &PaymentRecord) -> Option<(SubscriptionKey, DateTim
     }
 }
 
-/// Until the sale comes, or the event that says under which name it came.
+/// Parked until the sale arrives, or an event that gives the sale's other name.
 const SALE_MISSING: Ending = Ending::Parked {
     reason: Reason::SaleMissing,
     waits_for: None,
@@ -283,7 +290,8 @@ const SALE_MISSING: Ending = Ending::Parked {
     retry: None,
 };
 
-/// Locks the claims of all names of these payments, and returns the sales recorded under them by payment, ascending.
+/// Locks the claims of all names of these payments. Returns the sales recorded under them, by payment, in
+/// ascending order.
 async fn sales(
     connection: &mut PgConnection,
     payments: &BTreeMap<Reference, Reference>,
@@ -295,7 +303,7 @@ async fn sales(
         let ClaimState::Recorded(sale_id) = claim.state else {
             continue;
         };
-        // Another program may use the same transaction_id for something else.
+        // Another program may use the same transaction_id for another payment.
         if let Some(payment) = payments.get(&(claim.program_id, claim.transaction_id)) {
             sales.entry(payment.clone()).or_default().insert(sale_id);
         }
@@ -316,7 +324,7 @@ fn later_ones(sales: &BTreeSet<SaleId>) -> Vec<Duplicate> {
         .collect()
 }
 
-/// The payment's names. A reversal that names no payment is one of its charge's, or of the dispute alone.
+/// The names of the payment. A refund also names its charge. A dispute without a payment names only itself.
 fn names(record: &PaymentRecord) -> Vec<Reference> {
     let reference = |id: &ProcessorId| (record.program_id, id.to_string());
     let mut names: Vec<Reference> = record.references.iter().map(reference).collect();

@@ -1,10 +1,14 @@
 //! Refunds take back commissions.
 //!
-//! Phases: **repeats** (recorded or refused by an earlier delivery) → **claims**, locked, under every name of their payments:
-//! no sale can be recorded meanwhile → a refund of an unknown sale, or of another program's, is refused; one whose
-//! sale is claimed but not recorded is **parked**, and the sale's own transaction settles it; the others are **settled**.
+//! Phases:
 //!
-//! [`settle`] is shared with the sale step.
+//! 1. *repeats*: refunds that an earlier delivery recorded or refused;
+//! 2. *claims*: locked under every name of their payments, so that no sale can be recorded meanwhile;
+//! 3. a refund of an unknown sale, or of another program's sale, is refused;
+//! 4. a refund whose sale is claimed but not recorded is *parked*, and the sale's own transaction settles it;
+//! 5. the other refunds are *settled*.
+//!
+//! The sale step uses [`settle`], too.
 
 mod outbound;
 mod settle;
@@ -44,7 +48,7 @@ impl TransactionalStep for RefundStep {
         record.event_id
     }
 
-    /// A parked refund has no outcome yet; the sale's transaction replies for it.
+    /// A parked refund has no outcome yet; the sale's transaction replies to its caller.
     async fn process(
         &self,
         connection: &mut PgConnection,
@@ -97,7 +101,7 @@ impl RefundStep {
     }
 }
 
-/// The claims of the batch, under the names its refunds give and all other names of the same payments.
+/// The claims of the batch, under the names in its refunds and all other names of the same payments.
 struct Claims {
     claims: HashMap<String, Claim>,
     payments: BTreeMap<Reference, Reference>,
@@ -128,7 +132,7 @@ impl Claims {
         })
     }
 
-    /// The claim of the refund's sale; `None` also for another program's sale.
+    /// The claim of the refund's sale; `None` also if the sale is another program's.
     fn of(&self, record: &RefundRecord) -> Option<&Claim> {
         let claim = |name: &str| {
             self.claims
@@ -149,7 +153,7 @@ fn reference(record: &RefundRecord) -> Reference {
     (record.program_id, record.transaction_id.to_string())
 }
 
-/// Until the sale of this claim is decided.
+/// Parks a refund until the sale of this claim is decided.
 fn park(delivered: &Delivered<RefundRecord>, claim: &Claim) -> StorageResult<ParkedRefund> {
     let record = &delivered.record;
     Ok(ParkedRefund {
@@ -161,7 +165,7 @@ fn park(delivered: &Delivered<RefundRecord>, claim: &Claim) -> StorageResult<Par
     })
 }
 
-/// Remembers that these events were answered with an unknown sale.
+/// Remembers that the outcome of these events was an unknown sale.
 pub async fn remember_refusals(connection: &mut PgConnection, events: &[EventId]) -> StorageResult<()> {
     let outcome = json(&RefundOutcome::SaleNotFound)?;
     let refusals: Vec<(EventId, String)> = events

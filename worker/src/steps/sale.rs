@@ -1,19 +1,26 @@
 //! Sales become sale events, commissions and ledger entries.
 //!
-//! Phases, each a type: **[`Locked`]**: the claims of the batch; only the record that holds its claim is processed, so copies and
-//! earlier attempts have no effect → **[`Resolved`](decided::Resolved)**: the customers, found and locked →
-//! **[`Decided`](decided::Decided)**: one decision a record, each seeing the effects of the ones before it ([`batch`]) →
-//! **written**: the rows ([`rows`]), then parked refunds and the processor's reversals of the new sales ([`refunds`]), then the
-//! processor's inbox ([`inbox`]), then outbound events ([`outbound`]), all in one transaction.
+//! Phases, each a type:
 //!
-//! Sales are judged as of their own time, and may arrive in another order: a sale that comes before others of its customer has
-//! those judged again ([`reassessment`](crate::reassessment)). Concurrent calls keep the order of their decisions ([`order`]).
+//! 1. *[`Locked`]*: the claims of the batch. Only the record that holds its claim is processed, so copies and
+//!    earlier attempts have no effect.
+//! 2. *[`Resolved`](decided::Resolved)*: the customers, found and locked.
+//! 3. *[`Decided`](decided::Decided)*: one decision per record, each seeing the effects of the ones before it
+//!    ([`batch`]).
+//! 4. *written*: the rows ([`rows`]); then parked refunds and the processor's reversals of the new sales
+//!    ([`refunds`]); then the processor's inbox ([`inbox`]); then outbound events ([`outbound`]). All in one
+//!    transaction.
 //!
-//! A payment has many names at its processor, and is one sale: a record whose payment is recorded under another name is a
-//! duplicate ([`payment_match`]). The payment step handles names that become known too late.
+//! Sales are decided as of their own time, and may arrive in another order: when a sale arrives after later
+//! ones of its customer, those are decided again ([`reassessment`](crate::reassessment)). Concurrent calls
+//! keep the order of their decisions ([`order`]).
 //!
-//! A refusal releases the claim, so that a corrected call can follow. A second delivery of a recorded sale gets the same
-//! outcome again, read back from its rows.
+//! A payment has many names at its processor, and is one sale: a record whose payment is recorded under
+//! another name is a duplicate ([`payment_match`]). The payment step handles names that become known too
+//! late.
+//!
+//! A refusal releases the claim, so that a corrected call can follow. A second delivery of a recorded sale
+//! gets the same outcome, read back from its rows.
 
 mod batch;
 mod decided;
@@ -46,7 +53,7 @@ pub struct SaleStep(pub StepContext);
 
 impl TransactionalStep for SaleStep {
     type Record = SaleRecord;
-    /// Events that no longer wait for their click, or for a lead.
+    /// Events that no longer wait for their click or for a lead.
     type Prepared = HashSet<EventId>;
     type Outcome = SaleOutcome;
     const SUBJECT: Subject = Subject::Sales;
@@ -86,7 +93,7 @@ impl TransactionalStep for SaleStep {
 }
 
 impl SaleStep {
-    /// `waited`: events that wait no longer.
+    /// The events in `waited` wait no longer.
     pub(super) async fn record(
         &self,
         connection: &mut PgConnection,

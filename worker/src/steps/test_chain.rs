@@ -1,10 +1,16 @@
-//! Test chains: a synthetic click, lead and sale through the very steps real ones take, and nothing left of them but
-//! test rows.
+//! Test chains: a synthetic click, lead and sale run through the same steps as real ones, and leave only test
+//! rows.
 //!
-//! Phases of one chain: a **link** of the program → a savepoint, in which the real steps run one after the other and
-//! each is looked at → back to the **savepoint**, which takes everything with it (customer, counters, claim, commission,
-//! ledger, balances) and releases the rows it had locked → **test rows**, and the first proof that the chain works.
-//! The synthetic records get event ids of their own, so that a second delivery conflicts only with the test rows of the first.
+//! Phases of one chain:
+//!
+//! 1. Find a *link* of the program.
+//! 2. Run the real steps in order within a *savepoint*, and look at the result of each.
+//! 3. Roll back to the savepoint. This removes everything (customer, counters, claim, commission, ledger,
+//!    balances) and releases the locked rows.
+//! 4. Insert *test rows*, and the first proof that the chain works.
+//!
+//! The synthetic records have event ids of their own, so that a second delivery conflicts only with the test
+//! rows of the first.
 
 use std::collections::{HashMap, HashSet};
 
@@ -122,7 +128,7 @@ impl TestChainStep {
         })
     }
 
-    /// Runs the real steps in order; the caller rolls back what they write.
+    /// Runs the real steps in order. The caller rolls back their rows.
     async fn run_steps(
         &self,
         connection: &mut PgConnection,
@@ -141,7 +147,7 @@ impl TestChainStep {
             link.partner_id,
             &last_click_partners(connection, record.customer_id).await?,
         );
-        // The click is stored, so nothing waits.
+        // The click is stored, so no record waits for it.
         let waited = HashSet::new();
         let led = self.leads.track(connection, &[&lead], &waited).await?;
         claims::claim(&mut *connection, &[claim(&sale)]).await?;
@@ -154,7 +160,7 @@ impl TestChainStep {
                 Some(LeadOutcome::Refused(_)) => Verdict::Unattributed,
             },
             sale: match sold.outcomes.get(&sale.event_id) {
-                // A sale on which nothing is due names no partner; it follows its click.
+                // A sale on which no commission is due names no partner; it gets the verdict of its click.
                 Some(SaleOutcome::Recorded {
                     no_commission: Some(NoCommission::NothingDue(_)),
                     ..
@@ -172,8 +178,8 @@ impl TestChainStep {
     }
 }
 
-/// The partners of the customer's last click. The synthetic customer has one click, so that every
-/// attribution model credits the same link.
+/// The partners of the customer's last click. The synthetic customer has one click, so every attribution
+/// model credits the same link.
 async fn last_click_partners(
     connection: &mut PgConnection,
     customer_id: CustomerId,
@@ -192,7 +198,7 @@ async fn last_click_partners(
         .collect())
 }
 
-/// A test event that is only stored. A click needs a link to have come through.
+/// A test event that is only stored. A click also needs a link.
 async fn single_event(
     connection: &mut PgConnection,
     record: &TestChainRecord,
@@ -271,7 +277,7 @@ impl SyntheticChain {
     }
 }
 
-/// The claim an edge would have made. It is rolled back before a relay can see it.
+/// The claim that ingest would have made. It is rolled back before a relay can see it.
 fn claim(sale: &SaleRecord) -> NewClaim {
     NewClaim {
         transaction_id: sale.sale.transaction_id.as_str().to_owned(),

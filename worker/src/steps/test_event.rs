@@ -1,4 +1,4 @@
-//! Test events become rows with `is_test` set, and nothing else: no customer, no claim, no counter, no commission.
+//! Test events become rows with `is_test` set. They create no customer, claim, counter or commission.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -69,7 +69,8 @@ fn clicks(batch: &[Delivered<TestEventRecord>]) -> impl Iterator<Item = (&TestEv
         })
 }
 
-/// `visitors` are the clicks', in their order. The ids of the rows by event; one stored by an earlier delivery has the id it had.
+/// Stores test events. `visitors` are in the order of the clicks. Returns the ids of the rows by event; an
+/// event that an earlier delivery stored keeps its id.
 async fn store(
     connection: &mut PgConnection,
     batch: &[Delivered<TestEventRecord>],

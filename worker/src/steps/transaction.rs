@@ -1,4 +1,4 @@
-//! Shared by all steps: one transaction a batch, replies after its commit, dead letters.
+//! Shared by all steps: one transaction per batch, replies after its commit, dead letters.
 
 use std::collections::{HashMap, HashSet};
 use std::future::Future;
@@ -27,7 +27,7 @@ pub trait TransactionalStep: Send + Sync + 'static {
     type Outcome: Serialize + Send;
     const SUBJECT: Subject;
     const PACE: Duration = Duration::ZERO;
-    /// Records hold claims: the claim of a dead letter is hidden from the relay.
+    /// Whether records hold claims. The relay ignores the claim of a dead letter.
     const HOLDS_CLAIMS: bool = true;
 
     fn context(&self) -> &StepContext;
@@ -55,13 +55,13 @@ pub trait TransactionalStep: Send + Sync + 'static {
     }
 }
 
-/// To be done after the commit of a batch.
+/// The work that follows the commit of a batch.
 pub struct BatchResult<O> {
-    /// For the reply inboxes.
+    /// Outcomes for the reply inboxes.
     pub outcomes: HashMap<EventId, O>,
     /// Events to offer again.
     pub later: HashSet<EventId>,
-    /// For records of other batches.
+    /// Replies to callers of records in other batches.
     pub replies: Vec<Reply>,
     pub outbox_filled: bool,
 }
@@ -115,7 +115,7 @@ impl<S: TransactionalStep> Step for InTransaction<S> {
         })
     }
 
-    /// Stores a record that no retry will fix, and ends the processor's event it was made of.
+    /// Stores a record that no retry can settle, and ends its processor's event.
     async fn dead_letter(&self, letter: DeadLetter) -> Result<(), StepError> {
         let letter = S::redact(letter);
         let mut transaction = self.0.context().begin().await?;
@@ -169,7 +169,7 @@ pub async fn commit(transaction: PgTransaction<'static>) -> Result<(), StepError
     transaction.commit().await.map_err(storage_failed)
 }
 
-/// Storage knows whether a retry helps; the consumer needs only the kind of the error.
+/// Converts an error for the consumer. Storage knows whether a retry helps; the consumer needs only the kind.
 pub fn storage_failed(error: impl Into<StorageError>) -> StepError {
     let error: StorageError = error.into();
     match error.retryable() {
@@ -179,7 +179,7 @@ pub fn storage_failed(error: impl Into<StorageError>) -> StepError {
     }
 }
 
-/// Replies for the events with an outcome and a reply inbox.
+/// Replies for the events that have an outcome and a reply inbox.
 pub fn replies<'a, O: Serialize>(
     waiting: impl Iterator<Item = (EventId, Option<&'a Arc<str>>)>,
     outcomes: &HashMap<EventId, O>,

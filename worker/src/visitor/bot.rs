@@ -1,12 +1,12 @@
 //! Bots: crawlers, and services that preview links.
 //!
-//! HTTP libraries are no bots here: an advertiser's server may report clicks with the user agent of its own
-//! client.
+//! HTTP libraries do not count as bots: an advertiser's server may report clicks with the user agent of its
+//! own client.
 
-/// The name the patterns give to the device of every crawler they know.
+/// The device family that the patterns give every crawler they know.
 const CRAWLER: &str = "Spider";
 
-/// Link previews the patterns do not know, by a part of the user agent that no browser sends.
+/// Link previewers that the patterns do not know, each by a part of its user agent that no browser sends.
 const LINK_PREVIEWS: [&str; 9] = [
     "BingPreview",
     "Cardyb",
@@ -19,7 +19,7 @@ const LINK_PREVIEWS: [&str; 9] = [
     "vkShare",
 ];
 
-/// `device` is the device's family, if the patterns found one.
+/// `device` is the device family, if the patterns found one.
 pub fn is_bot(user_agent: &str, device: Option<&str>) -> bool {
     device == Some(CRAWLER) || LINK_PREVIEWS.iter().any(|part| user_agent.contains(part))
 }

@@ -1,4 +1,4 @@
-//! A visitor's location: by the GeoIP database, else from a trusted proxy's header, else unknown.
+//! A visitor's location: from the GeoIP database, else from a trusted proxy's header, else unknown.
 
 use std::path::Path;
 use std::sync::Once;
@@ -9,12 +9,12 @@ use domain::visitor::{ClientIp, CountryCode, Place};
 use maxminddb::geoip2::City;
 use maxminddb::{MaxMindDbError, Reader};
 
-/// A city database, or a country database with fewer fields.
+/// A city database, or a country database, which has fewer fields.
 #[derive(Debug)]
 pub struct GeoIpDatabase(Option<Reader<Vec<u8>>>);
 
 impl GeoIpDatabase {
-    /// Fails when the file cannot be read. A newer file is read at the next start.
+    /// Fails if the file cannot be read. A newer file is read at the next start.
     pub async fn load(geoip_db: Option<&Path>) -> anyhow::Result<Self> {
         let Some(path) = geoip_db.map(Path::to_owned) else {
             return Ok(Self(None));
@@ -45,7 +45,7 @@ impl GeoIpDatabase {
     }
 }
 
-/// `None` when the database does not know the country.
+/// Returns `None` if the database does not know the country.
 fn look_up(reader: &Reader<Vec<u8>>, client_ip: ClientIp) -> Result<Option<Place>, MaxMindDbError> {
     let Some(found) = reader.lookup(client_ip.canonical())?.decode::<City<'_>>()? else {
         return Ok(None);
@@ -61,12 +61,12 @@ fn look_up(reader: &Reader<Vec<u8>>, client_ip: ClientIp) -> Result<Option<Place
     }))
 }
 
-/// Leaves out a name that could not be stored: a bad file must not stop clicks.
+/// Leaves out a name that cannot be stored: a bad file must not stop clicks.
 fn label(name: Option<&str>) -> Option<Label> {
     Label::parse(name?).ok()
 }
 
-/// Logged once: a damaged database fails for every click. The error names no address.
+/// Logs once, because a damaged database fails for every click. The error contains no address.
 fn warn_once(error: &MaxMindDbError) {
     static WARNED: Once = Once::new();
     WARNED.call_once(|| tracing::warn!(%error, "GeoIP database is damaged; some locations stay unknown"));
@@ -158,7 +158,7 @@ mod tests {
             city: None,
         }]);
         assert!(look_up(&reader, address).unwrap().is_some());
-        // The first byte of the data: a map becomes a pointer to far behind the end.
+        // Changes the first byte of the data: a map becomes a pointer far beyond the end.
         let tree = Reader::from_source(file.clone()).unwrap().metadata().node_count as usize * 6;
         file[tree + 16] = 0x3f;
         let damaged = GeoIpDatabase(Some(Reader::from_source(file).unwrap()));

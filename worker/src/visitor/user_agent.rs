@@ -1,7 +1,7 @@
 //! Device, system and browser from a user agent, by the patterns of uap-core (`worker/data/uap-core`).
 //!
-//! Bounds: [`LENGTH`] characters of a text are read, [`KEPT`] answers are kept. The patterns are built by the first
-//! text that needs them, once a process.
+//! Bounds: [`LENGTH`] bytes of a text are read, and [`KEPT`] results are cached. The patterns are built once
+//! per process, when a text first needs them.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, LazyLock};
@@ -14,9 +14,9 @@ use ua_parser::{Extractor, Regexes};
 
 use super::bot::is_bot;
 
-/// Bytes of a text that are read. Real ones are shorter; a longer one must not cost more.
+/// Bytes of a text that are read. Real user agents are shorter, and a longer text must not cost more.
 const LENGTH: usize = 1024;
-/// Cached texts: with the bound above, a few megabytes at most.
+/// Number of cached texts: at most a few megabytes, with the limit above.
 const KEPT: usize = 4096;
 
 static PATTERNS: LazyLock<Extractor<'static>> = LazyLock::new(build);
@@ -24,7 +24,7 @@ static PATTERNS: LazyLock<Extractor<'static>> = LazyLock::new(build);
 #[derive(Debug)]
 pub struct UserAgents {
     known: Cache<Box<str>, Arc<Software>>,
-    /// The answer for a click without user agent.
+    /// The result for a click without a user agent.
     silent: Arc<Software>,
 }
 
@@ -36,7 +36,7 @@ impl UserAgents {
         }
     }
 
-    /// In the order of the texts.
+    /// Returns the results in the order of the texts.
     pub async fn read(
         &self,
         texts: impl Iterator<Item = Option<&str>>,
@@ -64,7 +64,7 @@ impl UserAgents {
     }
 }
 
-/// In the order of the texts.
+/// Returns the results in the order of the texts.
 async fn read_all(texts: Vec<Box<str>>) -> Result<Vec<Arc<Software>>, JoinError> {
     if texts.is_empty() {
         return Ok(Vec::new());
@@ -134,12 +134,12 @@ const DESKTOPS: [&str; 12] = [
     "OpenBSD",
 ];
 
-/// The patterns name devices but do not classify them. From specific to general: a television or a tablet may call itself
-/// mobile too, and an Android that does not is a tablet.
+/// The patterns name devices but do not classify them. The checks go from specific to general: a television
+/// or a tablet may call itself mobile too, and an Android device that does not is a tablet.
 fn device_type(text: &str, system: Option<&str>, device: Option<&str>) -> Option<DeviceType> {
     let says = |parts: &[&str]| parts.iter().any(|part| text.contains(part));
     let is = |parts: &[&str]| device.is_some_and(|device| parts.iter().any(|part| device.contains(part)));
-    // Windows on a tablet's hardware calls itself `Tablet PC`, and is the same desktop.
+    // Windows on a tablet calls itself `Tablet PC`, but counts as a desktop.
     let windows = system == Some("Windows");
     if says(&TELEVISIONS) {
         Some(DeviceType::Tv)

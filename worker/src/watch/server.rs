@@ -1,4 +1,4 @@
-//! Gauges of the PostgreSQL server. What its role may not see is missing from the page.
+//! Gauges of the PostgreSQL server. Values that its role may not read are missing from the page.
 
 use runtime::metrics::{
     POSTGRES_OLDEST_TRANSACTION, POSTGRES_REPLAY_LAG, POSTGRES_SLOT_BYTES, POSTGRES_TRANSACTION_IDS,
@@ -14,7 +14,7 @@ use super::WITHIN;
 pub(super) async fn show(pool: PgPool) {
     let read = async { server_status::read(&mut *pool.acquire().await?).await };
     let answer: Result<StorageResult<ServerStatus>, _> = timeout(WITHIN, read).await;
-    // A gauge of its own says that PostgreSQL does not answer.
+    // Another gauge shows that PostgreSQL does not answer.
     let status = answer.ok().and_then(Result::ok);
     for (gauge, value) in [
         (

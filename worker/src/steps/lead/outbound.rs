@@ -16,7 +16,7 @@ use storage::programs::Program;
 use super::link_at;
 use crate::outbound::OutboundEvents;
 
-/// Where no program wants them, nothing is read.
+/// Reads nothing if no program wants these events.
 pub async fn add_events(
     connection: &mut PgConnection,
     leads: &[NewLead<'_>],

@@ -1,10 +1,12 @@
 //! Undoes a sale whose payment was recorded earlier as another sale.
 //!
-//! Rows are only added: the later sale stays, fully reversed and marked, and its refunds are applied to the original. Counters and
-//! the customer forget it, and the sales after it are judged again, so that they end as if the duplicate had been recognised in time.
+//! Rows are only added: the later sale stays, fully reversed and marked, and its refunds are applied to the
+//! original. Counters and the customer no longer include it, and the customer's later sales are decided
+//! again. The result is the same as if the duplicate had been recognised in time.
 //!
-//! Locks: the caller's claims → customers → sales, commissions and balances ([`settle`]) → the sales after it and their commissions
-//! and balances. Two batches may deadlock by that: the database ends one of them, and it is retried.
+//! Locks: the caller's claims → customers → sales, commissions and balances ([`settle`]) → later sales with
+//! their commissions and balances. Two batches may deadlock on these. Then the database ends one of them, and
+//! it is retried.
 
 use std::collections::HashMap;
 
@@ -26,7 +28,7 @@ use super::super::refund::settle;
 use crate::outbound::OutboundEvents;
 use crate::reassessment::{OutOfOrder, reassess};
 
-/// Undoes these sales. `names`: all names of their payments.
+/// Undoes these sales. `names` are all names of their payments.
 pub async fn undo(
     connection: &mut PgConnection,
     context: &StepContext,
@@ -95,7 +97,7 @@ fn whole_refund(sale: &Recorded, original: SaleId, clock: &Clock) -> StorageResu
     })
 }
 
-/// Keeps the key: a refund that was reported under both names counts once.
+/// Keeps the refund's key: a refund that was reported under both names counts once.
 fn carried_over(refund: &ReportedRefund, sale: &Recorded, clock: &Clock) -> StorageResult<RefundRecord> {
     let corrupt = |column| StorageError::corrupt("refunds", column, sale.sale_id.get());
     Ok(RefundRecord {
@@ -119,8 +121,8 @@ fn transaction_id(sale: &Recorded) -> StorageResult<TransactionId> {
         .map_err(|_| StorageError::corrupt("sale_events", "processor_event_id", sale.sale_id.get()))
 }
 
-/// Moves each customer's first purchase to the first sale that is no duplicate; without one, the customer has not bought. Returns
-/// the customers as changed.
+/// Moves each customer's first purchase to the first sale that is no duplicate. Without such a sale, the
+/// customer has not bought. Returns the changed customers.
 async fn forget_purchases(
     connection: &mut PgConnection,
     customers: Vec<Customer>,

@@ -17,10 +17,10 @@ use storage::{StorageError, StorageResult};
 use super::super::refund::settle;
 use crate::outbound::OutboundEvents;
 
-/// Applies every new reversal of these payments to their sales, and ends the events of all of them. Returns how many were new. The
-/// caller holds the claims of the sales.
+/// Applies every new reversal of these payments to their sales, and ends the events of all reversals. Returns
+/// how many were new. The caller holds the claims of the sales.
 ///
-/// Each reports the running total, so the last one is enough.
+/// Each reversal reports the running total, so only the last one is applied.
 pub async fn reverse(
     connection: &mut PgConnection,
     payments: &[(Reference, SaleId)],

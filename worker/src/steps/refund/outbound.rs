@@ -18,7 +18,7 @@ use storage::{StorageError, StorageResult};
 
 use crate::outbound::OutboundEvents;
 
-/// In their order: each refund before what it takes back.
+/// The events in their order: each refund before its deductions.
 #[derive(Debug, Default)]
 pub struct OutboundRefunds {
     refunds: Vec<OutboundRefund>,
@@ -40,13 +40,13 @@ enum Happened {
     },
     Reversed {
         deduction: Deduction,
-        /// From this commission so far.
+        /// Total deduction of this commission so far.
         deducted: Cents,
     },
 }
 
 impl OutboundRefunds {
-    /// After it was applied.
+    /// Adds a refund after it was applied.
     pub fn refund(
         &mut self,
         (sale_id, sale): (SaleId, &SaleRefunds),
@@ -63,7 +63,7 @@ impl OutboundRefunds {
         });
     }
 
-    /// What a refund took from the commissions of its sale, after it was applied.
+    /// Adds the deductions of a refund from the sale's commissions, after it was applied.
     pub fn reversals(
         &mut self,
         (sale_id, sale): (SaleId, &SaleRefunds),
@@ -89,7 +89,7 @@ impl OutboundRefunds {
         }));
     }
 
-    /// Reads what else the events say of these sales and commissions.
+    /// Reads the other facts of these sales and commissions, and adds the events.
     pub async fn add_events(
         self,
         connection: &mut PgConnection,

@@ -1,8 +1,12 @@
 //! Applies refunds to recorded sales: commissions, balances, ledger entries, notifications.
 //!
-//! Phases: **open** (lock sales, commissions and balances, each ascending, and read what was refunded before) → **apply**,
-//! refund by refund in order of their events, in memory → **close**, one statement a table. What was sold and earned on a day does not
-//! change: what is given back counts on the day of the refund.
+//! Phases:
+//!
+//! 1. *open*: lock sales, commissions and balances, each in ascending order, and read earlier refunds;
+//! 2. *apply*: refund by refund, in the order of their events, in memory;
+//! 3. *close*: write, one statement per table.
+//!
+//! The sums of the sale's day do not change: a refund counts on its own day.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -31,7 +35,7 @@ use crate::steps::json;
 /// Outcomes by event.
 pub type Outcomes = HashMap<EventId, RefundOutcome>;
 
-/// Applies refunds to recorded sales, in order of their events, and writes everything that follows from them.
+/// Applies refunds to recorded sales, in the order of their events, and writes all resulting rows.
 pub async fn settle(
     connection: &mut PgConnection,
     refunds: &[(SaleId, &RefundRecord)],
@@ -48,7 +52,7 @@ pub async fn settle(
     batch.close(connection, events).await
 }
 
-/// The sales of a batch, their commissions and balances, while refunds are applied; and what must be written.
+/// The sales of a batch, with commissions and balances, while refunds are applied; and the rows to write.
 struct RefundBatch<'a> {
     sales: BTreeMap<SaleId, SaleRefunds>,
     locked: HashMap<SaleId, LockedSale>,
@@ -125,7 +129,7 @@ impl<'a> RefundBatch<'a> {
             ));
         };
         let decision = sale.apply(&record.request);
-        // Reasons may name a customer who was erased.
+        // The reason may name the customer, so it is dropped for an erased one.
         let reason = record.refund_reason.as_ref().filter(|_| !locked.of_erased);
         let wanted = locked.wanted_events;
         let counted = Counted {

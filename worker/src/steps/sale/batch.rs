@@ -1,7 +1,7 @@
-//! The sales of one batch while they are decided on.
+//! The sales of one batch while they are decided.
 //!
-//! Holds what the decisions rest on (customers locked, program terms, subscriptions, links) and lets each recorded
-//! sale change it for the next one: a second payment in the same batch is a second payment.
+//! Holds the inputs of the decisions: locked customers, program terms, subscriptions, links. Each recorded
+//! sale changes them for the next one, so that a second payment in the same batch counts as a second payment.
 
 use std::collections::{HashMap, HashSet};
 
@@ -36,7 +36,7 @@ pub struct SaleBatch {
     changed: HashSet<CustomerId>,
     /// The customer of each recorded sale.
     buyers: HashMap<EventId, CustomerId>,
-    /// When the records claimed their transaction_ids.
+    /// When each record claimed its transaction_id.
     claimed_at: HashMap<EventId, DateTime<Utc>>,
     /// Subscriptions whose first sale is in this batch, with that sale's event.
     started: Vec<(SubscriptionKey, EventId)>,
@@ -88,7 +88,7 @@ impl SaleBatch {
         })
     }
 
-    /// `None`: the click that the sale names may still be on its way.
+    /// Returns `None` if the click that the sale names may still arrive.
     pub fn judge(&mut self, record: &SaleRecord, found: Found, rules: &SignalRules) -> Option<SaleDecision> {
         let named_customer = match found {
             Found::Pending => return None,
@@ -104,7 +104,7 @@ impl SaleBatch {
         let subscription = subscription_key(record).and_then(|key| self.subscriptions.get(&key));
         let subscription = subscription.map(|subscription| subscription.before(record.sold_at));
         let buying_partners = customer.map(|customer| {
-            // The key may be bound by this very sale.
+            // This sale itself may bind the key.
             let named = record.sale.customer_key.as_ref().map(CustomerKey::as_str);
             let key = customer.customer_key.as_deref().or(named);
             rules.buying_partners(&self.addresses, key, customer.email_hash.as_deref())
@@ -142,7 +142,7 @@ impl SaleBatch {
         Some(decision)
     }
 
-    /// A payment that is a sale already still tells whose key its customer's is.
+    /// Follows a record whose payment is already a sale: it still binds its key to its customer.
     pub fn recognise(&mut self, record: &SaleRecord, found: Found) {
         let Found::Customer(found) = found else {
             return;
@@ -167,7 +167,7 @@ impl SaleBatch {
             .extend(self.keys.bind(&mut self.customers, named_customer, key));
     }
 
-    /// What the next record of the batch must see.
+    /// Applies the changes that the next record of the batch must see.
     fn follow(&mut self, record: &SaleRecord, recording: &Recording, buyer: &SaleCustomer) {
         self.buyers.insert(record.event_id, buyer.customer_id);
         self.changed.insert(buyer.customer_id);
@@ -187,7 +187,8 @@ impl SaleBatch {
             {
                 self.out_of_order.note(customer.customer_id, purchase.at);
             }
-            // Sales may arrive out of order: the conversion then moves to the earlier one's day and link.
+            // Sales may arrive out of order: then the conversion moves to the day and link of the earlier
+            // sale.
             if customer.first_purchase.is_none_or(|known| purchase.at < known.at) {
                 if let Some(known) = customer.first_purchase.replace(purchase) {
                     self.deltas.no_conversion(customer.program_id, known);
@@ -198,7 +199,7 @@ impl SaleBatch {
         self.follow_subscription(record, recording, buyer);
     }
 
-    /// The earliest payment is the first one, whichever arrives first.
+    /// The earliest payment is the first one, whatever the order of arrival.
     fn follow_subscription(&mut self, record: &SaleRecord, recording: &Recording, buyer: &SaleCustomer) {
         let Some(key) = subscription_key(record) else {
             return;
@@ -228,12 +229,12 @@ impl SaleBatch {
         self.buyers.get(&event_id).copied()
     }
 
-    /// The customer of a recorded sale, as the sales of the batch left them.
+    /// The customer of a recorded sale, after all sales of the batch.
     pub fn customer(&self, event_id: EventId) -> Option<&Customer> {
         self.customers.get(&self.buyer(event_id)?)
     }
 
-    /// What is odd about a recorded sale, as far as this partner earns by it.
+    /// The signals of a recorded sale, for this partner's commission.
     pub fn signals(&self, record: &SaleRecord, partner_id: PartnerId, rules: &SignalRules) -> Vec<Signal> {
         let Some(customer) = self.customer(record.event_id) else {
             return Vec::new();
@@ -249,7 +250,8 @@ impl SaleBatch {
         self.program(program_id).map(|program| &program.terms)
     }
 
-    /// Subscriptions whose first payment is in this batch: key, event of that sale, what the renewals follow.
+    /// Subscriptions whose first payment is in this batch: the key, the event of that sale, and the terms for
+    /// renewals.
     pub fn started(&self) -> impl Iterator<Item = (&SubscriptionKey, EventId, &FirstPayment)> {
         self.started.iter().filter_map(|(key, event_id)| {
             let first = self.subscriptions.get(key)?.first.as_ref()?;
@@ -257,8 +259,8 @@ impl SaleBatch {
         })
     }
 
-    /// Writes the customers that changed, and what they and these sales add to the rollups. Returns the customers, and those
-    /// of whom a later sale was recorded before an earlier one.
+    /// Writes the changed customers, and what they and these sales add to the rollups. Returns the customers,
+    /// and those with a later sale that was recorded before an earlier one.
     pub async fn close(
         mut self,
         connection: &mut PgConnection,
@@ -294,7 +296,8 @@ async fn find_subscriptions(
     let named: Vec<SubscriptionKey> = named.into_iter().collect();
     let mut subscriptions = subscriptions::find(connection, &named).await?;
     subscriptions.retain(|_, subscription| subscription.first.is_some());
-    // The payment step has sales judged again when a start or end becomes known, but sees no sale of a transaction still open.
+    // When a start or end becomes known, the payment step has sales decided again, but it cannot see a sale
+    // whose transaction is open. The lock makes it wait.
     let unpaid: Vec<SubscriptionKey> = named
         .into_iter()
         .filter(|key| !subscriptions.contains_key(key))

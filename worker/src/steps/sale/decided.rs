@@ -1,4 +1,4 @@
-//! The decisions of a batch, and the rows that follow from them.
+//! The decisions of a batch, and the rows that result.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -22,10 +22,10 @@ use crate::outbound::OutboundEvents;
 use crate::reassessment::reassess;
 use crate::steps::StepContext;
 
-/// Reports of other messages about the sales of a batch.
+/// Facts from other messages about the sales of a batch.
 pub struct Pending<'a> {
     pub payments: Payments,
-    /// There are refunds that came before their sale.
+    /// Whether any refund arrived before its sale.
     pub parked_refunds: bool,
     pub inbox: Inbox<'a>,
 }
@@ -49,17 +49,17 @@ pub struct Resolved<'a> {
 enum Decision {
     Record(Recording),
     Refuse(SaleOutcome),
-    /// Its payment is this sale.
+    /// The record's payment is already this sale.
     Duplicate {
         of: SaleId,
         /// The record holds a claim of its own, under another name of the payment.
         closes_claim: bool,
     },
-    /// Its click may still arrive, or another record of the batch is of the same payment.
+    /// The click may still arrive, or another record of the batch has the same payment.
     Later,
 }
 
-/// A batch in which nothing is left to decide.
+/// A batch whose records are all decided.
 pub struct Decided<'a> {
     decisions: Vec<(Cow<'a, SaleRecord>, Decision)>,
     batch: SaleBatch,
@@ -73,7 +73,7 @@ pub struct Written {
     /// Records to offer again.
     pub later: HashSet<EventId>,
     pub parked_refunds: ParkedRefunds,
-    /// How many reversals were counted on the new sales.
+    /// Number of reversals counted on the new sales.
     pub reversals: usize,
 }
 
@@ -122,7 +122,7 @@ impl Candidate<'_> {
     fn decided(&self, decision: SaleDecision) -> Decision {
         Decision::Refuse(match decision {
             SaleDecision::Record(recording) => return Decision::Record(recording),
-            // Callers of the API know no refusal of this name.
+            // The API has no refusal of this name.
             SaleDecision::Refuse(SaleRefusal::BeforeFirstClick) if !self.record.from_processor => {
                 SaleOutcome::Refused(SaleRefusal::NoAttribution)
             }
@@ -138,12 +138,12 @@ impl Candidate<'_> {
     }
 }
 
-/// The records of a batch by their decisions.
+/// The records of a batch by decision.
 #[derive(Default)]
 struct ByDecision<'a> {
     kept: Vec<(&'a SaleRecord, &'a Recording)>,
     duplicates: Vec<(&'a SaleRecord, SaleId)>,
-    /// Claims of duplicates.
+    /// Claims of duplicates, which become claims of the original sale.
     closed: Vec<(&'a str, SaleId)>,
     /// transaction_ids of refused sales.
     released: Vec<&'a str>,
@@ -234,7 +234,7 @@ impl Decided<'_> {
     }
 }
 
-/// Writes the sales and all that follows from them, balances last: other batches wait for their locks.
+/// Writes the sales and all resulting rows. Balances come last, because other batches wait for their locks.
 async fn write_rows(
     connection: &mut PgConnection,
     context: &StepContext,

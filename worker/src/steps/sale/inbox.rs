@@ -15,22 +15,23 @@ use storage::processor_events::{
 
 use crate::outbound::OutboundEvents;
 
-/// How long a sale waits for the lead that names its customer's key: as long as processors redeliver an unanswered event. Most
-/// payments are of customers whom no partner brought: until then each costs a row, and no work.
+/// How long a sale waits for the lead that names its customer's key: as long as processors redeliver an
+/// unanswered event. Most payments are from customers whom no partner referred. Each of these costs a row for
+/// that time, and no further work.
 const PATIENCE: TimeDelta = TimeDelta::days(3);
-/// The lead wakes it. The second look is for a lead that was stored concurrently with the first.
+/// The lead wakes the sale. The second look covers a lead that was stored concurrently with the first look.
 const SECOND_LOOK: Duration = Duration::from_secs(5);
 
-/// The approval wakes it. The look is for an approval that was given concurrently.
+/// The approval wakes the sale. This look covers an approval that was given concurrently.
 const PARTNER_LOOK: Duration = Duration::from_hours(6);
 
 pub struct Inbox<'a> {
     now: DateTime<Utc>,
-    /// Only records of processors.
+    /// Only records that came from processors.
     records: Vec<&'a SaleRecord>,
     arrived: HashMap<EventId, DateTime<Utc>>,
     endings: Vec<(EventId, Ending)>,
-    /// Sales for which other events may wait.
+    /// Recorded sales, for which other events may wait.
     sold: Vec<(ProgramId, String)>,
 }
 
@@ -97,7 +98,8 @@ impl<'a> Inbox<'a> {
         self.endings.push((record.event_id, ending));
     }
 
-    /// Waits for a lead that binds the key. An organic payment ends when none has come in time, and nothing of it is kept.
+    /// Waits for a lead that binds the key. If none arrives in time, the event ends as an organic payment,
+    /// and nothing of it is kept.
     fn customer_not_found(&self, record: &SaleRecord) -> Ending {
         let key = record
             .sale

@@ -1,4 +1,4 @@
-//! The claims of a batch, locked, and what is known of its payments; then its customers.
+//! The locked claims of a batch and the known facts of its payments; then its customers.
 
 use std::collections::{HashMap, HashSet};
 
@@ -82,11 +82,11 @@ impl<'a> Locked<'a> {
 /// The records of a batch by the state of their claims.
 #[derive(Default)]
 struct Claimed<'a> {
-    /// Processed now; each once, in order of their events.
+    /// Processed now: each record once, in the order of their events.
     mine: Vec<&'a SaleRecord>,
     /// Recorded by an earlier delivery of the same record.
     recorded: Vec<(EventId, SaleId)>,
-    /// The processor's reports of sales that another record reported under the same name.
+    /// Processor records of sales that another record reported under the same name.
     known: Vec<(&'a SaleRecord, SaleId)>,
     /// When each of `mine` was claimed.
     claimed_at: HashMap<EventId, DateTime<Utc>>,
@@ -115,8 +115,8 @@ impl<'a> Claimed<'a> {
         Ok(records)
     }
 
-    /// A record whose claim is gone or held by another event is a stale copy: no effect, no reply. A processor's is kept:
-    /// it may name the customer of a recorded payment.
+    /// A record whose claim is gone or held by another event is a stale copy: it has no effect and gets no
+    /// reply. A processor's record is kept, because it may name the customer of a recorded payment.
     fn classify(&mut self, record: &'a SaleRecord, claim: &Claim) {
         match claim.state {
             ClaimState::Open if claim.event_id == record.event_id => {
@@ -147,10 +147,10 @@ async fn pending_facts(connection: &mut PgConnection, mine: &[&SaleRecord]) -> S
     claims::pending_facts(connection, &claims).await
 }
 
-/// What the sales of a batch wait for.
+/// Whether the sales of a batch still wait for a click or a lead.
 #[derive(Debug, Clone, Copy)]
 pub struct Waits<'a> {
-    /// Events that wait no longer, neither for their click nor for a lead.
+    /// Events that no longer wait for their click or for a lead.
     pub waited: &'a HashSet<EventId>,
     pub leads_are_late: bool,
 }
@@ -166,7 +166,7 @@ fn reference<'a>(record: &'a SaleRecord, waits: Waits<'_>) -> Reference<'a> {
     }
 }
 
-/// The outcomes of sales that are recorded already, read back from their rows.
+/// The outcomes of sales that are already recorded, read back from their rows.
 async fn repeated(
     connection: &mut PgConnection,
     recorded: &[(EventId, SaleId)],

@@ -1,7 +1,7 @@
-//! Concurrent calls that report sales of one customer.
+//! Orders concurrent calls that report sales of one customer.
 //!
-//! The time of an API call is that of its arrival at some server. Of two concurrent calls, the one that is decided first is the
-//! first sale: its caller has been answered what it earns, and that stays true.
+//! The time of an API call is its arrival at a server. Of two concurrent calls, the one that is decided first
+//! is the first sale: its caller knows what the sale earns, and that must stay true.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -13,12 +13,13 @@ use storage::customers::Customer;
 
 use crate::customer_lookup::Found;
 
-/// Times of concurrent calls, and clocks of servers, differ by less.
+/// The times of concurrent calls, and the clocks of servers, differ by less than this.
 const AT_ONCE: TimeDelta = TimeDelta::minutes(1);
-/// The resolution of stored times.
+/// Resolution of stored times.
 const NEXT: TimeDelta = TimeDelta::microseconds(1);
 
-/// The records, in their order. One that is to follow a sale of its customer decided before it gets a time right after that sale.
+/// Returns the records in their order. If another call's sale of the customer was decided first and has the
+/// same or a slightly later time, the record gets a time right after that sale.
 pub fn postponed<'a>(
     records: &[&'a SaleRecord],
     found: &[Found],

@@ -32,7 +32,7 @@ struct WantedSale<'a> {
     customer: &'a Customer,
 }
 
-/// Each sale before its commissions. Where no program wants them, nothing is read.
+/// Adds the events, each sale before its commissions. Reads nothing if no program wants them.
 pub async fn add_events(
     connection: &mut PgConnection,
     kept: &[(&SaleRecord, &Recording)],
@@ -117,7 +117,7 @@ impl<'a> WantedSale<'a> {
         Ok(())
     }
 
-    /// Bound, or named by this sale.
+    /// The customer's bound key, or else the key that this sale names.
     fn customer_key(&self) -> Option<String> {
         let named = self.record.sale.customer_key.as_ref();
         let bound = self.customer.customer_key.clone();

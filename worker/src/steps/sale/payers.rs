@@ -1,4 +1,4 @@
-//! The customers of payments that name only the processor's customer.
+//! Finds the customers of payments that name only the processor's customer.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,8 @@ use sqlx::PgConnection;
 use storage::StorageResult;
 use storage::processor_customers::{self, Key};
 
-/// Copies of these records with the key and click_id to which their processor's customer is bound; others are left out.
+/// Returns copies of these records with the key and click_id to which their processor's customer is bound.
+/// Leaves out other records.
 pub async fn named(
     connection: &mut PgConnection,
     records: &[&SaleRecord],

@@ -1,4 +1,4 @@
-//! Which of a batch's transaction_ids are names of known payments.
+//! Finds the transaction_ids of a batch that name known payments.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,19 +12,19 @@ use storage::processor_refs::{self, Known, Reference};
 #[derive(Default)]
 pub struct Payments(HashMap<Reference, Known>);
 
-/// Whether the payment of a record is a sale already.
+/// Whether the payment of a record is already a sale.
 pub enum PaymentMatch {
     Unrecorded,
-    /// Recorded as this sale under another name.
+    /// Recorded as this sale, under another name.
     OtherName(SaleId),
-    /// Recorded as this sale under the same name: the claim is the sale's own.
+    /// Recorded as this sale, under the same name: the claim is the sale's own.
     SameName(SaleId),
-    /// Another record of the batch is of the same payment, and is decided first.
+    /// Another record of the batch has the same payment, and is decided first.
     Pending,
 }
 
 impl Payments {
-    /// The claims of the records are locked already: names reported from now on wait for this batch.
+    /// Call it with the claims of the records locked: names reported from then on wait for this batch.
     pub async fn open(connection: &mut PgConnection, records: &[&SaleRecord]) -> StorageResult<Self> {
         let names: Vec<_> = records
             .iter()
@@ -33,7 +33,7 @@ impl Payments {
         let known = processor_refs::known(connection, &names).await?;
         let payments: Vec<Reference> = known.into_iter().map(|known| known.payment).collect();
         processor_refs::lock(connection, &payments).await?;
-        // Again: another batch may have recorded a sale while this one waited for the locks.
+        // Read again: another batch may have recorded a sale while this one waited for the locks.
         let known = processor_refs::known(connection, &names).await?;
         Ok(Self(
             known
@@ -59,7 +59,7 @@ impl Payments {
             .collect()
     }
 
-    /// The payment a record is known to be of.
+    /// The known payment of a record.
     pub fn payment(&self, record: &SaleRecord) -> Option<&Reference> {
         self.of(record).map(|known| &known.payment)
     }

@@ -1,4 +1,4 @@
-//! Refunds and reversals that came before their sale, applied in the sale's own transaction.
+//! Applies refunds and reversals that arrived before their sale, in the sale's own transaction.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,15 +16,15 @@ use crate::outbound::OutboundEvents;
 use crate::steps::payment::reverse;
 use crate::steps::refund::{Outcomes, remember_refusals, settle};
 
-/// Refunds that were parked until now.
+/// Refunds that were parked until now, with their outcomes.
 #[derive(Default)]
 pub struct ParkedRefunds {
     pub outcomes: Outcomes,
-    /// Where each outcome is awaited, if it is.
+    /// The reply inbox that waits for each outcome, if any.
     pub waiting: Vec<(EventId, Option<Arc<str>>)>,
 }
 
-/// Settles the parked refunds of these sales, and refuses those of sales that were refused.
+/// Settles the parked refunds of these sales, and refuses those of refused sales.
 pub async fn apply_parked(
     connection: &mut PgConnection,
     sale_ids: &HashMap<&str, SaleId>,
@@ -67,7 +67,8 @@ fn decode(parked: &ParkedRefund) -> StorageResult<RefundRecord> {
         .map_err(|_| StorageError::corrupt("parked_refunds", "payload", parked.event_id.get()))
 }
 
-/// Counts what the processor took back of these sales before they were recorded. Returns how many reversals there were.
+/// Counts the reversals of these sales that the processor reported before they were recorded. Returns their
+/// number.
 pub async fn apply_reversals(
     connection: &mut PgConnection,
     new: &[(&SaleRecord, SaleId)],

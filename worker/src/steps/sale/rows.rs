@@ -21,17 +21,17 @@ use storage::{StorageError, StorageResult};
 use super::batch::{SaleBatch, subscription_key};
 use crate::postings;
 
-/// A sale that now exists.
+/// A sale that was just recorded.
 pub struct RecordedSale {
     pub sale_id: SaleId,
     pub outcome: SaleOutcome,
 }
 
-/// The sales a batch has written, and the entries still to be posted.
+/// The sales that a batch has written, and the entries still to be posted.
 #[derive(Default)]
 pub struct Rows {
     pub sales: HashMap<EventId, RecordedSale>,
-    /// Of the commissions. Posting locks balances, for which other batches wait: it comes last.
+    /// Entries of the commissions. Posting locks balances for which other batches wait, so it comes last.
     pub entries: Vec<NewEntry>,
 }
 
@@ -67,7 +67,8 @@ pub async fn write(
     Ok(Rows { sales, entries })
 }
 
-/// Begins subscriptions that only the duplicate of their first sale names. Returns the customers of those sales, and their times.
+/// Begins subscriptions that only the duplicate of their first sale names. Returns the customers of those
+/// sales, and their times.
 pub async fn begin_subscriptions(
     connection: &mut PgConnection,
     duplicates: &[(&SaleRecord, SaleId)],
@@ -109,7 +110,8 @@ async fn write_sales(
     sales::insert(connection, &new).await
 }
 
-/// Commissions: their ids by event, in the attribution model's order, and their accruals.
+/// Writes the commissions and their accruals. Returns the commission ids by event, in the attribution model's
+/// order.
 async fn write_commissions(
     connection: &mut PgConnection,
     kept: &[(&SaleRecord, &Recording)],
@@ -146,7 +148,8 @@ async fn write_commissions(
                 policy,
                 signals: batch.signals(record, credit.partner_id, rules),
                 hold_until: program.hold.until(record.sold_at),
-                // The sale's own day, however late it is settled: revenue and commission of a day belong together.
+                // The sale's own day, however late the sale is settled: revenue and commission must count on
+                // the same day.
                 created_at: record.sold_at,
             });
         }

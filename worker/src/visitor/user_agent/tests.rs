@@ -148,7 +148,7 @@ async fn the_cache_is_bounded() {
     for text in 0..KEPT * 3 {
         user_agents.known.insert(text.to_string().into(), Arc::default());
     }
-    // The cache rounds its capacity to its shards.
+    // The cache rounds its capacity up for its shards.
     assert!(user_agents.known.len() <= KEPT * 2, "{}", user_agents.known.len());
 }
 
@@ -164,7 +164,7 @@ proptest! {
         }
     }
 
-    /// Parts of real user agents in any order reach deeper into the patterns than noise does.
+    /// Parts of real user agents in any order reach deeper into the patterns than random text.
     #[test]
     fn shuffled_user_agents_are_harmless(parts in prop::collection::vec(
         prop::sample::select(vec!["Mozilla/5.0 (", "Linux; Android 14; ", ") Chrome/1", " Mobile", " Safari/6",
