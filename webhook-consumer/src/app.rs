@@ -1,4 +1,4 @@
-//! The state both endpoints share.
+//! The state that both endpoints share.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::stripe::metadata::MetadataKeys;
 #[derive(Debug)]
 pub struct App {
     pub clock: Clock,
-    /// Looks up the programs behind an account.
+    /// For looking up the programs bound to an account.
     pub pool: PgPool,
     pub tasks: TaskTracker,
     pub endpoints: Endpoints,
@@ -22,6 +22,6 @@ pub struct App {
     pub distributor_secrets: Arc<[WebhookSecret]>,
     pub metadata_keys: Arc<MetadataKeys>,
     pub inbox: Inbox,
-    /// Of one request.
+    /// Limit of one request's body.
     pub body_limit_bytes: u64,
 }

@@ -1,4 +1,5 @@
-//! Claims the transaction_ids of sales that processor events report, as the edge does for sales that callers report.
+//! Claims the transaction_ids of sales that processor events report, as ingest does for sales that callers
+//! report.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -13,15 +14,17 @@ use storage::processor_events::{self, Ending, Part, Reason};
 
 use crate::records::{Outgoing, Records};
 
-/// Until a sale is retried whose transaction_id another sale holds. Most sales are settled within a second.
+/// Pause before a sale is retried whose transaction_id another sale holds. Most sales are settled within a
+/// second.
 const CLAIMED_PAUSE: Duration = Duration::from_secs(5);
 
-/// Claims the sales, and returns what to publish now.
+/// Claims the sales, and returns the records to publish now.
 ///
-/// A sale whose transaction_id is taken is published once the other sale is recorded: the sale step recognises the repeat, and
-/// takes from it the subscription and the customer_key that only the processor may know. Until then the other sale may still
-/// be refused (a caller may have named the wrong customer), so this one waits, unless it `is_late`. A late one is added to `for_review`,
-/// where its program wants that as an outbound event.
+/// If another sale holds the transaction_id, this sale is published once the other one is recorded: the sale
+/// step recognises the repeat, and takes from it the subscription and the customer_key, which only the
+/// processor may know. Until then the other sale may still be refused (a caller may have named the wrong
+/// customer), so this sale waits, unless it `is_late`. A late sale needs review; it is added to `for_review`
+/// if its program wants that as an outbound event.
 pub async fn claim(
     connection: &mut PgConnection,
     records: Vec<Records>,
@@ -64,7 +67,8 @@ pub async fn claim(
     Ok(outgoing)
 }
 
-/// Ends or parks the sales that lost their claim. Returns those to publish all the same: their payment is recorded.
+/// Ends or parks the events of sales that lost their claim. Returns the sales to publish all the same,
+/// because their payment is recorded.
 async fn end_lost(
     connection: &mut PgConnection,
     lost: &[&NewClaim],

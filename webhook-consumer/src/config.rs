@@ -1,4 +1,5 @@
-//! Settings of the webhook consumer, one section a concern; each is a flag and an environment variable.
+//! Settings of the webhook consumer, one section per concern. Each setting is a flag and an environment
+//! variable.
 
 use clap::{Args, Parser};
 use domain::processor::WebhookSecret;

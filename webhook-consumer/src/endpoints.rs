@@ -1,7 +1,7 @@
-//! Looks up the connection behind a program's own endpoint, concurrent deliveries in one batch.
+//! Looks up the connection of a program's own endpoint. Concurrent deliveries share a batch.
 //!
-//! Not cached: a secret that was replaced or revoked is rejected at once. It stays cheap because deliveries that arrive
-//! during one lookup share the next.
+//! There is no cache, so a secret that was replaced or revoked is rejected at once. Lookups stay cheap,
+//! because deliveries that arrive during one lookup share the next one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,14 +21,14 @@ use crate::inbox::{PACE, RETRY};
 
 const MAX_PROGRAMS: usize = 512;
 const QUEUE: usize = 1024;
-/// Two concurrent lookups would halve the batches, and each decrypts the secrets of its programs.
+/// Two concurrent lookups would halve the batches, and each one decrypts the secrets of its programs.
 const IN_FLIGHT: usize = 1;
 
 /// A program's own endpoint.
 #[derive(Debug, Clone)]
 pub struct OwnEndpoint {
     pub account_id: ProcessorId,
-    /// A delivery may be signed with any of them.
+    /// A delivery may be signed with any of these secrets.
     pub secrets: Arc<[WebhookSecret]>,
 }
 
@@ -55,7 +55,7 @@ impl Endpoints {
         ))
     }
 
-    /// `None`: no such program, or its connection is missing or disconnected.
+    /// Returns `None` if the program does not exist, or its connection is missing or disconnected.
     pub async fn of(&self, program_id: ProgramId) -> Found {
         self.0.submit(program_id).await?
     }
@@ -87,7 +87,7 @@ async fn look_up(pool: PgPool, keys: Arc<SealingKeys>, clock: Clock, asked: Vec<
     asked.iter().map(of).collect()
 }
 
-/// `None` while the connection is disconnected: its owner stopped it, perhaps because the secret leaked.
+/// Returns `None` if the connection is disconnected: its owner stopped it, perhaps because the secret leaked.
 fn open(
     connection: Connection,
     keys: &SealingKeys,

@@ -1,7 +1,8 @@
-//! Error answers of webhooks: message, status and log level of each in one place, in the platform envelope.
+//! Error answers of webhooks: each error's message, status and log level in one place, in the platform
+//! envelope.
 //!
-//! The sender retries everything that is not a 2xx, for days. So errors that a retry may fix are 5xx, errors that none will fix
-//! are 4xx, and a verified event is never rejected: it is interpreted after the answer.
+//! The sender retries after every answer except 2xx, for days. So errors that a retry may fix are 5xx, and
+//! all others are 4xx. A verified event is never rejected, because it is interpreted after the answer.
 
 use axum::Json;
 use axum::http::{StatusCode, header};
@@ -13,7 +14,7 @@ use serde_json::json;
 use crate::stripe::event::NotAnEvent;
 use crate::stripe::signature::SignatureError;
 
-/// `Retry-After` of an event that was shed or not stored.
+/// Seconds in `Retry-After` for an event that was shed or not stored.
 const RETRY_AFTER_SECONDS: &str = "5";
 
 #[derive(Debug, thiserror::Error)]
@@ -28,10 +29,10 @@ pub enum Refusal {
     NotFound,
     #[error("Method Not Allowed")]
     MethodNotAllowed,
-    /// Queues are full; nothing was stored.
+    /// The queues are full; nothing was stored.
     #[error("The service is over capacity")]
     Overloaded,
-    /// Whether the event was stored is unknown; a second delivery has no effect. The cause is for the log only.
+    /// The event may have been stored or not; a second delivery has no effect. The cause is only for the log.
     #[error("The event could not be stored. Send it again.")]
     Unavailable(#[source] anyhow::Error),
 }
@@ -55,7 +56,8 @@ impl Refusal {
         match self {
             Self::Unavailable(cause) => tracing::error!(error = format!("{cause:#}"), "{self}"),
             Self::Overloaded => tracing::debug!("event shed"),
-            // Any stranger can cause these, so they are not logged louder; a wrong secret is visible to the sender.
+            // Anyone can cause these errors, so they have the debug level. The sender sees a wrong secret in
+            // the answer.
             other => tracing::debug!(status = other.status().as_u16(), "{other}"),
         }
     }

@@ -1,9 +1,14 @@
-//! Stores events, concurrent ones in one batch.
+//! Stores events. Concurrent events share a batch.
 //!
-//! Phases of one batch: **store** (one transaction: the inbox rows, of which only new ones continue, and the claims of their
-//! sales; each row contains its whole event, so from here on the relay can finish it whatever dies) → **answer**, while the next
-//! batch is stored → **publish** the new records, packed. A batch holds what arrived while the previous one was stored, within the
-//! bounds below. It runs in its own tasks: a sender that disconnects cancels nothing.
+//! Phases of a batch:
+//!
+//! 1. *store*, in one transaction: the inbox rows, of which only new ones continue, and the claims of their
+//!    sales. Each row contains its whole event, so from here on the relay can finish it after any crash.
+//! 2. *answer*, while the next batch is stored.
+//! 3. *publish* the new records, packed.
+//!
+//! A batch holds the events that arrived while the previous batch was stored, within the bounds below. It
+//! runs in its own tasks: a sender that disconnects cancels nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,14 +31,16 @@ use crate::review;
 const MAX_REQUESTS: usize = 256;
 const MAX_BYTES: usize = 4 << 20;
 const QUEUE: usize = 1024;
-/// One commits while the next one is computed. More concurrent batches would be smaller.
+/// One batch commits while the next one is computed. With more concurrent batches, each would be smaller.
 const IN_FLIGHT: usize = 2;
-/// Batches being published at once. Two or three while JetStream keeps up; the relay publishes the rest.
+/// Limit of batches being published at once. Two or three while JetStream keeps up; the relay publishes the
+/// records of batches beyond the limit.
 const PUBLISHED_AT_ONCE: usize = 16;
-/// Between two small batches: each is a transaction, and a processor does not need its answer sooner.
+/// Interval between two small batches: each is a transaction, and a processor does not need its answer
+/// sooner.
 pub const PACE: Duration = Duration::from_millis(5);
-/// A database that restarts or fails over closes every pooled connection, and a deadlock takes a second to be detected. Storing is
-/// idempotent, so it is retried, well within the time that senders wait for the answer.
+/// A database that restarts or fails over closes every pooled connection, and detecting a deadlock takes a
+/// second. Storing is idempotent, so it is retried, well within the time that senders wait for the answer.
 pub const RETRY: RetryPolicy = RetryPolicy {
     first_delay: Duration::from_millis(20),
     max_delay: Duration::from_millis(200),
@@ -48,7 +55,7 @@ pub struct Arrival {
     pub records: Records,
 }
 
-/// After an error it is unknown whether the event was stored.
+/// After an error the event may have been stored or not.
 pub type Stored = Result<(), BatchError<StorageError>>;
 
 #[derive(Debug, Clone)]
@@ -81,7 +88,7 @@ impl Inbox {
         ))
     }
 
-    /// Returns once the arrivals of one request are durable: all or none.
+    /// Returns once all arrivals of one request are durable. Stores all of them or none.
     pub async fn receive(&self, arrivals: Vec<Arrival>) -> Stored {
         self.0.submit(arrivals).await?
     }

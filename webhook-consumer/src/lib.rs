@@ -1,8 +1,9 @@
 //! Receives the events of payment processors, and publishes the same messages as the API.
 //!
 //! The path of an event: `stripe/handler.rs` (verify) → `stripe/translate/<family>.rs` (translate) →
-//! `stripe/recipients.rs` (choose the programs) → `inbox.rs` (store, deduplicated) → `messages::{sale, payment}` → the
-//! worker's steps. `relay.rs` retries what a dead process left unfinished.
+//! `stripe/recipients.rs` (choose the programs) → `inbox.rs` (store, deduplicated) →
+//! `messages::{sale, payment}` → the worker's steps. `relay.rs` retries events that a dead process left
+//! unfinished.
 
 mod app;
 mod claim;

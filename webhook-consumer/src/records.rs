@@ -1,4 +1,4 @@
-//! Turns an event into the same claim and messages as a call of the API would.
+//! Turns an event into the same claim and messages as an API call would.
 
 use bus::publish::Publisher;
 use chrono::{DateTime, Utc};
@@ -12,8 +12,8 @@ use storage::claims::NewClaim;
 
 use crate::stripe::recipients::Payment;
 
-/// The records of an event for one program. The same event always gives the same records, so publishing them again has no
-/// effect.
+/// The records of an event for one program. The same event always gives the same records, so publishing them
+/// again has no effect.
 #[derive(Debug, Clone, Default)]
 pub struct Records {
     pub sale: Option<ClaimedSale>,
@@ -27,7 +27,8 @@ pub struct ClaimedSale {
 }
 
 impl Records {
-    /// `occurred_at`: the time of the payment by the processor's clock, so that the order of arrival does not matter.
+    /// `occurred_at` is the time of the payment by the processor's clock, so that the order of arrival does
+    /// not matter.
     pub fn new(
         event_id: EventId,
         program_id: ProgramId,
@@ -79,7 +80,7 @@ pub struct Outgoing {
     pub payments: Vec<Box<RawValue>>,
 }
 
-/// Publishers of the streams that events go to.
+/// Publishers of the streams that take the records of events.
 #[derive(Debug, Clone)]
 pub struct Streams {
     pub sales: Publisher,
@@ -87,7 +88,7 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// A relay publishes what fails here: its claim or its event stays open.
+    /// If publishing fails, the claim or the event stays open, and a relay publishes the record later.
     pub async fn publish(&self, outgoing: &Outgoing) {
         tokio::join!(
             publish(&self.sales, "sales", &outgoing.sales),

@@ -1,8 +1,9 @@
-//! Retries unfinished events: those whose process died or whose publish failed, and parked ones that are due again.
+//! Retries unfinished events: those whose process died or whose publish failed, and parked ones that are due
+//! again.
 //!
-//! An event is translated again from its stored payload with the ids it got on arrival, so later steps recognise the records
-//! as repeats. Taking an event schedules its next attempt, five seconds to six hours later, which covers a round that fails.
-//! Several consumers share the work (`FOR UPDATE SKIP LOCKED`).
+//! An event is translated again from its stored payload, with the ids it got on arrival, so that later steps
+//! recognise the records as repeats. Taking an event schedules its next attempt, five seconds to six hours
+//! later, in case this round fails. Several consumers share the work (`FOR UPDATE SKIP LOCKED`).
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -28,14 +29,14 @@ use crate::stripe::metadata::MetadataKeys;
 use crate::stripe::recipients::{Share, own_share};
 use crate::stripe::translate::{Untranslated, translate};
 
-/// Events are due five seconds after they arrived; a short interval keeps the delay near that.
+/// Events are due five seconds after they arrived. A short interval keeps the delay near that.
 const EVERY: Duration = Duration::from_secs(1);
 const BATCH: i64 = 64;
-/// Backoff between two attempts of one event: the first one; it doubles.
+/// First pause between two attempts of one event; it doubles each time.
 const EVENT_PAUSE: Duration = Duration::from_secs(5);
-/// Jittered backoff after a failed round, so that several consumers do not retry at the same moment.
+/// Backoff after a failed round, with jitter, so that several consumers do not retry at the same moment.
 const FAILED: RetryPolicy = RetryPolicy::until_shutdown(EVERY, Duration::from_secs(30));
-/// A transaction_id claimed for this long without a recorded sale will not settle by itself.
+/// A claim of this age without a recorded sale will not settle by itself.
 const GIVEN_UP_AFTER: TimeDelta = TimeDelta::days(3);
 
 #[derive(Debug)]
@@ -117,7 +118,7 @@ impl Relay {
         Ok(())
     }
 
-    /// The records of the pending halves, and the event's new disposition if it changed.
+    /// Returns the records that are still to be published, and the event's new disposition if it changed.
     fn translate(&self, due: &DueEvent, programs: &Programs) -> (Records, Option<Disposition>) {
         let stuck = |reason: &str| {
             let stuck = Disposition::Stuck(reason.to_owned());

@@ -1,4 +1,4 @@
-//! Tells others of events that a person must look at.
+//! Outbound events for processor events that need review by a person.
 
 use domain::ids::EventId;
 use messages::outbound_event::OutboundEvent;
@@ -7,7 +7,7 @@ use runtime::clock::Clock;
 use sqlx::PgConnection;
 use storage::{StorageResult, outbound_events};
 
-/// In the transaction that decided it.
+/// Adds the events in the transaction that set the processor events to review.
 pub async fn add_events(
     connection: &mut PgConnection,
     clock: &Clock,

@@ -1,5 +1,5 @@
 //! Stripe's events: verify ([`signature`]), parse ([`event`]), translate ([`translate`]), choose the programs
-//! ([`recipients`]). These four are pure; [`handler`] calls them in this order.
+//! ([`recipients`]). These four modules are pure; [`handler`] calls them in this order.
 
 pub mod event;
 pub mod handler;

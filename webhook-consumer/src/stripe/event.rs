@@ -1,5 +1,5 @@
-//! Stripe's events, read leniently: own structs that name only the fields we need, unknown fields ignored. An endpoint keeps the
-//! API version it was created with, so every version must be understood.
+//! Parses Stripe's events leniently: our structs have only the fields that we need, and unknown fields are
+//! ignored. An endpoint keeps the API version it was created with, so the structs must accept every version.
 
 use chrono::{DateTime, Utc};
 use domain::money::{AmountCents, Currency};
@@ -12,21 +12,21 @@ use serde_json::value::RawValue;
 #[error("Request body must be a Stripe event")]
 pub struct NotAnEvent;
 
-/// An event that cannot be used. The reason is for the operator, and contains nothing of the event.
+/// An event that cannot be used. The reason is for the operator, and contains no data of the event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Untranslatable(pub &'static str);
 
-/// The envelope of an event; the translator of its type parses its object.
+/// The envelope of an event. The translator of its type parses its object.
 #[derive(Debug, Clone)]
 pub struct Event<'a> {
     pub id: ProcessorId,
-    /// `charge.refunded` and the like.
+    /// The type, such as `charge.refunded`.
     pub kind: String,
     /// By Stripe's clock.
     pub created: DateTime<Utc>,
     pub livemode: bool,
-    /// The connected account, at an endpoint for several.
+    /// The connected account, at an endpoint for connected accounts.
     pub account: Option<ProcessorId>,
     /// The whole event, as received.
     pub text: &'a str,
@@ -53,9 +53,9 @@ struct Data<'a> {
 
 impl<'a> Event<'a> {
     pub fn parse(body: &'a [u8]) -> Result<Self, NotAnEvent> {
-        // The whole body, not only the fields we read.
+        // The whole body must be UTF-8, not only the fields that we read.
         let text = std::str::from_utf8(body).map_err(|_| NotAnEvent)?;
-        // serde accepts an array as the fields in order.
+        // Without this check serde would accept an array of the fields in order.
         if !text.trim_ascii_start().starts_with('{') {
             return Err(NotAnEvent);
         }
@@ -73,7 +73,7 @@ impl<'a> Event<'a> {
         })
     }
 
-    /// Parses the object the event is about.
+    /// Parses the object of the event.
     pub fn object<T: Deserialize<'a>>(&self) -> Result<T, Untranslatable> {
         if !self.object.get().starts_with('{') {
             return Err(UNREADABLE);
@@ -114,8 +114,8 @@ pub fn ids<const N: usize>(references: [Option<&Reference>; N]) -> impl Iterator
         .map(|reference| reference.0.clone())
 }
 
-/// A paid or refunded amount; `None` for zero (a trial, for example). In the smallest unit of the currency, which for some is the
-/// whole unit.
+/// A paid or refunded amount; `None` for zero (a trial, for example). In the smallest unit of the currency,
+/// which for some currencies is the whole unit.
 pub fn amount(cents: i64) -> Result<Option<AmountCents>, Untranslatable> {
     if cents <= 0 {
         return Ok(None);

@@ -1,8 +1,9 @@
 //! `POST /webhooks/stripe/{program_id}`: a program's own endpoint, signed with the secrets of its connection.
-//! `POST /api/webhook-distributor/stripe`: one endpoint for many connected accounts, signed with the platform's secrets.
+//! `POST /api/webhook-distributor/stripe`: one endpoint for all connected accounts, signed with the
+//! platform's secrets.
 //!
-//! Order of the checks: the body, the form and age of its signature, the signature itself, then the content. A verified event is
-//! answered 200 once it is stored, whatever it means: the sender could not correct it.
+//! Order of the checks: the body, the form and age of its signature, the signature itself, then the content.
+//! A verified event is answered 200 once it is stored, whatever its content: the sender could not correct it.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -33,13 +34,14 @@ use crate::records::Records;
 
 const STRIPE_SIGNATURE: HeaderName = HeaderName::from_static("stripe-signature");
 
-/// Senders show the answers to their deliveries to the merchant: those name why nothing comes of an event.
+/// Senders show our answers to the merchant. These texts say why an event has no effect.
 const TEST_MODE: &str = "Events of the test mode are not recorded";
 const UNKNOWN_TYPE: &str = "Events of this type are not used";
 
 type Answer = Result<Json<Value>, Refusal>;
 
-/// A program that does not exist or has no secret is answered like a wrong signature, which hides which programs exist.
+/// A program that does not exist or has no secret gets the answer of a wrong signature, which hides what
+/// programs exist.
 pub async fn program(
     State(app): State<Arc<App>>,
     Path(program_id): Path<String>,
@@ -51,7 +53,7 @@ pub async fn program(
         Ok(program_id) => own_endpoint(&app, program_id).await?.map(|own| (program_id, own)),
         Err(_) => None,
     };
-    // Verification takes the same time without an endpoint.
+    // Verification takes the same time if there is no endpoint.
     let secrets = own.as_ref().map_or(&[][..], |(_, own)| &own.secrets);
     signature.verify(&body, secrets, app.clock.now())?;
     let event = Event::parse(&body)?;
@@ -83,7 +85,7 @@ async fn read(app: &App, mut request: Request) -> Result<(HeaderMap, Bytes), Ref
     Ok((headers, body))
 }
 
-/// Checks form and age of the signature, before a secret is looked up.
+/// Checks form and age of the signature before any secret is looked up.
 fn recent_signature<'h>(app: &App, headers: &'h HeaderMap) -> Result<SignatureHeader<'h>, SignatureError> {
     let mut given = headers.get_all(STRIPE_SIGNATURE).iter();
     let header = given.next().ok_or(SignatureError::Missing)?;
@@ -109,7 +111,7 @@ async fn bound_programs(app: &App, account_id: ProcessorId) -> Result<BoundProgr
     .await
 }
 
-/// The account's program to which the processor's customer is bound, if exactly one has the binding.
+/// The account's program to which the processor's customer is bound, if there is exactly one.
 async fn program_that_knows(
     app: &App,
     bound: &BoundPrograms,
@@ -128,7 +130,7 @@ async fn program_that_knows(
     })
 }
 
-/// Runs the future in its own task, so that a sender that disconnects does not cancel it.
+/// Runs the future in its own task, so that a disconnecting sender does not cancel it.
 async fn in_its_own_task<T: Send + 'static>(
     app: &App,
     look: impl Future<Output = StorageResult<T>> + Send + 'static,

@@ -1,7 +1,7 @@
-//! Metadata that a merchant's own code attaches to a payment: the customer who paid, and the program.
+//! Metadata that a merchant's own code attaches to a payment: the paying customer and the program.
 //!
-//! The keys are `tracker_click_id`, `tracker_customer_key` and `program_id`. Other prefixes may be configured to be read like
-//! `tracker_`, so that an integration can keep the keys it already writes.
+//! The keys are `tracker_click_id`, `tracker_customer_key` and `program_id`. Other prefixes can be configured
+//! as aliases of `tracker_`, so that an integration can keep the keys it already writes.
 
 use std::collections::HashMap;
 use std::str::FromStr;
@@ -18,10 +18,10 @@ const CLICK_ID: &str = "click_id";
 const CUSTOMER_KEY: &str = "customer_key";
 const PROGRAM_ID: &str = "program_id";
 
-/// An object's metadata; values are always strings.
+/// An object's metadata. Values are always strings.
 pub type Metadata = HashMap<String, String>;
 
-/// A prefix that is read like `tracker_`.
+/// A prefix that is an alias of `tracker_`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MetadataPrefix(String);
 
@@ -32,7 +32,7 @@ pub struct MetadataPrefixError;
 impl FromStr for MetadataPrefix {
     type Err = MetadataPrefixError;
 
-    /// A metadata key has at most 40 characters; our longest suffix leaves 28.
+    /// A metadata key has at most 40 characters, of which our longest suffix leaves 28.
     fn from_str(text: &str) -> Result<Self, MetadataPrefixError> {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte);
         let is_good = (1..=40 - CUSTOMER_KEY.len()).contains(&text.len()) && text.bytes().all(is_plain);
@@ -50,7 +50,8 @@ impl MetadataKeys {
         Self(own.chain(aliases.iter().map(|alias| alias.0.clone())).collect())
     }
 
-    /// Reads each key from the first of `sources` that has it. `None` without either key: the payment has no known customer.
+    /// Reads each key from the first of `sources` that has it. Returns `None` without either key: the
+    /// customer is unknown.
     pub fn payer(&self, sources: &[&Metadata]) -> Result<Option<Payer>, Untranslatable> {
         let (click_id, customer_key) = (self.find(sources, CLICK_ID), self.find(sources, CUSTOMER_KEY));
         if click_id.is_none() && customer_key.is_none() {
@@ -71,7 +72,7 @@ impl MetadataKeys {
         }))
     }
 
-    /// The program, if one is named.
+    /// The program, if the metadata names one.
     pub fn program(&self, sources: &[&Metadata]) -> Result<Option<ProgramId>, Untranslatable> {
         let named = present(sources, PROGRAM_ID).or_else(|| self.find(sources, PROGRAM_ID));
         named
@@ -87,7 +88,7 @@ impl MetadataKeys {
     }
 }
 
-/// Stripe represents a removed key by an empty value.
+/// Ignores empty values, which Stripe uses for removed keys.
 fn present<'m>(sources: &[&'m Metadata], key: &str) -> Option<&'m str> {
     sources
         .iter()

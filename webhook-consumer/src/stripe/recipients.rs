@@ -1,8 +1,9 @@
-//! Decides which programs receive an event, and which part of it. Pure.
+//! Decides which programs receive an event, and what part of it. Pure.
 //!
-//! An event at a program's own endpoint goes to that program. At the endpoint for connected accounts it goes to every program
-//! bound to the account, unless it names one of them: a payment's ids and refunds have no effect where the payment is unknown. A
-//! sale goes to one program only, or to none while the program is ambiguous.
+//! An event at a program's own endpoint goes to that program. An event at the endpoint for connected accounts
+//! goes to every program bound to the account, unless the event names one of them. That is harmless: a
+//! payment's ids and refunds have no effect in a program that does not know the payment. A sale goes to one
+//! program only, or to none while the program is ambiguous.
 
 use chrono::{DateTime, Utc};
 use domain::ids::ProgramId;
@@ -15,31 +16,31 @@ use storage::processor_events::Disposition;
 
 use super::translate::{TranslatedEvent, Untranslated};
 
-/// The endpoint that received an event, its signature verified.
+/// The endpoint that received an event whose signature is verified.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Endpoint {
     Program {
         program_id: ProgramId,
-        /// Of its connection.
+        /// The account of the program's connection.
         account_id: ProcessorId,
     },
-    /// The programs bound to the event's account.
+    /// The endpoint for connected accounts, with the programs bound to the event's account.
     Distributor(BoundPrograms),
 }
 
-/// One program's part of an event; `None`: no program's.
+/// One program's part of an event. Without a `program_id` the part belongs to no program.
 #[derive(Debug, Clone)]
 pub struct Share {
     pub program_id: Option<ProgramId>,
     pub disposition: Disposition,
     pub sale: Option<Sale>,
     pub payment: Option<Payment>,
-    /// Where that is not the event's time.
+    /// Set if it differs from the event's time.
     pub occurred_at: Option<DateTime<Utc>>,
     pub sale_awaits_session: bool,
 }
 
-/// Facts about a payment, a subscription or an account, beside the sale.
+/// Facts about a payment, a subscription or an account, apart from the sale.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Payment {
     pub references: Vec<ProcessorId>,
@@ -47,7 +48,7 @@ pub struct Payment {
     pub customer: Option<NamedCustomer>,
 }
 
-/// An event's shares, one for each program. Never empty: an event without a program is stored too.
+/// The shares of an event, one per program. Never empty: an event without a program is stored too.
 pub fn shares(
     translated: Result<TranslatedEvent, Untranslated>,
     account: Option<&ProcessorId>,
@@ -62,8 +63,8 @@ pub fn shares(
     }
 }
 
-/// A program's share of an event that came by its own endpoint, or that was assigned to it before. `account` is the event's,
-/// `account_id` that of the program's connection.
+/// The share of a program whose own endpoint received the event, or to which the event was assigned before.
+/// `account` is the event's account, `account_id` that of the program's connection.
 pub fn own_share(
     translated: Result<TranslatedEvent, Untranslated>,
     account: Option<&ProcessorId>,
@@ -92,7 +93,8 @@ pub fn own_share(
     }
 }
 
-/// The processor's customer whose binding may select one of an account's programs for a sale; `None` if no binding is needed.
+/// The processor's customer, if its binding may select one of an account's programs for a sale. `None` if no
+/// binding is needed.
 pub fn customer_naming_program<'a>(
     translated: &'a TranslatedEvent,
     bound: &BoundPrograms,
@@ -106,8 +108,8 @@ pub fn customer_naming_program<'a>(
     customer.filter(|_| is_nameless && bound.taking_sales.len() > 1)
 }
 
-/// Sales go to a program that accepts sales, if there is one. An archived program receives everything but sales, so that its past
-/// sales can be refunded.
+/// Sales go to a program that accepts sales, if there is one. An archived program receives everything except
+/// sales, so that its past sales can be refunded.
 fn distributed(translated: Result<TranslatedEvent, Untranslated>, bound: &BoundPrograms) -> Vec<Share> {
     let all: Vec<ProgramId> = bound
         .taking_sales
@@ -150,9 +152,9 @@ fn distributed(translated: Result<TranslatedEvent, Untranslated>, bound: &BoundP
             .chain(others)
             .collect();
     }
-    // The sale has no program so far; the facts go to all programs.
+    // The sale has no program so far. The facts go to all programs.
     let unclear = translated.sale.take().map(|sale| match translated.program {
-        // The usual case: nothing says that a partner brought the customer.
+        // The usual case: the payment has no sign of a referral.
         None if sale.customer_key.is_none() && sale.click_id.is_none() => Share::untranslated(
             None,
             Untranslated::Ignored("it names neither program nor customer, and its account has several"),

@@ -1,19 +1,20 @@
-//! `Stripe-Signature`: proves that the sender knows the endpoint's secret, and that the request is no replay.
+//! `Stripe-Signature`: proves that the sender knows the endpoint's secret, and that the request is not a
+//! replay.
 //!
-//! `t=<unix seconds>,v1=<hex>[,v1=<hex>…]`, where each v1 is HMAC-SHA-256 over `<t>.<body>` under a secret as it is
-//! written, `whsec_` included. During a rotation there are several secrets and signatures, and one match is enough. Other
-//! schemes (v0, of test events) are ignored.
+//! `t=<unix seconds>,v1=<hex>[,v1=<hex>…]`, where each v1 is HMAC-SHA-256 over `<t>.<body>`. Its key is the
+//! secret as written, including `whsec_`. During a rotation there are several secrets and signatures, and one
+//! match is enough. Other schemes (v0, of test events) are ignored.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::processor::WebhookSecret;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-/// In either direction: clocks differ, and an older request may be a replay.
+/// Applies in both directions: clocks differ, and an older request may be a replay.
 const TOLERANCE: TimeDelta = TimeDelta::seconds(300);
-/// One for each secret in rotation. More would be guessing.
+/// One signature for each secret in rotation. More would be guesses.
 const MAX_SIGNATURES: usize = 8;
-/// Seconds since 1970, well beyond any clock.
+/// Digits of seconds since 1970, well beyond any clock.
 const MAX_TIMESTAMP_DIGITS: usize = 12;
 const DIGEST_BYTES: usize = 32;
 
@@ -37,7 +38,7 @@ pub enum SignatureError {
 /// A well-formed header, not yet verified.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignatureHeader<'a> {
-    /// As sent: this text is part of the signed payload.
+    /// As sent, because this text is part of the signed payload.
     timestamp: &'a str,
     signed_at: DateTime<Utc>,
     signatures: Vec<[u8; DIGEST_BYTES]>,
@@ -78,7 +79,7 @@ impl<'a> SignatureHeader<'a> {
         self.is_recent(now)?;
         let matches = |secret: &str| self.matches(body, secret);
         let known = if secrets.is_empty() {
-            // The same work as for an endpoint that exists.
+            // Does the same work as for an endpoint that exists.
             matches("");
             false
         } else {
@@ -87,7 +88,7 @@ impl<'a> SignatureHeader<'a> {
         known.then_some(()).ok_or(SignatureError::Mismatch)
     }
 
-    /// Checked before any secret is looked up.
+    /// Whether the signature is recent. Checked before any secret is looked up.
     pub fn is_recent(&self, now: DateTime<Utc>) -> Result<(), SignatureError> {
         if (now - self.signed_at).abs() > TOLERANCE {
             return Err(SignatureError::OutsideTolerance);
@@ -96,7 +97,7 @@ impl<'a> SignatureHeader<'a> {
     }
 
     fn matches(&self, body: &[u8], secret: &str) -> bool {
-        // HMAC takes keys of any length, so this is always some.
+        // HMAC takes keys of any length, so this never fails.
         let Ok(keyed) = Hmac::<Sha256>::new_from_slice(secret.as_bytes()) else {
             return false;
         };
@@ -104,7 +105,7 @@ impl<'a> SignatureHeader<'a> {
             .chain_update(self.timestamp)
             .chain_update(b".")
             .chain_update(body);
-        // In constant time.
+        // Compares in constant time.
         self.signatures
             .iter()
             .any(|signature| signed.clone().verify_slice(signature).is_ok())

@@ -1,8 +1,8 @@
 //! Translates events into sales and facts, one file for each family of events. Pure.
 //!
-//! A payment has many ids (session, payment intent, invoice, charge), and which of them an event contains depends on its type
-//! and on the API version of the endpoint. So each event reports all the ids it has as [`TranslatedEvent::references`]; the worker
-//! joins those of one payment.
+//! A payment has many ids (session, payment intent, invoice, charge). The event's type and the endpoint's API
+//! version decide which of them an event contains. So each event reports all its ids as
+//! [`TranslatedEvent::references`], and the worker joins those of one payment.
 
 mod account;
 mod charge;
@@ -29,14 +29,14 @@ use messages::payment::PaymentFact;
 use super::event::{Event, Reference, Untranslatable, currency};
 use super::metadata::{Metadata, MetadataKeys};
 
-/// Why an event was not translated. The reasons are for the operator, and contain nothing of the event.
+/// Why an event was not translated. The reasons are for the operator, and contain no data of the event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Untranslated {
-    /// It concerns no program or customer of ours.
+    /// The event concerns no program or customer of ours.
     Ignored(&'static str),
-    /// A person must look.
+    /// The event needs review by a person.
     Review(&'static str),
-    /// It is of a type we handle, but malformed or inconsistent.
+    /// We handle the type, but this event is malformed or inconsistent.
     Stuck(&'static str),
 }
 
@@ -46,7 +46,7 @@ impl From<Untranslatable> for Untranslated {
     }
 }
 
-/// A translated event: at least one of sale, fact, named customer and two references.
+/// A translated event. It has a sale, a fact, a named customer or two references, or several of these.
 #[derive(Debug, Clone, Default)]
 pub struct TranslatedEvent {
     pub sale: Option<Sale>,
@@ -54,19 +54,19 @@ pub struct TranslatedEvent {
     pub customer: Option<NamedCustomer>,
     /// A session or an invoice may add to the sale: tax, product, subscription.
     pub sale_awaits_session: bool,
-    /// By the processor's clock, if it differs from the event's time.
+    /// The time of the payment by the processor's clock, if it differs from the event's time.
     pub occurred_at: Option<DateTime<Utc>>,
-    /// The program its metadata names.
+    /// The program that the metadata names.
     pub program: Option<ProgramId>,
-    /// The account the event is about, if not only the envelope names it.
+    /// The account that the event's object names. Otherwise the envelope names it.
     pub account: Option<ProcessorId>,
-    /// Ids of one payment.
+    /// The ids of one payment.
     pub references: Vec<ProcessorId>,
     pub fact: Option<PaymentFact>,
 }
 
 impl TranslatedEvent {
-    /// Whether it has an effect beside its sale. A single id of a payment has none.
+    /// Whether the event has an effect besides its sale. A single id of a payment has none.
     pub fn is_of_use(&self) -> bool {
         self.fact.is_some() || self.customer.is_some() || self.references.len() > 1
     }
@@ -80,7 +80,7 @@ impl TranslatedEvent {
     }
 }
 
-/// The customer who paid, or would have paid.
+/// The customer who paid or was meant to pay.
 #[derive(Debug, Clone, Default)]
 struct Buyer {
     payer: Option<Payer>,
@@ -88,7 +88,7 @@ struct Buyer {
 }
 
 impl Buyer {
-    /// `reference`: the merchant's own reference (`client_reference_id`), if the event has one.
+    /// `reference` is the merchant's own reference (`client_reference_id`), if the event has one.
     fn read(
         keys: &MetadataKeys,
         sources: &[&Metadata],
@@ -97,7 +97,8 @@ impl Buyer {
     ) -> Result<Self, Untranslatable> {
         let by_reference = reference.and_then(Payer::from_reference);
         let payer = match (keys.payer(sources)?, by_reference) {
-            // A click_id named with a customer_key can claim a key that only a browser bound, so it is kept from either source.
+            // A click_id together with a customer_key can take a key that only a browser has bound. So the
+            // click_id counts, whether the metadata or the reference has it.
             (Some(metadata), Some(reference)) if metadata.click_id.is_none() => Some(Payer {
                 click_id: reference.click_id,
                 ..metadata
@@ -110,7 +111,7 @@ impl Buyer {
         })
     }
 
-    /// `None` without any id of the customer.
+    /// Returns `None` if the event has no id of the customer.
     fn known(&self) -> Option<&Self> {
         (self.payer.is_some() || self.processor_customer.is_some()).then_some(self)
     }
@@ -131,7 +132,7 @@ impl Buyer {
     }
 }
 
-/// `None` for unknown event types.
+/// Returns `None` for unknown event types.
 pub fn translate(event: &Event<'_>, keys: &MetadataKeys) -> Option<Result<TranslatedEvent, Untranslated>> {
     let translated = match event.kind.as_str() {
         "checkout.session.completed" => checkout::completed(event, keys),
@@ -179,8 +180,8 @@ fn one_off(
     })
 }
 
-/// The program that the metadata names. A malformed id is an error for a sale, which must not go to the wrong program, and ignored
-/// otherwise.
+/// The program that the metadata names. With a sale, a malformed id is an error, because the sale must not go
+/// to the wrong program. Without a sale it is ignored.
 fn named_program(
     sale: Option<&Sale>,
     keys: &MetadataKeys,

@@ -20,7 +20,7 @@ fn own() -> Endpoint {
     }
 }
 
-/// Programs that take sales, and archived ones.
+/// An endpoint whose account has programs that take sales, and archived ones.
 fn distributor(taking_sales: &[i64], archived: &[i64]) -> Endpoint {
     Endpoint::Distributor(BoundPrograms {
         taking_sales: taking_sales.iter().copied().map(program).collect(),
@@ -55,7 +55,7 @@ fn translated(sale: Option<Sale>, program: Option<ProgramId>) -> TranslatedEvent
     }
 }
 
-/// Program, state and whether a sale and something of a payment go there.
+/// Of each share: the program, the state, whether it has a sale, and whether it has payment facts.
 fn shown(shares: &[Share]) -> Vec<(Option<i64>, &'static str, bool, bool)> {
     let state = |disposition: &Disposition| match disposition {
         Disposition::Open { .. } => "open",
@@ -221,7 +221,7 @@ fn an_archived_program_stands_in_no_ones_way_and_is_told_what_was_taken_back() {
             [(Some(named), "open", true, true)]
         );
     }
-    // With none left a sale goes where it is refused.
+    // If only archived programs are left, the sale goes to one that will refuse it.
     assert_eq!(
         of(translated(Some(sale()), None), &distributor(&[], &[1])),
         [(Some(1), "open", true, true)]

@@ -39,7 +39,7 @@ fn verified(header: &str, body: &[u8], secrets: &[WebhookSecret]) -> Result<(), 
     SignatureHeader::parse(header)?.verify(body, secrets, now())
 }
 
-/// By openssl: `printf '1700000000.{}' | openssl dgst -sha256 -hmac whsec_0123456789`.
+/// `KNOWN` is from openssl: `printf '1700000000.{}' | openssl dgst -sha256 -hmac whsec_0123456789`.
 #[test]
 fn a_signature_made_elsewhere_is_recognised() {
     let header = format!("t=1700000000,v1={KNOWN}");
@@ -71,7 +71,7 @@ fn any_v1_may_match_any_secret() {
     );
 }
 
-/// An empty secret is what the body is hashed under where there is none.
+/// Without a secret, the body is hashed with an empty one.
 #[test]
 fn without_a_secret_nothing_matches() {
     let mac = Hmac::<Sha256>::new_from_slice(b"").unwrap();

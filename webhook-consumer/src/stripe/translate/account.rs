@@ -1,4 +1,5 @@
-//! `account.updated` and `account.application.deauthorized`: the capabilities of a connected account, and its disconnection.
+//! `account.updated` and `account.application.deauthorized`: the capabilities of a connected account, and its
+//! disconnection.
 
 use domain::processor::ProcessorId;
 use messages::payment::PaymentFact;

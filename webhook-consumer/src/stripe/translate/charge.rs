@@ -1,5 +1,6 @@
-//! `charge.succeeded` and `charge.captured`: the ids of a payment, and a sale if its own metadata names the customer, as for its
-//! [payment intent](super::payment_intent). `charge.refunded`: the charge was refunded in part or in full.
+//! `charge.succeeded` and `charge.captured`: the ids of a payment, and a sale if the charge's own metadata
+//! names the customer, as for the [payment intent](super::payment_intent). `charge.refunded`: the charge was
+//! refunded in part or in full.
 
 use domain::processor::ProcessorId;
 use messages::payment::PaymentFact;
@@ -13,7 +14,7 @@ use crate::stripe::metadata::{Metadata, MetadataKeys};
 struct Charge {
     id: ProcessorId,
     payment_intent: Option<Reference>,
-    /// acacia
+    /// Only up to API version "acacia".
     invoice: Option<Reference>,
 }
 
@@ -32,7 +33,7 @@ struct PaidCharge {
 struct RefundedCharge {
     #[serde(flatten)]
     charge: Charge,
-    /// The running total, so the order of events does not matter.
+    /// A running total, so the order of events does not matter.
     amount_refunded: i64,
     currency: String,
     metadata: Option<Metadata>,

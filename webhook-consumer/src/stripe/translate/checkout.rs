@@ -1,6 +1,6 @@
 //! `checkout.session.completed` and `checkout.session.async_payment_succeeded`: a one-off payment.
 //!
-//! The first invoice of a subscription reports the same payment as its session; the invoice becomes the sale.
+//! A subscription's session and first invoice report the same payment; the invoice becomes the sale.
 
 use domain::money::AmountCents;
 use domain::processor::ProcessorId;
@@ -36,14 +36,14 @@ struct TotalDetails {
     amount_shipping: Option<i64>,
 }
 
-/// Paid at once, or still unpaid.
+/// The session was paid at once, or is still unpaid.
 pub fn completed(event: &Event<'_>, keys: &MetadataKeys) -> Result<TranslatedEvent, Untranslated> {
     let session: Session = event.object()?;
     let is_paid = session.payment_status == "paid";
     session.meaning(is_paid, keys)
 }
 
-/// Paid by a delayed method, such as a bank transfer.
+/// The session was paid later, by a delayed method such as a bank transfer.
 pub fn paid_later(event: &Event<'_>, keys: &MetadataKeys) -> Result<TranslatedEvent, Untranslated> {
     event.object::<Session>()?.meaning(true, keys)
 }
@@ -78,7 +78,7 @@ impl Session {
         translated.or_ignored(NO_PAYMENT)
     }
 
-    /// With tax-inclusive prices `amount_shipping` contains its tax, which must not be subtracted twice.
+    /// With tax-inclusive prices `amount_shipping` includes its tax, which must not be subtracted twice.
     fn tax_and_shipping(&self) -> i64 {
         let details = self.total_details.as_ref();
         let tax = details.and_then(|details| details.amount_tax).unwrap_or_default();
@@ -91,7 +91,8 @@ impl Session {
         tax.saturating_add(shipping)
     }
 
-    /// If there is an invoice, its own events report the same payment.
+    /// The transaction_id is the invoice's id if there is one, because the invoice's own events report the
+    /// same payment.
     fn sale(&self, paid: AmountCents, buyer: &Buyer) -> Result<Sale, Untranslatable> {
         let transaction_id = ids([self.invoice.as_ref(), self.payment_intent.as_ref()])
             .next()

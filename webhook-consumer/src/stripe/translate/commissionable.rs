@@ -1,9 +1,10 @@
-//! The commissionable part of a payment: the amount without tax and shipping, as far as the object names them.
+//! The commissionable part of a payment: the amount without tax and shipping, as far as the object states
+//! them.
 
 use domain::money::{AmountCents, CommissionableCents, proportion};
 use serde::Deserialize;
 
-/// One of `total_taxes`.
+/// An item of `total_taxes`.
 #[derive(Deserialize)]
 pub struct Tax {
     amount: Option<i64>,
@@ -15,7 +16,7 @@ pub fn sum(taxes: &[Tax]) -> i64 {
         .fold(0, |sum, tax| sum.saturating_add(tax.amount.unwrap_or_default()))
 }
 
-/// `shipping_cost`. Its tax is already part of the total tax.
+/// `shipping_cost`. Its tax is also part of the total tax.
 #[derive(Deserialize)]
 pub struct ShippingCost {
     amount_total: Option<i64>,
@@ -29,8 +30,8 @@ impl ShippingCost {
     }
 }
 
-/// The part of `paid` that is neither tax nor shipping; `None` if all of it is commissionable. A credit balance may pay a part of
-/// `total`: tax and shipping are then split in proportion.
+/// The part of `paid` that is neither tax nor shipping; `None` if all of it is commissionable. If a credit
+/// balance pays a part of `total`, tax and shipping are split in proportion.
 pub fn commissionable(paid: AmountCents, total: i64, tax_and_shipping: i64) -> Option<CommissionableCents> {
     if total <= 0 || tax_and_shipping == 0 {
         return None;

@@ -1,4 +1,5 @@
-//! `customer.created` and `customer.updated`: binds the processor's customer to ours, if its metadata names ours.
+//! `customer.created` and `customer.updated`: binds the processor's customer to ours, if the metadata names
+//! ours.
 
 use domain::processor::ProcessorId;
 use serde::Deserialize;

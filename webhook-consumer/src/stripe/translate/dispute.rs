@@ -1,5 +1,6 @@
-//! `charge.dispute.funds_withdrawn`: the customer's bank took the money back. `charge.dispute.funds_reinstated`: it was
-//! returned, and a person decides what that means for the partner.
+//! `charge.dispute.funds_withdrawn`: the customer's bank took the money back.
+//! `charge.dispute.funds_reinstated`: the money was returned, and a person decides whether the partner gets
+//! the commission again.
 
 use domain::processor::ProcessorId;
 use messages::payment::PaymentFact;

@@ -1,8 +1,9 @@
-//! `invoice.paid` and `invoice.payment_succeeded`: a subscription's first payment or renewal. Stripe sends both for one payment;
-//! the invoice's id makes them one sale.
+//! `invoice.paid` and `invoice.payment_succeeded`: a subscription's first payment or renewal. Stripe sends
+//! both for one payment; they share the invoice's id, so they become one sale.
 //!
-//! Up to API version 2025-02 ("acacia") an invoice names its subscription, payment intent and charge itself; since 2025-03-31
-//! ("basil") the subscription is its parent, and `invoice_payment.paid` reports its payments.
+//! Up to API version 2025-02 ("acacia") an invoice itself names its subscription, payment intent and charge.
+//! Since 2025-03-31 ("basil") the subscription is in the invoice's parent, and `invoice_payment.paid` reports
+//! the payments.
 
 use chrono::{DateTime, Utc};
 use domain::money::{AmountCents, CommissionableCents};
@@ -32,13 +33,13 @@ struct Invoice {
     billing_reason: Option<String>,
     metadata: Option<Metadata>,
     lines: Option<Lines>,
-    // acacia
+    // Only up to "acacia":
     subscription: Option<Reference>,
     subscription_details: Option<SubscriptionDetails>,
     payment_intent: Option<Reference>,
     charge: Option<Reference>,
     tax: Option<i64>,
-    // basil
+    // Only since "basil":
     total_taxes: Option<Vec<Tax>>,
     parent: Option<Parent>,
 }
@@ -56,7 +57,7 @@ struct Parent {
 #[derive(Deserialize)]
 struct SubscriptionDetails {
     metadata: Option<Metadata>,
-    /// basil
+    /// Only since "basil".
     subscription: Option<Reference>,
 }
 
@@ -69,9 +70,9 @@ struct Lines {
 #[derive(Deserialize)]
 struct Line {
     metadata: Option<Metadata>,
-    /// acacia
+    /// Only up to "acacia".
     price: Option<Price>,
-    /// basil
+    /// Only since "basil".
     pricing: Option<Pricing>,
     amount: Option<i64>,
 }
@@ -85,7 +86,7 @@ impl Line {
         price.or(self.price.as_ref())?.product.as_ref()
     }
 
-    /// False for the credit for an unused period.
+    /// False for a credit for an unused period.
     fn is_charged(&self) -> bool {
         self.amount.is_some_and(|amount| amount > 0)
     }
@@ -130,7 +131,8 @@ pub fn paid(event: &Event<'_>, keys: &MetadataKeys) -> Result<TranslatedEvent, U
 }
 
 impl Invoice {
-    /// A trial or a full discount starts a subscription without a sale; its renewals wait for none.
+    /// A trial or a full discount starts a subscription without a sale. Its renewals need not wait for a
+    /// first sale.
     fn start_without_payment(&self, paid: Option<AmountCents>) -> Option<PaymentFact> {
         let subscription = self
             .subscription()
@@ -158,7 +160,8 @@ impl Invoice {
         self.lines.as_ref().map_or(&[], |lines| &lines.data)
     }
 
-    /// Metadata that may name the customer, most specific first. Without a subscription only the invoice's own counts.
+    /// The metadata that may name the customer, most specific first. Without a subscription only the
+    /// invoice's own metadata counts.
     fn metadata(&self) -> Vec<&Metadata> {
         let own = self.metadata.as_ref();
         if self.subscription().is_none() {
@@ -175,13 +178,15 @@ impl Invoice {
         [parent, details, line, own].into_iter().flatten().collect()
     }
 
-    /// An upgrade's invoice begins with the credit for the unused part of the previous plan.
+    /// The first charged line decides: an upgrade's invoice begins with a credit for the unused part of the
+    /// previous plan.
     fn product(&self) -> Option<&Reference> {
         let charged = self.lines().iter().filter(|line| line.is_charged());
         charged.chain(self.lines()).find_map(Line::product)
     }
 
-    /// `invoice.paid` and `invoice.payment_succeeded` are sent in different seconds.
+    /// The time of the payment. The events' own times differ: `invoice.paid` and `invoice.payment_succeeded`
+    /// may be sent in different seconds.
     fn paid_at(&self, event: &Event<'_>) -> Option<DateTime<Utc>> {
         let paid_at = self.status_transitions.as_ref()?.paid_at?;
         let paid_at = DateTime::from_timestamp(paid_at, 0)?;

@@ -1,4 +1,5 @@
-//! `invoice_payment.paid`: which payment intent paid an invoice. Since 2025-03-31 ("basil") no other event says so.
+//! `invoice_payment.paid`: names the payment intent that paid an invoice. Since 2025-03-31 ("basil") no other
+//! event does.
 
 use serde::Deserialize;
 
@@ -11,7 +12,7 @@ struct InvoicePayment {
     payment: Option<Payment>,
 }
 
-/// Its type decides which of the two is set.
+/// The payment's type decides which of the two fields is set.
 #[derive(Deserialize)]
 struct Payment {
     payment_intent: Option<Reference>,

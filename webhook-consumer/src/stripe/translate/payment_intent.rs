@@ -1,8 +1,10 @@
-//! `payment_intent.succeeded`: the ids of a payment, and a sale if its own metadata names the customer.
+//! `payment_intent.succeeded`: the ids of a payment, and a sale if the intent's own metadata names the
+//! customer.
 //!
-//! Checkout sessions and invoices report their own payments; the intent has metadata only if the merchant's code put it there. By
-//! the ids they share, both are one sale, and the one recorded first stays. So the intent waits: session and invoice also name the
-//! tax and the product.
+//! Checkout sessions and invoices report their own payments. An intent has metadata only if the merchant's
+//! code wrote it. If both report a payment, the ids they share make it one sale, and the report that is
+//! recorded first counts. So the intent's sale waits: the session or invoice also names the tax and the
+//! product.
 
 use domain::processor::ProcessorId;
 use serde::Deserialize;
@@ -19,7 +21,7 @@ struct PaymentIntent {
     customer: Option<Reference>,
     latest_charge: Option<Reference>,
     metadata: Option<Metadata>,
-    /// acacia
+    /// Only up to API version "acacia".
     invoice: Option<Reference>,
 }
 

@@ -1,5 +1,5 @@
-//! `refund.failed` and `charge.refund.updated`: a refund that was reported before has failed. The event does not say how much
-//! of it remains, so a person must look.
+//! `refund.failed` and `charge.refund.updated`: a refund that was reported before has failed. The event does
+//! not say how much of it remains, so it needs review by a person.
 
 use serde::Deserialize;
 

@@ -1,6 +1,5 @@
-//! `customer.subscription.created` and `…updated`: binds the processor's customer to ours, if its metadata
-//! names ours.
-//! `customer.subscription.deleted`: ends the renewals.
+//! `customer.subscription.created` and `…updated`: binds the processor's customer to ours, if the metadata
+//! names ours. `customer.subscription.deleted`: ends the renewals.
 
 use messages::payment::PaymentFact;
 use serde::Deserialize;

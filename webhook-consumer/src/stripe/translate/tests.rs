@@ -1,4 +1,5 @@
-//! Every event as both API shapes write it, and what it means. The fixtures are our own, after the shapes.
+//! Every event in both API shapes, with its expected translation. The fixtures are our own, written after the
+//! shapes.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +11,7 @@ use super::*;
 mod commissionable;
 mod payments;
 
-/// The versions that the shapes are named after; an event's meaning may depend on its version.
+/// The API versions that name the shapes. The translation of an event may depend on its version.
 const ACACIA: &str = "acacia";
 const BASIL: &str = "basil";
 
@@ -59,7 +60,7 @@ fn means(name: &str, expected: &Value) {
     }
 }
 
-/// Of a sale of the customer all fixtures name.
+/// A sale of the customer that all fixtures name.
 fn sale(transaction_id: &str, more: Value) -> Value {
     let mut sale = json!({
         "transaction_id": transaction_id,
@@ -180,7 +181,7 @@ fn a_trial_is_no_sale_and_begins_its_subscription() {
     }
 }
 
-/// The metadata of an invoice, nearest first; each place is emptied in turn.
+/// The places of an invoice's metadata, nearest first. The test empties one after the other.
 #[test]
 fn an_invoice_reads_its_metadata_from_the_nearest_place_that_has_it() {
     let named = |key: &str| json!({ "tracker_customer_key": key });
@@ -267,7 +268,7 @@ fn a_payment_intent_or_charge_with_metadata_is_a_sale_and_without_is_a_name() {
         let mut nameless = fixture(name, BASIL);
         nameless["data"]["object"]["metadata"] = json!({});
         assert_eq!(meaning(&nameless), json!({ "references": references }), "{name}");
-        // It is a sale by its invoice then.
+        // With an invoice, the invoice's events report the sale.
         let mut of_invoice = fixture(name, ACACIA);
         of_invoice["data"]["object"]["invoice"] = json!("in_1First01");
         assert!(meaning(&of_invoice).get("sale").is_none(), "{name}");
@@ -295,7 +296,7 @@ fn an_upgrade_is_of_the_product_that_is_charged_and_of_the_moment_it_was_paid() 
             translate(&event, &keys()).unwrap().unwrap().occurred_at
         };
         assert_eq!(occurred_at(&event).map(|at| at.timestamp()), Some(1_792_591_995));
-        // What cannot be is not believed.
+        // Impossible times are ignored.
         for paid_at in [-1, 0, i64::MAX, 1_792_592_001] {
             let mut event = event.clone();
             event["data"]["object"]["status_transitions"]["paid_at"] = json!(paid_at);
@@ -436,7 +437,7 @@ fn types_nobody_knows_are_told_apart() {
     }
 }
 
-/// Names of fixtures, without their shape.
+/// The names of the fixtures, without their shapes.
 fn names() -> BTreeSet<String> {
     let files = std::fs::read_dir(fixtures()).unwrap();
     files
@@ -459,7 +460,7 @@ fn every_event_is_there_in_both_shapes() {
         let body = fixture(&name, BASIL);
         assert_ne!(meaning(&body), "unknown", "{name}");
         assert!(body["api_version"].as_str().unwrap().ends_with(BASIL));
-        // Its fields came with the later shape.
+        // Only the later shape has this event.
         if name != "invoice_payment.paid" {
             assert!(
                 fixture(&name, ACACIA)["api_version"]
@@ -471,7 +472,7 @@ fn every_event_is_there_in_both_shapes() {
     }
 }
 
-/// Paths of everything inside an event's object.
+/// The paths of all values in an event's object.
 fn paths(at: &Value, path: &str, found: &mut Vec<String>) {
     let inside: Vec<(String, &Value)> = match at {
         Value::Object(fields) => fields.iter().map(|(name, value)| (name.clone(), value)).collect(),

@@ -1,10 +1,10 @@
-//! What earns of a payment: the amount without tax and shipping.
+//! The commissionable part of a payment: the amount without tax and shipping.
 
 use super::*;
 
 const SHAPES: [&str; 2] = [ACACIA, BASIL];
 
-/// The sale of a fixture whose object is changed: its amount, and what of it earns.
+/// Changes the object of a fixture. Returns the sale's amount and its commissionable part.
 fn earning(name: &str, shape: &str, change: Value) -> (Value, Value) {
     let mut event = fixture(name, shape);
     let Value::Object(change) = change else { panic!() };
@@ -18,7 +18,7 @@ fn session(shape: &str, change: Value) -> (Value, Value) {
     earning("checkout.session.completed.taxed", shape, change)
 }
 
-/// Of 11.90 with 1.90 of tax.
+/// An invoice of 11.90 with 1.90 of tax.
 fn invoice(shape: &str, change: Value) -> (Value, Value) {
     earning("invoice.paid.taxed", shape, change)
 }
@@ -37,7 +37,7 @@ fn of_a_session_neither_tax_nor_shipping_earns() {
         assert_eq!(session(shape, json!({})), cents(5355, 4000), "{shape}");
         let without_cost = json!({ "shipping_cost": null });
         assert_eq!(session(shape, without_cost), cents(5355, 4000), "{shape}");
-        // The same prices with their tax included: 40.00, and 5.00 of shipping.
+        // The same prices including tax: 40.00, and 5.00 for shipping.
         let inclusive = json!({
             "amount_subtotal": 4000, "amount_total": 4500,
             "total_details": { "amount_discount": 0, "amount_shipping": 500, "amount_tax": 719 },
@@ -54,7 +54,7 @@ fn of_a_session_neither_tax_nor_shipping_earns() {
 fn of_an_invoice_tax_does_not_earn_in_whatever_field_it_is() {
     for shape in SHAPES {
         assert_eq!(invoice(shape, json!({})), cents(1190, 1000), "{shape}");
-        // `total_taxes` or `tax`, as the shape has it.
+        // The shape decides whether the tax is in `total_taxes` or `tax`.
         let unsaid = json!({ "total_excluding_tax": null });
         assert_eq!(invoice(shape, unsaid), cents(1190, 1000), "{shape}");
         let shipped = json!({ "total": 1785, "amount_paid": 1785, "total_excluding_tax": 1500,
@@ -73,7 +73,7 @@ fn what_a_credit_balance_paid_takes_its_share_of_the_tax_with_it() {
     for shape in SHAPES {
         let half = json!({ "amount_paid": 595 });
         assert_eq!(invoice(shape, half), cents(595, 500), "{shape}");
-        // 1 · 1000 / 1190, and 2 · 1000 / 1190 = 1.68: to the nearest cent.
+        // 1 · 1000 / 1190 = 0.84 and 4 · 1000 / 1190 = 3.36 are rounded to the nearest cent.
         assert_eq!(invoice(shape, json!({ "amount_paid": 1 })), whole(1), "{shape}");
         assert_eq!(
             invoice(shape, json!({ "amount_paid": 4 })),

@@ -1,6 +1,6 @@
 //! The rows of `docs/payments.md`, in both shapes.
 //!
-//! A case is a fixture, with fields of its object set, and a part of what it means.
+//! A case is a fixture, with some fields of its object changed, and a part of its expected translation.
 
 use serde::Deserialize;
 use serde_json::Map;
@@ -10,12 +10,12 @@ use super::*;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Case {
-    /// As the page calls it.
+    /// The name of the row on the page.
     row: String,
     event: String,
-    /// The shape it comes in, where that is one of the two.
+    /// The only shape of the event, if it does not exist in both.
     only: Option<String>,
-    /// Without what the merchant's code wrote beside it.
+    /// Renames the metadata keys that the merchant's code wrote, so that none is ours.
     #[serde(default)]
     nameless: bool,
     #[serde(rename = "type")]
@@ -30,21 +30,21 @@ struct Case {
 struct Expected {
     unknown: bool,
     review: bool,
-    /// Some of its fields; null where there is none.
+    /// Some fields of the sale; null if no sale is expected.
     #[serde(deserialize_with = "given")]
     sale: Option<Value>,
     #[serde(deserialize_with = "given")]
     fact: Option<Value>,
-    /// Of the fact.
+    /// The amount of the fact.
     cents: Option<i64>,
     references: Option<usize>,
-    /// The key of whom the processor's customer is.
+    /// The key of our customer to whom the processor's customer is bound.
     #[serde(deserialize_with = "given")]
     customer: Option<Value>,
     occurred_at: Option<i64>,
 }
 
-/// Null is something that is expected, too.
+/// Keeps null as an expectation of its own.
 fn given<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }
