@@ -1,4 +1,5 @@
-//! Where the delivery role does not go, whatever an endpoint's row says. The client's own tests have the whole table.
+//! Addresses that the delivery role never connects to, whatever an endpoint's row says. The client's own
+//! tests cover the whole table.
 
 use domain::outbound_event::OutboundEventType::LeadCreated;
 use runtime::clock::Clock;
@@ -55,7 +56,7 @@ async fn a_network_that_the_operator_allows_is_connected_to() {
     webhooks::endpoint(&stack, &program, &url, &[LeadCreated]).await;
     webhooks::leads(&stack, &program, [1]).await;
     stack.start_delivery();
-    // It speaks no TLS, and waits for a request.
+    // The receiver speaks no TLS, and waits for a request.
     assert_eq!(failure(&stack).await, "no whole answer in time");
     assert_eq!((receiver.connections(), receiver.count()), (1, 0));
 }

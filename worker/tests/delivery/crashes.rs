@@ -1,4 +1,4 @@
-//! Processes die between any two steps: each event arrives, at least once, with the same id.
+//! Processes die between any two steps: each event arrives at least once, with the same id.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +28,7 @@ async fn survives(crash_point: &str, most: usize) {
     let distinct: BTreeSet<&String> = arrived.iter().collect();
     assert_eq!(distinct, ids.iter().collect(), "{crash_point}");
     assert!(arrived.len() <= ids.len() + most, "{crash_point}: {arrived:?}");
-    // Of each customer, the first time that each came.
+    // For each customer, the first arrival of each event.
     for customer in 0..4 {
         let expected: Vec<&String> = ids.iter().skip(customer).step_by(4).collect();
         let mut came: Vec<&String> = Vec::new();

@@ -1,4 +1,4 @@
-//! Health of endpoints: who is disabled, who is told, and what replays do not change.
+//! Health of endpoints: which are disabled, who is notified, and what replays do not change.
 
 use chrono::TimeDelta;
 use domain::ids::WebhookEndpointId;
@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use test_harness::{Program, Receiver, Reply, Stack, noon, webhooks};
 use uuid::Uuid;
 
-/// A delivery role on a clock that stands, an endpoint at a receiver, and another one that wants to know when endpoints are disabled.
+/// Starts a delivery role on a stopped clock, with an endpoint at a receiver, and another endpoint that wants
+/// events about disabled endpoints.
 async fn watched(reply: Reply) -> (Stack, Program, Receiver, WebhookEndpointId, Receiver) {
     let mut stack = Stack::without_services(Clock::manual(noon())).await;
     let program = stack.program().await;
@@ -75,7 +76,7 @@ async fn an_endpoint_that_only_fails_for_five_days_is_disabled_and_its_owner_tol
     assert_eq!(event["timestamp"], "2026-03-06T12:00:00.000Z");
     assert_eq!(event["data"]["program_id"], program.program_id.get());
     assert_eq!(event["data"]["endpoint_id"], json!(id));
-    // What comes after it is not even queued.
+    // Later events are not even queued.
     let before = receiver.count();
     webhooks::leads(&stack, &program, [3]).await;
     webhooks::drained(&stack).await;
@@ -133,7 +134,8 @@ async fn switch(stack: &Stack, id: WebhookEndpointId, is_on: bool) {
     .unwrap();
 }
 
-/// Within two seconds what waits may be cancelled or not; longer, it is.
+/// If the endpoint is enabled within two seconds, waiting deliveries may be cancelled or not. Later, they are
+/// cancelled.
 #[tokio::test]
 async fn an_endpoint_enabled_again_gets_nothing_twice_and_lists_what_it_does_not_get() {
     for at_once in [true, false] {
@@ -221,7 +223,7 @@ async fn replays_reach_a_disabled_endpoint_and_change_no_health() {
         webhooks::finished(&stack, "is_replay AND state = 'delivered'").await,
         1
     );
-    // A failure of a replay, and even a 410, are its own.
+    // A failure of a replay does not count for the endpoint, not even a 410.
     stack
         .execute(
             "UPDATE webhook_endpoints SET disabled_at = NULL, disabled_reason = NULL, failing_since = NULL",

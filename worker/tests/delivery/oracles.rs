@@ -1,4 +1,4 @@
-//! The Standard Webhooks libraries believe what a receiver was sent, and nothing that was altered.
+//! The Standard Webhooks libraries accept a webhook as it was sent, and refuse it after any change.
 
 use chrono::TimeDelta;
 use domain::outbound_event::OutboundEventType::LeadCreated;

@@ -1,4 +1,5 @@
-//! Who waits for whom: events of one customer for each other, and nobody for a receiver that hangs.
+//! Order of deliveries: the events of one customer wait for each other, and no delivery waits for a receiver
+//! that hangs.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,7 @@ use storage::outbound_events;
 use storage::webhook_queue::{self, EndpointRoom, Room};
 use test_harness::{Receiver, Reply, Stack, Webhook, noon, webhooks};
 
-/// The ids that came, by customer, in their order.
+/// The ids that arrived, by customer, in order of arrival.
 fn by_customer(arrived: &[Webhook]) -> BTreeMap<i64, Vec<String>> {
     let mut ids: BTreeMap<i64, Vec<String>> = BTreeMap::new();
     for webhook in arrived {
@@ -37,7 +38,7 @@ async fn events_of_a_customer_come_in_their_order_and_wait_for_one_that_fails() 
     stack.start_delivery();
     stack.reaches("webhook_deliveries", 21).await;
     stack.reaches("webhook_queue WHERE attempts = 1", 1).await;
-    // Placed later, it waits too.
+    // Events placed later wait too.
     let late = webhooks::leads(&stack, &program, [1, 2]).await;
     stack.reaches("webhook_deliveries", 22).await;
     stack.clock.advance(TimeDelta::seconds(6));
@@ -45,7 +46,7 @@ async fn events_of_a_customer_come_in_their_order_and_wait_for_one_that_fails() 
     let before = by_customer(&receiver.received());
     assert_eq!(before[&0], of(0));
     assert_eq!(before[&1], [of(1)[0].clone(), second.clone(), second.clone()]);
-    // After minutes of waiting those behind it are not even looked at.
+    // The failed delivery now waits for minutes. Those behind it are postponed too, so that no take reads them.
     let not_due = "webhook_queue WHERE customer_id = 1 AND due_at > $now";
     let waiting = not_due.replace("$now", &format!("'{}'", stack.clock.now().to_rfc3339()));
     assert_eq!(stack.count(&waiting).await, 10);
@@ -60,7 +61,7 @@ async fn events_of_a_customer_come_in_their_order_and_wait_for_one_that_fails() 
     assert_eq!(after[&2], [of(2), vec![late[1].clone()]].concat());
 }
 
-/// More events of one customer than a take looks at.
+/// One customer has more events than a take looks at.
 #[tokio::test]
 async fn a_customer_with_many_events_holds_up_nobody_else() {
     let mut stack = Stack::without_services(Clock::manual(noon())).await;
@@ -123,7 +124,7 @@ async fn an_endpoint_that_hangs_is_tried_one_at_a_time_and_delays_nobody() {
 #[tokio::test]
 async fn many_endpoints_that_hang_leave_room_for_the_others() {
     let mut stack = Stack::without_services(Clock::system()).await;
-    // Fewer slots than the dead ones together could hold.
+    // Fewer slots than the dead endpoints together could hold.
     stack.set("WEBHOOK_IN_FLIGHT", "32");
     let program = stack.program().await;
     let (dead, healthy) = (Receiver::start().await, Receiver::start().await);
@@ -132,7 +133,7 @@ async fn many_endpoints_that_hang_leave_room_for_the_others() {
     }
     webhooks::endpoint(&stack, &program, &healthy.url(), &[LeadCreated]).await;
     stack.start_delivery();
-    // All of them answer at first, so that they are given as much at once as any endpoint.
+    // All endpoints answer at first, so each reaches the same limit of attempts in flight.
     webhooks::leads(&stack, &program, 1..=30).await;
     webhooks::drained(&stack).await;
     dead.reply(Reply::Hang);
@@ -206,7 +207,7 @@ async fn two_processes_send_each_event_once() {
     );
 }
 
-/// A plan that was made for an empty queue, and kept, would read all of a long one for every row.
+/// A plan made for an empty queue and kept would read the whole of a long queue for every row.
 #[tokio::test]
 async fn a_long_queue_is_read_by_its_indexes() {
     let mut stack = Stack::without_services(Clock::system()).await;
@@ -220,7 +221,7 @@ async fn a_long_queue_is_read_by_its_indexes() {
             .eventually("everything arrives", async || receiver.count() == 20 * leads)
             .await;
     };
-    // Plans are kept from the sixth time on.
+    // PostgreSQL keeps a plan from the sixth execution on.
     for n in 1..=10 {
         webhooks::leads(&stack, &program, [n]).await;
         arrived(usize::try_from(n).unwrap()).await;
@@ -235,7 +236,7 @@ async fn a_long_queue_is_read_by_its_indexes() {
         })
         .await;
     let seen = stack.value::<Vec<i64>>(reads).await;
-    // Those that wait are counted for the metrics, and by this test.
+    // The metrics and this test also read the waiting rows, to count them.
     assert!(seen[1] < 20_000, "{seen:?}");
 }
 
@@ -278,7 +279,7 @@ async fn a_take_reads_little_more_than_it_takes_with_a_plan_made_for_an_empty_qu
         transaction.rollback().await.unwrap();
         (taken.len(), read)
     };
-    // Plans are kept from the sixth time on.
+    // PostgreSQL keeps a plan from the sixth execution on.
     for _ in 0..10 {
         assert_eq!(take().await.0, 0);
     }

@@ -1,11 +1,11 @@
-//! Failures are repeated by the schedule, and for no longer.
+//! Failures are retried by the schedule, and no longer than it says.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::outbound_event::OutboundEventType::LeadCreated;
 use runtime::clock::Clock;
 use test_harness::{Program, Receiver, Reply, Stack, noon, webhooks};
 
-/// A delivery role on a clock that stands, and an endpoint.
+/// Starts a delivery role on a stopped clock, with one endpoint.
 async fn delivering(reply: Reply) -> (Stack, Program, Receiver) {
     let mut stack = Stack::without_services(Clock::manual(noon())).await;
     let (program, receiver) = (stack.program().await, Receiver::replying(reply).await);
@@ -20,7 +20,7 @@ async fn attempted(stack: &Stack, attempts: i64) {
         .await;
 }
 
-/// Until the only delivery in the queue is due.
+/// The time until the only delivery in the queue is due.
 async fn wait(stack: &Stack) -> TimeDelta {
     let due: DateTime<Utc> = stack.value("SELECT due_at FROM webhook_queue").await;
     due - stack.clock.now()
@@ -40,7 +40,7 @@ async fn ten_attempts_are_made_over_three_days_and_the_last_failure_gives_up() {
             (wait.num_milliseconds() - seconds * 1_000).abs() <= tenth,
             "{made}: {wait}"
         );
-        // Not a moment sooner.
+        // One millisecond earlier, the delivery is not attempted.
         stack.clock.advance(wait - TimeDelta::milliseconds(1));
         let before = webhooks::leads(&stack, &program, [1_000 + made]).await;
         stack
@@ -110,7 +110,7 @@ async fn a_receiver_that_asks_for_time_gets_it() {
     assert_eq!(until.to_rfc3339(), "2026-03-02T11:00:00+00:00");
 }
 
-/// Whatever a receiver does but answer 2xx is a failure that is stored and repeated.
+/// Every reaction of a receiver except 2xx is a failure that is stored and retried.
 #[tokio::test]
 async fn every_other_answer_or_none_is_a_failure() {
     let redirect = "HTTP/1.1 302 Found\r\nlocation: https://example.com/\r\ncontent-length: 0\r\n\r\n";
@@ -170,7 +170,8 @@ async fn an_answer_after_its_time_is_a_failure() {
     assert_eq!(receiver.ids(), [ids[0].clone(), ids[0].clone()]);
 }
 
-/// A failure postpones the customer's next delivery, too. A request that deletes both may lock them in another order.
+/// A failure also postpones the customer's next delivery. A request that deletes both may lock them in
+/// another order.
 #[tokio::test]
 async fn a_result_gives_way_to_a_request_that_wants_the_same_deliveries() {
     let (stack, program, receiver) = delivering(Reply::Status(500)).await;
@@ -192,7 +193,7 @@ async fn a_result_gives_way_to_a_request_that_wants_the_same_deliveries() {
             stack.sessions(waits).await == 1
         })
         .await;
-    // Longer than PostgreSQL waits before it looks for deadlocks: of a later one it ends the other side.
+    // Longer than `deadlock_timeout`: PostgreSQL would end the other side of a deadlock that forms later.
     let waits_on = format!("{waits} AND now() - query_start > interval '1200 ms'");
     stack
         .eventually("it has given way, or waits on", async || {

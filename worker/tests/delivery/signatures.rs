@@ -1,4 +1,4 @@
-//! What a receiver is sent, and how it knows from whom.
+//! What a receiver is sent, and how it verifies the sender.
 
 use chrono::TimeDelta;
 use domain::outbound_event::OutboundEventType::LeadCreated;
@@ -88,7 +88,7 @@ async fn endpoints_get_the_types_they_want_and_nothing_of_other_programs() {
     assert_eq!((indifferent.count(), elsewhere.ids()), (0, of_other));
 }
 
-/// An event that was erased meanwhile is not sent.
+/// An event that was erased before its delivery is not sent.
 #[tokio::test]
 async fn an_erased_event_is_cancelled() {
     let mut stack = Stack::without_services(Clock::system()).await;

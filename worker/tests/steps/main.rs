@@ -1,4 +1,4 @@
-//! The worker's steps: what clicks, leads, sales and refunds leave in the tables, on real PostgreSQL and NATS.
+//! The worker's steps: the rows that clicks, leads, sales and refunds leave, on real PostgreSQL and NATS.
 
 #![expect(
     clippy::unwrap_used,

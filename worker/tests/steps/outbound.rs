@@ -1,4 +1,5 @@
-//! Outbound events: one row each, written in the transaction of what happened, and only where the program wants that type.
+//! Outbound events: one row each, written in the transaction of their cause, and only if the program wants
+//! that type.
 
 use chrono::TimeDelta;
 use domain::outbound_event::OutboundEventType;
@@ -19,7 +20,7 @@ async fn traffic(stack: &Stack, program: &Program) -> String {
     let partly = json!({ "transaction_id": "t1", "refund_amount_cents": 1_000, "refund_reason": "returned" });
     stack.refunded(program, partly).await;
     stack.refunded(program, json!({ "transaction_id": "t1" })).await;
-    // What is refunded already is refunded once.
+    // A second refund of a refunded sale causes no event.
     stack.refund(program, json!({ "transaction_id": "t1" })).await;
     click_id
 }
@@ -131,7 +132,7 @@ async fn a_second_delivery_tells_nothing() {
 async fn a_transaction_that_does_not_commit_tells_nothing() {
     let (stack, program) = Stack::with_customer().await;
     want_all(&stack, &program).await;
-    // At the commit, after everything was written.
+    // The constraint trigger fails at the commit, after all rows were written.
     stack
         .execute(
             "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -227,7 +228,7 @@ async fn a_sale_that_is_credited_again_tells_of_both_commissions() {
     stack.clock.advance(TimeDelta::hours(2));
     sell(&stack, &program, "t1", 5_000, json!({})).await;
     want_all(&stack, &program).await;
-    // A click of before the sale.
+    // A click before the sale.
     stack.clock.set(noon() + TimeDelta::hours(1));
     let click = stack.click_with(&program.bruno.code, json!({ "existing_click_id": click_id }));
     assert_eq!(click.await.body["click_id"], click_id.as_str());

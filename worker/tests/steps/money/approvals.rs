@@ -17,7 +17,7 @@ async fn a_commission_is_approved_once_its_hold_period_is_over() {
     sell(&stack, &program, "t1", 5000, json!({})).await;
     stack.customer(&patient, &patient.ada.code, "user-1").await;
     sell(&stack, &patient, "t2", 5000, json!({})).await;
-    // A worker's upkeep begins with a round.
+    // A worker's upkeep starts with a round.
     stack.start_worker();
     approved(&stack, "t1").await;
     assert_eq!(rows::commission(&stack, "t2").await["status"], "pending");
@@ -31,7 +31,8 @@ async fn a_commission_is_approved_once_its_hold_period_is_over() {
 #[tokio::test]
 async fn approvals_go_on_when_a_months_partition_cannot_be_made() {
     let mut stack = Stack::without_services(Clock::manual(noon())).await;
-    // An event from a clock far off was kept in the default partition; that month, the next one, can have none of its own.
+    // The default partition holds an event of next month, from a wrong clock. So that month cannot get a
+    // partition of its own.
     sqlx::query(
         "INSERT INTO click_events (event_id, program_id, referral_link_id, customer_id, click_timestamp, click_id, is_test)
          VALUES (gen_random_uuid(), 1, 1, 1, $1, 'early', true)",
@@ -53,8 +54,8 @@ async fn approvals_go_on_when_a_months_partition_cannot_be_made() {
     stack.verify().await;
 }
 
-/// A program with this setting, and commissions of sales within seconds of the click, which are flagged, one of them refunded
-/// by half, and of one that is not; all held long enough.
+/// Creates a program with this setting and three commissions, all past their hold period. Two are of flagged
+/// sales (within seconds of the click), one of which is refunded by half. The third is not flagged.
 async fn held(needs_approval: &str) -> (Shop, [i64; 3]) {
     let mut shop = Shop::open_at(Clock::manual(noon())).await;
     let setting = format!("needs_approval = '{needs_approval}'");
@@ -65,7 +66,7 @@ async fn held(needs_approval: &str) -> (Shop, [i64; 3]) {
     shop.stack.clock.advance(TimeDelta::hours(1));
     let plain = shop.sell("plain", json!({})).await;
     shop.stack.clock.advance(TimeDelta::days(15));
-    // The session of before is over.
+    // The earlier session has expired.
     let email = format!("owner-of-{}@program.example", shop.program.program_id);
     shop.owner = shop.stack.signed_in(shop.owner.user_id, &email).await;
     (shop, [flagged, refunded, plain])
@@ -76,7 +77,7 @@ async fn status(shop: &Shop, transaction_id: &str) -> String {
     status.as_str().unwrap().to_owned()
 }
 
-/// What the owner's dashboard says: held, and what can be paid.
+/// The owner's dashboard: the amount on hold and the amount that can be paid.
 async fn announced(shop: &Shop) -> (Value, Value) {
     let summary = shop
         .stack
@@ -93,7 +94,7 @@ async fn announced(shop: &Shop) -> (Value, Value) {
 async fn flagged_commissions_wait_for_approval_by_hand_where_the_program_wants_it() {
     let (mut shop, [flagged, refunded, _]) = held("flagged").await;
     shop.stack.start_worker();
-    // The round that approves it passed the flagged one first: that was held no longer than it.
+    // The round that approved "plain" has passed the flagged commission, whose hold period ended no later.
     approved(&shop.stack, "plain").await;
     assert_eq!(status(&shop, "flagged").await, "pending");
     assert_eq!(announced(&shop).await, (json!(3_000), json!(2_000)));
@@ -122,7 +123,7 @@ async fn flagged_commissions_wait_for_approval_by_hand_where_the_program_wants_i
 #[tokio::test]
 async fn all_commissions_wait_where_the_program_wants_it_until_it_does_no_more() {
     let (mut shop, _) = held("all").await;
-    // Another program's commission says when a round is over.
+    // Another program's commission shows when a round is over.
     let other = shop.stack.program().await;
     rows::set(&shop.stack, &other, "hold_days = 0").await;
     shop.stack.customer(&other, &other.ada.code, "user-1").await;
@@ -172,7 +173,8 @@ async fn approved(stack: &Stack, transaction_id: &str) {
         .await;
 }
 
-/// Whatever a commission is: what a payout of everything takes up is what can be paid of a list.
+/// Whatever the state of a commission, a payout of everything includes the same commissions as a payout of a
+/// list.
 #[tokio::test]
 async fn a_payout_of_everything_and_one_of_a_list_agree_on_what_can_be_paid() {
     let shop = Shop::open().await;

@@ -156,7 +156,7 @@ async fn one_time_commissions_are_paid_on_a_customers_first_payment_only() {
         "one_time_already_paid"
     );
     assert_eq!(stack.balance(program.ada.membership).await, 1000);
-    // Another customer's first payment is a first payment.
+    // The first payment of another customer counts as a first payment.
     stack.customer(&program, &program.ada.code, "user-2").await;
     sell(&stack, &program, "t3", 5000, json!({ "customer_key": "user-2" })).await;
     assert_eq!(stack.balance(program.ada.membership).await, 2000);
@@ -214,7 +214,7 @@ async fn the_policy_in_force_at_sale_time_counts_and_later_ones_do_not_reach_bac
     stack.verify().await;
 }
 
-/// Revenue and commission of a day belong together, also when the pipeline was behind.
+/// Revenue and commission of a sale count on the same day, even if the pipeline was behind.
 #[tokio::test]
 async fn a_commission_is_of_its_sales_day_however_late_it_is_settled() {
     let mut stack = Stack::without_services(Clock::manual(noon())).await;
@@ -222,7 +222,7 @@ async fn a_commission_is_of_its_sales_day_however_late_it_is_settled() {
     let program = stack.program().await;
     stack.customer(&program, &program.ada.code, "user-1").await;
     stack.stop_workers().await;
-    // Nobody settles the sale, so its caller need not wait for long.
+    // No worker settles the sale, so its caller need not wait for long.
     stack.set("ANSWER_WITHIN_MS", "200");
     let hasty = stack.start_ingest();
     stack.use_ingest(hasty);

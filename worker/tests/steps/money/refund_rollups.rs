@@ -1,4 +1,4 @@
-//! What was given back, by day: on the day of the refund, once, under the link of the sale.
+//! Refunded amounts by day: each counts once, on the day of the refund, under the link of the sale.
 
 use chrono::{DateTime, NaiveDate, TimeZone, Utc};
 use domain::attribution::AttributionModel;
@@ -17,7 +17,7 @@ fn on(day: u32) -> DateTime<Utc> {
     Utc.with_ymd_and_hms(2026, 3, day, 9, 0, 0).unwrap()
 }
 
-/// By day, what was refunded and what was taken from commissions.
+/// For each day, the refunded amount and the deduction from commissions.
 async fn given_back(stack: &Stack, program: &Program) -> Vec<(NaiveDate, i64, i64)> {
     let mut connection = stack.pool().acquire().await.unwrap();
     let (first, last) = (on(1).date_naive(), on(31).date_naive());
@@ -34,7 +34,7 @@ async fn refund(stack: &Stack, program: &Program, transaction_id: &str, cents: i
     assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
 }
 
-/// A program that sold for 10 dollars on 3 March, of which Ada earned two.
+/// A program with a sale of 10 dollars on 3 March, of which Ada earned two.
 async fn sold_on_the_third() -> (Stack, Program) {
     let stack = Stack::start_with(Clock::manual(noon())).await;
     let program = stack.program().await;
@@ -96,7 +96,8 @@ async fn refund_days_survive_a_fold_and_damaged_days_are_found_and_rebuilt() {
     stack.verify().await;
 }
 
-/// An earlier sale that comes late takes the one-time commission, and what a refund took from the first one leaves its day.
+/// An earlier sale arrives late and takes the one-time commission. A refund's deduction from the superseded
+/// commission no longer counts on its day.
 #[tokio::test]
 async fn what_was_taken_from_a_commission_that_is_superseded_counts_no_more() {
     let stack = Stack::start_with(Clock::manual(noon())).await;

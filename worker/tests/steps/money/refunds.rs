@@ -1,10 +1,10 @@
-//! Refunds: what each takes back, once, and how the answers tell them apart.
+//! Refunds: what each takes back, once, and how the answers distinguish them.
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 use test_harness::{Answer, Program, Stack, rows};
 
-/// `user-1` came through Ada and has paid 100.00: a commission of 20.00 under `transaction_id`.
+/// `user-1` came through Ada and has paid 100.00: a commission of 20.00 for `transaction_id`.
 async fn sold(stack: &Stack, transaction_id: &str) -> Program {
     let program = stack.program().await;
     stack.customer(&program, &program.ada.code, "user-1").await;
@@ -99,7 +99,7 @@ async fn an_unknown_sale_and_another_programs_sale_are_equally_not_found() {
         assert_eq!(answer.message(), "Sale not found for transaction_id");
     }
     assert_eq!(stack.balance(program.ada.membership).await, 2000);
-    // Nothing remembers those calls: the sale may come later, and is refunded then.
+    // Those calls were not remembered: the sale may arrive later and be refunded then.
     sell(&stack, &program, "t2", 5000).await;
     let found = stack.refund(&program, json!({ "transaction_id": "t2" })).await;
     assert_eq!(found.body["status"], "reversed", "{found:?}");

@@ -1,4 +1,4 @@
-//! What refunds do to balances and to people: paid-out commissions, clamping, notifications.
+//! The effect of refunds on balances, paid-out commissions and notifications.
 
 use serde_json::{Value, json};
 use test_harness::{Program, Stack, pay_out, rows};
@@ -8,7 +8,7 @@ async fn sell(stack: &Stack, program: &Program, transaction_id: &str) {
     assert!(stack.sale(program, body).await.body["commission_id"].is_i64());
 }
 
-/// Waits until this many notifications exist, and reads them in order of their recipient.
+/// Waits until this many notifications exist, and reads them in order of their recipients.
 async fn notifications(stack: &Stack, expected: usize) -> Vec<Value> {
     let read = async || -> Vec<Value> {
         sqlx::query_scalar("SELECT to_jsonb(n) FROM notifications n ORDER BY recipient, id")
@@ -66,7 +66,7 @@ async fn reversing_a_paid_commission_may_make_the_balance_negative_with_a_warnin
         );
         assert_eq!(notification["details"]["deducted"], 1000);
     }
-    // Later earnings pay it off.
+    // Later earnings pay off the debt.
     sell(&stack, &program, "t2").await;
     assert_eq!(stack.balance(program.ada.membership).await, 1000);
     stack.verify().await;
@@ -80,7 +80,7 @@ async fn reversing_an_unpaid_commission_stops_at_zero_and_records_the_shortfall(
     sell(&stack, &program, "t1").await;
     let partly = json!({ "transaction_id": "paid", "refund_amount_cents": 7500 });
     stack.refund(&program, partly).await;
-    // 20.00 earned since, 15.00 owed back.
+    // 20.00 was earned since; 15.00 is owed back.
     assert_eq!(stack.balance(program.ada.membership).await, 500);
     let full = stack.refund(&program, json!({ "transaction_id": "t1" })).await;
     assert_eq!(full.body["deductionAmount"], 20.0);
@@ -130,7 +130,7 @@ async fn the_partner_hears_of_every_deduction_and_the_advertiser_not_of_unpaid_o
         statuses.contains(&&json!("refunded")) && statuses.contains(&&json!("reversed")),
         "{statuses:?}"
     );
-    // A refund without a reason of its own leaves the one before it.
+    // A refund without a reason keeps the earlier reason.
     assert_eq!(rows::commission(&stack, "t1").await["refund_reason"], "too small");
     stack.verify().await;
 }

@@ -1,4 +1,5 @@
-//! Aggregated tables: exact whatever happens, while they are folded, and rebuilt while traffic flows.
+//! Rollups are exact in every order of events, while they are folded, and while they are rebuilt during
+//! traffic.
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -43,7 +44,7 @@ async fn broken(stack: &Stack) -> Vec<&'static str> {
         .collect()
 }
 
-/// Waits until the worker has folded everything.
+/// Waits until the worker has folded all deltas.
 async fn folded(stack: &Stack) {
     stack.reaches("rollup_deltas", 0).await;
 }
@@ -56,13 +57,13 @@ async fn ctl(stack: &Stack, arguments: &[&str]) -> Output {
         .unwrap()
 }
 
-/// Customers as a random walk knows them.
+/// A random walk over programs, customers and sales.
 struct Walk<'a> {
     stack: &'a Stack,
     streams: Streams,
     programs: [Program; 2],
     random: StdRng,
-    /// Program, click_id and key of each.
+    /// Each customer's program, click_id and key.
     customers: Vec<(usize, String, String)>,
     sales: Vec<(usize, String)>,
 }
@@ -90,7 +91,7 @@ impl Walk<'_> {
     }
 
     async fn step(&mut self, n: usize) {
-        // As in `funnel`.
+        // No two events have the same time, as in `funnel`.
         let minutes = if self.one_in(6) { 1_900 } else { 7 };
         self.stack.clock.advance(TimeDelta::minutes(minutes));
         let program = self.random.random_range(0..2);
@@ -110,11 +111,12 @@ impl Walk<'_> {
             8 => self.test(program, n).await,
             _ => self.redeliver().await,
         }
-        // Leads and sales see the clicks before them.
+        // Later leads and sales must see this step's click.
         self.streams.drained(self.stack).await;
     }
 
-    /// By the backend or, provisional in the second program, by the browser; often a second or a refused one.
+    /// Sends a lead from the backend, or provisionally from the browser in the second program. Often the lead
+    /// is a repeat or is refused.
     async fn lead(&mut self) {
         let Some((program, click_id, key)) = self.any_customer() else {
             return;
@@ -163,7 +165,7 @@ impl Walk<'_> {
         self.stack.refund(&self.programs[program], body).await;
     }
 
-    /// One message of any kind, from any time.
+    /// Publishes one earlier message of any kind again.
     async fn redeliver(&mut self) {
         let subject = Subject::ALL[self.random.random_range(0..Subject::ALL.len())];
         let messages = self.streams.messages(subject).await;
@@ -262,7 +264,7 @@ async fn an_earlier_sale_that_comes_late_takes_the_conversion_to_its_day() {
     assert_eq!(kept, recomputed(&stack).await);
 }
 
-/// So many clicks of one program, each a delta of its own.
+/// Inserts this many clicks of one program, each as a delta of its own.
 async fn deltas(stack: &Stack, program_id: i64, count: i32) {
     sqlx::query(
         "INSERT INTO rollup_deltas (program_id, referral_link_id, day, clicks)
@@ -297,7 +299,7 @@ async fn a_reader_sees_each_delta_once_while_they_are_folded() {
     deltas(&stack, 1, 6_000).await;
     let folded = AtomicBool::new(false);
     let fold = async {
-        // Two of them, as with two workers.
+        // Two concurrent folds, as with two workers.
         let one = async || {
             while stack.count("rollup_deltas").await > 0 {
                 rollups::fold(stack.pool(), 50).await.unwrap();
@@ -379,20 +381,21 @@ async fn verify_tells_of_a_day_that_is_not_what_its_events_add_up_to() {
     assert_eq!(broken(&stack).await, [PROGRAM_DAYS, ORIGINS]);
     stack.execute("INSERT INTO program_days SELECT * FROM kept").await;
     assert!(broken(&stack).await.is_empty());
-    // A delta that no event explains, of a day far off, so that nobody else's sums hide it. A link's clicks are compared with its days.
+    // A delta without an event, on a distant day, where no other sums hide it. The clicks of a link are
+    // compared with those of its days.
     stack
         .execute("INSERT INTO rollup_deltas (program_id, referral_link_id, day, clicks) VALUES (1, 1, '2001-01-01', 1)")
         .await;
     assert_eq!(broken(&stack).await, [LINK_CLICKS, PROGRAM_DAYS, LINK_DAYS]);
 }
 
-/// Clicks, leads and sales of one customer.
+/// One customer's clicks, lead and sale.
 async fn funnel(stack: &Stack, program: &Program, n: usize) {
     let key = format!("user-{n}");
     let click_id = stack.customer(program, &program.ada.code, &key).await;
     let sale = json!({ "transaction_id": format!("t-{n}"), "amount_cents": 1_000, "customer_key": key });
     assert_eq!(stack.sale(program, sale).await.status, StatusCode::OK);
-    // Two events of one instant have no order that rows would show.
+    // The rows would not show the order of two events with the same time.
     stack.clock.advance(TimeDelta::seconds(1));
     let switch = json!({ "existing_click_id": click_id });
     stack.click_with(&program.bruno.code, switch).await;
@@ -462,7 +465,8 @@ async fn counters(stack: &Stack) -> Value {
 async fn what_events_added_up_to_outlives_their_retention() {
     let mut stack = Stack::start_with(Clock::manual(noon())).await;
     let program = stack.program().await;
-    // Before any partition, which the default one takes; in a month that will go; in one that stays.
+    // The first click is before any partition, so the default partition takes it. The second is in a month
+    // that will be dropped, the third in one that stays.
     for (n, at) in [instant(2025, 12, 5), instant(2026, 3, 5), instant(2026, 4, 5)]
         .into_iter()
         .enumerate()
@@ -508,7 +512,7 @@ async fn what_events_added_up_to_outlives_their_retention() {
         before,
         "a rebuild keeps days whose events are gone"
     );
-    // A click of a month that is gone still counts, once, and goes like the others.
+    // A click of a dropped month still counts, once, and its event is dropped like the others.
     stack.clock.set(instant(2026, 3, 6));
     stack.click(&program.ada.code).await;
     rows::counted(&stack, program.ada.link, 4).await;
@@ -542,7 +546,8 @@ async fn a_day_keeps_a_hundred_referrers_and_counts_the_rest_together() {
             .value("SELECT sum(clicks)::bigint FROM click_origin_days")
             .await;
         assert_eq!(clicks, 300 * round);
-        // A third has three clicks, a third two: these are kept, and fifty with one click are not.
+        // One third of the customers has three clicks and another third has two: these are kept. Fifty with
+        // one click are not.
         assert_eq!(stack.value::<i64>(rest).await, 50 * round);
     }
 }

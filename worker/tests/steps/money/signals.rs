@@ -1,4 +1,4 @@
-//! What is odd about a sale is shown with its commission, and changes nothing else.
+//! Signals of a sale are shown with its commission, and change nothing else.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,8 @@ use test_harness::{
     noon, sale_of,
 };
 
-/// A customer's key, the address told with the lead, seconds from click to sale, whose link, and what is odd.
+/// The customer's key, the address sent with the lead, the seconds from click to sale, the link's owner, and
+/// the expected signals.
 type Case = (
     &'static str,
     Option<&'static str>,
@@ -47,7 +48,7 @@ const CASES: &[Case] = &[
         "ada",
         &["self_referral", "fast_sale"],
     ),
-    // Ada may buy through somebody else's link.
+    // Ada may buy through another partner's link.
     ("user-6", Some("ada@partner.example"), HOUR, "bruno", &[]),
 ];
 
@@ -129,7 +130,7 @@ async fn odd_sales_are_shown_with_their_commissions_and_paid_like_any_other() {
         "{lines:?}"
     );
 
-    // A partner learns nothing of it, and earns what everybody earns.
+    // A partner does not see the signals, and earns as without them.
     let own = stack.get("/api/partner/commissions", &ada.token).await;
     assert_eq!(own.body["data"].as_array().map(Vec::len), Some(6), "{own:?}");
     assert!(!own.body.to_string().contains("self_referral"), "{own:?}");
@@ -140,7 +141,8 @@ async fn odd_sales_are_shown_with_their_commissions_and_paid_like_any_other() {
     stack.verify().await;
 }
 
-/// Ada buys by her own link, by the API and by webhook; the sales stand, and she earns where the program lets her.
+/// Ada buys through her own link, by API and by webhook. The sales stand, and she earns if the program allows
+/// self-referrals.
 #[tokio::test]
 async fn a_partners_own_purchases_earn_nothing_where_the_program_refuses_them() {
     let (stack, hooks, program) = Hooks::with_program().await;
@@ -181,7 +183,7 @@ async fn a_partners_own_purchases_earn_nothing_where_the_program_refuses_them() 
             assert_eq!(said, !earns, "{sale:?}");
         }
         let mut paid = event(&stack, "checkout.session.completed.basil", &program, "user-1");
-        // Another session too: two payments of one session are one sale.
+        // Another session too, because two payments of one session are one sale.
         let text = paid
             .to_string()
             .replace("pi_3Lamp0001", &format!("pi_{number}"))
@@ -201,7 +203,7 @@ async fn a_partners_own_purchases_earn_nothing_where_the_program_refuses_them() 
     let refused = ["self_referral "; 3].join(", ");
     assert!(books.starts_with(&refused), "{books}");
     assert_eq!(books.matches("earns self_referral").count(), 3, "{books}");
-    // Others buy by her link as before.
+    // Other customers buy through her link as before.
     stack
         .put(&settings, &owner.token, json!({ "self_referrals": "refuse" }))
         .await;
@@ -210,7 +212,7 @@ async fn a_partners_own_purchases_earn_nothing_where_the_program_refuses_them() 
     stack.verify().await;
 }
 
-/// The signals of each customer's commission, after each has bought for the first time.
+/// Each customer buys for the first time. Returns whether each commission has the signal `many_leads`.
 async fn signals_of_purchases(stack: &Stack, program: &Program, keys: &[String]) -> Vec<bool> {
     for key in keys {
         stack.sold(program, sale_of(&format!("sale of {key}"), key)).await;
@@ -237,7 +239,7 @@ async fn many_leads_of_browsers_for_one_link_are_a_signal() {
     };
     let (ada, bruno) = (&program.ada.code, &program.bruno.code);
     let mut keys = Vec::new();
-    // What the backend says counts for nothing here.
+    // Leads of the backend do not count here.
     for key in ["server-1", "server-2", "server-3"] {
         keys.push(lead(key, ada, Some(&program.token)).await);
     }
@@ -271,7 +273,7 @@ async fn many_leads_of_one_address_are_a_signal_and_then_refused_for_the_hour() 
         stack.send(request).await
     };
     let mut keys = Vec::new();
-    // The hour may turn in between, once.
+    // The hour may end once during this loop.
     let refused = loop {
         let key = format!("user-{}", keys.len());
         let answer = lead(&key, &client, None).await;

@@ -1,4 +1,4 @@
-//! Renewals: whose they are, for how long they are paid, and by which click they are judged.
+//! Renewals: which partner earns by them, for how long, and which click decides.
 
 use chrono::{DateTime, Months, TimeDelta, Utc};
 use domain::attribution::AttributionModel;

@@ -1,4 +1,4 @@
-//! Many callers at once, over two ingests and two workers.
+//! Many concurrent callers, over two ingest processes and two workers.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,10 +12,10 @@ use runtime::clock::Clock;
 use serde_json::{Value, json};
 use test_harness::{Answer, Edge, PATIENT, Program, Stack, allow_open_files, percentage, sale_of};
 
-/// Two ingests and two workers; requests of the stack itself go to the first ingest.
+/// Starts two ingest processes and two workers. Requests of the stack itself go to the first ingest.
 async fn crowd() -> (Stack, [Edge; 2]) {
     let mut stack = Stack::without_services(Clock::system()).await;
-    // On a slow machine an impatient edge sheds callers, which is not what these tests are about.
+    // With short timeouts, ingest sheds callers on a slow machine, which these tests do not test.
     stack.settings.extend([
         ("DATABASE_POOL_SIZE", "4".to_owned()),
         ("DATABASE_ACQUIRE_TIMEOUT_MS", PATIENT.to_string()),
@@ -62,7 +62,7 @@ async fn two_refunds_of_one_sale_at_once_take_back_exactly_their_share_of_the_co
     let (stack, edges) = crowd().await;
     let program = stack.program().await;
     stack.customer(&program, &program.ada.code, "user-1").await;
-    // Amounts that round, and pairs below, at and above the sale.
+    // Amounts that need rounding, and pairs of refunds below, at and above the sale.
     let sales: Vec<(String, i64, [i64; 2])> = (0..40)
         .map(|n| {
             (
@@ -168,7 +168,7 @@ async fn after_random_traffic_on_a_hot_partner_balances_are_what_the_rules_say()
     stack.verify().await;
 }
 
-/// One customer's way through the funnel, drawn from a seed; each request goes to any ingest.
+/// One customer's funnel, drawn from a seed. Each request goes to a random ingest.
 struct Visitor<'a> {
     stack: &'a Stack,
     edges: &'a [Edge; 2],
@@ -178,14 +178,14 @@ struct Visitor<'a> {
 }
 
 impl Visitor<'_> {
-    /// Whether Ada is the partner, and what the partner has earned.
+    /// Returns whether Ada is the partner, and what the partner has earned.
     async fn visit(mut self) -> (bool, i64) {
         let mut through_ada = self.random.random_bool(0.8);
         let mut click_id = self.edge().click(self.code(through_ada), None).await;
         if self.random.random_bool(0.3) {
             through_ada = !through_ada;
-            // Clicks are stored within a moment of their answer, not before it. Until then the visitor is not known;
-            // nor is it while the database is too slow for a click, which then begins a customer anew.
+            // A click is stored shortly after its answer. Until then the visitor is unknown. The visitor also
+            // stays unknown while the database is too slow for a click, which then creates a new customer.
             self.stored(&click_id, 1).await;
             let second = self.edge().click(self.code(through_ada), Some(&click_id)).await;
             self.stored(&second, if second == click_id { 2 } else { 1 }).await;
@@ -200,7 +200,7 @@ impl Visitor<'_> {
         (through_ada, earned)
     }
 
-    /// A sale, perhaps repeated, and some refunds, perhaps repeated; what is left of its commission.
+    /// Sends a sale and some refunds, each perhaps repeated. Returns the rest of the commission.
     async fn buy(&mut self, transaction_id: &str) -> i64 {
         let amount = self.random.random_range(1..100_000);
         let body =
@@ -256,12 +256,13 @@ fn commission(amount: i64) -> i64 {
     proportion(amount, 20, 100)
 }
 
-/// `whole * part / of`, to the nearest integer, halves up. Written anew: the product's own rule is under test.
+/// `whole * part / of`, rounded to the nearest integer, halves up. Written again here, because the product's
+/// own function is under test.
 fn proportion(whole: i64, part: i64, of: i64) -> i64 {
     (2 * whole * part + of) / (2 * of)
 }
 
-/// What a refund's answer says was taken; a skipped one took nothing.
+/// The deduction in a refund's answer. A skipped refund deducts nothing.
 fn deducted_cents(answer: &Answer) -> i64 {
     let dollars = answer.body["deductionAmount"].as_f64().unwrap_or(0.0);
     #[expect(clippy::cast_possible_truncation, reason = "small amounts")]

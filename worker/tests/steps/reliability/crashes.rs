@@ -1,4 +1,4 @@
-//! Processes die, callers hang up, nobody works: what was accepted is recorded, once.
+//! Processes die, callers disconnect, no worker runs: what was accepted is recorded once.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -9,13 +9,13 @@ use test_harness::{
 };
 use testing::{Process, free_address};
 
-/// Too short for an answer from workers that are not there.
+/// Too short for an answer while no worker runs.
 const IMPATIENT: u32 = 300;
 
-/// A customer whose messages are all consumed, and no worker.
+/// A customer whose messages are all consumed. No worker runs any more.
 async fn customer_without_worker(stack: &mut Stack) -> (Program, Streams) {
     let program = stack.program().await;
-    // Not by `customer`, whose lead may take longer than this stack's callers wait.
+    // `customer` would not do: its lead may take longer than this stack's callers wait.
     let click_id = stack.click(&program.ada.code).await;
     stack.lead(&program, &click_id, "user-1").await;
     let streams = Streams::of(stack).await;
@@ -38,7 +38,7 @@ async fn retry_conflicts(stack: &Stack, program: &Program) {
     assert_eq!(retry.status, StatusCode::CONFLICT, "{retry:?}");
 }
 
-/// The sale reaches a worker that dies at `crash_point`; another worker finds the message unacknowledged.
+/// The sale reaches a worker that dies at `crash_point`. Another worker gets the unacknowledged message.
 async fn sale_survives_its_worker(crash_point: &str) {
     let (mut stack, edge) = answering_within(IMPATIENT).await;
     let (program, streams) = customer_without_worker(&mut stack).await;
@@ -46,7 +46,7 @@ async fn sale_survives_its_worker(crash_point: &str) {
     settings.push(("CRASH_AT", crash_point.to_owned()));
     let worker = Process::start("worker", &settings);
     let caller = edge.sale(&program, &sale_of("t1", "user-1")).await;
-    // The outcome may or may not have left before the crash; what counts is that nobody is told "not recorded".
+    // The outcome may have been sent before the crash or not. No caller may get the answer "not recorded".
     let known = [StatusCode::OK, StatusCode::INTERNAL_SERVER_ERROR];
     assert!(known.contains(&caller.status), "{caller:?}");
     assert!(!ended(worker).await.success());
@@ -127,7 +127,7 @@ async fn callers_who_hang_up_at_once_leave_whole_sales_or_none() {
             program.token,
             body.len()
         );
-        // Every other one leaves in the middle of its body.
+        // Every second caller disconnects in the middle of its body.
         let sent = if n % 2 == 0 {
             &body[..]
         } else {
@@ -137,7 +137,7 @@ async fn callers_who_hang_up_at_once_leave_whole_sales_or_none() {
         connection.write_all(format!("{head}{sent}").as_bytes()).unwrap();
         drop(connection);
     }
-    // Each can be repeated: it is told that it is recorded already, or recorded now.
+    // Each call can be repeated: the answer is that the sale was already recorded, or is recorded now.
     for n in 0..20 {
         let repeat = stack.sale(&program, sale_of(&format!("t{n}"), "user-1")).await;
         let known = [StatusCode::OK, StatusCode::CONFLICT];

@@ -1,4 +1,4 @@
-//! What nobody can process is kept aside, and holds up nothing.
+//! Records that no worker can process become dead letters, and delay no other record.
 
 use messages::envelope;
 use messages::subject::Subject;
@@ -93,7 +93,7 @@ async fn a_sale_that_can_never_be_stored_is_kept_aside_and_its_batch_is_recorded
         .execute(stack.pool())
         .await
         .unwrap();
-    // All wait for the worker, so that they meet in one batch.
+    // All calls wait for the worker, so that their records are in one batch.
     let mut ids: Vec<String> = (0..20).map(|n| format!("t{n}")).collect();
     ids.insert(7, "poison".to_owned());
     let call = |transaction_id: &String| {
@@ -106,7 +106,7 @@ async fn a_sale_that_can_never_be_stored_is_kept_aside_and_its_batch_is_recorded
     stack.start_worker();
     for (transaction_id, call) in ids.iter().zip(calls) {
         if transaction_id == "poison" {
-            // Its caller is told after the deadline that the outcome is unknown; no need to wait for that here.
+            // Its caller gets the answer "unknown" after the deadline. This test need not wait for that.
             call.abort();
         } else {
             assert_eq!(call.await.unwrap().status, StatusCode::OK);
@@ -119,7 +119,7 @@ async fn a_sale_that_can_never_be_stored_is_kept_aside_and_its_batch_is_recorded
         "SELECT d.event_id = c.event_id FROM dead_letters d, transaction_claims c WHERE c.state = 'dead'";
     assert!(stack.value::<bool>(same_event).await);
     assert_eq!(stack.balance(program.ada.membership).await, 20_000);
-    // Copies of it change nothing, and its transaction_id stays taken.
+    // Copies of the record change nothing, and its transaction_id stays claimed.
     streams.replay(&stack).await;
     dead_letters(&stack, 1).await;
     let retry = stack.sale(&program, sale_of("poison", "user-1")).await;
@@ -127,8 +127,8 @@ async fn a_sale_that_can_never_be_stored_is_kept_aside_and_its_batch_is_recorded
     stack.verify().await;
 }
 
-/// Makes what is remembered of an event unreadable, delivers the event again, and expects it to be put aside with a reason that
-/// names the row.
+/// Makes the stored outcome of an event unreadable and delivers the event again. Expects a dead letter whose
+/// reason names the row.
 async fn unreadable_outcome_is_named(stack: &Stack, subject: Subject, table: &str) {
     let damage = format!("UPDATE {table} SET outcome = '{{' RETURNING event_id");
     let damaged = sqlx::query_scalar(AssertSqlSafe(damage)).fetch_one(stack.pool());

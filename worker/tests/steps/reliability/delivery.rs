@@ -1,4 +1,4 @@
-//! Messages come more than once, late, and out of order; nothing changes by it.
+//! Messages arrive more than once, late, and out of order; that changes nothing.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use test_harness::{
     sale_of,
 };
 
-/// Every kind of outcome at least once.
+/// Produces every kind of outcome at least once.
 async fn traffic(stack: &Stack, program: &Program) {
     for n in 0..8 {
         let key = format!("user-{n}");
@@ -62,7 +62,7 @@ async fn a_refused_sale_stays_refused_and_leaves_its_transaction_id_to_a_correct
         "Customer not found. Provide customer_key or click_id."
     );
     stack.customer(&program, &program.ada.code, "user-1").await;
-    // It would succeed now.
+    // The refused sale would succeed now.
     streams.replay(&stack).await;
     assert_eq!(stack.count("sale_events").await, 0);
     let corrected = stack.sale(
@@ -70,7 +70,7 @@ async fn a_refused_sale_stays_refused_and_leaves_its_transaction_id_to_a_correct
         json!({ "transaction_id": "t1", "amount_cents": 700, "customer_key": "user-1" }),
     );
     assert_eq!(corrected.await.status, StatusCode::OK);
-    // The first call's copies now meet a claim that is not theirs.
+    // The copies of the first call now meet another event's claim.
     streams.replay(&stack).await;
     assert_eq!(
         stack
@@ -79,7 +79,7 @@ async fn a_refused_sale_stays_refused_and_leaves_its_transaction_id_to_a_correct
         700
     );
     assert_eq!(stack.balance(program.ada.membership).await, 140);
-    // They were ignored, not tried.
+    // The copies were ignored, not tried.
     assert_eq!(stack.count("dead_letters").await, 0);
     stack.verify().await;
 }
@@ -155,8 +155,8 @@ async fn a_refund_sent_while_its_sale_waits_for_a_worker_takes_its_commission_ba
     stack.verify().await;
 }
 
-/// Sends a refund of `t1` while its sale is claimed but kept from the workers; lets the sale go once the refund is
-/// parked.
+/// Sends a refund of `t1` while its sale is claimed but not delivered to the workers. Publishes the sale once
+/// the refund is parked.
 async fn parked_refund(stack: &mut Stack, program: &Program, sale: Value) -> Answer {
     stack.stop_workers().await;
     sale_at_a_dying_ingest(stack, program, &sale).await;
@@ -208,13 +208,13 @@ async fn a_refund_parked_for_a_sale_that_is_refused_finds_no_sale() {
     stack.verify().await;
 }
 
-/// More than a worker asks for at once: some of them wait in its connection.
+/// More messages than a worker requests at once, so that some wait in its connection.
 const SENT: usize = 700;
 
 #[tokio::test]
 async fn a_worker_that_leaves_gives_back_whatever_it_was_sent() {
     let mut stack = Stack::without_services(Clock::system()).await;
-    // Nothing times out here.
+    // No ack timeout may end during this test.
     stack.set("ACK_WAIT_MS", "600000");
     stack.start_services().await;
     let program = stack.program().await;
@@ -226,7 +226,7 @@ async fn a_worker_that_leaves_gives_back_whatever_it_was_sent() {
             streams.in_hand(Subject::Clicks).await == 1
         })
         .await;
-    // Copies of it, which wait as any click would.
+    // Copies of the click, which wait like any click.
     let click = streams.messages(Subject::Clicks).await.pop().unwrap();
     for _ in 0..SENT {
         streams.publish(Subject::Clicks, click.clone()).await;
@@ -238,7 +238,7 @@ async fn a_worker_that_leaves_gives_back_whatever_it_was_sent() {
         .await;
     let ((), released) = tokio::join!(stack.stop_workers(), holding_up.rollback());
     released.unwrap();
-    // The next one need not wait for any of them.
+    // The next worker need not wait for any of the messages.
     stack.start_worker();
     streams.drained(&stack).await;
 }
@@ -246,7 +246,7 @@ async fn a_worker_that_leaves_gives_back_whatever_it_was_sent() {
 /// More than two batches.
 const FETCHED_AHEAD: usize = 1_200;
 
-/// Clicks take until there is a row in `go_on`.
+/// Inserting a click waits until `go_on` has a row.
 const SLOW_CLICKS: &str = "CREATE TABLE go_on (n integer);
     CREATE FUNCTION wait_to_go_on() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN

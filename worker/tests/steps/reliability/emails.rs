@@ -1,4 +1,5 @@
-//! E-mails reach a mail server that refuses, hangs, closes or comes back; each is sent, and a second delivery is recognised.
+//! The mail server refuses, hangs, disconnects or comes back. Each e-mail is sent, and a second delivery has
+//! the same id.
 
 use chrono::TimeDelta;
 use domain::account::EmailAddress;
@@ -18,7 +19,7 @@ async fn with_mail(clock: Clock) -> (Stack, MailServer) {
     (stack, mail)
 }
 
-/// Writes one; whether it will be sent.
+/// Adds an e-mail to the queue. Returns whether it will be sent.
 async fn write(stack: &Stack, to: &str) -> bool {
     let recipient = EmailAddress::parse(to).unwrap();
     let hasher = EmailHasher::from(([0x22; 32], Vec::new()));
@@ -87,7 +88,7 @@ async fn attempts(stack: &Stack) -> i16 {
     stack.value("SELECT attempts FROM emails").await
 }
 
-/// By more than a lease, so that the attempt is over.
+/// Whether the e-mail is due at another time than the end of its lease, which shows that the attempt is over.
 async fn is_postponed(stack: &Stack) -> bool {
     let due_at: chrono::DateTime<chrono::Utc> = stack.value("SELECT due_at FROM emails").await;
     due_at - stack.clock.now() != TimeDelta::minutes(3)
@@ -112,7 +113,7 @@ async fn after_a_day_it_is_given_up() {
 async fn a_refused_address_gets_nothing_more_until_it_is_allowed_again() {
     let (mut stack, mail) = with_mail(Clock::system()).await;
     mail.set_manner(Manner::Answers("RCPT", "550 5.1.1 no such mailbox"));
-    // The second is written before the first is refused.
+    // The second e-mail is added before the first is refused.
     assert!(write(&stack, ADA).await && write(&stack, ADA).await);
     stack.start_delivery();
     stack.reaches("emails WHERE state = 'stopped'", 2).await;
@@ -143,7 +144,7 @@ async fn a_refused_address_gets_nothing_more_until_it_is_allowed_again() {
     );
 }
 
-/// What an e-mail says is refused, not its address.
+/// The server refuses the content of an e-mail, not its address.
 #[tokio::test]
 async fn a_refused_message_is_given_up_and_its_address_stays() {
     let (mut stack, mail) = with_mail(Clock::system()).await;
@@ -157,7 +158,7 @@ async fn a_refused_message_is_given_up_and_its_address_stays() {
     assert!(write(&stack, ADA).await);
 }
 
-/// Sessions with a server that hangs are few, and end with the process.
+/// A server that hangs gets few sessions, which end with the process.
 #[tokio::test]
 async fn a_server_that_hangs_gets_few_sessions_and_a_shutdown_goes_on() {
     let (mut stack, mail) = with_mail(Clock::system()).await;
@@ -169,7 +170,7 @@ async fn a_server_that_hangs_gets_few_sessions_and_a_shutdown_goes_on() {
     stack.eventually("sessions", async || mail.sessions() == 4).await;
     assert_eq!(stack.count("emails WHERE attempts = 1").await, 4);
     assert_eq!(stack.count("emails WHERE attempts = 0").await, 2);
-    // Their leases end, and another process sends them.
+    // The leases end, and another process sends the e-mails.
     stack.execute("UPDATE emails SET due_at = now()").await;
     mail.set_manner(Manner::Takes);
     stack.start_delivery();
@@ -186,7 +187,7 @@ async fn a_crash_between_sending_and_storing_it_repeats_the_same_message() {
     let worker = Process::start("worker", &settings);
     assert!(!ended(worker).await.success());
     assert_eq!((mail.taken().len(), state(&stack).await.as_str()), (1, "waiting"));
-    // The dead process's lease ends.
+    // The lease of the dead process ends.
     stack.execute("UPDATE emails SET due_at = now()").await;
     stack.start_delivery();
     stack

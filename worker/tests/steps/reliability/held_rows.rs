@@ -1,4 +1,5 @@
-//! Somebody keeps a row locked. Records of others pass meanwhile, also those of the same batch.
+//! Another session keeps a row locked. Records of other customers are settled meanwhile, even those of the
+//! same batch.
 
 use futures::future::join_all;
 use messages::subject::Subject;
@@ -11,7 +12,7 @@ use tokio::task::JoinHandle;
 /// Customers of another tenant.
 const OTHERS: usize = 20;
 
-/// Nobody else changes anything about the program's customers until the transaction ends.
+/// Locks the program's customers until the transaction ends.
 async fn lock_customers_of(stack: &Stack, program: &Program) -> Transaction<'static, Postgres> {
     let mut holding = stack.pool().begin().await.unwrap();
     let locked = sqlx::query("SELECT id FROM customers WHERE program_id = $1 FOR UPDATE")
@@ -42,7 +43,7 @@ async fn all_ok(answers: impl IntoIterator<Item = JoinHandle<Answer>>) {
     }
 }
 
-/// Records in a stream, in however many messages.
+/// The number of records in a stream, however they are packed.
 async fn records(streams: &Streams, subject: Subject) -> usize {
     let in_message = |payload: &[u8]| {
         let envelope: Value = serde_json::from_slice(payload).unwrap();
@@ -72,7 +73,7 @@ async fn a_locked_customer_holds_up_nobody_elses_clicks_leads_and_sales() {
     let clicks = records(&streams, Subject::Clicks).await;
     let held = lock_customers_of(&stack, &program).await;
 
-    // With no worker running, what comes now ends up in the same batches.
+    // No worker runs, so the next records end up in the same batches.
     edge.click(&program.bruno.code, Some(&locked_click)).await;
     let mut newcomers = Vec::new();
     for _ in 0..OTHERS {
@@ -99,7 +100,7 @@ async fn a_locked_customer_holds_up_nobody_elses_clicks_leads_and_sales() {
     held.rollback().await.unwrap();
     all_ok([locked_sale]).await;
     streams.drained(&stack).await;
-    // Including the click of the customer who was locked.
+    // The click of the locked customer is settled too.
     let last_link =
         "SELECT touched_link_ids[cardinality(touched_link_ids)] FROM customers WHERE customer_key = 'user-1'";
     assert_eq!(stack.value::<i64>(last_link).await, program.bruno.link.get());

@@ -1,4 +1,4 @@
-//! Those who look after a program are told by e-mail what needs them: at most once a day, summed up.
+//! E-mails to members of a program that needs attention: at most one a day, which sums everything up.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ fn owner_of(program: &Program) -> String {
     format!("owner-of-{}@program.example", program.program_id)
 }
 
-/// Events of the program's processor that wait for a person, since now.
+/// Inserts events of the program's processor that need review, received now.
 async fn events(stack: &Stack, program: &Program, name: &str, states: &[&str]) {
     for (n, state) in states.iter().enumerate() {
         stack
@@ -39,7 +39,7 @@ async fn events(stack: &Stack, program: &Program, name: &str, states: &[&str]) {
     }
 }
 
-/// Its id.
+/// Inserts a disabled endpoint and returns its id.
 async fn disabled_endpoint(stack: &Stack, program: &Program, host: &str, reason: &str) -> i64 {
     sqlx::query_scalar(
         "INSERT INTO webhook_endpoints (program_id, url, event_types, secret_sealed, created_at, disabled_at, disabled_reason)
@@ -70,7 +70,7 @@ async fn members_who_see_a_programs_notifications_are_told_once_a_day() {
     .await;
     stack.start_delivery();
     stack.start_delivery();
-    // What comes with them is told in the same e-mail.
+    // The same e-mail also reports what happens until it is written.
     disabled_endpoint(&stack, &other, "by-hand.example", "by_hand").await;
     let gone = disabled_endpoint(&stack, &other, "gone.example", "gone").await;
     let about_other = mail.received(&stack, &owner_of(&other), SUBJECT).await;
@@ -90,7 +90,8 @@ async fn members_who_see_a_programs_notifications_are_told_once_a_day() {
     assert!(text.contains("To review: 1\nCould not be handled: 2\n"), "{text}");
     assert!(!first.message.contains("secret-reason"), "{}", first.message);
 
-    // Twelve hours later it is too early for the one, and not for a third program.
+    // Twelve hours later it is too early for another e-mail about the first program, but not for one about a
+    // third program.
     clock.advance(TimeDelta::hours(12));
     let third = stack.program().await;
     stack.owner_of(&third).await;

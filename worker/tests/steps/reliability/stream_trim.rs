@@ -1,4 +1,4 @@
-//! Streams are bounded and refuse when they are full. What is settled must not fill them.
+//! Streams are bounded and refuse messages when full. Settled messages must not fill them.
 
 use reqwest::StatusCode;
 use serde_json::json;
@@ -8,7 +8,7 @@ use test_harness::Stack;
 async fn what_is_settled_leaves_a_stream_that_fills() {
     let stack = Stack::start_set(&[("STREAM_MAX_BYTES", "131072")]).await;
     let program = stack.program().await;
-    // Together more than three times what the stream may hold.
+    // Together more than three times the size limit of the stream.
     let page_title = "x".repeat(6_000);
     for _ in 0..70 {
         stack

@@ -1,4 +1,5 @@
-//! A customer_id that was given out twice: the second visitor's clicks are kept aside, and never count as the first one's.
+//! A customer_id was given to two visitors: the clicks of the second become dead letters, and never count for
+//! the first.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use messages::envelope;
@@ -7,7 +8,7 @@ use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 use test_harness::{Stack, Streams, digests};
 
-/// Another visitor's click_id; of no customer.
+/// Another visitor's click_id, which belongs to no customer.
 const ANOTHERS: &str = "cust_7204319856127340_1798796400000";
 
 /// The record of a visitor's first click.
@@ -19,7 +20,7 @@ async fn first_click(stack: &Stack, streams: &Streams, code: &str) -> Value {
     serde_json::from_str(record.get()).unwrap()
 }
 
-/// The same with an event of its own and these fields.
+/// A copy of the click with an event id of its own and these fields.
 fn like(stack: &Stack, click: &Value, fields: &Value) -> Value {
     let mut click = click.clone();
     click["event_id"] = json!(stack.clock.mint());
@@ -68,7 +69,7 @@ async fn a_new_visitor_with_anothers_id_is_kept_aside_and_the_batch_is_recorded(
     only_dead_letter(&stack, &taken).await;
     stack.reaches("customers", 2).await;
     stack.reaches("click_events", 3).await;
-    // However often it comes; the others' repeats are harmless.
+    // The click stays a dead letter however often it arrives; repeats of the other clicks are harmless.
     let before = digests(&stack).await;
     streams.replay(&stack).await;
     only_dead_letter(&stack, &taken).await;
@@ -112,7 +113,7 @@ async fn a_visitor_who_comes_back_with_anothers_id_does_not_change_their_journey
     stack.verify().await;
 }
 
-/// A visitor's row is dropped after a while; the ingest had seen it the moment before.
+/// A visitor's row is dropped after a while, just after ingest has read it.
 #[tokio::test]
 async fn a_visitor_who_comes_back_after_their_row_is_gone_is_a_customer_again() {
     let (stack, program) = Stack::with_program().await;
@@ -129,7 +130,7 @@ async fn a_visitor_who_comes_back_after_their_row_is_gone_is_a_customer_again() 
     let of_another = like(&stack, &later, &json!({ "click_id": ANOTHERS }));
     publish(&stack, &streams, &[&later, &of_another]).await;
     only_dead_letter(&stack, &of_another).await;
-    // Should its first click come only then, it is theirs as well.
+    // If the visitor's first click arrives only now, it belongs to the same customer.
     publish(&stack, &streams, &[&first]).await;
     let touched: Vec<i64> = stack.value("SELECT touched_link_ids FROM customers").await;
     assert_eq!(touched, [program.ada.link.get(), link]);

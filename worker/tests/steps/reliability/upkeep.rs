@@ -1,4 +1,4 @@
-//! A round of upkeep handles all that is due, and no click waits for it.
+//! A round of upkeep handles everything that is due, and no click waits for it.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use runtime::clock::Clock;
@@ -8,7 +8,7 @@ use test_harness::{Stack, rows};
 #[tokio::test]
 async fn a_round_of_upkeep_goes_on_until_nothing_is_due() {
     let mut stack = Stack::without_services(Clock::system()).await;
-    // More than two statements handle; the next round begins a minute later.
+    // More rows than two statements handle; the next round starts a minute later.
     stack
         .execute(
             "INSERT INTO refused_events (event_id, outcome, refused_at)
@@ -47,7 +47,7 @@ fn date(year: i32, month: u32, day: u32) -> NaiveDate {
     NaiveDate::from_ymd_opt(year, month, day).unwrap()
 }
 
-/// The partitions of clicks of these days, without the table's name.
+/// The partitions of clicks for these days, without the table's name.
 async fn partitions_of_clicks(stack: &Stack, first: NaiveDate, last: NaiveDate) -> Vec<String> {
     sqlx::query_scalar(
         "SELECT substring(name FROM '_y(.*)$') FROM event_partitions
@@ -60,7 +60,7 @@ async fn partitions_of_clicks(stack: &Stack, first: NaiveDate, last: NaiveDate) 
     .unwrap()
 }
 
-/// Waits for this partition, without its table's name.
+/// Waits until this partition exists. `last` does not include the table's name.
 async fn made_ahead(stack: &Stack, last: &str) {
     let partition = format!("event_partitions WHERE name = 'lead_events_y{last}'");
     stack
@@ -106,7 +106,7 @@ async fn events_are_kept_and_dropped_by_days() {
     stack.verify().await;
 }
 
-/// Starts a worker at another time, and waits until it has gone through all customers.
+/// Starts a worker at another time, and waits until it has checked all customers.
 async fn upkeep_at(stack: &mut Stack, at: DateTime<Utc>) {
     stack.stop_workers().await;
     stack.clock.set(at);
@@ -122,7 +122,7 @@ async fn upkeep_at(stack: &mut Stack, at: DateTime<Utc>) {
 
 #[tokio::test]
 async fn visitors_are_dropped_with_their_events_once_their_windows_have_passed() {
-    // The days of April take the place of a month that was made ahead.
+    // Partitions for the days of April replace the April partition that was made ahead.
     let mut stack = Stack::without_services(Clock::manual(noon(3, 30))).await;
     stack.set("EVENT_RETENTION_DAYS", "8");
     let ingest = stack.start_ingest();
@@ -152,7 +152,7 @@ async fn visitors_are_dropped_with_their_events_once_their_windows_have_passed()
     assert_eq!(stack.count("customers").await, 2);
     stack.verify().await;
 
-    // As the contract has it for any click_id that is not a customer's.
+    // The contract prescribes this for any click_id that is not a customer's.
     let answer = stack
         .click_with(
             &program.ada.code,
@@ -176,7 +176,7 @@ async fn visitors_stay_as_long_as_the_month_of_their_clicks() {
     .await;
     stack.click(&program.ada.code).await;
     rows::counted(&stack, program.ada.link, 1).await;
-    // From now on by days; the month that is there goes as a whole, in April.
+    // From now on, retention is in days. The existing month's partition is dropped as a whole, in April.
     stack.stop_workers().await;
     stack.set("EVENT_RETENTION_DAYS", "8");
     stack.start_worker();

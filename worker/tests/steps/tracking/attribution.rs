@@ -1,4 +1,4 @@
-//! Whom a sale credits, and which customer it speaks of.
+//! Which partner a sale credits, and which customer it is matched with.
 
 use chrono::TimeDelta;
 use reqwest::StatusCode;
@@ -114,7 +114,7 @@ async fn a_sale_finds_its_customer_by_click_id_when_the_key_is_absent_or_unknown
         let sale = stack.sold(&program, body).await;
         assert!(sale.body["commission_id"].is_i64(), "{sale:?}");
     }
-    // The key bound by the lead has stayed.
+    // The key that the lead bound is still bound.
     let customer = rows::customer(&stack, &click_id).await;
     assert_eq!(customer["customer_key"], "user-1");
     let unknown = stack
@@ -154,7 +154,7 @@ async fn a_bound_key_names_its_customer_whatever_click_id_comes_with_it() {
 async fn a_sale_right_after_its_click_converts_without_a_signup() {
     let (stack, program) = Stack::with_program().await;
     for number in 1..=10 {
-        // The click is written behind its answer: the sale may come before it.
+        // The click is stored after its answer, so the sale may arrive before it.
         let click_id = stack.click(&program.ada.code).await;
         let key = format!("user-{number}");
         let body =

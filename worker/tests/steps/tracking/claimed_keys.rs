@@ -1,4 +1,5 @@
-//! A browser binds the key of somebody else to its own click. The backend's word for another click undoes that.
+//! A browser binds another customer's key to its own click. A backend call that names the other click undoes
+//! this.
 
 use std::time::Duration;
 
@@ -131,7 +132,7 @@ async fn only_the_same_click_with_the_key_confirms_what_a_browser_bound() {
     let (stack, program) = Stack::with_program().await;
     let (theirs, own) = two_clicks(&stack, &program).await;
     browser(&stack, lead_of(&theirs)).await;
-    // The key alone: the browser's binding counts, and stays a browser's.
+    // This sale sends only the key: the browser's binding counts, and stays a browser's.
     sold(&stack, &program, "t1", None).await;
     assert_eq!(signals(&stack, "t1").await, json!(["fast_sale"]));
     sold(&stack, &program, "t2", Some(&own)).await;

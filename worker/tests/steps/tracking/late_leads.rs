@@ -1,4 +1,4 @@
-//! Leads that are settled later than sales that were sent after them, as happens once workers have been away.
+//! Leads that are settled later than sales sent after them, as after an outage of the workers.
 
 use chrono::TimeDelta;
 use messages::envelope;
@@ -38,7 +38,7 @@ async fn a_lead_that_a_sale_overtook_is_still_the_customers() {
     stack.sold(&program, sale_of("t2", "user-1")).await;
     stack.verify().await;
 
-    // One that is sent after the sale is refused, as the contract has it.
+    // A lead that is sent after the sale is refused, as the contract says.
     let again = stack.lead(&program, click_id, "user-1").await;
     assert_eq!(again.status, StatusCode::BAD_REQUEST, "{again:?}");
 }
@@ -76,7 +76,7 @@ async fn a_sale_waits_for_the_lead_that_binds_its_key() {
     let sale = asked("sale", sale_of("t1", "user-1"));
     published(Subject::Sales, 1).await;
     stack.start_worker();
-    // Comes after it in the stream, and is settled before the lead.
+    // This sale comes after the waiting one in the stream, and is settled before the lead.
     let known = edge.sale(&other, &sale_of("t2", "known")).await;
     assert_eq!(known.status, StatusCode::OK, "{known:?}");
     assert!(!sale.is_finished() && !lead.is_finished());

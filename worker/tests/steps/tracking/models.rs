@@ -1,4 +1,4 @@
-//! Attribution models other than last click, which every other test uses.
+//! Attribution models other than last click, which all other tests use.
 
 use domain::attribution::AttributionModel;
 use domain::commission::CommissionType;
@@ -53,7 +53,7 @@ async fn linear_splits_between_the_partners_and_a_refund_takes_all_of_it_back() 
     let ids = commission_ids(&sale);
     assert_eq!(ids.len(), 2);
     assert_eq!(sale.body["commission_id"], ids[1]);
-    // 1001 cents: the odd one goes to the last partner.
+    // 1001 cents: the odd cent goes to the last partner.
     assert_eq!(stack.balance(program.ada.membership).await, 500);
     assert_eq!(stack.balance(program.bruno.membership).await, 501);
     let stored = rows::commissions(&stack, "t1").await;
@@ -76,7 +76,7 @@ async fn linear_splits_between_the_partners_and_a_refund_takes_all_of_it_back() 
     assert_eq!(rest.body["deductionAmount"], 6.67);
     assert_eq!(stack.balance(program.ada.membership).await, 0);
     assert_eq!(stack.balance(program.bruno.membership).await, 0);
-    // Of each commission its accrual and two reversals.
+    // Three entries for each commission: its accrual and two reversals.
     assert_eq!(stack.count("ledger_entries").await, 6);
     stack.verify().await;
 }

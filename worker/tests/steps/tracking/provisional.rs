@@ -1,4 +1,5 @@
-//! Browser leads of a program that wants its backend's word: settled by the backend or by a payment.
+//! Browser leads of a program that requires its backend's confirmation: settled by the backend or by a
+//! payment.
 
 use serde_json::json;
 use test_harness::{

@@ -1,4 +1,4 @@
-//! The attribution window, to the millisecond, on a clock the tests move.
+//! The attribution window, exact to the millisecond, on a clock that the tests move.
 
 use chrono::TimeDelta;
 use reqwest::StatusCode;
@@ -49,7 +49,7 @@ async fn a_sale_at_the_end_of_the_window_counts_and_a_millisecond_later_it_does_
         (&json!("lead"), &Value::Null)
     );
 
-    // The transaction_id is free: it can be reported again once the program's window is wider.
+    // The transaction_id is free: the sale can be reported again once the program's window is wider.
     rows::set(&stack, &program, "attribution_window_days = 61").await;
     let widened = stack.sale(&program, late).await;
     assert!(widened.body["commission_id"].is_i64(), "{widened:?}");
