@@ -1,5 +1,5 @@
-//! What a case consists of: two programs with their terms, and what happens to them, step by step. Everything is small, so
-//! that calls meet: few visitors, few keys, few transactions.
+//! A case: two programs with their terms, and the steps that happen to them. Visitors, keys and transactions
+//! are few, so that calls collide.
 
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -16,7 +16,7 @@ pub struct Case {
     pub steps: Vec<Step>,
 }
 
-/// What a program has agreed to.
+/// The terms of a program.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Terms {
     pub attribution: Attribution,
@@ -50,47 +50,47 @@ pub enum Rate {
     Fixed(i64, &'static str),
 }
 
-/// The links every program has, in the order in which they were made. The first three take clicks.
+/// The links of every program, in the order of their creation. The first three take clicks.
 pub const LINKS: [&str; 5] = ["ada", "bruno", "ada-too", "off", "orphan"];
-/// Whose they are: an index into [`PARTNERS`].
+/// The owner of each link: an index into [`PARTNERS`].
 pub const OWNERS: [usize; 3] = [0, 1, 0];
 pub const PARTNERS: [&str; 2] = ["ada", "bruno"];
-/// Stands for a code no link has.
+/// Stands for a code that no link has.
 pub const NO_LINK: usize = LINKS.len();
 
 #[derive(Debug, Clone)]
 pub enum Step {
     Call(Call<Visitor>),
-    /// At once, by as many callers.
+    /// Calls at once, each from a caller of its own.
     Burst(Vec<Call<Visitor>>),
-    /// An earlier call once more, counted from the beginning.
+    /// Repeats an earlier call, given by its number.
     Again(usize),
-    /// A message of an earlier call is delivered once more.
+    /// Delivers a message of an earlier call again.
     Redeliver(usize),
-    /// The advertiser approves and pays the commissions of this sale, or of another one, if nothing of them was paid or refunded
-    /// yet.
+    /// The advertiser approves and pays the commissions of this sale, or of another one, if none of them has
+    /// been paid or refunded.
     PayOut(usize),
     /// The advertiser changes the commissions of this sale, or of another one, by hand.
     ByHand(usize, ByHand),
-    /// Milliseconds go by.
+    /// The clock advances by so many milliseconds.
     Wait(i64),
-    /// Time goes by until exactly the end of a visitor's attribution window, if that is still to come.
+    /// The clock advances to exactly the end of a visitor's attribution window, if the end is in the future.
     EndOfWindow(Visitor),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ByHand {
-    /// All of the sale's.
+    /// All commissions of the sale.
     Reject,
-    /// The first of the sale's, by so many cents.
+    /// The sale's first commission, by so many cents.
     Adjust(i64),
 }
 
-/// A call, with click_ids named as `V` says.
+/// A call; `V` identifies its click_ids.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Call<V> {
     pub who: Who,
-    /// How far the clock of the edge that takes it is behind, in milliseconds.
+    /// How far the clock of the edge that takes the call is behind, in milliseconds.
     pub late: i64,
     pub what: What<V>,
 }
@@ -117,12 +117,12 @@ pub enum What<V> {
     },
     Sale(Sale<V>),
     Refund(Refund),
-    /// Any of the three in test mode, naming this program or none.
+    /// A click, lead or sale in test mode that names this program or none.
     Test {
         kind: TestKind,
         named: Option<usize>,
     },
-    /// One of the [`super::refusals`], by its place.
+    /// One of the [`super::refusals`], by its index.
     Refused(usize),
 }
 
@@ -130,7 +130,7 @@ pub enum What<V> {
 pub struct Sale<V> {
     pub transaction: usize,
     pub amount: i64,
-    /// What of the amount earns; none is all of it.
+    /// The part of the amount that earns; `None`: all of it.
     pub commissionable: Option<i64>,
     pub click: Option<V>,
     pub key: Option<usize>,
@@ -150,19 +150,19 @@ pub struct Refund {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum TestKind {
-    /// Through a link of a program.
+    /// A click on a link of a program.
     Click {
         program: usize,
         link: usize,
     },
     Lead,
-    /// With a transaction_id that a real sale may have, or none.
+    /// A sale with a transaction_id that a real sale may have, or with none.
     Sale {
         transaction: Option<usize>,
     },
 }
 
-/// One of those who have clicked so far, counted in the order of their clicks; or nobody, with a click_id of the right form.
+/// A visitor who has clicked, counted in the order of the clicks; or a well-formed click_id of no visitor.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Visitor {
     Known(usize),
@@ -170,7 +170,7 @@ pub enum Visitor {
 }
 
 impl<V> Call<V> {
-    /// The same with click_ids named otherwise.
+    /// The same call with other names for click_ids.
     pub fn quoting<W>(&self, quoted: impl Fn(&V) -> W) -> Call<W> {
         let what = match &self.what {
             What::Click {
@@ -220,7 +220,7 @@ pub fn case() -> impl Strategy<Value = Case> {
     })
 }
 
-/// Steps that belong together: what needs several of them in their order would hardly ever come about by chance.
+/// Steps that belong together. Random steps would hardly ever produce these sequences.
 fn story() -> impl Strategy<Value = Vec<Step>> {
     prop_oneof![
         10 => step().prop_map(|step| vec![step]),
@@ -261,7 +261,7 @@ fn paid(transaction: usize, amount: i64, visitor: usize) -> Sale<Visitor> {
     }
 }
 
-/// Somebody clicks, and somebody signs up.
+/// A visitor clicks and signs up.
 fn arrival() -> impl Strategy<Value = Vec<Step>> {
     (0..3_usize, 0..4_usize).prop_map(|(link, name)| {
         let lead = What::Lead {
@@ -272,7 +272,7 @@ fn arrival() -> impl Strategy<Value = Vec<Step>> {
     })
 }
 
-/// Somebody buys, and their signup, which was sent before that, arrives afterwards.
+/// A visitor buys; their signup was sent earlier, but arrives later.
 fn late_signup() -> impl Strategy<Value = Vec<Step>> {
     let late = select(vec![HOUR / 2, 7 * HOUR + HOUR / 2, 61 * HOUR + HOUR / 2]);
     let by = select(vec![Who::Program(0), Who::Nobody]);
@@ -292,7 +292,7 @@ fn late_signup() -> impl Strategy<Value = Vec<Step>> {
     })
 }
 
-/// A subscription of somebody who came back through another link, before and after the end of the window.
+/// A subscription of a customer who returns through another link, before and after the end of the window.
 fn renewals() -> impl Strategy<Value = Vec<Step>> {
     (0..4_usize, 0..3_usize, 0..6_usize, 0..2_usize, amount()).prop_map(
         |(visitor, link, transaction, name, amount)| {
@@ -315,7 +315,7 @@ fn renewals() -> impl Strategy<Value = Vec<Step>> {
     )
 }
 
-/// A sale is paid out and refunded, and so is the next one before it is paid.
+/// A sale is paid out and refunded. The next sale is refunded before it is paid.
 fn debt() -> impl Strategy<Value = Vec<Step>> {
     (0..4_usize, 0..6_usize, amount(), amount()).prop_map(|(visitor, transaction, first, second)| {
         let sale = |after, amount| of_program(What::Sale(paid(transaction + after, amount, visitor)));
@@ -407,7 +407,7 @@ fn call() -> impl Strategy<Value = Call<Visitor>> {
         1 => with((0..super::refusals::all().len()).prop_map(What::Refused).boxed(), Just(Who::Program(0)).boxed()),
     ];
     (late, made).prop_map(|(late, (who, what))| {
-        // Clicks and sales in another order than that of time have a test of their own: webhooks/time_order/funnels.rs.
+        // webhooks/time_order/funnels.rs tests clicks and sales in another order than that of time.
         let is_judged_by_its_time = matches!(what, What::Click { .. } | What::Sale(_));
         let late = if is_judged_by_its_time { 0 } else { late };
         Call { who, late, what }

@@ -1,12 +1,12 @@
-//! The service against the contract said once more, plainly: the same random calls go to both, one after the other, again, at
-//! once and late, and every answer and every row must agree.
+//! Compares the service with a plain second implementation of the contract, the reference. The same random
+//! calls go to both: in sequence, repeated, at once and late. Every answer and every row must agree.
 //!
-//! Calls that are sent at once may take effect in any order. What is known of the reference is therefore a list of states that
-//! could have answered as the service did; it is wrong to have none left, or none that agrees with the tables in the end.
-//! Given its calls a case decides itself, so that a failure shrinks to the few calls that matter: time is a clock that the
-//! case moves, and what is written behind an answer is waited for where the next call depends on it.
+//! Calls that are sent at once may take effect in any order. So the test keeps a list of reference states
+//! that could have answered as the service did. It fails if no state is left, or if none agrees with the
+//! tables in the end. A case depends on its calls alone, so that a failure shrinks to the few calls that
+//! matter: the case moves the clock, and waits for writes behind an answer if the next call depends on them.
 //!
-//! `PROPTEST_CASES` says how many cases there are.
+//! `PROPTEST_CASES` sets the number of cases.
 
 #![expect(
     clippy::unwrap_used,
@@ -35,7 +35,7 @@ use self::reference::{Answered, Quoted, Reference};
 use self::service::{Service, World};
 use test_harness::{Edge, PATIENT, Stack};
 
-/// Later than any test runs: what is judged by when a program was changed is judged here.
+/// Later than any test runs, so that every program was changed before the case.
 fn morning() -> DateTime<Utc> {
     Utc.with_ymd_and_hms(2100, 3, 1, 8, 0, 0).unwrap()
 }
@@ -67,7 +67,7 @@ fn the_service_answers_and_records_as_the_plain_contract_does() {
     runtime.block_on(service.stack.verify());
 }
 
-/// Two ingests and two workers, which wait for each other rather than shed callers.
+/// Two ingests and two workers with timeouts so long that no caller is shed.
 async fn service() -> Service {
     let mut stack = Stack::without_services(Clock::manual(morning())).await;
     let patience = PATIENT.to_string();
@@ -83,7 +83,7 @@ async fn service() -> Service {
     Service::start(stack, edges).await
 }
 
-/// How many calls were answered how: a test whose calls are all refused would show nothing.
+/// How many calls got which answer: a test whose calls are all refused would show nothing.
 #[derive(Debug, Default)]
 struct Seen {
     cases: usize,
@@ -129,7 +129,7 @@ async fn play(service: &Service, case: &Case) -> (TestCaseResult, Vec<u16>) {
             break;
         }
     }
-    // Also after a failure: the next case must not meet what is left of this one.
+    // Runs after a failure too: the next case must not meet leftovers of this one.
     if result.is_ok() {
         result = play.compare().await;
     } else {
@@ -141,17 +141,17 @@ async fn play(service: &Service, case: &Case) -> (TestCaseResult, Vec<u16>) {
 struct Play<'a> {
     clock: &'a Clock,
     world: World<'a>,
-    /// What the reference may be by now.
+    /// The states that the reference may be in.
     possible: Vec<Reference>,
-    /// All calls so far; a call's place is its number.
+    /// All calls so far; the index of a call is its number.
     made: Vec<Call<Quoted>>,
-    /// Numbers of the calls that made a customer.
+    /// Numbers of the calls that created a customer.
     visitors: Vec<usize>,
     pending: Pending,
     statuses: Vec<u16>,
 }
 
-/// Clicks that may not be stored yet: of new customers, and of such as came back.
+/// Clicks that may not be stored yet: of new and of returning customers.
 #[derive(Default)]
 struct Pending {
     new: bool,
@@ -164,7 +164,7 @@ impl Play<'_> {
         self.clock.advance(TimeDelta::milliseconds(1));
         match step {
             Step::Wait(milliseconds) => {
-                // The service waits for a click that is on its way, not for one of an hour ago.
+                // The service waits for a recent click, but not for one of an hour ago.
                 self.store().await;
                 self.clock.advance(TimeDelta::milliseconds(*milliseconds));
             }
@@ -223,7 +223,7 @@ impl Play<'_> {
             Step::Burst(calls) => {
                 self.store().await;
                 let mut calls: Vec<Call<Quoted>> = calls.iter().map(|call| self.resolved(call)).collect();
-                // They share a clock.
+                // Calls of one burst share a clock.
                 for call in &mut calls {
                     call.late = 0;
                 }
@@ -242,7 +242,7 @@ impl Play<'_> {
             What::Click { existing, .. } => {
                 existing.is_some() && (self.pending.new || self.pending.returning)
             }
-            // A new customer's click is waited for by the service itself.
+            // The service itself waits for the click of a new customer.
             What::Lead { .. } | What::Sale(_) => self.pending.returning,
             _ => false,
         });
@@ -274,7 +274,7 @@ impl Play<'_> {
         Ok(())
     }
 
-    /// Keeps what could have answered so, in whatever order the calls took effect.
+    /// Keeps the states that could have answered like this, in any order of the calls.
     fn follow(&mut self, calls: &[(usize, Call<Quoted>)], answers: &[Answered], at: i64) -> TestCaseResult {
         let mut next: Vec<Reference> = Vec::new();
         let mut expected = Vec::new();
@@ -331,7 +331,7 @@ impl Play<'_> {
     }
 }
 
-/// Tries the calls that are left in every order; `next` gets the states in which all answers are right.
+/// Tries the remaining calls in every order; `next` gets the states for which all answers are right.
 fn in_any_order(
     state: &Reference,
     calls: &[(usize, Call<Quoted>)],
@@ -374,7 +374,7 @@ fn same_transaction(one: &Call<Quoted>, other: &Call<Quoted>) -> bool {
     }
 }
 
-/// Where two values differ, as lines.
+/// The differences of two values, as lines.
 fn difference(expected: &serde_json::Value, found: &serde_json::Value, path: &str) -> Vec<String> {
     let (Some(left), Some(right)) = (expected.as_object(), found.as_object()) else {
         let differ = expected != found;

@@ -1,5 +1,5 @@
-//! The contract once more, as plainly as it can be said: lists, loops, one call after the other. Nothing here is fast, and
-//! nothing is taken from the service's own rules.
+//! A second implementation of the contract, as plain as possible: lists, loops, one call after the other. It
+//! is not fast, and shares no rules with the service.
 
 mod answers;
 mod books;
@@ -14,21 +14,21 @@ use self::answers::{answered, duplicate, link_refusal, refused};
 use super::calls::{Attribution, Call, DAY, LINKS, Terms, What, Who};
 use super::refusals;
 
-/// A click_id as a call quotes it: that of the customer whom the call of this number made, or nobody's.
+/// A click_id in a call: that of the customer whom the call with this number created, or one of no customer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Quoted {
     Of(usize),
     Forged,
 }
 
-/// With ids by the names under which they are known here.
+/// An answer, with ids replaced by the reference's names.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answered {
     pub status: u16,
     pub body: Value,
 }
 
-/// Everything that is known after some calls. Times are milliseconds since 1970.
+/// The state after some calls. Times are milliseconds since 1970.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reference {
     programs: [Terms; 2],
@@ -44,12 +44,12 @@ pub struct Reference {
 
 #[derive(Debug, Clone, PartialEq)]
 struct Customer {
-    /// The number of the call that made it.
+    /// The number of the call that created the customer.
     number: usize,
     program: usize,
     status: &'static str,
     key: Option<usize>,
-    /// Only a browser said so.
+    /// The lead came from a browser only.
     from_browser: bool,
     proposed: Option<usize>,
     signup: Option<i64>,
@@ -96,14 +96,14 @@ struct Commission {
     paid: bool,
 }
 
-/// What a partner is owed by a program in one currency.
+/// What a program owes a partner in one currency.
 #[derive(Debug, Clone, PartialEq)]
 struct Balance {
     partner: usize,
     program: usize,
     currency: &'static str,
     cents: i64,
-    /// Taken back after it was paid, and not held back since.
+    /// The amount that was refunded after its payout, and not withheld since.
     debt: i64,
 }
 
@@ -130,8 +130,9 @@ impl Reference {
         }
     }
 
-    /// What may come of a call made at `at`: one thing, unless another sale of the same transaction is on its way
-    /// (`contended`). Then this one may be told that it is a duplicate, whatever becomes of the other.
+    /// The possible states after a call at `at`. There is one, unless another sale of the same transaction is
+    /// in flight (`contended`): then this call may also be answered as a duplicate, whatever the outcome of
+    /// the other.
     pub fn after(
         &self,
         number: usize,
@@ -149,18 +150,18 @@ impl Reference {
         possible
     }
 
-    /// When the attribution window of the customer made by this call ends.
+    /// The end of the attribution window of the customer whom this call created.
     pub fn end_of_window(&self, number: usize) -> Option<i64> {
         let customer = self.customers.iter().find(|customer| customer.number == number)?;
         Some(self.first_click(number).at + self.programs[customer.program].window_days * DAY)
     }
 
-    /// Real clicks so far.
+    /// The number of real clicks so far.
     pub fn clicks(&self) -> usize {
         self.clicks.len()
     }
 
-    /// Two states that differ only in the order of what does not depend on it are one.
+    /// Sorts lists whose order does not matter, so that equal states compare as equal.
     fn sort(&mut self) {
         self.customers.sort_by_key(|customer| customer.number);
         self.clicks
@@ -291,7 +292,7 @@ impl Reference {
         answered(json!({ "success": true, "message": "Lead tracked successfully" }))
     }
 
-    /// A lead may be recorded after a sale that was made later than it was sent.
+    /// A lead may be recorded after a sale that happened later than the lead was sent.
     fn status_at(&self, place: usize, at: i64) -> &'static str {
         let customer = &self.customers[place];
         let mut bought = self
@@ -306,9 +307,10 @@ impl Reference {
         }
     }
 
-    /// By key first, then by click_id; then the one customer for whom the key was proposed, where a backend asks; then, where
-    /// a browser asks, the only customer of any program who has the key. Where a backend names another click of its program with a
-    /// key that only a browser bound, it means the customer of that click, and the other one loses the key.
+    /// Resolves the customer: by key, then by click_id. A backend then gets the one customer for whom the key
+    /// was proposed; a browser gets the only customer of any program with the key. If a backend names a key
+    /// that only a browser bound, together with another click of its program, it means the customer of that
+    /// click, and the other customer loses the key.
     fn resolve(
         &self,
         server: Option<usize>,
@@ -353,7 +355,8 @@ impl Reference {
         self.customers.iter().find(|customer| customer.number == number)
     }
 
-    /// Once bound, a key stays, unless only a browser said so. A backend that names the click and the key has the last word.
+    /// A bound key stays, unless only a browser bound it. A backend that names the click and the key has the
+    /// last word.
     fn bind(&mut self, place: usize, key: Option<usize>, vouched: bool, loser: Option<usize>) {
         if let Some(loser) = loser {
             self.customers[loser].key = None;

@@ -1,8 +1,8 @@
-//! Calls that are refused whatever happened before, with the contract's words.
+//! Calls that are refused in every state, with the contract's messages.
 
 use serde_json::{Value, json};
 
-/// To be sent with a program's key.
+/// Sent with a program's key.
 pub struct Refusal {
     pub path: &'static str,
     pub body: Value,

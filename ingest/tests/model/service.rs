@@ -1,5 +1,5 @@
-//! The real service in the reference's terms: calls are sent with this case's own names, and what comes back is told in the
-//! names of the calls again.
+//! The real service in the reference's terms: calls use names of this case, and ids in the answers become
+//! names of calls.
 
 mod books;
 mod programs;
@@ -19,28 +19,29 @@ use super::calls::{ByHand, Call, Terms, What};
 use super::reference::{Answered, Quoted};
 use test_harness::{Edge, Program, Stack, Streams};
 
-/// What every case shares.
+/// The parts that all cases share.
 pub struct Service {
     pub stack: Stack,
     edges: [Edge; 2],
     streams: Streams,
-    /// Who has made the advertisers' keys.
+    /// The user who created the advertisers' keys.
     user_id: UserId,
-    /// What `verify` has found so far: the cases that a failure shrinks to are not blamed for it.
+    /// Violations that `verify` has found so far, so that the cases to which a failure shrinks do not report
+    /// them again.
     violations: Mutex<HashSet<String>>,
 }
 
-/// One case's programs, and the names of what it has made.
+/// One case's programs, and the names of the objects that it has created.
 pub struct World<'a> {
     service: &'a Service,
     programs: [Program; 2],
-    /// Of their advertisers.
+    /// Keys of the programs' advertisers.
     keys: [String; 2],
-    /// By number of the call that made it.
+    /// By number of the call that created the customer.
     click_ids: HashMap<usize, String>,
     sales: HashMap<i64, usize>,
     commissions: HashMap<i64, String>,
-    /// What the streams held before the case.
+    /// The last position of each stream before the case.
     streams_began: Vec<(Subject, u64)>,
 }
 
@@ -73,7 +74,7 @@ impl Service {
     }
 }
 
-/// Their messages change nothing when they come once more.
+/// Subjects whose messages change nothing when they are delivered again.
 const REDELIVERED: [Subject; 5] = [
     Subject::Clicks,
     Subject::Leads,
@@ -83,18 +84,18 @@ const REDELIVERED: [Subject; 5] = [
 ];
 
 impl World<'_> {
-    /// Sends calls at once, each from its place in the case, and tells their answers.
+    /// Sends calls at once, each with its number in the case, and returns their answers.
     pub async fn call(&mut self, calls: &[(usize, Call<Quoted>)]) -> Vec<Answered> {
         let sent = calls.iter().map(|(number, call)| {
             let (path, body) = self.request(call);
-            // Neighbours of one burst meet over the tables, not only within one process.
+            // Neighbours of a burst use different processes, so that they meet in the tables too.
             let edge = &self.service.edges[number % 2];
             let token = self.token(call.who);
             async move { edge.post(path, token.as_deref(), &body).await }
         });
         let answers = futures::future::join_all(sent).await;
         let mut told = Vec::new();
-        // All ids first: a refund of the same burst names what a sale made.
+        // First collects all ids: a refund of the same burst names the sale.
         for ((number, call), answer) in calls.iter().zip(&answers) {
             self.learn(*number, call, &answer.body);
             if let What::Refund(refund) = &call.what {
@@ -115,7 +116,7 @@ impl World<'_> {
         format!("{noun} {name} of {}", self.programs[0].program_id)
     }
 
-    /// Takes the ids of what a call has made from its answer.
+    /// Takes the ids that a call has created from its answer.
     fn learn(&mut self, number: usize, call: &Call<Quoted>, body: &Value) {
         if let Some(click_id) = body["click_id"].as_str()
             && !self.click_ids.values().any(|known| known == click_id)
@@ -141,8 +142,8 @@ impl World<'_> {
         }
     }
 
-    /// A click of the sale's burst may be stored after the sale, and be the earlier one: then other commissions take the place of
-    /// those that the sale was answered with.
+    /// A click of the sale's burst may be stored after the sale, and be the earlier one. Then other
+    /// commissions replace those that the sale was answered with.
     async fn learn_commissions_in_force(&mut self, transaction: usize) {
         let (_, ids) = self.commissions(transaction).await;
         for (place, id) in ids.into_iter().enumerate() {
@@ -151,7 +152,7 @@ impl World<'_> {
         }
     }
 
-    /// An answer's body with the names of the calls for ids, and without words the contract leaves open.
+    /// An answer's body with ids replaced by names of calls, and without texts that the contract leaves open.
     fn told(&self, mut body: Value) -> Value {
         for (field, value) in body.as_object_mut().into_iter().flatten() {
             match field.as_str() {
@@ -196,7 +197,7 @@ impl World<'_> {
         place.map_or_else(|| code.to_owned(), |place| format!("{name} {place}"))
     }
 
-    /// Delivers one of this case's messages once more; which one is counted over all its streams.
+    /// Delivers one of this case's messages again; `which` counts over all streams of the case.
     pub async fn redeliver(&self, which: usize) {
         let mut messages = Vec::new();
         for (subject, began) in &self.streams_began {
@@ -208,7 +209,8 @@ impl World<'_> {
         }
     }
 
-    /// Approves a sale's commissions, unless that has happened by itself, and pays them; the status of the payout's answer.
+    /// Approves a sale's commissions, unless they are approved already, and pays them. Returns the status of
+    /// the payout's answer.
     pub async fn pay_out(&self, transaction: usize) -> u16 {
         let (program, ids) = self.commissions(transaction).await;
         let wanted = json!({ "commission_ids": ids });
@@ -217,7 +219,7 @@ impl World<'_> {
         self.advertise(program, "payouts", wanted).await
     }
 
-    /// The status of the answer.
+    /// Returns the status of the answer.
     pub async fn change_by_hand(&self, transaction: usize, change: ByHand) -> u16 {
         let (program, ids) = self.commissions(transaction).await;
         match change {
@@ -247,7 +249,7 @@ impl World<'_> {
         (program, rows.iter().map(|(id, _)| *id).collect())
     }
 
-    /// A call of the program's advertiser; the status of its answer.
+    /// A call of the program's advertiser; returns the status of its answer.
     async fn advertise(&self, program: i64, rest: &str, body: Value) -> u16 {
         let place = self.ids().iter().position(|id| *id == program);
         let key = place.map(|place| self.keys[place].as_str());
@@ -270,12 +272,12 @@ impl World<'_> {
             .await;
     }
 
-    /// Waits until everything is done that follows from what was sent.
+    /// Waits until all work that follows from the calls is done.
     pub async fn settled(&self) {
         self.service.streams.drained(&self.service.stack).await;
     }
 
-    /// What `verify` finds and did not find after an earlier case.
+    /// Violations that `verify` finds and did not find after an earlier case.
     pub async fn new_violations(&self) -> Vec<String> {
         let found = verify::violations(self.pool()).await.unwrap();
         let mut known = self.service.violations.lock().unwrap();
@@ -297,7 +299,7 @@ impl World<'_> {
     }
 }
 
-/// Puts a name for an id; one that nobody knows stays.
+/// Replaces an id by its name; an unknown id stays.
 fn rename(value: &mut Value, name: impl Fn(i64) -> Option<String>) {
     if let Some(name) = value.as_i64().and_then(name) {
         *value = name.into();

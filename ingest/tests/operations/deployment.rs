@@ -1,5 +1,6 @@
-//! `deploy/`, as far as it can be run without a container engine: settings are those the services know, units start what they say, and
-//! the settings of the three NATS servers make a cluster that loses one of them without loss. So does a PostgreSQL with a standby.
+//! Tests `deploy/` as far as possible without a container engine: services know all settings, units start
+//! their programs, and the settings of the three NATS servers make a cluster that loses a server without loss
+//! of data. So does a PostgreSQL server with a standby.
 
 mod cluster;
 mod failover;
@@ -22,7 +23,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(place(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// What `make-secrets.sh` makes for servers at 127.0.0.1 that speak TLS. Deleted when dropped.
+/// The secrets that `make-secrets.sh` creates for TLS servers at 127.0.0.1. Deleted when dropped.
 struct Secrets(PathBuf);
 
 impl Secrets {

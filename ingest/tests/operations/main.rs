@@ -1,4 +1,4 @@
-//! What operators rely on: settings, outages, deployment, backups, metrics and the command line.
+//! Features that operators rely on: settings, outages, deployment, backups, metrics and the command line.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,5 +1,5 @@
-//! A secret is shown once, in the answer that makes it, and is stored and logged nowhere else: in no log at `trace`, in no
-//! column, in no error and in no later answer.
+//! A secret is shown once, in the answer that creates it. It is in no log at `trace`, in no column, in no
+//! error and in no later answer.
 
 use std::fmt::Write;
 
@@ -11,14 +11,14 @@ use test_harness::{Answer, LoggedServices, PASSWORD, Stack, Workspace, rows::tex
 const PROGRAMS: &str = "/api/advertiser/affiliate-programs";
 const KEYS: &str = "/api/advertiser/api-keys";
 const INVITATIONS: &str = "/api/advertiser/invitations";
-/// What people send and nobody else may read.
+/// A secret that users send.
 const NEW_PASSWORD: &str = "a new one entirely, and long";
 const WRONG_PASSWORD: &str = "almost the right password";
 const CUSTOMERS_ADDRESS: &str = "jane.doe@customer.example";
-/// What looks like nothing of ours: it is refused, and must not be repeated.
+/// A token of an unknown form: it is refused, and must not be repeated.
 const JUNK: &str = "junk-that-may-be-a-key-of-another-service";
 
-/// What must not be found, and what it is called.
+/// The secrets that must not be found, each with its name.
 #[derive(Default)]
 struct Secrets(Vec<(&'static str, String)>);
 
@@ -27,7 +27,7 @@ impl Secrets {
         self.0.push((what, secret.to_owned()));
     }
 
-    /// A secret out of the answer that makes it.
+    /// Takes a secret from the answer that creates it.
     fn take(&mut self, what: &'static str, answer: &Answer, pointer: &str) -> String {
         assert!(answer.status.is_success(), "{what}: {:?}", answer.body);
         let secret = answer.body.pointer(pointer).and_then(Value::as_str).unwrap();
@@ -35,7 +35,7 @@ impl Secrets {
         secret.to_owned()
     }
 
-    /// The token at the end of a one-time link.
+    /// Takes the token at the end of a one-time link.
     fn take_link(&mut self, what: &'static str, answer: &Answer) -> String {
         assert!(answer.status.is_success(), "{what}: {:?}", answer.body);
         let link = answer.body["data"]["invitation_url"].as_str().unwrap();
@@ -44,7 +44,8 @@ impl Secrets {
         token.to_owned()
     }
 
-    /// Those that a text holds, whole or in a part that no mask shows, as text or as bytes in hexadecimal.
+    /// The secrets that a text contains, whole or as a part that no mask shows, as text or as hexadecimal
+    /// bytes.
     fn found_in(&self, text: &str) -> Vec<&'static str> {
         let lower = text.to_lowercase();
         self.0
@@ -58,7 +59,8 @@ impl Secrets {
     }
 }
 
-/// Masks show the first eight digits of a token, behind its prefix, and the last four.
+/// The part that masks hide. They show the first eight digits of a token, after its prefix, and the last
+/// four.
 fn inner(secret: &str) -> &str {
     if secret.len() > 40 {
         &secret[16..secret.len() - 8]
@@ -74,7 +76,7 @@ fn hexadecimal(text: &str) -> String {
     })
 }
 
-/// Every way of making a secret. Whoever adds one adds it here.
+/// Creates a secret of every kind. A new kind of secret must be added here.
 async fn make_all(stack: &Stack, acme: &Workspace) -> (Secrets, i64) {
     let mut secrets = Secrets::default();
     let email = "owner@acme.example";
@@ -174,7 +176,8 @@ async fn invite_all(stack: &Stack, session: &str, program_id: i64, secrets: &mut
     secrets.take_link("a partner's next invitation", &renewed);
 }
 
-/// Every secret where it belongs, where it does not, and a little wrong; and every look at what was made.
+/// Uses every secret in its place, in wrong places, and slightly changed; and reads every object that was
+/// created.
 async fn use_everywhere(stack: &Stack, secrets: &Secrets, program_id: i64) -> Vec<Answer> {
     let mut answers = Vec::new();
     let wrong = stack.sign_in("owner@acme.example", WRONG_PASSWORD).await;
@@ -210,7 +213,7 @@ async fn use_everywhere(stack: &Stack, secrets: &Secrets, program_id: i64) -> Ve
             answers.push(stack.post("lead", Some(token), lead).await);
             let sale = json!({ "transaction_id": "t1", "amount_cents": 100, "customer_key": "user-1" });
             answers.push(stack.post("sale", Some(token), sale).await);
-            // In a body that cannot be read, and under a name nobody knows.
+            // In an unreadable body, and in an unknown field.
             answers.push(stack.post_raw("sale", Some(token), format!("{{{token}")).await);
             let keys = json!({ "name": "", token: token });
             answers.push(stack.submit(KEYS, Some(token), keys).await);
@@ -239,7 +242,7 @@ async fn a_secret_is_shown_once_and_stands_in_no_log_no_column_and_no_other_answ
     let services = LoggedServices::start(&mut stack).await;
     let program = stack.program().await;
     let acme = stack.workspace("acme").await;
-    // A lead that is recorded: its address travels all the way.
+    // A recorded lead, whose address passes through the whole pipeline.
     let click_id = stack.click(&program.ada.code).await;
     let lead = json!({ "click_id": click_id, "customer_key": "jane", "email": CUSTOMERS_ADDRESS });
     let recorded = stack.post("lead", Some(&program.token), lead).await;
@@ -247,7 +250,7 @@ async fn a_secret_is_shown_once_and_stands_in_no_log_no_column_and_no_other_answ
 
     let (mut secrets, program_id) = make_all(&stack, &acme).await;
     secrets.add("a program's token from before", &program.token);
-    // What is looked for is found where it is.
+    // Verifies that the search finds a secret that is there.
     for (what, secret) in &secrets.0 {
         assert!(
             secrets.found_in(&format!("a {secret} b")).contains(what),
@@ -261,7 +264,7 @@ async fn a_secret_is_shown_once_and_stands_in_no_log_no_column_and_no_other_answ
         );
     }
     let answers = use_everywhere(&stack, &secrets, program_id).await;
-    // They were good for something, or this would prove nothing.
+    // Some calls must succeed, or the test would prove nothing.
     assert!(answers.iter().any(|answer| answer.status == StatusCode::OK));
     for answer in &answers {
         let text = format!("{:?} {}", answer.headers, answer.body);

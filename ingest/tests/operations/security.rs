@@ -1,4 +1,4 @@
-//! Attempts that no other test makes. `docs/security.md` says which threat each is.
+//! Attacks that no other test tries. `docs/security.md` names the threat of each.
 
 use messages::subject::Subject;
 use reqwest::{Method, StatusCode};
@@ -20,7 +20,7 @@ async fn a_transaction_id_that_another_program_holds_is_told_to_the_operator() {
     stack.customer(&holder, &holder.ada.code, "user-1").await;
     stack.customer(&other, &other.ada.code, "user-2").await;
     stack.sold(&holder, sale_of("order-1001", "user-1")).await;
-    // A repeat of one's own is everyday business.
+    // A program's repeat of its own sale is normal.
     let repeated = stack.sale(&holder, sale_of("order-1001", "user-1")).await;
     assert_eq!(repeated.status, StatusCode::CONFLICT);
     let refused = stack.sale(&other, sale_of("order-1001", "user-2")).await;
@@ -29,7 +29,7 @@ async fn a_transaction_id_that_another_program_holds_is_told_to_the_operator() {
         refused.body, repeated.body,
         "who holds it is not the caller's business"
     );
-    // Callers are answered before whose it is has been seen.
+    // Callers are answered before the owner of the sale is known.
     let telling = "held by another program";
     stack
         .eventually("the operator is told", async || {
@@ -78,7 +78,7 @@ async fn signing_in_makes_a_new_session_whatever_the_browser_holds() {
     let token = signed_in.body["jwt"].as_str().unwrap();
     assert!(![planted.token.as_str(), acme.owner.token.as_str()].contains(&token));
     assert!(signed_in.header("set-cookie").contains(token));
-    // The one that was there is still whose it was, and nobody else's.
+    // The existing session still belongs to its user, and to no one else.
     let whose = async |token: &str| stack.get("/api/users/me", token).await.body["email"].clone();
     assert_eq!(whose(&planted.token).await, "owner@mallory.example");
     assert_eq!(whose(token).await, "owner@acme.example");
@@ -133,7 +133,7 @@ async fn what_strangers_write_comes_back_as_json_that_no_browser_takes_for_a_pag
     for path in [&events, programs, &format!("{programs}/{id}"), "/api/users/me"] {
         answers.push(stack.get(path, &owner.token).await);
     }
-    // Refusals repeat no more than they must, and are no page either.
+    // Refusals repeat only necessary parts of the request, and are no HTML pages either.
     answers.push(
         stack
             .send(stack.request(Method::GET, "/<script>alert(1)</script>"))
@@ -151,7 +151,7 @@ async fn what_strangers_write_comes_back_as_json_that_no_browser_takes_for_a_pag
     }
 }
 
-/// What a customer of the table's rows tells, and what names nobody.
+/// The texts of a customer's rows, and the texts that identify no person.
 struct Told {
     what: &'static str,
     text: &'static str,
@@ -208,7 +208,7 @@ const TOLD: &[Told] = &[
     },
 ];
 
-/// What is searched for is in the address of the request: once it is found, once refused.
+/// The search text is in the address of the request: one search succeeds, one is refused.
 async fn search_for(stack: &Stack, program: &Program, texts: [&str; 2]) {
     let owner = stack.owner_of(program).await;
     let program = format!("/api/advertiser/affiliate-programs/{}", program.program_id);
@@ -269,7 +269,7 @@ async fn what_customers_tell_stands_in_no_log() {
     for (noun, body) in [("lead", &lead), ("sale", &sale), ("refund", &refund)] {
         let answer = stack.send(from(noun, body)).await;
         assert_eq!(answer.status, StatusCode::OK, "{noun}: {answer:?}");
-        // Refused, and repeated.
+        // Sent twice: refused, and repeated.
         stack.send(from(noun, body)).await;
         stack
             .send(from(
@@ -284,7 +284,7 @@ async fn what_customers_tell_stands_in_no_log() {
     visit["existing_click_id"] = key.into();
     stack.send(from("click", &visit)).await;
     search_for(&stack, &program, [key, email]).await;
-    // What no worker can read, and what a payment processor tells.
+    // A record that no worker can read, and an event of a payment processor.
     let streams = Streams::of(&stack).await;
     for subject in Subject::ALL {
         streams

@@ -1,8 +1,9 @@
-//! The contract as data: `ingest/tests/contract/*.yaml` is a table of rules, each with the calls that show it, and this
-//! runs it against the service's own binaries.
+//! The contract as data: `ingest/tests/contract/*.yaml` is a table of rules with example calls. This test
+//! runs the calls against the service's own binaries.
 //!
-//! Each file has an ingest and a worker of its own, with a database and streams of their own. Each entry has a program
-//! and a client address of its own, so no entry disturbs another, and every entry that fails is told of at once.
+//! Each file has an ingest, a worker, a database and streams of its own. Each entry has a program and a
+//! client address of its own, so entries do not disturb each other, and the test reports all failing entries
+//! at once.
 
 mod always;
 mod given;
@@ -44,14 +45,14 @@ fn read(file: &str) -> Table {
     Table::parse(&text).unwrap_or_else(|faults| panic!("{file}.yaml: {faults}"))
 }
 
-/// Every entry of a file holds; those that do not are told of together.
+/// Runs every entry of a file; reports all that fail together.
 async fn shown(file: &str) {
     let table = read(file);
     let service = Service::start(&table).await;
     let mut failures = Vec::new();
     let mut held = Vec::new();
     for (number, entry) in table.entries.iter().enumerate() {
-        // A starting point that cannot be made, or a process that is gone, is one entry's failure, not the file's.
+        // If a starting point cannot be created, or a process has ended, only this entry fails, not the file.
         let showing = AssertUnwindSafe(service.show(number, entry)).catch_unwind();
         match showing.await {
             Ok(Ok(shown)) => held.push((entry, shown)),

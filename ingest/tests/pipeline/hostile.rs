@@ -1,5 +1,6 @@
-//! What no client should send, as lists, over every route that reads a body: each is the caller's mistake (4xx) or has no
-//! effect, never our failure (5xx), and leaves no row that it does not name.
+//! Invalid and odd requests, as lists, for every route that reads a body. Each is answered as the caller's
+//! mistake (4xx) or has no effect. None is answered as a failure of the service (5xx), and none adds a row
+//! that it does not name.
 
 mod bodies;
 mod fields;

@@ -317,7 +317,7 @@ async fn a_link_that_the_advertiser_turned_off_stays_off_for_its_partner() {
             advertiser(json!({ "status": "inactive" })).await.status,
             StatusCode::OK
         );
-        // A new code does not change the status. A partner who turns the link off again still cannot turn it on.
+        // A new code does not change the status. A partner who turns it off again still cannot turn it on.
         advertiser(json!({ "short_code": format!("ada-{first}") })).await;
         assert_eq!(partner("inactive").await.status, StatusCode::OK);
         partner("active").await.refused(409, off_by_advertiser);

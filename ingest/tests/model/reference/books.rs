@@ -1,4 +1,4 @@
-//! What must stand in the tables.
+//! The expected content of the tables.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::{Click, Commission, Reference, Sold};
 use crate::calls::{LINKS, PARTNERS};
 
 impl Reference {
-    /// What must stand in the tables.
+    /// The expected content of the tables.
     pub fn books(&self) -> Value {
         let mut books = json!({ "customers": {}, "sales": {}, "balances": {}, "links": {}, "events": {} });
         for customer in &self.customers {

@@ -3,18 +3,18 @@
 use super::{Commission, Reference, Sold};
 use crate::calls::ByHand;
 
-/// More than any commission is.
+/// More than any commission.
 const MOST: i64 = 100_000_000_000_000;
 
 impl Reference {
-    /// The sales that have commissions, the same here as in all of these.
+    /// The sales that have commissions both in this state and in all others.
     pub fn changeable(&self, others: &[Self]) -> Vec<usize> {
         let is_agreed = |sold: &&Sold| others.iter().all(|other| other.sales.contains(sold));
         let earned = self.sales.iter().filter(|sold| !sold.commissions.is_empty());
         earned.filter(is_agreed).map(|sold| sold.transaction).collect()
     }
 
-    /// The status of the answer. All that are meant are changed, or none.
+    /// Returns the status of the answer. All commissions in question are changed, or none.
     pub fn change_by_hand(&mut self, transaction: usize, change: ByHand) -> u16 {
         let mut sales = self.sales.iter();
         let place = sales.position(|sold| sold.transaction == transaction).unwrap();

@@ -1,4 +1,4 @@
-//! Sales and what they earn, refunds, payouts.
+//! Sales and their commissions, refunds, payouts.
 
 use chrono::{DateTime, Months};
 use serde_json::json;
@@ -90,7 +90,8 @@ impl Reference {
         answer
     }
 
-    /// One for each partner credited, in the order of their latest clicks; or why there is none.
+    /// One commission for each credited partner, in the order of their latest clicks; or the reason why there
+    /// is none.
     fn commissions(
         &self,
         program: usize,
@@ -179,7 +180,7 @@ impl Reference {
         let amount = refund.amount.filter(|cents| *cents > 0);
         let name = match (refund.refund_id, amount) {
             (Some(id), _) => format!("named {id}"),
-            // More than any sale can be is the same as the most.
+            // An amount above any sale counts as the maximum.
             (None, Some(cents)) => format!("{} cents", cents.min(100_000_000_000_000)),
             (None, None) => "the rest".to_owned(),
         };
@@ -206,11 +207,11 @@ impl Reference {
         };
         let mut taken = Vec::new();
         for commission in &mut sold.commissions {
-            // One that was lowered by hand may have lost more than its share already.
+            // A commission that was lowered by hand may have lost more than its share already.
             let share = rounded(commission.amount, sold.refunded, sold.amount);
             let deducted = (share - commission.deducted).max(0);
             commission.deducted += deducted;
-            // One that was rejected stays so.
+            // A rejected commission stays rejected.
             if commission.status != "reversed" {
                 commission.status = status;
             }
@@ -221,7 +222,7 @@ impl Reference {
         for (commission, deducted) in taken {
             total += deducted;
             let balance = self.balance(program, &commission);
-            // Only what the partner was paid already can be owed back.
+            // A partner can only owe an amount that was paid.
             if commission.paid {
                 balance.cents -= deducted;
                 balance.debt += deducted;
@@ -237,7 +238,7 @@ impl Reference {
         }))
     }
 
-    /// The sales that have commissions, all of them untouched.
+    /// The sales that have commissions, all of them unchanged.
     pub fn payable(&self) -> Vec<usize> {
         let untouched = |sold: &&Sold| {
             let mut commissions = sold.commissions.iter();
@@ -250,8 +251,8 @@ impl Reference {
             .collect()
     }
 
-    /// Pays a sale's commissions, less what the partners owe: what was taken back of what they had been paid. A balance is
-    /// never more than what is then left to be paid.
+    /// Pays a sale's commissions, less what the partners owe for refunds of paid commissions. A balance never
+    /// exceeds the amount that is then left to pay.
     pub fn pay(&mut self, transaction: usize) {
         let place = self
             .sales
@@ -305,7 +306,7 @@ fn currency(sale: &Sale<Quoted>) -> &'static str {
     }
 }
 
-/// `of` times a fraction, halves away from zero; nothing here is negative.
+/// `of` times a fraction, halves away from zero; no argument is negative.
 fn rounded(of: i64, numerator: i64, denominator: i64) -> i64 {
     let (of, numerator, denominator) = (i128::from(of), i128::from(numerator), i128::from(denominator));
     i64::try_from((2 * of * numerator + denominator) / (2 * denominator)).unwrap()

@@ -1,4 +1,4 @@
-//! Test mode: events that count for nothing.
+//! Test mode: events that do not count.
 
 use serde_json::json;
 

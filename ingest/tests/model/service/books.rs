@@ -1,4 +1,4 @@
-//! What stands in the tables.
+//! The content of the tables.
 
 use chrono::DateTime;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::World;
 
 impl World<'_> {
-    /// What stands in the tables, as the reference tells it.
+    /// The content of the tables, in the reference's form.
     pub async fn books(&self) -> Value {
         let mut books: Value = sqlx::query_scalar(BOOKS)
             .bind(self.ids())
@@ -67,7 +67,7 @@ impl World<'_> {
         told
     }
 
-    /// Takes the case out of a name.
+    /// Removes the case's part from a name.
     fn unname(&self, value: &mut Value) {
         let case = format!(" of {}", self.programs[0].program_id);
         if let Some(name) = value.as_str().and_then(|name| name.strip_suffix(&case)) {
@@ -76,7 +76,7 @@ impl World<'_> {
     }
 }
 
-/// Milliseconds since 1970 for timestamps.
+/// Timestamps become milliseconds since 1970.
 fn instants(mut row: Value, columns: &[&str]) -> Value {
     for column in columns {
         if let Some(text) = row[*column].as_str() {
@@ -89,7 +89,7 @@ fn instants(mut row: Value, columns: &[&str]) -> Value {
     row
 }
 
-/// Everything two programs have come to. That a commission may be approved by now is the clock's doing, not a call's.
+/// All rows of two programs. Approval is left out, because it follows from the clock, not from a call.
 const BOOKS: &str = "
 WITH p AS (SELECT unnest($1::bigint[]) AS id)
 SELECT jsonb_build_object(

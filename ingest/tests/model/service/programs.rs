@@ -1,4 +1,4 @@
-//! A case's programs, made as its terms say.
+//! Creates a case's programs with its terms.
 
 use domain::attribution::AttributionModel;
 use domain::commission::{CommissionType, Rate as CommissionRate};

@@ -1,4 +1,4 @@
-//! A call as it is sent.
+//! The HTTP request of a call.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,5 @@
-//! `deploy/backup`: what pgBackRest and the scripts keep can be restored, and the books in it are right.
+//! `deploy/backup`: the backups of pgBackRest and the scripts can be restored, and the restored ledger is
+//! right.
 
 mod kept;
 
@@ -15,7 +16,7 @@ use testing::TestDatabase;
 
 use self::kept::{Kept, failed, succeeded};
 
-/// Everything written so far is in the archive.
+/// Waits until everything written so far is in the archive.
 async fn archived(stack: &Stack, kept: &Kept) {
     let mut connection = PgConnection::connect(&kept.server.url()).await.unwrap();
     let last: String = sqlx::query_scalar("SELECT pg_walfile_name(pg_switch_wal())")
@@ -68,7 +69,7 @@ async fn back_up(kept: &Arc<Kept>, kind: &'static str) {
     .await;
 }
 
-/// The data is gone, the archive is not.
+/// Restores after the data directory was lost; the archive still exists.
 fn restore_lost(kept: &Kept) {
     failed(&kept.pgbackrest(&["restore"]), "contains files");
     let data = kept.server.dir().join("data");
@@ -135,7 +136,7 @@ async fn a_lost_database_comes_back_from_its_backup_and_log_with_its_books_right
     archived(&stack, &kept).await;
     let before = sales(&stack).await;
 
-    // Tried out beside the running server, which takes sales meanwhile.
+    // The drill runs beside the server, which takes sales meanwhile.
     let drilled = {
         let name = name.clone();
         off_thread(&kept, move |kept| succeeded(&kept.script("drill.sh", &[&name]))).await
@@ -152,7 +153,7 @@ async fn a_lost_database_comes_back_from_its_backup_and_log_with_its_books_right
     sell(&stack, &program, "after-the-restore").await;
     stack.verify().await;
 
-    // A dump is a copy too, and another server's version may read it.
+    // A dump is a copy too, and a server of another version can read it.
     let copied = {
         let url = stack.database.url.clone();
         off_thread(&kept, move |kept| {
@@ -203,7 +204,7 @@ async fn visitors_of_the_lost_time_and_later_ones_are_different_customers() {
     let program = stack.program().await;
     back_up(&kept, "full").await;
     archived(&stack, &kept).await;
-    // Leases ids that the archive does not know of.
+    // This ingest leases ids that the archive does not contain.
     let before = another_ingest(&mut stack).await;
     let mut click_ids = visitors(&before, &program).await;
     stack.reaches("customers", 3).await;
@@ -211,7 +212,7 @@ async fn visitors_of_the_lost_time_and_later_ones_are_different_customers() {
     restore(&stack, &kept, restore_lost).await;
     assert_eq!(stack.count("customers").await, 0);
 
-    // As the runbook says, but for an ingest that went on all the time, and one that starts before anything is replayed.
+    // Follows the runbook, except that one ingest kept running, and one starts before the replay.
     let streams = Streams::of(&stack).await;
     succeeds(&stack, &["streams", "replay", "clicks", "--yes"]).await;
     let after = another_ingest(&mut stack).await;
@@ -231,7 +232,7 @@ async fn visitors_of_the_lost_time_and_later_ones_are_different_customers() {
     assert_eq!(stack.count(of_another).await, 0);
     stack.verify().await;
 
-    // What an ingest found by itself needs no person; what it cannot find out does.
+    // Ids that an ingest finds used need no operator; ids that it cannot find do.
     let known = succeeds(&stack, &["customer-ids", "advance"]).await;
     assert_eq!(known.out, "customer ids are ahead already\n");
     let snapshot = succeeds(&stack, &["customer-ids", "advance", "--snapshot"]).await;
@@ -241,7 +242,7 @@ async fn visitors_of_the_lost_time_and_later_ones_are_different_customers() {
     );
 }
 
-/// What a caller of the API could tell of each sale, and what Ada is owed.
+/// The data that an API caller knows about each sale, and Ada's balance.
 async fn books(stack: &Stack, program: &Program) -> (Vec<(String, i64, i64)>, i64) {
     let sales = sqlx::query_as(
         "SELECT processor_event_id, amount_cents, api_refunded_cents FROM sale_events ORDER BY processor_event_id",
@@ -266,7 +267,8 @@ async fn what_was_sold_in_the_lost_time_comes_back_from_the_streams() {
     sell(&stack, &program, "lost").await;
     let refund = json!({ "transaction_id": "lost", "amount_cents": 1_250 });
     stack.refunded(&program, refund).await;
-    // Refused for its customer, who signs up, and sold then for another amount.
+    // Refused because the customer was unknown. The customer then signs up, and the sale is sent with another
+    // amount.
     let corrected = |amount_cents: i64| json!({ "transaction_id": "corrected", "amount_cents": amount_cents, "customer_key": "user-2" });
     let refused = stack.sale(&program, corrected(9_000)).await;
     assert!(refused.status.is_client_error(), "{refused:?}");
@@ -280,7 +282,8 @@ async fn what_was_sold_in_the_lost_time_comes_back_from_the_streams() {
     assert_eq!(sales(&stack).await, ["kept"]);
 
     succeeds(&stack, &["customer-ids", "advance"]).await;
-    // The refund's too: it comes before the claim of its sale, as one does whose acknowledgement was lost.
+    // The refund's claim too: the refund arrives before the claim of its sale, like one whose acknowledgement
+    // was lost.
     succeeds(
         &stack,
         &["streams", "replay", "clicks", "leads", "refunds", "--yes"],
@@ -346,7 +349,7 @@ async fn a_mistake_is_undone_by_going_back_to_the_moment_before_it() {
     assert_ne!(books(&stack, &program).await, before);
     archived(&stack, &kept).await;
 
-    // In place: only files that differ are copied.
+    // Restores in place: only files that differ are copied.
     restore(&stack, &kept, move |kept| {
         let target = format!("--target={moment}");
         let to_the_moment = [

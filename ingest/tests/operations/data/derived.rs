@@ -1,4 +1,5 @@
-//! What is derived from events and ledger is computed anew by the operator's command line, whatever it was before.
+//! The operator's command line recomputes counters and sums from events and the ledger, whatever their
+//! previous values.
 
 use test_harness::{Stack, sale_of, succeeds};
 
@@ -39,7 +40,7 @@ async fn balances_and_counters_are_computed_anew_while_sales_and_clicks_go_on() 
     };
     let ((), (balances, counters)) = tokio::join!(traffic, rebuilt);
     assert_eq!(balances.trim(), "balances rebuilt, 3 were wrong");
-    // Those of both links, and of the one membership that had a click.
+    // The counters of both links, and of the one membership that had a click.
     assert_eq!(counters.trim(), "counters rebuilt, 3 were wrong");
     stack.verify().await;
 }

@@ -39,7 +39,7 @@ async fn a_migration_that_waits_for_a_lock_gives_up_and_is_tried_again() {
         .execute(&format!("ALTER DATABASE {} SET lock_timeout = '1s'", empty.name))
         .await;
     stack.set("DATABASE_URL", &format!("{}_empty", stack.database.url));
-    // The first migration makes a table of this name, and waits for this transaction.
+    // The first migration creates a table of this name, and waits for this transaction.
     let mut other = empty.pool.begin().await.unwrap();
     sqlx::query("CREATE TABLE workspaces ()")
         .execute(&mut *other)
@@ -78,7 +78,7 @@ async fn a_database_of_a_newer_release_is_left_as_it_is_and_the_operator_hears_w
     ] {
         assert!(ran.err.contains(part), "{part} is not in {ran:?}");
     }
-    // While a newer release is rolled out, services of this one start again on its database.
+    // During the rollout of a newer release, services of this release start again on its database.
     stack.start_services().await;
 }
 
@@ -113,7 +113,7 @@ async fn a_database_from_before_the_baseline_is_refused_by_every_program() {
     }
 }
 
-/// The database has this migration, too.
+/// Records this migration in the database.
 async fn has_migration(stack: &Stack, version: i64) {
     stack
         .execute(&format!(

@@ -36,7 +36,7 @@ async fn the_first_owner_of_an_installation_signs_in_with_what_the_operator_made
         .await;
     assert_eq!(me.body["workspaces"][0]["name"], "Shop");
     assert_eq!(me.body["workspaces"][0]["role"], "owner");
-    // A colleague comes into the same workspace, with a password from standard input that is printed nowhere.
+    // A colleague joins the same workspace. The password comes from standard input and is never printed.
     let sam = [
         "user",
         "create",
@@ -336,7 +336,7 @@ async fn a_key_marked_at_the_command_line_is_announced_until_the_mark_is_taken_b
     );
 }
 
-/// A sale that cannot be stored: its claim is dead, its letter is kept, and a refund of it is parked.
+/// A sale that cannot be stored: its claim is dead, its dead letter is kept, and a refund of it is parked.
 async fn dead_sale(stack: &Stack, edge: &Edge, program: &Program) {
     stack.customer(program, &program.ada.code, "user-1").await;
     stack
@@ -344,7 +344,7 @@ async fn dead_sale(stack: &Stack, edge: &Edge, program: &Program) {
         .await;
     let send = |path: &'static str, body: Value| {
         let (edge, token) = (edge.clone(), program.token.clone());
-        // Nobody is told before the deadline, and there is no need to wait for that.
+        // The answer comes only at the deadline, and the test need not wait for it.
         tokio::spawn(async move { edge.post(path, Some(&token), &body).await })
     };
     let sale = send("sale", sale_of("poison", "user-1"));
@@ -375,7 +375,7 @@ async fn a_dead_sale_is_recorded_once_it_is_replayed_and_its_parked_refund_with_
         shown.fact("reason").contains("no_poison") && shown.out.contains("\"poison\""),
         "{shown:?}"
     );
-    // Still broken: it is buried again, as a letter of its own.
+    // Still broken: the replay becomes a new dead letter.
     let replayed = succeeds(&stack, &["dead-letters", "replay", &id]).await;
     assert!(replayed.out.contains("its claim is open again"), "{replayed:?}");
     stack.reaches("dead_letters", 2).await;
@@ -383,7 +383,7 @@ async fn a_dead_sale_is_recorded_once_it_is_replayed_and_its_parked_refund_with_
     assert!(again.out.contains("nothing done"), "{again:?}");
     let state: String = stack.value("SELECT state FROM transaction_claims").await;
     assert_eq!(state, "dead");
-    // Mended.
+    // The cause is repaired.
     stack
         .execute("ALTER TABLE sale_events DROP CONSTRAINT no_poison")
         .await;
@@ -442,7 +442,7 @@ async fn other_records_go_back_on_their_stream_as_they_came() {
     let lead = json!({ "click_id": click_id, "customer_key": "poison" });
     let token = program.token.clone();
     let caller = tokio::spawn(async move { edge.post("lead", Some(&token), &lead).await });
-    // What could not even be cut into records is kept as the message it was.
+    // A message that cannot be split into records is kept whole.
     streams.publish(Subject::Leads, "not JSON").await;
     let letters = async |count: i64| {
         stack
@@ -464,10 +464,10 @@ async fn other_records_go_back_on_their_stream_as_they_came() {
     again.sort_by_key(|message| message.starts_with(b"{"));
     assert_eq!(again[0], "not JSON");
     assert_eq!(envelope::decode(&again[1]).unwrap().records.len(), 1);
-    // That one is as unreadable as before.
+    // The replayed message is as unreadable as before.
     streams.drained(&stack).await;
     letters(1).await;
-    // Under another prefix nobody would receive it.
+    // No consumer would receive it under another prefix.
     stack
         .execute("UPDATE dead_letters SET subject = 'elsewhere.tracking.leads' WHERE replayed_at IS NULL")
         .await;

@@ -1,5 +1,5 @@
-//! Database roles: services change what they change and no more, readers read, and neither owns a table. All other tests run their services
-//! with the service's rights, too ([`TestDatabase::service_url`]).
+//! Database roles: services have only the rights that they need, readers only read, and neither owns a table.
+//! All other tests run their services with the service's rights too ([`TestDatabase::service_url`]).
 
 use runtime::clock::Clock;
 use serde_json::json;
@@ -9,7 +9,8 @@ use testing::{OwnPostgres, READS, SERVICE, TestDatabase};
 
 const REFUSED: &str = "42501";
 
-/// On a server of its own, where the roles sign in themselves, with the rights that `ctl migrate` gives them.
+/// Migrates a server of the test's own, where the roles sign in themselves with the rights that `ctl migrate`
+/// grants.
 async fn migrated(server: &OwnPostgres) -> Stack {
     let stack = Stack::on(TestDatabase::create_on(server.url()).await, Clock::system());
     for role in [SERVICE, READS] {
@@ -27,7 +28,7 @@ fn url_as(stack: &Stack, role: &str) -> String {
     stack.database.url.replace("postgres@", &format!("{role}@"))
 }
 
-/// What PostgreSQL answers to a statement.
+/// PostgreSQL's error for a statement.
 async fn refusal(connection: &mut PgConnection, statement: &str) -> Option<String> {
     let answer = sqlx::raw_sql(AssertSqlSafe(statement.to_owned()))
         .execute(connection)
@@ -49,7 +50,7 @@ async fn services_run_the_funnel_in_a_role_that_owns_nothing() {
     stack.sold(&program, sale).await;
     stack.refunded(&program, json!({ "transaction_id": "t1" })).await;
     stack.verify().await;
-    // What other tests run their services with has these rights, too.
+    // The role with which other tests run their services has these rights too.
     let mut borrowed = PgConnection::connect(&stack.database.service_url).await.unwrap();
     let drop = refusal(&mut borrowed, "DROP TABLE programs").await;
     assert_eq!(drop.as_deref(), Some(REFUSED));
@@ -72,7 +73,7 @@ async fn services_run_the_funnel_in_a_role_that_owns_nothing() {
     }
     let months = "SELECT ensure_event_partitions('2031-01-01', 1)";
     assert_eq!(refusal(&mut service, months).await, None);
-    // It drops months that are over, and never the one that is filled.
+    // The role drops partitions of past months, and never the current one.
     for horizon in ["now() + interval '1 month'", "'infinity'"] {
         let drop = format!("SELECT retire_event_partition(({horizon})::date)");
         assert_eq!(

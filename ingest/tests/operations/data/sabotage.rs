@@ -1,4 +1,4 @@
-//! Each invariant of `ctl verify`, broken by hand: what no test row shows is not checked.
+//! Breaks each invariant of `ctl verify` by hand: an invariant without a row here is not tested.
 
 use reqwest::StatusCode;
 use serde_json::json;
@@ -6,7 +6,8 @@ use storage::verify::divided::divided;
 use storage::verify::{self, INVARIANTS, Violation};
 use test_harness::{Shop, Stack, Streams, rows, sale_of};
 
-/// The invariant, and what breaks it. `t1` and `t2` are sales of Ada's, `t3` is one of Bruno's, `t2` is refunded in part.
+/// The invariant, and the damage that breaks it. `t1` and `t2` are sales of Ada's, `t3` is one of Bruno's;
+/// `t2` is refunded in part.
 const DAMAGES: &[(&str, &str)] = &[
     (
         "one sale per transaction_id, held by its claim",
@@ -224,7 +225,8 @@ async fn verify_finds_whatever_breaks_an_invariant() {
     stack.verify().await;
 }
 
-/// Whoever pays a renewal, it is credited like the first payment of its subscription. A later click changes nothing.
+/// A renewal is credited like the first payment of its subscription, whatever customer pays it. A later click
+/// changes nothing.
 #[tokio::test]
 async fn who_renews_anothers_subscription_may_click_its_link_afterwards() {
     let (stack, program) = Stack::with_program().await;
@@ -252,7 +254,7 @@ async fn a_movement_that_was_changed_is_found() {
     shop.sell("t1", json!({})).await;
     shop.refund("t1", 2500).await;
     shop.stack.verify().await;
-    // A partner's balance is compared with those of the memberships.
+    // A partner's balance is compared with the balances of the memberships.
     let balance = "partner-program balance = sum of its ledger entries";
     for kind in ["accrual", "reversal"] {
         for damage in [
@@ -277,10 +279,10 @@ async fn a_movement_that_was_changed_is_found() {
     assert_eq!(broken, [accrual]);
 }
 
-/// The invariants that a damage breaks, while it lasts.
+/// The invariants that a damage breaks while it lasts.
 async fn broken_by(stack: &Stack, damage: &str) -> Vec<&'static str> {
     let mut transaction = stack.pool().begin().await.unwrap();
-    // Past foreign keys and triggers: they keep most of this from happening, and are not what is tried here.
+    // Bypasses foreign keys and triggers: they prevent most of these damages, but are not tested here.
     for statement in ["SET LOCAL session_replication_role = replica", damage] {
         sqlx::raw_sql(sqlx::AssertSqlSafe(statement.to_owned()))
             .execute(&mut *transaction)

@@ -1,4 +1,4 @@
-//! `ctl secrets reseal`: an installation's key is replaced, and the one before is thrown away.
+//! `ctl secrets reseal`: an installation's key is replaced, and the old key is thrown away.
 
 use chrono::TimeDelta;
 use domain::account::UserKind;
@@ -12,7 +12,7 @@ use storage::{second_factors, webhook_health};
 use test_harness::hooks::{self, Hooks};
 use test_harness::{Stack, ctl, succeeds, webhooks};
 
-/// The stack's own, and the one that replaces it.
+/// The stack's own key; another key replaces it.
 const BEFORE: &str = "3333333333333333333333333333333333333333333333333333333333333333";
 const AFTER: &str = "4444444444444444444444444444444444444444444444444444444444444444";
 
@@ -37,13 +37,13 @@ async fn what_a_replaced_key_had_sealed_opens_without_it() {
     let mut stack = Stack::start().await;
     let program = hooks::connected(&stack).await;
     let before = SealingKeys::new(&[0x33; 32], &[]);
-    // With the secret before, which signs beside it.
+    // The endpoint also has a previous secret, which still signs.
     let (endpoint_id, _) =
         webhooks::endpoint(&stack, &program, "https://shop.example/", &[LeadCreated]).await;
     let signing = SigningSecret::generate([8; 32]);
     webhooks::rotate(&stack, endpoint_id, &signing, TimeDelta::hours(24)).await;
     app_of_a_user(&stack, &before, "olive@shop.example").await;
-    // Of another installation's copy: nothing opens it, and it stays as it is.
+    // Sealed with the key of another installation: it cannot be opened, and stays unchanged.
     let lost = app_of_a_user(&stack, &SealingKeys::new(&[0x55; 32], &[]), "sam@shop.example").await;
 
     stack.set("SECRETS_KEYS", &format!("{AFTER},{BEFORE}"));
@@ -65,7 +65,7 @@ async fn what_a_replaced_key_had_sealed_opens_without_it() {
         "0 secrets sealed with the first key, 4 were before, 0 cannot be opened with any\n"
     );
 
-    // The new key alone signs webhooks, with both secrets.
+    // The new key alone opens the two secrets that sign webhooks.
     let mut connection = stack.pool().acquire().await.unwrap();
     let after = SealingKeys::new(&[0x44; 32], &[]);
     let ids = [endpoint_id.get()];
@@ -76,7 +76,7 @@ async fn what_a_replaced_key_had_sealed_opens_without_it() {
     assert!(secrets.len() == 2 && secrets[0] == signing);
     drop(connection);
 
-    // It checks a processor's signature, and knows the user's app.
+    // It also opens a processor's secret and the user's app.
     let consumer = Hooks::start(&mut stack).await;
     let event = hooks::event(&stack, "checkout.session.completed.acacia", &program, "user-1");
     hooks::accepted(&consumer.deliver(&stack, &program, &event).await);

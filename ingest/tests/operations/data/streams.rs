@@ -1,11 +1,11 @@
-//! `ctl streams`: what waits for workers, and everything delivered again.
+//! `ctl streams`: shows what waits for workers, and delivers everything again.
 
 use messages::subject::Subject;
 use runtime::clock::Clock;
 use serde_json::json;
 use test_harness::{Edge, Ran, Stack, Streams, ctl, sale_of, succeeds};
 
-/// What the status says of a stream, without its columns.
+/// The status of a stream, without its columns.
 fn state(ran: &Ran, noun: &str) -> String {
     let rest = ran.out.lines().find_map(|line| line.strip_prefix(noun));
     let rest = rest.unwrap_or_else(|| panic!("no {noun}: {ran:?}"));
@@ -18,7 +18,7 @@ async fn unsettled(stack: &Stack) -> Ran {
     ran
 }
 
-/// How often each thing was counted, and what is owed for it.
+/// How often each event was counted, and the balance.
 async fn books(stack: &Stack) -> Vec<i64> {
     stack
         .value(
@@ -67,7 +67,7 @@ async fn what_was_settled_is_delivered_again_and_counts_once() {
     let repeated = succeeds(&stack, &sure).await;
     let nothing = format!("clicks: no consumer worker_clicks, nothing to do; messages to be read: {clicks}");
     assert!(repeated.out.contains(&nothing), "{repeated:?}");
-    // Every service makes the consumers that are missing.
+    // Every service creates missing consumers.
     let ingest = Edge::at(stack.start_ingest());
     ingest.ready(&stack).await;
     let waiting = unsettled(&stack).await;
@@ -84,7 +84,7 @@ async fn what_was_settled_is_delivered_again_and_counts_once() {
     succeeds(&stack, &["streams", "status"]).await;
     assert_eq!(books(&stack).await, before);
 
-    // Workers that run make them by themselves.
+    // Running workers create them by themselves.
     succeeds(&stack, &sure).await;
     stack
         .eventually("everything is settled again", async || {

@@ -4,15 +4,15 @@ use runtime::clock::Clock;
 use test_harness::Stack;
 use testing::{OwnPostgres, TestDatabase};
 
-/// Sales of less than an hour of a busy installation: each leaves a dead row of its claim. More than the number after which the
-/// table is vacuumed, less than PostgreSQL's own share of it (a fifth of all rows).
+/// Sales of less than an hour at a busy installation: each leaves a dead row of its claim. More than the
+/// number after which the table is vacuumed, less than PostgreSQL's default share (a fifth of all rows).
 const SALES: i64 = 120_000;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_large_table_is_vacuumed_after_as_many_changes_as_a_small_one() {
     let server = OwnPostgres::start();
     let stack = Stack::on(TestDatabase::create_on(server.url()).await, Clock::system());
-    // An ANALYZE that overlaps the changes would make PostgreSQL forget how many there were.
+    // If an ANALYZE overlapped the changes, PostgreSQL would forget how many there were.
     set(&stack, "autovacuum = off").await;
     stack
         .execute(
@@ -38,7 +38,7 @@ async fn a_large_table_is_vacuumed_after_as_many_changes_as_a_small_one() {
                 == 1
         })
         .await;
-    // When it is vacuumed is what this is about, not how fast.
+    // The test is about when the vacuum runs, not how fast.
     set(&stack, "autovacuum_vacuum_cost_delay = 0").await;
     set(&stack, "autovacuum_naptime = '1s'").await;
     set(&stack, "autovacuum = on").await;

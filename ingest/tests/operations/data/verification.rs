@@ -1,4 +1,4 @@
-//! The invariants, verified slice by slice: since a day, and all the time by the worker.
+//! Verifies the invariants slice by slice: since a day, and continuously by the worker.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use test_harness::{Stack, Streams, ctl, sale_of, succeeds};
 const SHARE: &str = "commissions by percentage come to their policy's share of what earns";
 const BALANCE: &str = "partner-program balance = sum of its ledger entries";
 
-/// Everything that is due, until nothing is; the invariants that do not hold.
+/// Verifies until no slice is due; returns the broken invariants.
 async fn verified(stack: &Stack) -> BTreeSet<&'static str> {
     let mut found = BTreeSet::new();
     loop {
@@ -45,7 +45,7 @@ async fn with_a_refund() -> Stack {
     stack
 }
 
-/// As if all of it had been stored earlier: transactions that began meanwhile have ended.
+/// Moves all rows into the past, as if they had been stored earlier: transactions from then have ended.
 async fn pass(stack: &Stack, time: &'static str) {
     let mut earlier = stack.pool().begin().await.unwrap();
     let mut statements = vec!["SET LOCAL session_replication_role = replica".to_owned()];
@@ -54,7 +54,7 @@ async fn pass(stack: &Stack, time: &'static str) {
             "UPDATE {table} SET created_at = created_at - interval '{time}'"
         ));
     }
-    // Their day is that of the sums, which are not moved.
+    // The day must match the sums, which do not move.
     statements.push("UPDATE commissions SET created_at = greatest(created_at - interval '15 minutes', date_trunc('day', created_at))".to_owned());
     statements.push("UPDATE verifications SET due_at = now()".to_owned());
     for statement in statements {
@@ -72,7 +72,7 @@ async fn settled_rows_are_verified_and_a_difference_stays_until_it_is_repaired()
     stack
         .execute("UPDATE sale_events SET commissionable_cents = amount_cents - 100 WHERE processor_event_id = 't1'")
         .await;
-    // Beside rows of the last minutes others may yet be stored.
+    // Other transactions may still store rows beside those of the last minutes.
     assert_eq!(verified(&stack).await, [].into());
     pass(&stack, "15 minutes").await;
     assert_eq!(verified(&stack).await, [SHARE].into());
@@ -114,7 +114,7 @@ async fn since_a_day_what_is_older_counts_only_if_it_changed() {
     pass(&stack, "3 days").await;
     let fine = succeeds(&stack, &since).await;
     assert!(fine.out.contains(&format!("ok      {SHARE}")), "{fine:?}");
-    // Not every check knows when its rows were stored.
+    // Some checks do not know when their rows were stored.
     assert!(fine.out.contains("in part click_ids are unique"), "{fine:?}");
     // The sale is old, and its refund is of today.
     stack
@@ -132,7 +132,7 @@ async fn since_a_day_what_is_older_counts_only_if_it_changed() {
 #[tokio::test]
 async fn no_row_is_left_out_between_slices() {
     let (stack, _) = Stack::with_program().await;
-    // Two memberships each, and twenty are a slice.
+    // Two memberships each; a slice has twenty.
     for _ in 0..11 {
         stack.program().await;
     }

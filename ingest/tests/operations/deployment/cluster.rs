@@ -1,4 +1,4 @@
-//! Three NATS servers with the settings of `deploy/kubernetes`, but for their places.
+//! Three NATS servers with the settings of `deploy/kubernetes`, except for paths and addresses.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -90,7 +90,7 @@ impl Cluster {
             .unwrap()
     }
 
-    /// As `make-secrets.sh` writes it.
+    /// In the form in which `make-secrets.sh` writes it.
     fn url(&self, user: &str) -> String {
         let urls: Vec<String> = self
             .nodes
@@ -100,7 +100,7 @@ impl Cluster {
         urls.join(",")
     }
 
-    /// Through a server other than this one.
+    /// Connects through another server than this one.
     async fn jetstream(&self, without: Option<&str>) -> Option<Context> {
         let node = self.nodes.iter().find(|node| Some(node.name) != without).unwrap();
         let client = async_nats::ConnectOptions::with_user_and_password("ctl".into(), PASSWORD.into())
@@ -135,7 +135,7 @@ impl Drop for Cluster {
     }
 }
 
-/// What a server answers to one that comes as another of the cluster, and shows no certificate.
+/// The answer of a server to a peer that claims to belong to the cluster, but shows no certificate.
 fn answer_to_a_stranger(route: u16) -> String {
     let mut stream = TcpStream::connect(("127.0.0.1", route)).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
@@ -143,12 +143,12 @@ fn answer_to_a_stranger(route: u16) -> String {
         .write_all(b"INFO {\"server_id\":\"stranger\"}\r\nCONNECT {}\r\nPING\r\n")
         .unwrap();
     let mut answer = Vec::new();
-    // However it ends the connection.
+    // The connection may end in any way.
     let _ = stream.read_to_end(&mut answer);
     String::from_utf8_lossy(&answer).into_owned()
 }
 
-/// Who leads a stream, and whether each of the three has all of it.
+/// The leader of a stream, and whether each of the three servers has all of it.
 async fn leader(jetstream: &Context, stream: &str) -> Option<(String, bool)> {
     let info = jetstream.get_stream(stream).await.ok()?.cached_info().clone();
     let cluster = info.cluster?;
@@ -161,7 +161,7 @@ async fn leader(jetstream: &Context, stream: &str) -> Option<(String, bool)> {
 async fn three_servers_keep_every_message_and_one_of_them_may_be_lost() {
     let mut cluster = Cluster::start();
     let mut stack = Stack::without_services(Clock::system()).await;
-    // Users may do what they do without a prefix.
+    // The users' permissions are for subjects without a prefix.
     stack.set("STREAM_PREFIX", "");
     stack.set("STREAM_REPLICAS", "3");
     stack.set("NATS_CA_FILE", &cluster.secrets.path("servers-ca.crt"));
@@ -199,7 +199,7 @@ async fn three_servers_keep_every_message_and_one_of_them_may_be_lost() {
     stack
         .eventually("a sale is recorded without the server that led", async || {
             let sold = stack.sale(&program, sale("t2")).await;
-            // The first one may have been too early to be answered; it is recorded all the same.
+            // The first attempt may have been recorded although its answer came too late.
             [StatusCode::OK, StatusCode::CONFLICT].contains(&sold.status)
         })
         .await;
@@ -213,6 +213,6 @@ async fn three_servers_keep_every_message_and_one_of_them_may_be_lost() {
         })
         .await;
     stack.verify().await;
-    // One address is enough to take the streams away.
+    // One address is enough to delete the streams.
     stack.set("NATS_URL", cluster.url("ctl").split(',').next().unwrap());
 }

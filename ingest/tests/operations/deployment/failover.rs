@@ -17,11 +17,12 @@ use tokio_util::sync::CancellationToken;
 
 const SELLERS: usize = 4;
 
-/// An address that can be moved, as a name or a virtual address is: connections stay with the server they were opened to.
+/// An address that can move to another server, like a name or a virtual address. Open connections stay with
+/// their server.
 struct Address {
     at: SocketAddr,
     leads_to: watch::Sender<SocketAddr>,
-    /// Connections since it was moved.
+    /// Connections since the address moved.
     opened: Arc<AtomicUsize>,
 }
 
@@ -43,7 +44,7 @@ impl Address {
                         return;
                     };
                     opened.fetch_add(1, Ordering::SeqCst);
-                    // However it ends.
+                    // The connection may end in any way.
                     let _ = tokio::io::copy_bidirectional(&mut client, &mut server).await;
                 });
             }
@@ -61,7 +62,7 @@ impl Address {
     }
 }
 
-/// Answers so far.
+/// Counts of answers so far.
 #[derive(Default)]
 struct Answered {
     sales: AtomicUsize,
@@ -69,7 +70,7 @@ struct Answered {
     unknown: AtomicUsize,
 }
 
-/// Sellers, each with one customer after the other, who repeat what was not answered for good.
+/// Sellers. Each sells to one customer after the other, and repeats calls without a final answer.
 struct Selling {
     answered: Arc<Answered>,
     stop: CancellationToken,
@@ -113,7 +114,7 @@ impl Selling {
             .await;
     }
 
-    /// Waits for further answers after which a seller asks again.
+    /// Waits for further answers that make a seller repeat a call.
     async fn fail_more(&self, stack: &Stack) {
         let before = self.unknown();
         stack
@@ -123,7 +124,7 @@ impl Selling {
             .await;
     }
 
-    /// The transaction_ids of all sales, and the click_id of each one's customer.
+    /// The transaction_ids of all sales, each with its customer's click_id.
     async fn finish(self) -> BTreeMap<String, String> {
         self.stop.cancel();
         self.sellers.join_all().await.into_iter().flatten().collect()
@@ -143,7 +144,7 @@ impl Seller {
         while !stop.is_cancelled() {
             let id = format!("{}-{}", self.name, sold.len());
             let click_id = self.edge.click(&self.program.ada.code, None).await;
-            // A repeat of a lead that was recorded is refused.
+            // A repeat of a recorded lead is refused.
             let lead = json!({ "click_id": click_id, "customer_key": id });
             self.repeat("lead", &lead, StatusCode::BAD_REQUEST).await;
             self.repeat("sale", &sale_of(&id, &id), StatusCode::CONFLICT)
@@ -154,7 +155,8 @@ impl Seller {
         sold
     }
 
-    /// Until it is answered 200. Once its outcome was unknown, `recorded` says that it is recorded, too.
+    /// Repeats the call until it is answered 200. After an unknown outcome, `recorded` also says that it was
+    /// recorded.
     async fn repeat(&self, path: &str, body: &Value, recorded: StatusCode) {
         let mut was_unknown = false;
         loop {
@@ -169,7 +171,7 @@ impl Seller {
     }
 }
 
-/// What one column of the rows holds, and how often each.
+/// The values of one column, and how often each occurs.
 async fn stored(stack: &Stack, query: &'static str) -> BTreeMap<String, i64> {
     let rows: Vec<(String, i64)> = sqlx::query_as(query).fetch_all(stack.pool()).await.unwrap();
     rows.into_iter().collect()

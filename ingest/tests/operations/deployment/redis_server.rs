@@ -1,4 +1,5 @@
-//! The limiter's Redis as `deploy/kubernetes` starts it, with the secrets that `make-secrets.sh` makes: it wants TLS and the password.
+//! The limiter's Redis as `deploy/kubernetes` starts it, with the secrets of `make-secrets.sh`: it requires
+//! TLS and the password.
 
 use std::process::{Child, Command, Stdio};
 
@@ -57,7 +58,7 @@ impl Drop for Server {
     }
 }
 
-/// As the manifest has them.
+/// The arguments in the manifest.
 fn arguments() -> Vec<String> {
     let text = read("kubernetes/base/redis.yaml");
     let deployment: Value = serde_saphyr::from_str(text.split("\n---\n").next().unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! Every setting a deployment file gives to a service is one the service has.
+//! Every setting that a deployment file gives to a service exists.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use super::units::Unit;
 /// Read by every process before its configuration.
 const OF_EVERY_PROCESS: [&str; 2] = ["LOG", "LOG_FORMAT"];
 
-/// By their commands: what each reads from its environment. A secret may also be named as a file.
+/// The settings of each command. A secret may also be given as a file.
 fn known() -> BTreeMap<&'static str, BTreeSet<String>> {
     fn of<C: CommandFactory>() -> BTreeSet<String> {
         let command = C::command();
@@ -39,7 +39,7 @@ fn known() -> BTreeMap<&'static str, BTreeSet<String>> {
     ])
 }
 
-/// The command line is no library: its help says what it reads.
+/// The command line is not a library: its help lists what it reads.
 fn of_ctl() -> BTreeSet<String> {
     let mut known = BTreeSet::from(OF_EVERY_PROCESS.map(str::to_owned));
     for command in [
@@ -56,13 +56,13 @@ fn of_ctl() -> BTreeSet<String> {
             known.extend([name.to_owned(), format!("{name}_FILE")]);
         }
     }
-    // Hidden from the help because one command seldom needs it.
+    // Hidden from the help, because one command seldom needs it.
     known.insert("STREAM_REPLICAS".to_owned());
     assert!(known.contains("DATABASE_URL_FILE"), "{known:?}");
     known
 }
 
-/// Those of `given` that `program` does not have.
+/// The settings in `given` that `program` does not have.
 fn unknown(program: &str, given: impl IntoIterator<Item = String>) -> Vec<String> {
     let known = known();
     let known = known
@@ -97,7 +97,7 @@ fn the_compose_file_sets_what_the_services_have() {
         let given = environment.keys().filter(|key| *key != "<<").cloned();
         let wrong = unknown(program, given);
         assert!(wrong.is_empty(), "{name}: {wrong:?}");
-        // Each file a setting names is given to the service, in a volume of its own.
+        // Each file that a setting names is given to the service in a volume of its own.
         let volume = service["volumes"][0].as_str().unwrap();
         let owner = volume
             .strip_prefix("secrets-")
@@ -150,7 +150,7 @@ fn the_manifests_set_what_the_services_have() {
             .collect();
         assert!(!given.is_empty(), "{file}");
         assert_eq!(unknown(program, given), Vec::<String>::new(), "{file}");
-        // Each file a setting names is one of the secret's, mounted there.
+        // Each file that a setting names is in the secret that is mounted there.
         for line in environment
             .lines()
             .filter(|line| line.contains("value: /secrets/"))
@@ -167,7 +167,7 @@ fn the_manifests_set_what_the_services_have() {
     }
 }
 
-/// Settings that all services share need be known to one of them.
+/// One service that knows a shared setting is enough.
 #[test]
 fn shared_settings_are_known_to_a_service() {
     let of_any: BTreeSet<String> = known().into_values().flatten().collect();
@@ -196,7 +196,7 @@ fn units_and_image_set_what_the_services_have() {
         let wrong = unknown(program, Unit::of(program).environment().into_keys());
         assert!(wrong.is_empty(), "{program}: {wrong:?}");
     }
-    // Some of what all services share is not for this role.
+    // This role does not use all shared settings.
     let wrong = unknown("delivery", Unit::of("delivery").set().into_keys());
     assert!(wrong.is_empty(), "{wrong:?}");
     let wrong = unknown("ctl", Unit::of("migrate").set().into_keys());
@@ -215,7 +215,7 @@ fn units_and_image_set_what_the_services_have() {
     assert!(unknown("ingest", given).is_empty());
 }
 
-/// A consumer the scaler looks at must be there, or it scales by nothing.
+/// The scaler must name consumers that exist, or it does not scale.
 #[test]
 fn the_scaler_looks_at_every_stream_and_its_consumer() {
     use messages::subject::Subject;

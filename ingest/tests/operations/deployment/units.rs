@@ -1,4 +1,4 @@
-//! What a systemd unit starts, started with its settings and its secrets as files.
+//! Starts the program of each systemd unit with the unit's settings, and with secrets as files.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -11,7 +11,7 @@ use testing::{free_address, from_environment, unique_name};
 use super::read;
 use test_harness::{Edge, Stack};
 
-/// A unit's file, as its lines.
+/// The lines of a unit file.
 pub struct Unit(Vec<(String, String)>);
 
 impl Unit {
@@ -35,7 +35,7 @@ impl Unit {
             .map(|(_, value)| value.as_str())
     }
 
-    /// What the unit itself sets.
+    /// The settings in the unit itself.
     pub fn set(&self) -> BTreeMap<String, String> {
         let pairs = self.all("Environment").map(|pair| pair.split_once('=').unwrap());
         pairs
@@ -43,7 +43,7 @@ impl Unit {
             .collect()
     }
 
-    /// With what its files set.
+    /// The settings in the unit and in its environment files.
     pub fn environment(&self) -> BTreeMap<String, String> {
         let mut environment = self.set();
         for file in self.all("EnvironmentFile") {
@@ -58,11 +58,11 @@ impl Unit {
         environment
     }
 
-    /// By their names: what the unit's secrets are read from.
+    /// The names of the files from which the unit's secrets are read.
     fn credentials(&self) -> Vec<String> {
         let names = self.all("LoadCredential").map(|pair| {
             let (name, path) = pair.split_once(':').unwrap();
-            // The address of NATS is each service's own.
+            // Each service has a NATS address of its own.
             let place = format!("/etc/referral-tracker/credentials/{name}");
             assert!(path.starts_with(&place), "{path}");
             name.to_owned()
@@ -70,7 +70,7 @@ impl Unit {
         names.collect()
     }
 
-    /// The program and its arguments, where this build has them.
+    /// The program and its arguments, with the paths of this build.
     fn command(&self) -> Command {
         let line = self.all("ExecStart").next().unwrap();
         let mut words = line
@@ -94,7 +94,7 @@ impl Drop for Started {
     }
 }
 
-/// Writes the credentials as `make-secrets.sh` does, each with what the stack says.
+/// Writes the credentials as `make-secrets.sh` does, with the values of the stack.
 fn write_credentials(dir: &Path, unit: &Unit, stack: &Stack) {
     fs::create_dir_all(dir).unwrap();
     for name in unit.credentials() {
@@ -121,7 +121,7 @@ async fn each_unit_starts_what_it_says_and_ends_when_told() {
         for value in environment.values_mut() {
             *value = value.replace("%d", credentials.to_str().unwrap());
         }
-        // What another machine has elsewhere.
+        // Settings that differ between machines.
         let listen = free_address();
         environment.insert("LISTEN".to_owned(), listen.to_string());
         environment.insert("METRICS_LISTEN".to_owned(), free_address().to_string());

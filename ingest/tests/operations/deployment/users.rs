@@ -1,4 +1,5 @@
-//! `deploy/nats/single.conf` with its users: the whole funnel, each service as its own user, and nothing beyond that for any.
+//! `deploy/nats/single.conf` with its users: the whole funnel works with each service as its own user, and no
+//! user has further permissions.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -19,7 +20,7 @@ use test_harness::{
 };
 
 pub const PASSWORD: &str = "p0123456789abcdef";
-/// As the settings name their passwords.
+/// The names of the passwords in the settings.
 pub const VARIABLES: [&str; 4] = [
     "NATS_INGEST_PASSWORD",
     "NATS_WEBHOOK_CONSUMER_PASSWORD",
@@ -61,7 +62,7 @@ impl Server {
         Self { dir, port, process }
     }
 
-    /// As `make-secrets.sh` writes it.
+    /// In the form in which `make-secrets.sh` writes it.
     fn url(&self, user: &str) -> String {
         format!("nats://{user}:{PASSWORD}@127.0.0.1:{}", self.port)
     }
@@ -79,7 +80,7 @@ impl Drop for Server {
     }
 }
 
-/// Without a prefix, as the settings have it; each service is its own user.
+/// Uses no prefix, like the settings; each service is its own user.
 async fn whole_service(server: &Server) -> (Stack, Hooks) {
     let mut stack = Stack::without_services(Clock::system()).await;
     stack.set("STREAM_PREFIX", "");
@@ -131,7 +132,7 @@ async fn the_whole_funnel_works_with_each_service_as_its_own_user() {
     assert!(!server.log().contains("Violation"), "{}", server.log());
 }
 
-/// What the server says to a user who publishes or subscribes.
+/// The server's error for a user that publishes or subscribes.
 async fn answer_to(server: &Server, user: &str, act: &str, subject: &'static str) -> Option<String> {
     let (heard, mut said) = mpsc::channel(8);
     let client = ConnectOptions::with_user_and_password(user.to_owned(), PASSWORD.to_owned())
@@ -226,7 +227,7 @@ async fn a_wrong_password_ends_a_start_at_once() {
     assert!(!ended.as_ref().is_ok_and(ExitStatus::success), "{ended:?}");
 }
 
-/// Starts a worker, and returns what it logs until it is ready.
+/// Starts a worker, and returns its log until it is ready.
 async fn said_at_start(stack: &Stack) -> String {
     let log = std::env::temp_dir().join(unique_name());
     let settings = stack.environment(free_address());
@@ -254,7 +255,7 @@ async fn a_service_warns_of_a_server_that_lets_in_everybody() {
     assert!(!said.contains(WARNING), "{said}");
 }
 
-/// What it listens on: clients, and those who look at it.
+/// Checks the listeners of both clients and monitoring.
 #[test]
 fn the_settings_for_one_machine_listen_on_loopback_only() {
     let settings = read("nats/single.conf");

@@ -1,4 +1,5 @@
-//! Settings: one page about all of them, everything that is wrong at once, secrets from files.
+//! Settings: one page documents all of them, a start reports all errors at once, and secrets may come from
+//! files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -52,7 +53,7 @@ fn every_service_tells_everything_that_is_wrong_and_does_not_start() {
     }
 }
 
-/// Each in a file of its own; gone with it.
+/// Files with one secret each, deleted when dropped.
 struct Secrets(PathBuf);
 
 impl Drop for Secrets {

@@ -1,4 +1,4 @@
-//! What services show of themselves: real processes, whose numbers are nobody else's.
+//! The metrics of services, from processes of this test alone.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -10,7 +10,7 @@ use serde_json::json;
 use test_harness::{Edge, Stack, sale_of};
 use testing::{OwnPostgres, Process, TestDatabase, free_address};
 
-/// A process of the service, and where it shows its metrics.
+/// A process of the service, and the address of its metrics.
 struct Watched {
     name: &'static str,
     edge: Edge,
@@ -46,7 +46,7 @@ impl Watched {
         answer.text().await.unwrap()
     }
 
-    /// Waits until every one of these lines is shown.
+    /// Waits until the metrics contain all of these lines.
     async fn shows(&self, stack: &Stack, lines: &[&str]) {
         let what = format!("{} shows {lines:?}", self.name);
         stack
@@ -57,7 +57,7 @@ impl Watched {
             .await;
     }
 
-    /// Each is declared, and as this service's.
+    /// Each metric is declared for this service.
     async fn shows_only_what_is_declared(&self) -> BTreeSet<String> {
         let shown = self.shown().await;
         let declared = |name: &str| {
@@ -166,14 +166,14 @@ async fn while_postgres_is_down_what_it_would_tell_is_missing_and_the_rest_is_sh
     let postgres = OwnPostgres::start();
     let stack = Stack::on(TestDatabase::create_on(postgres.url()).await, Clock::system());
     let worker = Watched::start(&stack, "worker").await;
-    // Nothing is archived here, and nobody replicates.
+    // There is no archiving and no replica here.
     let healthy = [
         "referral_claims_open 0.0",
         "referral_postgres_unarchived_seconds 0.0",
     ];
     worker.shows(&stack, &healthy).await;
     let ids = "referral_postgres_transaction_id_age";
-    // For a slot, and for who may see the transactions of other roles.
+    // Needs a replication slot, and the right to see transactions of other roles.
     let later = [
         "referral_postgres_slot_bytes",
         "referral_postgres_oldest_transaction_seconds",

@@ -1,4 +1,4 @@
-//! Servers go away in the middle of traffic and come back. What was acknowledged is there, once.
+//! Servers go away during traffic and come back. Acknowledged events are stored exactly once.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -74,7 +74,7 @@ async fn recorded(stack: &Stack, program: &Program) {
 async fn an_ingest_whose_connection_breaks_as_it_starts_starts_all_the_same() {
     let mut stack = Stack::without_services(Clock::system()).await;
     let program = stack.program().await;
-    // Programs are read before anybody is served.
+    // Programs are read before the service accepts requests.
     let mut held = stack.pool().begin().await.unwrap();
     sqlx::query("LOCK TABLE programs IN ACCESS EXCLUSIVE MODE")
         .execute(&mut *held)
@@ -203,7 +203,7 @@ async fn a_sale_is_answered_as_soon_as_nats_is_back_with_an_empty_store() {
     nats.kill();
     nats.wipe();
     nats.start_again();
-    // Nothing but the caller's own deadline counts: it is below the time in which silence is noticed.
+    // Only the caller's own deadline matters: it is shorter than the time after which silence is noticed.
     stack.sold(&program, sale_of("t1", "user-1")).await;
     recorded(&stack, &program).await;
     stack.verify().await;
@@ -274,7 +274,7 @@ async fn leads_of_clicks_answered_during_a_postgres_outage_are_recorded_after_it
 
 #[tokio::test]
 async fn a_lead_whose_click_is_held_up_is_unknown_and_recorded_when_the_click_is() {
-    // Longer than a lead waits for a click that is nowhere.
+    // Longer than a lead waits for a missing click.
     let (stack, _) = answering_within(4_000).await;
     let program = stack.program().await;
     let holding_up = stack.hold_up_clicks().await;

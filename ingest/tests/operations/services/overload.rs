@@ -1,5 +1,5 @@
-//! More than can be served: connections that are slow, connections beyond the cap, callers beyond what the pipeline answers.
-//! Nothing here asserts how long something takes, only what is answered.
+//! Overload: slow connections, connections beyond the cap, and callers beyond the pipeline's capacity. The
+//! tests assert answers, never durations.
 
 use std::net::SocketAddr;
 
@@ -22,14 +22,14 @@ use tokio::task::JoinHandle;
 
 const SLOW: usize = 5_000;
 
-/// How a client takes its time.
+/// How a slow client behaves.
 #[derive(Debug, Clone, Copy)]
 enum Pace {
     /// Begins a head and never ends it.
     Head,
-    /// Sends a head, and of the body it announces one byte.
+    /// Sends a head, but only one byte of the announced body.
     Body,
-    /// Asks once, reads the answer, and stays.
+    /// Sends one request, reads the answer, and stays connected.
     Idle,
 }
 
@@ -43,7 +43,7 @@ impl Pace {
     }
 }
 
-/// Opens so many connections, all at their pace; each task ends when the service ends its connection.
+/// Opens `count` connections with this pace. Each task ends when the service closes its connection.
 async fn slow_connections(address: SocketAddr, count: usize) -> Vec<JoinHandle<()>> {
     let open = |n: usize| async move {
         let pace = [Pace::Head, Pace::Body, Pace::Idle][n % 3];
@@ -53,7 +53,7 @@ async fn slow_connections(address: SocketAddr, count: usize) -> Vec<JoinHandle<(
     };
     let end = |mut stream: TcpStream| {
         tokio::spawn(async move {
-            // What it says meanwhile, and whether it says goodbye, is its business.
+            // The client ignores what the service sends before it closes.
             let _ = stream.read_to_end(&mut Vec::new()).await;
         })
     };
@@ -65,7 +65,7 @@ async fn slow_connections(address: SocketAddr, count: usize) -> Vec<JoinHandle<(
         .await
 }
 
-/// As many as this process may have, both ends being in it: 5,000 where the limit allows.
+/// The most connections that this process may have, since it holds both ends: 5,000 if the limit allows.
 fn allowed_connections() -> usize {
     allow_open_files(16_384);
     let limits = std::fs::read_to_string("/proc/self/limits").unwrap();
@@ -77,7 +77,7 @@ fn allowed_connections() -> usize {
     count
 }
 
-/// One customer's way through the funnel; every answer is what it would be in silence.
+/// One customer's way through the funnel; every answer is the same as without load.
 async fn funnel(stack: &Stack, program: &Program, name: &str) {
     stack.customer(program, &program.ada.code, name).await;
     stack.sold(program, sale_of(name, name)).await;
@@ -166,11 +166,12 @@ async fn so_many_callers_wait_for_a_worker_and_the_next_is_shed_with_nothing_rec
         .iter()
         .map(|(path, body)| edge.post(path, Some(&program.token), body))
         .collect();
-    // Half of each noun queued in vain: nobody processes anything, so nobody else is answered.
+    // Half of the callers of each noun time out in the queue: nothing is processed, so no other caller is
+    // answered.
     for _ in 0..calls.len() / 2 {
         shed(&answers.next().await.unwrap());
     }
-    // Turned away, and told of its rotation all the same.
+    // Shed, but the rotation of its key is announced.
     let late = edge
         .post("sale", Some(&program.token), &sale_of("late", "user-1"))
         .await;
@@ -224,7 +225,7 @@ async fn while_nats_hangs_so_many_clicks_wait_for_it_and_the_next_is_shed() {
     }
     nats.go_on();
     let waited: Vec<Answer> = answers.collect().await;
-    // Whether each was stored in time is the machine's affair; none was refused a place.
+    // Whether each was stored in time depends on the machine, but none was refused a permit.
     assert_eq!(waited.len(), WAITING);
     for answer in waited {
         let known = [StatusCode::OK, StatusCode::INTERNAL_SERVER_ERROR];

@@ -1,4 +1,4 @@
-//! One sale is one trace, in whichever process a part of it was done; told to a collector of the test's own.
+//! One sale is one trace across all processes, sent to a collector of the test.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -17,12 +17,12 @@ use runtime::clock::Clock;
 use test_harness::{Edge, Program, Stack, sale_of};
 use testing::{Process, free_address};
 
-/// What was told so far, each with the service that told it.
+/// The received spans, each with the service that sent it.
 #[derive(Clone, Default)]
 struct Collector(Arc<Mutex<Vec<(String, Span)>>>);
 
 impl Collector {
-    /// Its address, as services are given it.
+    /// The collector's address, in the form that services take.
     async fn start(&self) -> String {
         let listener = tokio::net::TcpListener::bind(free_address()).await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -42,7 +42,7 @@ impl Collector {
             .collect()
     }
 
-    /// Traces that have a span of this name.
+    /// The traces that have a span of this name.
     fn traces_with(&self, name: &str) -> Vec<Vec<u8>> {
         let told = self.0.lock().unwrap();
         let named = told.iter().filter(|(_, span)| span.name == name);
@@ -89,7 +89,7 @@ async fn take(
     ([(header::CONTENT_TYPE, "application/x-protobuf")], ())
 }
 
-/// An ingest and a worker, processes of their own, that trace this share of all requests.
+/// An ingest and a worker as separate processes that trace this share of all requests.
 async fn services(stack: &Stack, collector: &str, ratio: &str) -> (Edge, [Process; 2]) {
     let address = free_address();
     let start = |name, address| {
@@ -150,7 +150,7 @@ async fn a_sale_is_one_trace_from_the_edge_through_the_workers_transaction_and_b
             .map_or(Vec::new(), |parent| spans[parent].span_id.clone());
         assert_eq!(spans[span].parent_span_id, expected, "{span:?}");
     }
-    // A click and a lead are traces of their own.
+    // A click and a lead have traces of their own.
     let clicks = collector.traces_with("POST /api/v1/track/click");
     assert!(clicks.iter().all(|click| click != trace) && !clicks.is_empty());
     stack.verify().await;

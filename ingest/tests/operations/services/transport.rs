@@ -1,4 +1,4 @@
-//! Connections to the servers: over TLS, to a server that proves who it is, or not at all.
+//! Connections to the servers use TLS and verify the server's identity, or fail.
 
 use runtime::clock::Clock;
 use serde_json::json;
@@ -48,7 +48,7 @@ async fn the_whole_service_runs_over_tls_alone() {
     stack.set("REDIS_CA_FILE", &authority.file());
     stack.start_services().await;
     stack.start_webhook_consumer();
-    // The ingest hears of the new program over a connection that listens.
+    // The ingest learns of the new program over a connection that listens.
     let program = stack.program().await;
     stack.customer(&program, &program.ada.code, "user-1").await;
     let sale = json!({ "transaction_id": "t1", "amount_cents": 5000, "customer_key": "user-1" });
@@ -103,7 +103,7 @@ async fn a_bus_that_cannot_prove_who_it_is_is_refused() {
             "not valid for name",
         ),
         (tls(&plain.url()), &authority, "InvalidContentType"),
-        // With an authority given, it is TLS or nothing.
+        // With a certificate authority given, TLS is required.
         (plain.url(), &authority, "InvalidContentType"),
     ] {
         stack.set("NATS_URL", &url);
@@ -113,7 +113,7 @@ async fn a_bus_that_cannot_prove_who_it_is_is_refused() {
     }
 }
 
-/// The limiter goes on in the process: see `limits.rs`.
+/// The limiter continues to count in the process: see `limits.rs`.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_redis_that_cannot_prove_who_it_is_counts_nothing() {
     let (authority, stranger) = (Authority::new(), Authority::new());

@@ -1,4 +1,4 @@
-//! What holds of every answer of a limited route, whatever the entry is about.
+//! Rules for every answer of a limited route, whatever the entry tests.
 
 use reqwest::{Method, StatusCode};
 use test_harness::Answer;
@@ -21,7 +21,8 @@ const LIMITED: [&str; 13] = [
     "/api/tracking/check-test-events",
 ];
 
-/// JSON, where the caller stands, and the request's id, which a program's status has in failures only.
+/// Every answer is JSON, shows the caller's limit, and has the request's id; a program's status has the id in
+/// failures only.
 pub fn differences(method: &Method, path: &str, answer: &Answer) -> Vec<String> {
     let mut differences = Vec::new();
     if method != Method::HEAD && answer.header("content-type") != "application/json" {

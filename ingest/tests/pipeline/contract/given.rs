@@ -1,4 +1,4 @@
-//! Starting points an entry may name, made before its steps.
+//! Starting points that an entry may name, created before its steps.
 
 use domain::attribution::AttributionModel;
 use domain::commission::CommissionType;
@@ -10,7 +10,7 @@ use serde_json::json;
 use super::names::Names;
 use test_harness::{Partner, Program, Stack, pay_out, percentage};
 
-/// What an entry starts from besides a program of its own with two partners, Ada and Bruno, who get 20 %.
+/// The starting points beside a program of the entry's own with two partners, Ada and Bruno, who get 20 %.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 pub enum Given {
     #[serde(rename = "a program that wants its backend's word")]
@@ -21,7 +21,7 @@ pub enum Given {
     ShorterCookies,
     #[serde(rename = "a window of 30 days")]
     ShorterWindow,
-    /// Marked at the beginning of 2026, to be rotated by noon of the last day of 2099.
+    /// A key marked at the beginning of 2026, to be rotated by noon of the last day of 2099.
     #[serde(rename = "a marked key")]
     MarkedKey,
     #[serde(rename = "a retired key")]
@@ -80,18 +80,18 @@ pub enum Given {
     LinkLeft,
     #[serde(rename = "another program")]
     AnotherProgram,
-    /// With a lead, in another program.
+    /// A customer with a lead, in another program.
     #[serde(rename = "another program's customer")]
     AnotherCustomer,
     #[serde(rename = "another program's sale")]
     AnotherSale,
-    /// Stays gone for the rest of the file: questions about a program's health fail.
+    /// The table stays missing for the rest of the file: requests about a program's health fail.
     #[serde(rename = "a table that is gone")]
     MissingTable,
 }
 
 impl Given {
-    /// The names it brings; an entry uses at least one of them.
+    /// The names that the starting point defines; an entry uses at least one of them.
     pub const fn offers(self) -> &'static [&'static str] {
         match self {
             Self::Customer => &["click_id"],
@@ -115,7 +115,8 @@ impl Given {
         }
     }
 
-    /// Run about the program `$1` in the transaction that makes it, so that no process ever sees it otherwise.
+    /// Runs for the program `$1` in the transaction that creates it, so that no process sees the program
+    /// without it.
     const fn founding(self) -> Option<&'static str> {
         Some(match self {
             Self::BackendsWord => "UPDATE programs SET lead_auth = 'server_required' WHERE id = $1",
@@ -173,7 +174,7 @@ impl Given {
         })
     }
 
-    /// Run about the program `$1` once what stands before it in the list has happened.
+    /// Runs for the program `$1` after the starting points that precede it in the list.
     const fn afterwards(self) -> Option<&'static str> {
         Some(match self {
             Self::OldFirstClick => {
@@ -193,7 +194,7 @@ impl Given {
     }
 }
 
-/// Makes an entry's program and everything it is given; the ids of its programs.
+/// Creates an entry's program and starting points; returns the ids of its programs.
 pub async fn prepare(stack: &Stack, given: &[Given], names: &mut Names) -> Vec<i64> {
     let program = found(stack, given).await;
     name_program(stack, &program, "", names).await;
@@ -323,7 +324,7 @@ async fn subscription(stack: &Stack, program: &Program, names: &mut Names) {
     names.insert("subscription_id", subscription_id);
 }
 
-/// Of the customer made before it.
+/// A later click of the customer created before.
 async fn later_click(stack: &Stack, program: &Program, names: &Names) {
     let existing = names.fill("<click_id>").unwrap();
     let answer = stack

@@ -1,4 +1,4 @@
-//! What an answer should be against what it was: every difference, each by its place.
+//! Compares an answer with the expected one: every difference, with its path.
 
 use serde_json::{Map, Value};
 
@@ -6,7 +6,7 @@ use super::names::{Names, kind};
 use super::table::Answer as Expected;
 use test_harness::Answer;
 
-/// Empty when the answer is as expected. What the expectation names is known by its name from then on.
+/// Empty if the answer is as expected. Stores the values that the expectation names.
 pub fn differences(expected: &Expected, answer: &Answer, names: &mut Names) -> Vec<String> {
     let mut differences = Vec::new();
     if answer.status.as_u16() != expected.status {
@@ -50,7 +50,7 @@ fn header(name: &str, expected: &str, values: &[&str], names: &mut Names) -> Vec
         .filter(|(kind, _)| kind.is_number())
         .and_then(|_| value.parse::<i64>().ok());
     let value = number.map_or(Value::from(value), Value::from);
-    // A number by its name is text in a header.
+    // In a header, a named number is text.
     let expected = match kind(expected) {
         Some(_) => expected.to_owned(),
         None => match names.fill_text(expected) {
@@ -70,7 +70,7 @@ fn header(name: &str, expected: &str, values: &[&str], names: &mut Names) -> Vec
     differences
 }
 
-/// What becomes of fields that are not expected.
+/// How unexpected fields are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extra {
     Refused,

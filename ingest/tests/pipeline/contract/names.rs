@@ -1,16 +1,17 @@
-//! Names in angle brackets: `<token>` stands for a value, `<an integer as sale_id>` for a kind of value that gets a name.
+//! Names in angle brackets: `<token>` stands for a value, `<an integer as sale_id>` for a kind of value that
+//! gets a name.
 //!
-//! Capitals are left alone: a message of the service speaks of `<PROGRAM_API_KEY>`.
+//! Names with capitals are not replaced: a message of the service contains `<PROGRAM_API_KEY>`.
 
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, NaiveDateTime};
 use serde_json::{Map, Value};
 
-/// Takes a field out of a request's body, where `null` would send one.
+/// Removes a field from a request's body; `null` would send the field.
 const NOTHING: &str = "<nothing>";
 
-/// What an entry's names stand for.
+/// The values of an entry's names.
 #[derive(Debug, Clone, Default)]
 pub struct Names(BTreeMap<String, Value>);
 
@@ -19,7 +20,7 @@ impl Names {
         self.0.insert(name.to_owned(), value.into());
     }
 
-    /// A text that is one name and nothing else becomes that name's value, of whatever type.
+    /// Replaces a text that is only a name by the name's value, of any type.
     pub fn fill(&self, text: &str) -> Result<Value, String> {
         if let Some(name) = whole(text).filter(|name| is_name(name)) {
             return self.value(name).cloned();
@@ -37,7 +38,7 @@ impl Names {
         Ok(Value::String(filled))
     }
 
-    /// The same for a text that must stay one: a path or a header.
+    /// Like [`Self::fill`], for a path or a header, which must stay a text.
     pub fn fill_text(&self, text: &str) -> Result<String, String> {
         Ok(match self.fill(text)? {
             Value::String(text) => text,
@@ -45,7 +46,7 @@ impl Names {
         })
     }
 
-    /// The same for everything in a value.
+    /// Like [`Self::fill`], for all texts in a value.
     pub fn fill_all(&self, value: &Value) -> Result<Value, String> {
         match value {
             Value::String(text) => self.fill(text),
@@ -71,7 +72,7 @@ enum Part<'a> {
     Name(&'a str),
 }
 
-/// What stands between brackets, when the text is nothing else.
+/// The text between brackets, if there is no other text.
 fn whole(text: &str) -> Option<&str> {
     let inner = text.strip_prefix('<')?.strip_suffix('>')?;
     (!inner.contains(['<', '>'])).then_some(inner)
@@ -106,7 +107,7 @@ fn next_bracket(text: &str) -> Option<(&str, &str, &str)> {
     Some((before, name, after))
 }
 
-/// The names a text uses.
+/// The names that a text uses.
 pub fn used(text: &str) -> impl Iterator<Item = &str> {
     parts(text).into_iter().filter_map(|part| match part {
         Part::Name(name) => Some(name),
@@ -114,7 +115,7 @@ pub fn used(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The names a text gives to values of an answer.
+/// The names that a text gives to values of an answer.
 pub fn captured(text: &str) -> impl Iterator<Item = &str> {
     text.split('<').filter_map(|rest| {
         let (inner, _) = rest.split_once('>')?;
@@ -123,7 +124,7 @@ pub fn captured(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// A value that is not known beforehand.
+/// A kind of value that is not known in advance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Integer,
@@ -131,7 +132,7 @@ pub enum Kind {
     Text,
     /// ISO 8601, UTC, milliseconds, `Z`.
     Instant,
-    /// As the database writes an instant.
+    /// An instant as the database writes it.
     Time,
     ClickId,
     /// A whole minute in seconds since 1970.

@@ -1,4 +1,4 @@
-//! The service that shows a file's entries: real processes, asked over HTTP and looked at in their tables.
+//! The service that runs a file's entries: real processes, called over HTTP, and their tables.
 
 use std::time::Duration;
 
@@ -16,24 +16,24 @@ use test_harness::{Answer, Edge, Program, Stack, Streams};
 /// How long rows may take to follow an answer.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// The binaries under test, and beside them an ingest in this process through which starting points are made.
+/// The binaries under test, and an ingest in this process that creates starting points.
 pub struct Service {
     /// Killed before the stack is dropped.
     _processes: Vec<Process>,
     stack: Stack,
     ingest: Edge,
     http: reqwest::Client,
-    /// Where a worker runs.
+    /// Present if a worker runs.
     landmark: Option<Landmark>,
 }
 
 struct Landmark {
-    /// Receives the clicks that show that all clicks before them are published.
+    /// Receives clicks whose storage proves that all earlier clicks are published.
     program: Program,
     streams: Streams,
 }
 
-/// What an entry began with and what its names came to.
+/// The state of an entry before its steps, and the values of its names.
 pub struct Shown {
     programs: Vec<i64>,
     before: Tables,
@@ -81,7 +81,7 @@ impl Service {
         }
     }
 
-    /// Takes an entry through its steps.
+    /// Runs the steps of an entry.
     pub async fn show(&self, number: usize, entry: &Entry) -> Result<Shown, Vec<String>> {
         let client = format!("10.77.{}.{}", number / 250, number % 250 + 1);
         let mut names = Names::default();
@@ -112,8 +112,8 @@ impl Service {
         }
     }
 
-    /// Whether an entry's rows are as it says. Asked again when all entries are done, because what should not be
-    /// written may be written late.
+    /// Compares an entry's rows with the expected ones. Called again after all entries, because an unexpected
+    /// row may be written late.
     pub async fn holds(&self, entry: &Entry, shown: &Shown) -> Result<(), Vec<String>> {
         let after = Tables::read(&self.stack, &shown.programs).await;
         let differences = after.differences(&shown.before, entry, &shown.names);
@@ -185,8 +185,9 @@ impl Service {
         Ok((method, request.build().map_err(|error| error.to_string())?))
     }
 
-    /// Waits until everything sent so far is written. An ingest publishes clicks behind their answers, in order: once one more
-    /// is written, all before it are published. Batches of the worker may end in any order, and a blocked record ends after its batch.
+    /// Waits until everything sent so far is written. An ingest publishes clicks behind their answers, in
+    /// order: once one more click is written, all earlier ones are published. Batches of the worker may end
+    /// in any order, and a blocked record ends after its batch.
     async fn settle(&self) {
         let Some(Landmark { program, streams }) = &self.landmark else {
             return;
@@ -204,7 +205,7 @@ impl Service {
         streams.drained(&self.stack).await;
     }
 
-    /// No invariant is broken, and nothing was given up on.
+    /// No invariant is broken, and there is no dead letter.
     pub async fn books_are_whole(&self) -> Result<(), String> {
         let dead = self.stack.count("dead_letters").await;
         let violations = verify::violations(self.stack.pool()).await.unwrap();

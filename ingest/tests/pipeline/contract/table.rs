@@ -1,4 +1,4 @@
-//! The table as it is written: files of entries, each a rule with the calls that show it.
+//! The format of the table: files of entries, each a rule with example calls.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -13,10 +13,10 @@ use super::names::{captured, used};
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Table {
-    /// Settings of the processes that differ from what they have by themselves.
+    /// Settings of the processes that differ from the defaults.
     #[serde(default)]
     pub settings: BTreeMap<String, String>,
-    /// Whether a worker runs; without one no call that asks for an outcome is answered in time.
+    /// Whether a worker runs; without a worker no call that waits for an outcome is answered in time.
     #[serde(default = "yes")]
     pub worker: bool,
     pub entries: Vec<Entry>,
@@ -29,20 +29,20 @@ fn yes() -> bool {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
-    /// One sentence; the entry is named by it.
+    /// One sentence that names the entry.
     pub rule: String,
     #[serde(default)]
     pub given: Vec<Given>,
     pub steps: Vec<Step>,
-    /// What the steps add, by table. A table that is not named gains no row.
+    /// The rows that the steps add, by table. A table that is not named gains no row.
     #[serde(default)]
     pub rows: BTreeMap<String, Added>,
-    /// What stands in a table in the end, all rows of it. Rows that were there before change in these tables only.
+    /// All rows of a table after the steps. Earlier rows may change in these tables only.
     #[serde(default)]
     pub state: BTreeMap<String, Vec<Value>>,
 }
 
-/// Rows by their number, or by the columns that matter.
+/// The number of rows, or rows by the columns that matter.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 pub enum Added {
@@ -62,7 +62,7 @@ pub struct Step {
     #[serde(default)]
     body: Option<Value>,
     raw: Option<String>,
-    /// The request is sent once with each of these laid over its body.
+    /// The request is sent once for each of these; their fields replace those of its body.
     #[serde(default)]
     each_with: Vec<Map<String, Value>>,
     pub answer: Answer,
@@ -92,14 +92,14 @@ pub struct Answer {
     /// A value, `present` or `absent`.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// The message of an error in the platform's envelope, the whole of which is expected.
+    /// The message of an error; the whole platform envelope is expected.
     error: Option<String>,
-    /// The whole body; the text itself when it is no JSON.
+    /// The whole body; a text if the body is not JSON.
     #[serde(default)]
     body: Option<Value>,
 }
 
-/// What a request carries.
+/// The body of a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Payload {
     Nothing,
@@ -118,7 +118,7 @@ impl fmt::Display for Payload {
 }
 
 impl Step {
-    /// The body of each request this step makes.
+    /// The body of each request that this step sends.
     pub fn payloads(&self) -> Vec<Payload> {
         match (&self.body, &self.raw) {
             (Some(body), _) if !self.each_with.is_empty() => {
@@ -135,7 +135,7 @@ impl Step {
         }
     }
 
-    /// Every text in which a name may be used, and those in which one may be captured.
+    /// Every text that may use a name, and those that may capture one.
     fn texts(&self) -> (Vec<String>, Vec<String>) {
         let mut asked = vec![self.send.clone()];
         asked.extend(self.key.clone());
@@ -174,7 +174,7 @@ fn platform_error(status: u16, message: &str) -> Value {
 }
 
 impl Table {
-    /// The file's text as a table. What is wrong with it is said in one go.
+    /// Parses a file. Reports all errors at once.
     pub fn parse(text: &str) -> Result<Self, String> {
         let table: Self = serde_saphyr::from_str(text).map_err(|error| error.to_string())?;
         let mut faults = Vec::new();

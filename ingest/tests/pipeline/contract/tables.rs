@@ -9,8 +9,9 @@ use super::names::Names;
 use super::table::{Added, Entry};
 use test_harness::Stack;
 
-/// Table, what tells its rows apart, which of them belong to the programs `$1`, and their order. Left out: refusals that
-/// are remembered, which are made by being refused, and the outbox, which empties itself into `notifications`.
+/// Table, the columns that identify its rows, the condition for rows of the programs `$1`, and their order.
+/// Two tables are left out: remembered refusals, which every refusal writes, and the outbox, which empties
+/// itself into `notifications`.
 const TABLES: [(&str, &str, &str, &str); 18] = [
     ("programs", "id", "id = ANY($1)", "id"),
     ("commission_policies", "id", OF_PROGRAM, "id"),
@@ -59,7 +60,7 @@ const TABLES: [(&str, &str, &str, &str); 18] = [
 
 const OF_PROGRAM: &str = "program_id = ANY($1)";
 
-/// Rows by table, each with what tells it apart.
+/// Rows by table, each with the columns that identify it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tables(BTreeMap<String, Vec<(String, Value)>>);
 
@@ -67,7 +68,7 @@ impl Tables {
     pub async fn read(stack: &Stack, programs: &[i64]) -> Self {
         let mut tables = BTreeMap::new();
         for (table, key, mine, order) in TABLES {
-            // When a customer bought last follows from the sales.
+            // The time of a customer's last purchase follows from the sales.
             let query = format!(
                 "SELECT ({key})::text AS key, to_jsonb(t) - 'last_purchase_date' FROM {table} t WHERE {mine} ORDER BY {order}"
             );
@@ -77,7 +78,7 @@ impl Tables {
         Self(tables)
     }
 
-    /// Where these tables are not what the entry says has become of `before`.
+    /// The differences between these tables and what the entry expects after `before`.
     pub fn differences(&self, before: &Self, entry: &Entry, names: &Names) -> Vec<String> {
         let listed = entry.rows.keys().chain(entry.state.keys());
         let unknown = listed.filter(|table| !self.0.contains_key(*table));
@@ -113,7 +114,7 @@ impl Tables {
     }
 }
 
-/// Rows that are gone or another than before.
+/// Rows that are missing or changed.
 fn changed(table: &str, before: &[(String, Value)], after: &[(String, Value)]) -> Vec<String> {
     let difference = |(key, row): &(String, Value)| match after.iter().find(|(known, _)| known == key) {
         Some((_, now)) if now == row => None,

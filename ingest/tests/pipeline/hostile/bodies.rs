@@ -1,4 +1,4 @@
-//! Bodies that are no JSON object, too large, or odd and all the same right.
+//! Bodies that are not JSON objects, bodies that are too large, and odd bodies that are valid.
 
 use serde_json::json;
 
@@ -19,7 +19,7 @@ fn utf_16(text: &str, bytes: fn(u16) -> [u8; 2]) -> Vec<u8> {
         .collect()
 }
 
-/// No JSON objects, whatever the route.
+/// Bodies that are not JSON objects, for any route.
 fn no_objects(route: &Route) -> Vec<(&'static str, Vec<u8>)> {
     let valid = route.body.to_string();
     let cut = valid.strip_suffix('}').unwrap();
@@ -71,7 +71,7 @@ fn no_objects(route: &Route) -> Vec<(&'static str, Vec<u8>)> {
         "gzip",
         b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xab\xae\x05\x00".to_vec(),
     ));
-    // In a field nobody reads, which is still in the body.
+    // In an unknown field, which still belongs to the body.
     bodies.push(("a value that is not UTF-8", route.with("x", b"\"\xff\xfe\"")));
     bodies.push(("an overlong NUL", route.with("x", b"\"\xc0\x80\"")));
     bodies.push(("a surrogate in UTF-8", route.with("x", b"\"\xed\xa0\x80\"")));
@@ -117,7 +117,7 @@ async fn a_body_beyond_64_kib_is_refused_and_one_of_64_kib_is_read() {
     for route in &scene.routes {
         let answer = scene.post(route, route.padded(KIB_64 + 1)).await;
         refused(&answer, 413, "Request body is too large", route.path);
-        // Ten megabytes of which nobody was told the size.
+        // Ten megabytes without an announced size.
         let mut chunked = format!(
             "POST {} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {}\r\nTransfer-Encoding: chunked\r\n\r\n",
             route.path, scene.program.token
@@ -139,7 +139,7 @@ async fn a_body_beyond_64_kib_is_refused_and_one_of_64_kib_is_read() {
     scene.end().await;
 }
 
-/// A client that writes its whole request before it reads sees the answer, and may use the connection again.
+/// A client that writes its whole request before it reads gets the answer, and may reuse the connection.
 #[tokio::test]
 async fn a_body_a_little_too_large_is_read_before_it_is_refused() {
     let scene = Scene::start().await;
@@ -161,7 +161,7 @@ async fn a_body_a_little_too_large_is_read_before_it_is_refused() {
     }
 }
 
-/// What a field nobody knows may hold without any effect.
+/// Values of an unknown field, none of which has any effect.
 fn odd_values() -> [(&'static str, String); 12] {
     [
         ("arrays 200 deep", nested(200)),
@@ -183,7 +183,7 @@ fn odd_values() -> [(&'static str, String); 12] {
 #[tokio::test]
 async fn what_nobody_knows_has_no_effect() {
     let scene = Scene::start().await;
-    // Where the same body can be sent again and again, and one that is answered from what is there.
+    // One route that takes the same body repeatedly, and one that only reads.
     for (what, value) in odd_values() {
         for path in [
             "/api/v1/track/refund",

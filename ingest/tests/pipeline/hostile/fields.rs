@@ -1,4 +1,5 @@
-//! Fields of another type, too long, out of range, or with what a table cannot hold; and odd texts it can.
+//! Fields of another type, too long, out of range, or with text that a table cannot store; and odd texts that
+//! it can.
 
 use reqwest::StatusCode;
 use serde_json::json;
@@ -48,7 +49,7 @@ async fn texts_of_another_type_too_long_or_with_nul_are_refused_by_name() {
     scene.end().await;
 }
 
-/// Numbers that are no integers of 64 bits, or are not written as such.
+/// Numbers that are not 64-bit integers, or not written as integers.
 const NO_INTEGERS: [&str; 19] = [
     "1e2",
     "1E2",
@@ -70,7 +71,7 @@ const NO_INTEGERS: [&str; 19] = [
     "true",
     "\"\"",
 ];
-/// No JSON at all.
+/// Not JSON.
 const NO_NUMBERS: [&str; 12] = [
     "0100",
     "-01",
@@ -107,7 +108,7 @@ async fn amounts_are_integers_written_as_such_and_within_64_bits() {
                 .await;
         }
     }
-    // Beyond what any sale can be; a refund of as much is a refund of all.
+    // Above the limit of a sale; a refund of this amount refunds the whole sale.
     let sale = scene.route("/api/v1/track/sale");
     for number in ["0", "100000000000001", "9007199254740993", "9223372036854775807"] {
         scene
@@ -180,7 +181,7 @@ async fn line_items_that_cannot_be_stored_are_refused() {
             scene
                 .refused(route, route.with("line_items", item), &message, what)
                 .await;
-            // What a test stores is stored in the same column.
+            // A test event is stored in the same column.
             let both = format!(r#"{item},"additional_data":{{"test_mode":true}}"#);
             scene
                 .refused(route, route.with("line_items", both), &message, what)
@@ -243,7 +244,7 @@ async fn flags_and_additional_data_of_another_type_are_refused() {
     scene.end().await;
 }
 
-/// What a database, a script, a log or a browser might take for its own.
+/// Texts that a database, a script, a log or a browser might interpret.
 fn odd_texts() -> Vec<String> {
     let mut texts: Vec<String> = [
         "'; DROP TABLE customers; --",
@@ -324,7 +325,7 @@ async fn the_longest_texts_are_recorded() {
     scene.end().await;
 }
 
-/// Of no customer: out of range, from another time, or not quite of a click_id's form.
+/// click_ids of no customer: out of range, of another time, or slightly malformed.
 const NOBODYS: [&str; 20] = [
     "cust_0_1700000000000",
     "cust_-1_1700000000000",

@@ -3,7 +3,7 @@
 use super::raw::{Expected, keyed, request};
 use super::route::{NOT_JSON, Scene};
 
-/// Every header line but the request line and `Host`, and the body.
+/// The header lines without the request line and `Host`, and the body.
 struct Case {
     what: &'static str,
     bytes: Vec<u8>,
@@ -59,7 +59,7 @@ fn harmless(token: &str) -> Vec<Case> {
     cases
 }
 
-/// Heads that are too large or no HTTP, and lengths that are none.
+/// Heads that are too large or not HTTP, and invalid lengths.
 fn lengths_and_lines(token: &str) -> Vec<Case> {
     use Expected::{Bare, Refused};
     let bearer = format!("Authorization: Bearer {token}\r\n");
@@ -143,7 +143,7 @@ fn lengths_and_lines(token: &str) -> Vec<Case> {
     ]
 }
 
-/// Bodies in chunks, and bodies that are not there.
+/// Chunked bodies, and missing bodies.
 fn framing(token: &str) -> Vec<Case> {
     use Expected::{Bare, Refused, Route};
     let bearer = format!("Authorization: Bearer {token}\r\n");

@@ -1,22 +1,22 @@
-//! Requests written out as bytes, and what is to be answered.
+//! Requests written as bytes, and their expected answers.
 
 use reqwest::StatusCode;
 use serde_json::json;
 
 use super::route::{Route, Scene, refused};
 
-/// What is to be answered.
+/// The expected answer.
 #[derive(Debug, Clone, Copy)]
 pub enum Expected {
-    /// What the route says to `{}`: the request was understood.
+    /// The route's answer to `{}`: the request was understood.
     Route,
-    /// A status without a body: refused before any route is known, and the connection ends.
+    /// A status without a body: refused before routing, and the connection ends.
     Bare(u16),
     /// The platform envelope.
     Refused(u16, &'static str),
 }
 
-/// With a usable key and the body `{}`, whatever else stands there.
+/// A request with a valid key and the body `{}`, and these further headers.
 pub fn keyed(token: &str, headers: &str) -> String {
     format!("Authorization: Bearer {token}\r\n{headers}Content-Length: 2\r\n\r\n{{}}")
 }

@@ -1,4 +1,4 @@
-//! Every route that reads a body, what it takes, and a service to send it to.
+//! Every route that reads a body, the fields it takes, and a service to send requests to.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -18,16 +18,16 @@ const REFUND_ID: &str = "transaction_id is required";
 const RUN: &str = "type must be chain, or event_type one of click, lead and sale";
 const STEP: &str = "step_id must be pageview, referrals or payments";
 
-/// What a field takes, and how it says no.
+/// The values that a field takes, and its refusal.
 #[derive(Debug, Clone, Copy)]
 pub enum Rule {
-    /// So many characters at most, under this name.
+    /// At most so many characters; the name is that of the field in messages.
     Text(usize, &'static str),
-    /// The same; an integer counts as its text.
+    /// Like `Text`; an integer counts as its text.
     Key(usize, &'static str),
-    /// The same; a value of another type counts as none.
+    /// Like `Text`; a value of another type counts as absent.
     Required(usize, &'static str, &'static str),
-    /// One of a few words; everything else has one message.
+    /// One of a few words; all other values get this message.
     Word(&'static str),
 }
 
@@ -39,7 +39,7 @@ impl Rule {
         }
     }
 
-    /// Whether this JSON, of no text, is taken as one.
+    /// Whether this JSON value, which is not text, is accepted as text.
     pub fn takes(self, json: &str) -> bool {
         let is_digit = |byte: u8| byte.is_ascii_digit();
         matches!(self, Self::Key(..)) && json != "-0" && json.trim_start_matches('-').bytes().all(is_digit)
@@ -71,12 +71,12 @@ impl Rule {
     }
 }
 
-/// A route with a body it would answer 200.
+/// A route with a body that it would answer 200.
 pub struct Route {
     pub path: &'static str,
     pub body: Value,
     pub texts: &'static [(&'static str, Rule)],
-    /// What it says to `{}`; `None` where that is enough for a 200.
+    /// The answer to `{}`; `None` if `{}` is enough for a 200.
     pub empty: Option<&'static str>,
 }
 
@@ -175,7 +175,7 @@ fn routes(program: &Program, click_ids: &[String; 2]) -> Vec<Route> {
 }
 
 impl Route {
-    /// The body with one field written as given, whatever it had there.
+    /// The body with one field replaced by this JSON.
     pub fn with(&self, field: &str, json: impl AsRef<[u8]>) -> Vec<u8> {
         let mut others = self.body.clone();
         others.as_object_mut().unwrap().remove(field);
@@ -190,14 +190,14 @@ impl Route {
         body
     }
 
-    /// The body with a field nobody knows, of such a size in all.
+    /// The body with an unknown field that pads it to this size.
     pub fn padded(&self, bytes: usize) -> Vec<u8> {
         let fixed = self.with("padding", "\"\"").len();
         self.with("padding", format!("\"{}\"", "x".repeat(bytes - fixed)))
     }
 }
 
-/// A service with a program, its customer `user-1`, their sale `t1`, and two clicks whose leads are still to come.
+/// A service with a program, its customer `user-1`, their sale `t1`, and two clicks without leads.
 pub struct Scene {
     pub stack: Stack,
     pub address: SocketAddr,
@@ -258,13 +258,13 @@ impl Scene {
         answer
     }
 
-    /// A request of any bytes on a connection of its own.
+    /// Sends any bytes on a connection of its own.
     pub async fn exchange(&self, request: &[u8]) -> Option<Answer> {
         Wire::open(self.address).await.exchange(request).await
     }
 
-    /// No table has a row more or less. Clicks are written behind their answers, in order: once one more is counted,
-    /// none before it is still to come.
+    /// No table has gained or lost a row. Clicks are written behind their answers, in order: once one more
+    /// click is counted, all earlier ones are written.
     pub async fn nothing_stored(&mut self, what: &str) {
         self.looks += 1;
         self.stack.click(&self.program.bruno.code).await;

@@ -1,4 +1,4 @@
-//! What may stand in `affiliate_url`.
+//! Values of `affiliate_url`.
 
 use serde_json::json;
 
@@ -101,7 +101,7 @@ async fn only_web_addresses_with_a_code_in_their_query_are_taken() {
             (r#"["https://shop.example/?aff=a"]"#, INVALID),
             (r#""https://shop.example/?aff=\ud800""#, NOT_JSON),
             (r#""https://shop.example/?aff=a\u0000b""#, NO_CODE),
-            // At its end it is no part of a URL, as blanks are not.
+            // At its end it does not belong to the URL, like blanks.
             (r#""https://shop.example/?aff=a\u0000""#, UNKNOWN),
         ] {
             scene

@@ -25,11 +25,12 @@ impl Wire {
         }
     }
 
-    /// Sends what the other side takes, and reads its answer meanwhile: it may refuse halfway and hang up.
+    /// Sends bytes as far as the service takes them, and reads the answer meanwhile: the service may refuse
+    /// early and close.
     pub async fn exchange(&mut self, request: &[u8]) -> Option<Answer> {
         let to = &mut self.to;
         let sending = async {
-            // Whoever was refused early cannot send the rest.
+            // The service may have refused early and closed the connection.
             let _ = to.write_all(request).await;
             std::future::pending::<()>().await;
         };
@@ -44,7 +45,7 @@ impl Wire {
         self.to.write_all(bytes).await.unwrap();
     }
 
-    /// The next answer; `None` when the connection ends instead.
+    /// The next answer; `None` if the connection ends instead.
     pub async fn answer(&mut self) -> Option<Answer> {
         read(&mut self.from, false).await
     }
@@ -76,7 +77,7 @@ async fn read(from: &mut BufReader<OwnedReadHalf>, is_head: bool) -> Option<Answ
     })
 }
 
-/// Without its end; `None` when the connection has ended.
+/// A line without its end; `None` if the connection has ended.
 async fn line(from: &mut BufReader<OwnedReadHalf>) -> Option<String> {
     let mut line = String::new();
     from.read_line(&mut line).await.ok().filter(|bytes| *bytes > 0)?;

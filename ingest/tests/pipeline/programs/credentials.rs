@@ -73,7 +73,7 @@ async fn a_regenerated_token_is_shown_once_and_the_old_one_refused_by_every_inge
     let new = data["api_token"].as_str().unwrap();
     let read = stack.get(&path, &acme.owner.token).await;
     assert_eq!(read.body["data"]["api_token_masked"], data["api_token_masked"]);
-    // The mark was the old token's.
+    // The mark belonged to the old token.
     assert_eq!(read.body["data"]["key_rotate_by"], json!(null));
     let old_is_refused = async |stack: &Stack| !known(stack, &old).await && known(stack, new).await;
     stack
@@ -276,7 +276,7 @@ async fn what_is_taken_back_counts_before_it_is_answered() {
     assert_eq!(click(&stack).await, StatusCode::GONE);
     let archived = stack.post("sale", Some(&token), sale.clone()).await;
     assert_eq!(archived.status, StatusCode::UNAUTHORIZED, "{archived:?}");
-    // What another ingest believes is a second old at most.
+    // The cache of another ingest is at most a second old.
     tokio::time::sleep(std::time::Duration::from_secs(1)).await;
     stack.use_ingest(second);
     stack.ready().await;

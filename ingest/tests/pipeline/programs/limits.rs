@@ -1,4 +1,4 @@
-//! Rate limits: who is counted, what every answer says, and what happens without Redis.
+//! Rate limits: which callers are counted, the headers of every answer, and counting without Redis.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -9,7 +9,7 @@ use serde_json::json;
 use test_harness::{Answer, Program, Stack, ctl, noon, succeeds};
 use testing::{OwnRedis, free_address};
 
-/// A client's address of its own for each test, because Redis is shared.
+/// An address for each test, because tests share Redis.
 fn address() -> String {
     let [a, b, c, ..] = rand::random::<[u8; 16]>();
     format!("198.{a}.{b}.{c}")
@@ -23,7 +23,7 @@ async fn click_from(stack: &Stack, program: &Program, client: &str) -> Answer {
     stack.send(request.body(body.to_string())).await
 }
 
-/// Sends clicks until one is refused; the minute may turn in between, never within three calls twice.
+/// Sends clicks until one is refused. The minute may end in between, but not twice within three calls.
 async fn refused(stack: &Stack, program: &Program, client: &str) -> Answer {
     for _ in 0..8 {
         let answer = click_from(stack, program, client).await;
@@ -135,11 +135,11 @@ async fn a_program_may_have_a_limit_of_its_own() {
     assert!(!unknown.ok);
 }
 
-/// The second ingest has counted only its own requests, and refuses for those of the first.
+/// The second ingest has counted only its own requests, but refuses because of those of the first.
 #[tokio::test]
 async fn several_ingests_keep_one_limit_a_key() {
     const LIMIT: usize = 32;
-    // No minute turns.
+    // The clock stands still, so no minute ends.
     let mut stack = Stack::without_services(Clock::manual(noon())).await;
     let redis = OwnRedis::start();
     stack.set("REDIS_URL", &redis.url());
@@ -199,7 +199,7 @@ async fn keys_that_are_right_in_form_and_nobodys_count_by_address_too() {
     assert!(statuses.contains(&StatusCode::TOO_MANY_REQUESTS), "{statuses:?}");
 }
 
-/// Sends until a request is refused as one too many; the minute may turn in between.
+/// Sends until a request is refused as one too many; the minute may end in between.
 async fn limited(what: &str, send: impl AsyncFn() -> Answer) {
     for _ in 0..12 {
         let answer = send().await;
@@ -225,7 +225,7 @@ async fn management_requests_have_a_limit_for_each_user_and_each_key() {
     let key = key.body["data"]["key"].as_str().unwrap().to_owned();
     let programs = "/api/advertiser/affiliate-programs";
     limited("user", async || stack.get(programs, &acme.owner.token).await).await;
-    // A new session is no new user.
+    // A new session belongs to the same user.
     let again = stack.signed_in(acme.owner.user_id, "owner@acme.example").await;
     limited("user again", async || stack.get(programs, &again.token).await).await;
     assert_eq!(stack.get(programs, &key).await.status, StatusCode::OK);
@@ -261,7 +261,7 @@ async fn tokens_of_nobody_are_looked_up_so_often_for_each_address() {
         })
         .await;
     }
-    // A good token elsewhere is not counted at all.
+    // A valid token elsewhere is not counted at all.
     for _ in 0..5 {
         let request = stack
             .request(Method::GET, programs)
@@ -282,7 +282,7 @@ async fn without_redis_the_process_counts_with_the_same_headers() {
     assert_eq!(refused.body["error"]["code"], "rate_limited");
 }
 
-/// Whether this Redis has counted the client; not while it does not answer.
+/// Whether this Redis has counted the client; false while Redis does not answer.
 async fn has_counted(redis: &OwnRedis, client: &str) -> bool {
     let connection = redis::Client::open(redis.url()).unwrap();
     let Ok(mut connection) = connection.get_multiplexed_async_connection().await else {
@@ -304,7 +304,7 @@ async fn redis_counts(stack: &Stack, program: &Program, redis: &OwnRedis) {
         .await;
 }
 
-/// A service, connected to this Redis.
+/// A service that is connected to this Redis.
 async fn counted_by(redis: &OwnRedis) -> (Stack, Program) {
     let stack = Stack::start_set(&[("REDIS_URL", &redis.url()), ("CLICK_LIMIT", "60")]).await;
     let program = stack.program().await;
@@ -312,7 +312,7 @@ async fn counted_by(redis: &OwnRedis) -> (Stack, Program) {
     (stack, program)
 }
 
-/// Clicks of a client nobody has counted yet: each answer is whole, and the process counts.
+/// Sends clicks of a new client: each answer is complete, and the process counts.
 async fn the_process_counts(stack: &Stack, program: &Program) {
     let client = address();
     let mut remaining = Vec::new();
@@ -324,7 +324,7 @@ async fn the_process_counts(stack: &Stack, program: &Program) {
         remaining.push(answer.header("x-ratelimit-remaining").parse::<u32>().unwrap());
     }
     assert_eq!(remaining[0], 59);
-    // The minute may turn once in between.
+    // The minute may end once in between.
     let counted = remaining.windows(2).filter(|pair| pair[1] + 1 == pair[0]).count();
     assert!(counted >= 2, "{remaining:?}");
 }
@@ -344,7 +344,7 @@ async fn a_redis_that_hangs_is_no_failure_and_one_that_goes_on_counts_again() {
     let redis = OwnRedis::start();
     let (stack, program) = counted_by(&redis).await;
     for _ in 0..2 {
-        // Its kernel takes what it is sent, connections included; nothing is ever answered.
+        // The kernel still accepts connections and data, but Redis never answers.
         redis.hang();
         the_process_counts(&stack, &program).await;
         redis.go_on();

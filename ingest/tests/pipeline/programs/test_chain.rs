@@ -1,4 +1,4 @@
-//! Test chains: through the real rules, and without a trace but test rows.
+//! Test chains use the real rules and leave only test rows.
 
 use chrono::TimeDelta;
 use messages::subject::Subject;
@@ -24,7 +24,7 @@ async fn execute(stack: &Stack, statement: &'static str) {
     sqlx::query(statement).execute(stack.pool()).await.unwrap();
 }
 
-/// Everything a user of the service could see, and everything that would send or pay something.
+/// Everything that a user of the service could see, and everything that would send or pay something.
 async fn production(stack: &Stack) -> Value {
     stack
         .value(
@@ -141,7 +141,7 @@ async fn chains_have_an_hourly_limit_and_single_events_do_not_count() {
     stack.use_ingest(address);
     stack.ready().await;
     let program = stack.program().await;
-    // The hour may turn in between, never within three calls twice.
+    // The hour may end in between, but not twice within three calls.
     let mut refused = chain(&stack, &program).await;
     for _ in 0..3 {
         if refused.status == StatusCode::OK {
@@ -181,7 +181,7 @@ async fn chains_have_an_hourly_limit_and_single_events_do_not_count() {
 async fn ten_chains_an_hour_are_run_and_the_eleventh_is_told_when_the_hour_ends() {
     let clock = Clock::manual(noon());
     let mut stack = Stack::without_services(clock.clone()).await;
-    // Without Redis the hour is that of the clock above.
+    // Without Redis the hour follows the clock above.
     let nobody = format!("redis://{}", free_address());
     stack.settings.retain(|(setting, _)| *setting != "REDIS_URL");
     stack.settings.push(("REDIS_URL", nobody));

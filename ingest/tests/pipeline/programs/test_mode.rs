@@ -1,4 +1,4 @@
-//! Test mode: events that are recorded, answered with their ids, and touch nothing real.
+//! Test mode: events that are recorded and answered with their ids, but affect no real data.
 
 use bus::publish::Publisher;
 use bus::topology::Topology;
@@ -13,7 +13,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use test_harness::{Answer, Program, Stack};
 
-/// Everything that counts, pays or attributes, as one text.
+/// All counts, payments and attributions, as one text.
 const BOOKS: &str = "SELECT jsonb_build_object(
     'links', (SELECT jsonb_agg(r ORDER BY r.id) FROM referral_links r),
     'memberships', (SELECT jsonb_agg(r ORDER BY r.id) FROM partner_programs r),
@@ -57,7 +57,8 @@ async fn a_test_event_moves_nothing() {
     let before: String = stack.value(BOOKS).await;
     let data = json!({ "test_mode": true });
     let token = Some(program.token.as_str());
-    // Through the other partner's link, by the customer's own click_id: for real, that would move attribution.
+    // Through the other partner's link, with the customer's own click_id: a real click would change the
+    // attribution.
     let click = json!({ "existing_click_id": click_id, "additional_data": data });
     let answers = [
         stack.click_with(&program.bruno.code, click).await,
@@ -156,11 +157,11 @@ async fn a_test_event_delivered_three_times_is_stored_once() {
         Subject::TestEvents,
         None,
     );
-    // Twice in one message, and a second message.
+    // Twice in one message, and again in a second message.
     let twice: Vec<Box<RawValue>> = records.iter().chain(&records).cloned().collect();
     publisher.publish_packed(&twice, None).await.unwrap();
     publisher.publish_packed(&records, None).await.unwrap();
-    // The stream is worked on in order: what came before this one is done when it is answered.
+    // The stream is processed in order: when this record is answered, all earlier ones are done.
     let last = test_lead(&stack, Some(&program.token), json!({ "test_mode": true })).await;
     assert_eq!(last.status, StatusCode::OK);
     assert_eq!(stack.value::<i64>(TEST_ROWS).await, 3 + 1);
@@ -174,7 +175,7 @@ async fn test_events_without_a_key_are_limited_by_program() {
     let stack = Stack::start_set(&[("KEYLESS_TEST_LIMIT", "2")]).await;
     let (program, other) = (stack.program().await, stack.program().await);
     let named = |program: i64| json!({ "test_mode": true, "program_id": program });
-    // A program that does not exist is counted like one that does; the minute may turn in between, once.
+    // A missing program is counted like an existing one; the minute may end in between, once.
     for id in [program.program_id.get(), 987_654_321] {
         let mut answers = Vec::new();
         while answers.last() != Some(&StatusCode::TOO_MANY_REQUESTS) {

@@ -1,4 +1,5 @@
-//! Tracking tokens beside a program's own: what each opens, two at once during a rotation, and when each was last used.
+//! Tracking tokens beside a program's own: the scopes of each, two at once during a rotation, and when each
+//! was last used.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use reqwest::StatusCode;
@@ -60,7 +61,7 @@ impl Shop {
         listed.body["data"].as_array().unwrap().clone()
     }
 
-    /// The status of each call that a scope is for, of a sale, a refund, a lead and a connection.
+    /// The statuses of a sale, a refund, a lead and a connection: one call for each scope.
     async fn statuses(&self, token: &str) -> [u16; 4] {
         let id = self.program.program_id;
         let sale = json!({ "transaction_id": "t", "amount_cents": 1, "customer_key": "nobody" });
@@ -81,7 +82,7 @@ impl Shop {
     }
 }
 
-/// Each call comes as far as its own refusal of what it was sent.
+/// Each call passes the scope check, and is refused for its content.
 const ALL_OPEN: [u16; 4] = [400, 404, 400, 400];
 
 #[tokio::test]
@@ -94,7 +95,7 @@ async fn a_token_opens_what_it_was_made_for_and_nothing_else() {
         let mut expected = [403; 4];
         expected[at] = ALL_OPEN[at];
         assert_eq!(shop.statuses(&token).await, expected, "{scope}");
-        // What only reads, and test events, are open to each.
+        // Every token may read, and send test events.
         let ready = shop.stack.get("/api/v1/programs/me/readiness", &token).await;
         assert_eq!(ready.status, StatusCode::OK, "{ready:?}");
     }
@@ -129,7 +130,7 @@ async fn a_servers_token_is_replaced_without_a_gap() {
     let revoke = shop.path(&format!("tracking-tokens/{first_id}"));
     let revoked = shop.stack.delete(&revoke, &shop.owner.token).await;
     assert_eq!(revoked.status, StatusCode::NO_CONTENT, "{revoked:?}");
-    // What is taken away counts before that is answered.
+    // A removed scope no longer works once the removal is answered.
     assert_eq!(shop.statuses(&first).await, [401; 4]);
     assert_eq!(shop.statuses(&second).await, open);
     let again = shop.stack.delete(&revoke, &shop.owner.token).await;
@@ -158,7 +159,7 @@ async fn the_own_token_is_kept_for_a_while_when_it_is_regenerated_so() {
     let second = regenerate(kept.clone()).await;
     assert_eq!(shop.statuses(&oldest).await, ALL_OPEN);
     assert_eq!(shop.statuses(&second).await, ALL_OPEN);
-    // Each answer to the old one says that it ends.
+    // Each answer to the old token announces its end.
     let sale = json!({ "transaction_id": "t", "amount_cents": 1, "customer_key": "nobody" });
     let warned = shop.stack.post("sale", Some(&oldest), sale.clone()).await;
     assert_eq!(
@@ -174,16 +175,16 @@ async fn the_own_token_is_kept_for_a_while_when_it_is_regenerated_so() {
         .map(|token| token["kind"].clone())
         .collect();
     assert_eq!(kinds, ["own", "previous"]);
-    // Of the own ones two are accepted at most.
+    // At most two own tokens are accepted.
     let third = regenerate(kept).await;
     assert_eq!(shop.statuses(&oldest).await, [401; 4]);
     assert_eq!(shop.statuses(&second).await, ALL_OPEN);
-    // Without a word about the old one, all that went before are refused.
+    // A regeneration that does not keep the old token ends all earlier ones.
     let fourth = regenerate(json!({})).await;
     assert_eq!(shop.statuses(&second).await, [401; 4]);
     assert_eq!(shop.statuses(&third).await, [401; 4]);
     assert_eq!(shop.statuses(&fourth).await, ALL_OPEN);
-    // A kept one ends by itself.
+    // A kept token ends by itself.
     let fifth = regenerate(json!({ "keep_previous_until": in_a_week.to_rfc3339() })).await;
     clock.set(in_a_week);
     let ended = shop.stack.post("sale", Some(&fourth), sale).await;
@@ -211,7 +212,7 @@ async fn a_deadline_that_was_set_holds_and_a_token_that_ended_stays_refused() {
     assert_eq!(shop.statuses(&marked).await, ALL_OPEN);
     clock.set(deadline);
     assert_eq!(shop.statuses(&marked).await, [401; 4]);
-    // Once it is over, nothing opens with it any more: neither without the mark nor kept for a while.
+    // After the deadline the token stays invalid, even if the mark is removed or the token is kept.
     mark(deadline + TimeDelta::minutes(1)).await;
     clock.set(deadline + TimeDelta::minutes(1));
     assert_eq!(shop.statuses(&second).await, [401; 4]);
@@ -245,7 +246,7 @@ async fn two_regenerations_at_once_leave_one_of_both_accepted_and_the_one_it_rep
         let token = made.body["data"]["api_token"].as_str().unwrap();
         open.push(shop.statuses(token).await);
     }
-    // The later one is the program's own, and the earlier one is kept.
+    // The later token is the program's own, and the earlier one is kept.
     assert_eq!(open, [ALL_OPEN; 2]);
     assert_eq!(shop.statuses(&shop.program.token).await, [401; 4]);
 }

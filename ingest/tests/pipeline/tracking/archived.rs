@@ -1,4 +1,4 @@
-//! An archived program: it takes no new sales from anywhere, and what it sold can still be refunded.
+//! An archived program takes no new sales, and its sales can still be refunded.
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Links and tokens as the edge sees them: turned off and on, created late, replaced.
+//! Links and tokens at the edge: turned off and on, created late, replaced.
 
 use domain::token::ProgramToken;
 use reqwest::StatusCode;
@@ -38,7 +38,7 @@ async fn a_link_that_is_turned_off_refuses_clicks_until_it_is_turned_on_again() 
     assert_eq!(gone.body["success"], false);
     assert_eq!(gone.body["message"], error["message"]);
     assert!(gone.body.get("data").is_none());
-    // Another partner's link is not touched by that.
+    // This does not affect another partner's link.
     stack.click(&program.bruno.code).await;
     set_link(&stack, &program, "status = 'active'").await;
     stack
@@ -52,7 +52,7 @@ async fn a_code_no_link_has_is_not_found_and_a_link_made_since_is_found_at_once(
     let stack = Stack::start().await;
     let message = "Referral link not found";
     stack.click_with("nobody", json!({})).await.refused(400, message);
-    // Made after the edge has started, program and all.
+    // Both the program and its link are created after the edge has started.
     let program = stack.program().await;
     let click = stack.click_with(&program.ada.code, json!({})).await;
     assert_eq!(
@@ -120,7 +120,7 @@ async fn a_replaced_token_is_refused_and_the_new_one_accepted_by_every_ingest() 
         .unwrap();
     for ingest in ingests {
         stack.use_ingest(ingest);
-        // At once: a token an ingest does not know is looked up.
+        // At once: an ingest looks up a token that it does not know.
         assert_eq!(refund_status(&stack, new.expose()).await, StatusCode::NOT_FOUND);
         stack
             .eventually("the old token is refused", async || {
@@ -134,7 +134,7 @@ async fn a_replaced_token_is_refused_and_the_new_one_accepted_by_every_ingest() 
     stack.verify().await;
 }
 
-/// What a refund of an unknown sale is answered: 404 once the token is believed.
+/// The answer to a refund of an unknown sale: 404 once the token is accepted.
 async fn refund_status(stack: &Stack, token: &str) -> StatusCode {
     stack
         .post("refund", Some(token), json!({ "transaction_id": "unknown" }))

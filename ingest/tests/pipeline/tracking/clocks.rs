@@ -21,7 +21,7 @@ async fn off_by(minutes: i64) -> Stack {
     stack
 }
 
-/// An ingest ten minutes ahead of its worker, and a click whose rows are gone.
+/// An ingest ten minutes ahead of its worker, and a click whose rows were deleted.
 async fn lost_click() -> (Stack, Program, String) {
     let stack = off_by(10).await;
     let program = stack.program().await;

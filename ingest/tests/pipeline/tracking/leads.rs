@@ -1,4 +1,4 @@
-//! Signups: from the backend, from the browser, and provisional where the program wants confirmation.
+//! Signups: from the backend, from the browser, and provisional if the program requires confirmation.
 
 use reqwest::StatusCode;
 use serde_json::json;
@@ -17,7 +17,7 @@ async fn a_browsers_key_alone_resolves_only_if_one_customer_has_it() {
         NOT_FOUND,
     );
     stack.customer(&program, &program.ada.code, "user-1").await;
-    // The one customer is a lead already, which is not a stranger's business: a key can be guessed.
+    // The only customer is a lead already. The answer must not reveal that, because a key can be guessed.
     let one = browser(&stack, json!({ "customer_key": "user-1" })).await;
     refused(&one, NOT_FOUND);
     stack.customer(&other, &other.ada.code, "user-1").await;
@@ -25,7 +25,7 @@ async fn a_browsers_key_alone_resolves_only_if_one_customer_has_it() {
         &browser(&stack, json!({ "customer_key": "user-1" })).await,
         NOT_FOUND,
     );
-    // With its click_id the program is clear again.
+    // The click_id identifies the program.
     let click_id = stack.click(&other.bruno.code).await;
     let known = browser(&stack, json!({ "click_id": click_id, "customer_key": "user-1" })).await;
     refused(&known, NOT_FOUND);
@@ -59,7 +59,7 @@ async fn a_browser_that_names_a_key_learns_nothing_of_the_customer_who_has_it() 
         ] {
             refused(&browser(&stack, body).await, &message);
         }
-        // The backend may know.
+        // The backend may learn it.
         refused(
             &server(&stack, &program, json!({ "customer_key": key })).await,
             &message,
@@ -93,7 +93,7 @@ async fn an_email_is_stored_as_a_keyed_hash_only() {
     stack.verify().await;
 }
 
-/// The examples pass a user's id, which is a number in many a table; the browser script sends its text.
+/// The examples pass a user's id, which is often a number; the browser script sends its text.
 #[tokio::test]
 async fn a_key_is_the_same_as_a_number_and_as_its_text() {
     let (stack, program) = Stack::with_program().await;

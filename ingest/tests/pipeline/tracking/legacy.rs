@@ -1,4 +1,4 @@
-//! The paths of older scripts, and endpoints that are no more.
+//! The paths of older scripts, and retired endpoints.
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -113,7 +113,7 @@ async fn who_may_manage_a_program_tries_it_out_without_its_key() {
         for path in [TEST, CHECK] {
             let answer = post(&stack, path, Some(token), &of(program.program_id.get())).await;
             assert_eq!(answer.status, StatusCode::OK, "{path} {made:?}: {answer:?}");
-            // Another's program is answered like none.
+            // Another program and a missing one get the same answer.
             let mut seen = Vec::new();
             for id in [other.program_id.get(), 987_654_321] {
                 let answer = post(&stack, path, Some(token), &of(id)).await;
@@ -129,7 +129,7 @@ async fn who_may_manage_a_program_tries_it_out_without_its_key() {
     assert_eq!(seen["eventCount"], 2);
 }
 
-/// A stranger who tries one number after the other must not find out which of them are programs, nor leave a row.
+/// A stranger who tries one number after another must not learn which ids are programs, nor leave a row.
 #[tokio::test]
 async fn without_the_programs_key_every_program_id_is_answered_alike() {
     let (stack, program) = Stack::with_program().await;
@@ -151,7 +151,7 @@ async fn without_the_programs_key_every_program_id_is_answered_alike() {
             }
             assert_eq!(seen[0], seen[1], "{path}");
         }
-        // Neither does the key of another program tell them apart.
+        // The key of another program does not reveal it either.
         for id in [program.program_id.get(), unknown] {
             let body = json!({ "program_id": id, "step_id": "pageview" });
             let answer = post(&stack, path, Some(&other.token), &body).await;

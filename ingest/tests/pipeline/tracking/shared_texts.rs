@@ -1,4 +1,4 @@
-//! Texts that many visitors bring are stored once.
+//! Texts that many visitors send are stored once.
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use test_harness::{Person, Program, Stack};
 
 const BROWSER: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0";
 const TITLE: &str = "Prices of everything we sell";
-/// Visitors after whom a text is nobody's in particular.
+/// Once this many visitors have sent a text, it identifies none of them.
 const MANY: usize = 100;
 
 async fn visits(stack: &Stack, program: &Program, count: usize) -> Vec<String> {
@@ -24,7 +24,7 @@ async fn visits(stack: &Stack, program: &Program, count: usize) -> Vec<String> {
     click_ids
 }
 
-/// The event of a click, as its customer gets it.
+/// The event of a click in its customer's export.
 async fn exported(stack: &Stack, program: &Program, owner: &Person, click_id: &str) -> Value {
     let path = format!("{PROGRAMS}/{}/customers/export", program.program_id);
     let answer = stack

@@ -1,4 +1,4 @@
-//! `/js/tracker.js`: what advertisers' pages load, and how long they keep it; and the same under other names.
+//! `/js/tracker.js`: the script that advertisers' pages load, its caching, and its other names.
 
 use reqwest::{Method, StatusCode};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! What a click event says about its visitor, and what a program may do about bots.
+//! The visitor data of a click event, and a program's settings for bots.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ const EDGE: &str = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36
 const GOOGLEBOT: &str = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)";
 const SLACK: &str = "Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)";
 
-/// A click with these headers; its click_id.
+/// Sends a click with these headers; returns its click_id.
 async fn click_from(stack: &Stack, program: &Program, headers: &[(&str, &str)]) -> String {
     let body = json!({ "affiliate_url": format!("https://shop.example/?aff={}", program.ada.code) });
     let mut request = stack.tracking("click").body(body.to_string());
@@ -30,7 +30,7 @@ async fn events(stack: &Stack, expected: i64) {
     stack.reaches("click_events", expected).await;
 }
 
-/// Columns of the only event of a click_id; empty where unknown.
+/// Columns of the only event of a click_id; empty if unknown.
 async fn event(stack: &Stack, click_id: &str) -> Vec<String> {
     let query = "SELECT ARRAY[coalesce(geo_country, ''), coalesce(geo_region, ''), coalesce(geo_city, ''),
                               coalesce(device_type, ''), coalesce(device_os, ''), coalesce(browser_name, '')]
@@ -137,7 +137,7 @@ async fn an_excluded_bot_moves_no_attribution() {
     stack.verify().await;
 }
 
-/// Told where addresses are, and asked to look. The file is there for as long as it is held.
+/// A stack that looks up places in a database file, which exists while the first value is held.
 async fn knowing_places() -> (Places, Stack) {
     let file = Places::write();
     let stack = Stack::start_set(&[
@@ -234,7 +234,7 @@ async fn a_stranger_cannot_name_its_country() {
     assert_eq!(event(&stack, &click_id).await[0], "");
 }
 
-/// A database file of a test, removed with it.
+/// A test's database file, deleted when dropped.
 struct Places(PathBuf);
 
 impl Places {

@@ -1,4 +1,4 @@
-//! A server whose backups and log pgBackRest keeps.
+//! A server whose backups and log archive pgBackRest keeps.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -7,7 +7,7 @@ use std::process::Output;
 
 use testing::{OwnPostgres, from_environment};
 
-/// With the settings of `deploy/backup`, and a copy of the scripts that its account can reach.
+/// Uses the settings of `deploy/backup`, and a copy of the scripts that its account can reach.
 pub(super) struct Kept {
     pub(super) server: OwnPostgres,
     pub(super) scripts: PathBuf,
@@ -15,7 +15,7 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// As `deploy/README.md` says: the stanza, then archiving, then a look whether it works.
+    /// Follows `deploy/README.md`: creates the stanza, turns archiving on, then checks that it works.
     pub(super) fn start() -> Self {
         let server = OwnPostgres::start();
         let dir = server.dir().to_owned();
@@ -45,7 +45,7 @@ impl Kept {
         kept
     }
 
-    /// Puts this server's places into the settings; returns the `archive_command` that they name.
+    /// Puts this server's paths into the settings; returns their `archive_command`.
     fn configure(&self) -> String {
         let file = self.scripts.join("pgbackrest.conf");
         let mut settings = fs::read_to_string(&file).unwrap();
@@ -76,7 +76,7 @@ impl Kept {
     pub(super) fn execute(&self, program: &Path, arguments: &[&str]) -> Output {
         let [ctl, config] =
             ["ctl", "pgbackrest.conf"].map(|name| self.scripts.join(name).display().to_string());
-        // A port names the socket, which lies in a directory of its own.
+        // The port names the socket, which is in a directory of its own.
         let settings = [
             ("CTL", ctl.as_str()),
             ("DRILL_PORT", "5432"),
@@ -91,19 +91,19 @@ impl Kept {
     }
 
     pub(super) fn pgbackrest(&self, arguments: &[&str]) -> Output {
-        // As an argument it becomes one of the `restore_command` of a restored server too.
+        // As an argument it also becomes part of the `restore_command` of a restored server.
         let config = format!("--config={}/pgbackrest.conf", self.scripts.display());
         let stanza = [config.as_str(), "--stanza=referral-tracker"];
         self.execute(Path::new("pgbackrest"), &[&stanza[..], arguments].concat())
     }
 
-    /// What the alert `BackupOld` goes by.
+    /// The metric that the alert `BackupOld` uses.
     pub(super) fn metric(&self) -> PathBuf {
         Path::new(&self.backups).join("referral-tracker-backup.prom")
     }
 }
 
-/// What it printed.
+/// The output of a command that succeeded.
 pub(super) fn succeeded(output: &Output) -> String {
     assert!(output.status.success(), "{output:?}");
     String::from_utf8_lossy(&output.stdout).into_owned()
