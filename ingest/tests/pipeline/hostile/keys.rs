@@ -1,11 +1,11 @@
-//! Keys that no program can have, where one is asked for.
+//! Keys that no program can have, on routes that require one.
 
 use super::raw::{Expected, request};
 use super::route::Scene;
 
 const MALFORMED_KEY: &str = "Missing or malformed Authorization header. Expected: Bearer <PROGRAM_API_KEY>";
 
-/// What they are, the header lines, and what a sale and a refund say.
+/// A name, the header lines, and the refusals of a sale and a refund.
 fn unusable_keys(token: &str) -> Vec<(&'static str, Vec<u8>, [&'static str; 2])> {
     let invalid = ["Invalid API token"; 2];
     let malformed = [MALFORMED_KEY; 2];
@@ -122,7 +122,7 @@ async fn keys_that_can_be_nobodys_open_nothing() {
         let route = scene.route(path);
         for (what, key, messages) in unusable_keys(&scene.program.token) {
             let message = messages[usize::from(path.ends_with("refund"))];
-            // The key is judged before the body: this one would be refused as well.
+            // The key is checked before the body, which would be refused too.
             let rest = [&key[..], b"Content-Length: 3\r\n\r\nno!"].concat();
             let bytes = request(&format!("POST {path} HTTP/1.1"), &rest);
             scene

@@ -1,4 +1,4 @@
-//! Other methods and spellings of a path, and what is answered on the same connection afterwards.
+//! Other methods and spellings of a path, and the next answers on the same connection.
 
 use reqwest::{Method, StatusCode};
 
@@ -46,7 +46,7 @@ async fn only_post_to_the_very_path_is_a_route() {
             path.replacen('/', "/%2e%2e/", 1),
             path.replace('/', "\\"),
         ] {
-            // What is no path at all is not HTTP.
+            // A target that is not a path is not HTTP.
             let expected = if other.starts_with('/') {
                 Expected::Refused(404, "Not Found")
             } else {
@@ -89,7 +89,7 @@ async fn only_post_to_the_very_path_is_a_route() {
     scene.end().await;
 }
 
-/// A whole request with a usable key, on a connection that stays.
+/// A whole request with a valid key, on a connection that stays open.
 fn whole(route: &Route, token: &str, body: &str) -> String {
     format!(
         "POST {} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {token}\r\nContent-Length: {}\r\n\r\n{body}",
@@ -105,7 +105,7 @@ async fn a_connection_goes_on_after_a_refusal_and_nothing_in_a_body_is_a_request
     for route in &scene.routes {
         let token = &scene.program.token;
         let mut wire = Wire::open(scene.address).await;
-        // Refused for its body, for its key, for its method, for its path: each body is a request in itself.
+        // Refused for its body, its key, its method or its path. Each body looks like a request of its own.
         let smuggled = whole(route, token, livez);
         let answer = wire.exchange(smuggled.as_bytes()).await.unwrap();
         refused(&answer, 400, NOT_JSON, route.path);
@@ -115,13 +115,13 @@ async fn a_connection_goes_on_after_a_refusal_and_nothing_in_a_body_is_a_request
         let elsewhere = smuggled.replacen(route.path, "/api/v1/nowhere", 1);
         let answer = wire.exchange(elsewhere.as_bytes()).await.unwrap();
         refused(&answer, 404, "Not Found", route.path);
-        // Two at once are answered one after the other.
+        // Two requests sent at once are answered one after the other.
         let twice = whole(route, token, "[]").repeat(2);
         wire.send(twice.as_bytes()).await;
         for _ in 0..2 {
             refused(&wire.answer().await.unwrap(), 400, NOT_JSON, route.path);
         }
-        // A body that is sent when asked for.
+        // A body that is sent only after the service asks for it.
         let head = whole(route, token, "[]").replacen("Host: a", "Host: a\r\nExpect: 100-continue", 1);
         let (head, body) = head.split_at(head.len() - 2);
         wire.send(head.as_bytes()).await;

@@ -1,4 +1,4 @@
-//! For whom an event is.
+//! Which program an event belongs to.
 
 use serde_json::{Value, json};
 use storage::processor_inbox;
@@ -30,7 +30,7 @@ async fn an_event_of_an_account_nobody_knows_is_kept_with_its_reason() {
     assert_eq!(stack.count("transaction_claims").await, 0);
 }
 
-/// As `ctl processor-events replay` does it.
+/// Replays as `ctl processor-events replay` does.
 async fn replay(stack: &Stack) {
     let event_id = stack.value("SELECT event_id FROM processor_events").await;
     let mut connection = stack.pool().acquire().await.unwrap();
@@ -71,7 +71,7 @@ async fn a_sale_that_names_another_program_is_kept_back() {
         [row(&named, Some(&program), "stuck", reason)]
     );
     assert_eq!(stack.count("sale_events").await, 0);
-    // Who set the metadata sees it where they look for the payment.
+    // The merchant, who sets the metadata, sees the event among the program's payments.
     let owner = stack.owner_of(&program).await;
     let id = program.program_id;
     let path = format!("/api/advertiser/affiliate-programs/{id}/processor-connection/health");
@@ -106,7 +106,7 @@ async fn an_event_of_another_account_is_kept_back_at_a_programs_own_endpoint() {
         Some("it is of another account than the program's"),
     )];
     assert_eq!(inbox(&stack).await, kept);
-    // Asking again does not make it the program's.
+    // A replay does not assign the event to the program.
     replay(&stack).await;
     settled(&stack, &["stuck"]).await;
     assert_eq!(inbox(&stack).await, kept);
@@ -130,7 +130,7 @@ async fn of_several_programs_of_an_account_the_one_that_is_named_gets_the_sale()
         sale(&stack, "pi_3Lamp0001").await["program_id"],
         other.program_id.get()
     );
-    // Nobody is named: the sale waits for a person, and what the payment is called is told to both.
+    // The event names no program: it waits for an operator, and both programs see the payment's id.
     let mut unnamed = event(
         &stack,
         "checkout.session.completed.with_invoice.basil",
@@ -198,7 +198,7 @@ async fn the_program_that_knows_the_processors_customer_gets_the_sale_of_a_share
         row(&renewal("2"), Some(&other), "done", None)
     );
     assert_eq!(sale(&stack, "in_2").await["program_id"], other.program_id.get());
-    // It is not clear whose it is once both know the customer.
+    // The owner is ambiguous once both programs know the customer.
     knows(&one).await;
     reported("3", &["ignored", "done"]).await;
     assert_eq!(stack.count("sale_events").await, 1);

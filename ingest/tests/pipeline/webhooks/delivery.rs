@@ -1,4 +1,4 @@
-//! Delivered at least once, kept exactly once: copies, deaths and outages.
+//! Events are delivered at least once and kept exactly once: duplicates, crashes and outages.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ async fn copies_of_an_event_answer_200_and_change_nothing() {
     recorded_once(&stack, &program).await;
     let before = inbox(&stack).await;
     assert_eq!(before.len(), 1);
-    // A copy that says something else is a copy all the same.
+    // A duplicate with other content is still a duplicate.
     let mut changed = event.clone();
     changed["data"]["object"]["payment_intent"] = json!("pi_3Other");
     accepted(&hooks.deliver(&stack, &program, &changed).await);
@@ -79,7 +79,7 @@ async fn what_is_of_no_use_is_answered_200_with_the_reason_and_leaves_no_row() {
     nothing_stored(&stack).await;
 }
 
-/// The consumer dies at `crash_point`; the sender delivers again, to the next one.
+/// The consumer dies at `crash_point`; the sender delivers again to the next consumer.
 async fn event_survives_its_consumer(crash_point: &str) {
     let mut stack = Stack::start().await;
     let program = connected(&stack).await;
@@ -128,7 +128,7 @@ async fn while_postgres_is_down_events_are_refused_with_503_and_accepted_afterwa
     let answer = hooks.deliver(&stack, &program, &event).await;
     assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE, "{answer:?}");
     assert_eq!(answer.message(), "The event could not be stored. Send it again.");
-    // What is forged is known to be without a database.
+    // A forged event is rejected without the database.
     hooks
         .send(&path(&program), &[], event.to_string())
         .await
@@ -154,7 +154,7 @@ async fn while_nats_is_down_events_are_kept_and_processed_afterwards() {
     let edge = Edge::at(hooks.address);
     assert_eq!(edge.health("readyz").await, Some(StatusCode::SERVICE_UNAVAILABLE));
     assert_eq!(edge.health("livez").await, Some(StatusCode::OK));
-    // One after the other, so that each is a batch: more of them than are published at once.
+    // One after the other, so that each is a batch: more batches than are published at once.
     for number in 0..EVENTS_OF_AN_OUTAGE {
         let mut event = event(&stack, "checkout.session.completed.basil", &program, "user-1");
         event["id"] = json!(format!("evt_outage{number}"));

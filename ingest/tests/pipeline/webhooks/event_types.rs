@@ -1,4 +1,4 @@
-//! Which event types a program's endpoint at the processor lacks.
+//! Which event types the program's endpoint at the processor does not receive.
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};

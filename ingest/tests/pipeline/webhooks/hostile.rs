@@ -1,4 +1,4 @@
-//! What nobody should send: bodies signed, but no events; and what is no request for us.
+//! Signed bodies that are not events, and requests that are not webhooks.
 
 use futures::future::join_all;
 use reqwest::{Method, StatusCode};
@@ -71,7 +71,7 @@ async fn a_body_above_a_mebibyte_is_refused_and_one_below_is_read() {
     assert_eq!(kept, 1);
 }
 
-/// Every value of an event replaced by one of another type. Nothing of it is our failure.
+/// Replaces every value of an event by one of another type. None causes a failure of the service.
 #[tokio::test]
 async fn another_type_in_any_field_is_refused_or_kept_and_never_a_failure_of_ours() {
     let (stack, hooks, program) = Hooks::with_program().await;

@@ -1,4 +1,5 @@
-//! A payment reported under several of its names, before and after anybody could know that they are one.
+//! Several of a payment's ids arrive in reports, before and after the service can know that they mean one
+//! payment.
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};
@@ -6,7 +7,7 @@ use serde_json::{Value, json};
 use super::shop::{Payment, Shape, Shop};
 use test_harness::{Answer, Program, rows};
 
-/// Of which the processor has told nothing yet.
+/// A payment that the processor has not reported yet.
 fn payment(shop: &Shop) -> Payment {
     Payment {
         shape: Shape::Basil,
@@ -29,7 +30,7 @@ async fn refund(shop: &Shop, program: &Program, transaction_id: &str, id: &str, 
     shop.stack.refund(program, body).await
 }
 
-/// Two sales of one payment, and then the word that they are.
+/// Two sales of one payment, and then the event that connects them.
 async fn told_too_late(shop: &Shop, program: &Program, customers: [&str; 2]) -> [Value; 2] {
     for (name, customer) in ["pi_1", "in_1"].into_iter().zip(customers) {
         let answer = sale(shop, program, name, customer).await;
@@ -69,7 +70,7 @@ async fn what_was_refunded_of_a_sale_that_is_undone_is_refunded_of_the_one_that_
     let program = shop.program().await;
     shop.stack.customer(&program, &program.ada.code, "user-1").await;
     let payment = payment(&shop);
-    // A name of the payment that only the later of the sales has so far.
+    // So far only the later sale has this id of the payment.
     shop.report(&program, &payment.charge_refunded(1225)).await;
     for name in ["in_1", "ch_1"] {
         let answer = sale(&shop, &program, name, "user-1").await;

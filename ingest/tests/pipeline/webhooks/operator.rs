@@ -1,4 +1,4 @@
-//! The inbox at the operator's command line, and what `ctl verify` says of it.
+//! The inbox at the operator's command line, and in the report of `ctl verify`.
 
 use reqwest::StatusCode;
 use serde_json::json;
@@ -18,7 +18,7 @@ fn payment(shop: &Shop, name: &str) -> Payment {
     }
 }
 
-/// An event whose payload cannot be read as what it claims to be.
+/// An event whose payload does not match its type.
 async fn stuck(shop: &Shop, program: &Program) -> String {
     let mut event = payment(shop, "1").checkout();
     event["data"]["object"]["currency"] = json!("dollars");
@@ -48,7 +48,7 @@ async fn what_is_stuck_is_listed_shown_and_replayed() {
     assert!(!shown.out.contains("user-1"), "{shown:?}");
     let whole = succeeds(&shop.stack, &["processor-events", "show", &id, "--payload"]).await;
     assert!(whole.out.contains("user-1"), "{whole:?}");
-    // What had been wrong with it is mended.
+    // The cause is repaired.
     shop.stack
         .execute("UPDATE processor_events SET payload = replace(payload, 'dollars', 'usd')")
         .await;
@@ -84,7 +84,7 @@ async fn what_waits_for_a_person_is_closed_by_one_and_stands_in_the_audit_log() 
     let mut reinstated = payment(&shop, "2").disputed(4900);
     reinstated["type"] = json!("charge.dispute.funds_reinstated");
     shop.report(&program, &reinstated).await;
-    // Of a sale nobody knows: it waits for that.
+    // A refund of an unknown sale waits for the sale.
     shop.process(&program, &payment(&shop, "3").charge_refunded(1000))
         .await;
     let only = async |state: &str| {
@@ -103,7 +103,7 @@ async fn what_waits_for_a_person_is_closed_by_one_and_stands_in_the_audit_log() 
     }
     let waits = ctl(&shop.stack, &["processor-events", "close", "--yes", &parked]).await;
     assert!(!waits.ok, "{waits:?}");
-    // It comes again, as the processor pleases.
+    // The processor may send the event again.
     shop.process(&program, &reinstated).await;
     let reason = "disputed money was reinstated".to_owned();
     assert_eq!(

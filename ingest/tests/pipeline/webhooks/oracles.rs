@@ -1,4 +1,4 @@
-//! Stripe's own libraries sign, and are believed.
+//! Stripe's own libraries sign events, and the service accepts them.
 
 use std::process::Command;
 
@@ -8,7 +8,7 @@ use test_harness::hooks::{Hooks, SECRET, accepted, event, inbox, path};
 use test_harness::oracle;
 use webhook_consumer::stripe::signature::SignatureHeader;
 
-/// By a header a line.
+/// Commands that print one signature header for each line of input.
 fn signing() -> [Command; 2] {
     [oracle::javascript("sign.cjs"), oracle::python("sign.py")]
 }
@@ -38,7 +38,7 @@ async fn what_stripes_own_libraries_sign_is_accepted() {
     assert_eq!(inbox(&stack).await.len(), 2);
 }
 
-/// Bodies and secrets of many kinds; both libraries and we agree on each.
+/// Compares signatures of both libraries and of the service over many bodies and secrets.
 #[test]
 fn stripes_own_libraries_and_we_sign_alike() {
     let bodies = [

@@ -1,4 +1,5 @@
-//! Outbound events of a processor's events: those that wait for a person, and what the others change.
+//! Outbound events that a processor's events cause: those that wait for an operator, and changes by the
+//! others.
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What an event is to the pipeline: a sale like any other.
+//! A processor's payment becomes a sale like any other.
 
 use chrono::TimeDelta;
 use reqwest::StatusCode;
@@ -132,7 +132,7 @@ async fn a_payment_intents_tax_is_what_its_session_says_in_both_orders() {
             accepted(&hooks.deliver(&stack, &program, event).await);
         }
         stack.reaches("sale_events", 1).await;
-        // The session ends the wait, whichever came first.
+        // The session ends the wait, whichever arrives first.
         settled(&stack, &["done"]).await;
         assert_eq!(stack.count("sale_events").await, 1);
         let sale = sale(&stack, "pi_3Direct01").await;
@@ -202,7 +202,7 @@ async fn nothing_paid_is_no_sale() {
             )
             .await,
     );
-    // It begins a subscription, and is no more than that.
+    // This event only begins a subscription.
     stack
         .eventually("the event is done", async || {
             let kept = inbox(&stack).await;

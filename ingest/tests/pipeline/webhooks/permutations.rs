@@ -1,9 +1,9 @@
-//! The events of a payment in any order, each sent once to three times, with what the API reports of it mixed in: the same
-//! rows, balances and statuses.
+//! The events of a payment in any order, each sent one to three times and mixed with reports of the API, give
+//! the same rows, balances and statuses.
 //!
-//! Each permutation is a program of its own, and many run at once. Their events are sent in rounds, one of each permutation a
-//! round. In half of the runs a round begins when the one before is settled, so that steps see them in exactly this order; in
-//! the others they overtake each other.
+//! Each permutation is a program of its own, and many run at once. Their events are sent in rounds: one event
+//! of each permutation in each round. In half of the runs a round begins when the previous one is settled, so
+//! that steps see the events in exactly this order; in the others the events overtake each other.
 
 use std::collections::BTreeMap;
 
@@ -18,10 +18,10 @@ use super::shop::{Payment, Shape, Shop};
 use test_harness::Program;
 
 const CENTS: i64 = 4900;
-/// Requests.
+/// Concurrent requests.
 const AT_ONCE: usize = 40;
 
-/// What stands of a program, without ids. `$1` is the program.
+/// The rows of a program without ids. `$1` is the program.
 const ROWS: [(&str, &str); 10] = [
     (
         "sales",
@@ -86,7 +86,7 @@ const ROWS: [(&str, &str); 10] = [
               UNION ALL SELECT refunded_cents, deducted_cents FROM refund_deltas WHERE program_id = $1) d",
     ),
 ];
-/// Where only one thing reports sales, they are the same to the last column.
+/// If only one source reports sales, they are equal in every column.
 const SOLD: (&str, &str) = (
     "what was sold",
     "SELECT jsonb_build_object('id', processor_event_id, 'at', sale_date, 'type', sale_type,
@@ -95,13 +95,13 @@ const SOLD: (&str, &str) = (
             FROM sale_events WHERE program_id = $1 ORDER BY processor_event_id",
 );
 
-/// What one permutation sends.
+/// A step of a permutation.
 #[derive(Debug, Clone)]
 enum Step {
     Event(Value),
-    /// The same payment, reported under one of its ids.
+    /// The same payment, reported through the API under one of its ids.
     Sale(Value),
-    /// The first of the refunds, reported under one of the payment's ids.
+    /// The first refund, reported through the API under one of the payment's ids.
     Refund(Value),
 }
 
@@ -109,7 +109,7 @@ enum Step {
 enum Kind {
     OneOff,
     Subscription,
-    /// And its second payment.
+    /// The subscription's second payment.
     Renewed,
 }
 
@@ -117,7 +117,7 @@ enum Kind {
 struct Scenario {
     kind: Kind,
     shape: Shape,
-    /// A sale and a refund of the API mixed in.
+    /// Whether the API also reports a sale and a refund.
     with_api: bool,
 }
 
@@ -169,7 +169,7 @@ fn steps(payment: &Payment, scenario: Scenario, random: &mut StdRng) -> Vec<Step
         .collect();
     if scenario.with_api {
         if scenario.kind == Kind::OneOff {
-            // A second report by the processor, under another id.
+            // The processor reports the payment again under another id.
             steps.push(Step::Event(payment.payment_intent()));
         }
         let mut any_id = || payment.id(["pi", "ch", "in", "cs"][random.random_range(0..4)]);
@@ -189,7 +189,7 @@ fn steps(payment: &Payment, scenario: Scenario, random: &mut StdRng) -> Vec<Step
 async fn run(shop: &Shop, scenario: Scenario, n: usize, seed: u64) -> Run {
     let mut random = StdRng::seed_from_u64(seed);
     let program = shop.program().await;
-    // Unlike anything else, so that a normal form can leave it out.
+    // A unique text, so that the normal form can leave it out.
     let name = format!("x{n}x");
     let payment = Payment {
         shape: scenario.shape,
@@ -232,7 +232,7 @@ impl Run {
                 assert!(known.contains(&answer.status), "{answer:?}");
                 None
             }
-            // Whoever is told that there is no such sale asks again.
+            // A refund whose sale is unknown is sent again later.
             Step::Refund(body) => {
                 let answer = shop.stack.refund(&self.program, body.clone()).await;
                 (answer.status == StatusCode::NOT_FOUND).then(|| step.clone())
@@ -240,7 +240,7 @@ impl Run {
         }
     }
 
-    /// Everything that stands of it.
+    /// All rows of the program.
     async fn normal_form(&self, shop: &Shop) -> BTreeMap<&'static str, Value> {
         let mut form = BTreeMap::new();
         let sold = (!self.scenario.with_api).then_some(SOLD);
@@ -258,7 +258,7 @@ impl Run {
     }
 }
 
-/// Sends everything, and asks again for refunds whose sale was not known.
+/// Sends everything, and repeats refunds whose sale was unknown.
 async fn send_all(shop: &Shop, runs: &[Run], in_order: bool) {
     let rounds = runs.iter().map(|run| run.steps.len()).max().unwrap();
     let mut again = vec![Vec::new(); runs.len()];

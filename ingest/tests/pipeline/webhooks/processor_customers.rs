@@ -1,5 +1,5 @@
-//! Payments that name nobody but the processor's customer, or that a merchant's reference names: whose they are, in every order of
-//! events.
+//! Finds the customer of payments that name only the processor's customer or a merchant's reference, in every
+//! order of events.
 
 use chrono::TimeDelta;
 use reqwest::{Method, StatusCode};
@@ -27,7 +27,7 @@ fn renewal(shop: &Shop, name: &str) -> Value {
     nameless(of_customer(renewal, CUSTOMER))
 }
 
-/// Begins a subscription; no sale by itself.
+/// Begins a subscription without a sale.
 fn subscribed(shop: &Shop, name: &str) -> Value {
     of_customer(payment(shop, name, Some("sub_1")).checkout(), CUSTOMER)
 }
@@ -126,7 +126,7 @@ async fn a_merchants_reference_is_a_click_id_or_a_customer_key() {
     let mut both = payment(&shop, "3", None).checkout();
     both["data"]["object"]["client_reference_id"] = json!(click_id);
     shop.process(&program, &both).await;
-    // What the metadata says goes first.
+    // The metadata takes precedence.
     assert_eq!(shop.stack.balance(program.ada.membership).await, 2 * 980);
     assert_eq!(shop.stack.balance(program.bruno.membership).await, 980);
     shop.stack.verify().await;
@@ -193,7 +193,7 @@ async fn who_was_named_first_stays_and_a_conflict_is_reported() {
     shop.report(&program, &of_customer(other.checkout(), CUSTOMER))
         .await;
     shop.process(&program, &renewal(&shop, "3")).await;
-    // Its own metadata says whose this payment is.
+    // The payment's own metadata names its customer.
     assert_eq!(shop.stack.balance(program.bruno.membership).await, 980);
     assert_eq!(shop.stack.balance(program.ada.membership).await, 980);
     becomes(
@@ -225,7 +225,7 @@ async fn what_nobody_claims_ends_quietly() {
         .await;
     becomes(&shop, "evt_invoice.paid_1", "done", Some("customer_not_found")).await;
     assert!(!payload_is_kept(&shop, "evt_invoice.paid_1").await);
-    // Of a guest nothing is known at all.
+    // A guest has no customer at the processor.
     let guest = nameless(payment(&shop, "2", None).checkout());
     shop.process(&program, &guest).await;
     assert_eq!(shop.event("evt_checkout_2").await, ("done".to_owned(), None));
@@ -238,7 +238,7 @@ async fn an_erasure_takes_the_binding_and_what_waits_for_it() {
     let program = shop.program().await;
     let click_id = shop.stack.customer(&program, &program.ada.code, "user-1").await;
     shop.report(&program, &subscribed(&shop, "1")).await;
-    // Waits for its sale, and holds the processor's customer.
+    // Waits for its sale, and keeps the processor's customer.
     let refunded = payment(&shop, "8", None).charge_refunded(100);
     shop.report(&program, &nameless(of_customer(refunded, CUSTOMER)))
         .await;

@@ -18,7 +18,7 @@ pub struct Shop {
     pub opened: i64,
 }
 
-/// Which of the processor's API versions an endpoint was made with.
+/// The processor's API version of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Shape {
     Acacia,
@@ -46,7 +46,7 @@ impl Shop {
             .await
     }
 
-    /// That pays 20 %.
+    /// A program that pays 20 %.
     pub async fn program_with(&self, model: AttributionModel, kind: CommissionType) -> Program {
         let program = self.stack.program_with(model, kind, percentage(2_000)).await;
         let account = format!("acct_{}", program.program_id);
@@ -65,7 +65,7 @@ impl Shop {
         self.settled().await;
     }
 
-    /// Waits until everything reported is settled, or parked until something else is reported.
+    /// Waits until every reported event is settled, or parked until another event arrives.
     pub async fn settled(&self) {
         self.stack
             .eventually("no event is on its way", async || {
@@ -114,7 +114,7 @@ impl Shop {
     }
 }
 
-/// Payment intents wait no longer for what says more of them.
+/// Payment intents no longer wait for the session that describes them.
 pub const SESSIONS_HAVE_COME: &str =
     "UPDATE processor_events SET relay_after = now() WHERE reason = 'awaits_session' AND relay_after > now()";
 
@@ -127,13 +127,13 @@ pub fn event(id: &str, kind: &str, created: i64, object: Value) -> Value {
     event
 }
 
-/// The event with the processor's customer named in it.
+/// Names the processor's customer in the event.
 pub fn of_customer(mut event: Value, processor_customer: &str) -> Value {
     event["data"]["object"]["customer"] = json!(processor_customer);
     event
 }
 
-/// The event without what the merchant's code wrote beside it.
+/// Removes the merchant's metadata from the event.
 pub fn nameless(mut event: Value) -> Value {
     let object = &mut event["data"]["object"];
     object["metadata"] = json!({});
@@ -147,16 +147,16 @@ pub fn nameless(mut event: Value) -> Value {
     event
 }
 
-/// What a customer's payment consists of.
+/// The parts of a customer's payment.
 #[derive(Debug, Clone)]
 pub struct Payment {
     pub shape: Shape,
-    /// Ends all its ids.
+    /// The suffix of all its ids.
     pub name: String,
     pub customer_key: String,
     pub subscription: Option<String>,
     pub cents: i64,
-    /// Unix seconds; each kind of event has its own second after it.
+    /// Unix seconds; each kind of event happens at a second of its own after this.
     pub began: i64,
 }
 
@@ -240,7 +240,7 @@ impl Payment {
         self.event("charge", "charge.succeeded", 4, self.charge(0))
     }
 
-    /// Its metadata says whose it is, as the session's does.
+    /// Its metadata names the customer, like the session's.
     pub fn payment_intent(&self) -> Value {
         let object = json!({
             "id": self.id("pi"), "object": "payment_intent", "amount": self.cents, "amount_received": self.cents,
@@ -249,7 +249,7 @@ impl Payment {
         self.event("intent", "payment_intent.succeeded", 1, object)
     }
 
-    /// `refunded`: all of it so far.
+    /// `refunded` is the total of all refunds so far.
     pub fn charge_refunded(&self, refunded: i64) -> Value {
         let prefix = format!("refunded_{refunded}");
         self.event(&prefix, "charge.refunded", 5, self.charge(refunded))

@@ -1,4 +1,4 @@
-//! Who is believed.
+//! Which signatures the service accepts.
 
 use chrono::TimeDelta;
 use futures::future::join_all;
@@ -99,7 +99,7 @@ async fn nobody_learns_which_programs_there_are() {
     let mut paths: Vec<String> = paths.iter().map(|id| format!("/webhooks/stripe/{id}")).collect();
     paths.extend([path(&without_secret), path(&without_connection)]);
     for path in paths {
-        // Where there is no secret, the empty one is none either.
+        // Without a secret, an empty secret is not accepted either.
         for secret in [SECRET, ""] {
             let header = header(secret, now, body.as_bytes());
             let answer = hooks.send(&path, &[&header], body.clone()).await;
@@ -131,7 +131,7 @@ async fn the_secret_before_a_rotation_is_believed_until_its_end() {
     };
     accepted(&sent(SECRET).await);
     accepted(&sent(new).await);
-    // One signature for each secret, as it comes while both are in use.
+    // One signature for each secret, as a sender sends while both are valid.
     let now = stack.clock.now().timestamp();
     let both = format!(
         "{},v1={}",
@@ -191,7 +191,7 @@ async fn a_secret_nobody_can_open_keeps_back_its_own_program_alone() {
         event["id"] = json!(format!("evt_{number}"));
         (number, hooks.deliver(&stack, program, &event).await.status)
     });
-    // Together, so that they are looked up together.
+    // Delivered together, so that the secrets are looked up in one batch.
     for (number, status) in join_all(deliveries).await {
         let expected = if number % 2 == 0 { 200 } else { 503 };
         assert_eq!(status, expected, "delivery {number}");

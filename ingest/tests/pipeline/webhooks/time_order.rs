@@ -1,5 +1,5 @@
-//! Payments are judged as of their own time: whatever order clicks, leads and payments arrive in, the books say what they say
-//! when everything arrives in the order of time.
+//! Payments are judged as of their own time: whatever the order in which clicks, leads and payments arrive,
+//! the ledger equals that of an arrival in the order of time.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::attribution::AttributionModel;
@@ -125,14 +125,15 @@ async fn the_first_payment_after_a_trial_is_a_sale_and_pays_the_trials_partner()
     shop.stack.verify().await;
 }
 
-/// A sale is not written while there is a row in `sales_held`. A lock would not do: batches do not wait for one for long.
+/// A trigger stops a sale while `sales_held` has a row. A lock would not do, because batches wait only
+/// briefly for a lock.
 const HOLD_SALES: &str = "CREATE TABLE sales_held AS SELECT true;
     CREATE FUNCTION hold_sale() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
         WHILE EXISTS (SELECT FROM public.sales_held) LOOP PERFORM pg_sleep(0.01); END LOOP; RETURN NEW; END $$;
     CREATE TRIGGER hold_sale BEFORE INSERT ON sale_events FOR EACH ROW EXECUTE FUNCTION hold_sale();
     GRANT SELECT ON sales_held TO PUBLIC";
 
-/// The renewal is being recorded when the trial becomes known: neither sees the other.
+/// The renewal is being recorded when the trial becomes known: neither transaction sees the other.
 #[tokio::test]
 async fn a_trial_that_becomes_known_while_its_renewal_is_recorded_is_credited_too() {
     let shop = shop().await;
@@ -227,7 +228,7 @@ async fn a_commission_that_takes_the_place_of_a_rejected_one_is_flagged() {
             let body = json!({ "commission_ids": [third], "reason": "odd" });
             shop.stack.submitted(&path, Some(&owner.token), body).await;
         } else {
-            // Also the one that takes the place of the one that took it.
+            // This also holds for the commission that replaced the replacement.
             let signals = rows::commissions(&shop.stack, &format!("in_{name}")).await[0]["signals"].clone();
             assert_eq!(signals, json!(["replaces_changed"]), "{name}");
         }
@@ -275,7 +276,7 @@ async fn a_sale_that_is_undone_as_a_duplicate_is_no_first_payment() {
         .await;
     let reason = async |id: &str| rows::sale(&shop.stack, id).await["no_commission_reason"].clone();
     assert_eq!(reason("pi_1").await, "one_time_already_paid");
-    // Says that both are one payment.
+    // This event says that both are one payment.
     shop.process(&program, &paid.invoice_payment()).await;
     assert_eq!(reason("pi_1").await, Value::Null);
     assert_eq!(partner_of(&shop, "pi_1").await, program.ada.partner_id.get());
@@ -292,7 +293,7 @@ async fn the_lead_that_binds_a_key_wakes_the_payments_that_wait_for_it() {
     shop.report(&program, &payment("1", None, hour(1), 4900).checkout())
         .await;
     becomes(&shop, "evt_checkout_1", "parked", Some("customer_not_found")).await;
-    // Its own turn is far away.
+    // Its own turn is far in the future.
     shop.stack
         .execute("UPDATE processor_events SET relay_after = now() + interval '1 day'")
         .await;
@@ -387,7 +388,7 @@ async fn an_end_that_becomes_known_late_takes_back_what_was_paid_after_it() {
 
 mod funnels;
 
-/// Locks a sale as a refund of it does.
+/// Locks a sale as a refund of the sale does.
 async fn held_sale(shop: &Shop, transaction_id: &str) -> Transaction<'static, Postgres> {
     let mut holding = shop.stack.pool().begin().await.unwrap();
     sqlx::query("SELECT 1 FROM sale_events WHERE processor_event_id = $1 FOR UPDATE")
@@ -398,7 +399,8 @@ async fn held_sale(shop: &Shop, transaction_id: &str) -> Transaction<'static, Po
     holding
 }
 
-/// Once somebody waits for what is held, nobody has locked a balance: whoever reverses a sale goes on to those.
+/// A transaction that waits for the held sale must not have locked a balance: a transaction that reverses a
+/// sale locks balances next.
 async fn balances_are_free(shop: &Shop, mut holding: Transaction<'static, Postgres>) {
     let holder: i32 = sqlx::query_scalar("SELECT pg_backend_pid()")
         .fetch_one(&mut *holding)
@@ -455,7 +457,7 @@ async fn an_earlier_end_of_a_subscription_and_a_refund_lock_sales_before_balance
     shop.process(&program, &other.checkout()).await;
     assert_eq!(shop.stack.balance(program.ada.membership).await, 3 * 980);
 
-    // With no worker running, what comes now ends up in one batch.
+    // While no worker runs, the following records gather into one batch.
     shop.stack.stop_workers().await;
     let ended = json!({ "id": "sub_1", "object": "subscription", "metadata": {} });
     let ended_at = hour(2).timestamp();

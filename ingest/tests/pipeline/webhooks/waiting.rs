@@ -1,4 +1,4 @@
-//! Events whose other half is missing: they wait with their reason, and are settled when it comes.
+//! Events whose counterpart is missing wait with a reason, and are settled when it arrives.
 
 use chrono::TimeDelta;
 use reqwest::StatusCode;
@@ -18,7 +18,7 @@ fn payment(shop: &Shop, name: &str, subscription: Option<&str>) -> Payment {
     }
 }
 
-/// Lets the relay take up everything that waits.
+/// Lets the relay retry every waiting event.
 async fn every_turn_has_come(shop: &Shop) {
     shop.stack
         .execute("UPDATE processor_events SET relay_after = now() WHERE state = 'parked' AND relay_after IS NOT NULL")
@@ -33,7 +33,7 @@ async fn becomes(shop: &Shop, id: &str, state: &str, reason: Option<&str>) {
         .await;
 }
 
-/// A payment of somebody nobody knows is reported, and waits.
+/// A payment of an unknown customer is reported, and waits.
 async fn payment_before_its_lead() -> (Shop, Program) {
     let shop = Shop::open().await;
     let program = shop.program().await;
@@ -53,7 +53,7 @@ async fn a_payment_waits_for_its_customers_lead() {
     shop.stack.verify().await;
 }
 
-/// A lead may be stored while the payment is judged, and finds nothing to wake then.
+/// A lead may be stored while the payment is judged, and then find no payment to wake.
 #[tokio::test]
 async fn a_payment_that_came_late_is_looked_at_once_more_all_the_same() {
     let (shop, _) = payment_before_its_lead().await;
@@ -91,7 +91,7 @@ async fn what_is_paid_after_a_subscription_ended_earns_nothing() {
             object,
         )
     };
-    // Before anything is known of it, and an older word after a newer one.
+    // The end is reported before the subscription is known, and an older report follows a newer one.
     shop.report(&program, &ended(shop.opened + 100)).await;
     shop.report(&program, &ended(shop.opened + 50)).await;
     let first = payment(&shop, "1", Some("sub_1"));

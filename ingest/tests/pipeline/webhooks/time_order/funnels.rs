@@ -1,4 +1,5 @@
-//! Random funnels, each in the order of time and in other orders: the same sales, commissions, balances, days and statuses.
+//! Random funnels, each in the order of time and in other orders, give the same sales, commissions, balances,
+//! days and statuses.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +18,7 @@ use test_harness::{Program, noon};
 const FUNNELS: usize = 12;
 const ORDERS: usize = 5;
 
-/// Something that happens to a customer, at its own time.
+/// An event of a customer, at its own time.
 #[derive(Debug, Clone)]
 struct Item {
     at: DateTime<Utc>,
@@ -26,7 +27,7 @@ struct Item {
 
 #[derive(Debug, Clone)]
 enum What {
-    /// Through Ada's link, or Bruno's.
+    /// A click on Ada's link if true, otherwise on Bruno's.
     Click(bool),
     Lead,
     Trial,
@@ -37,10 +38,10 @@ enum What {
     Subscription {
         cents: i64,
         reason: &'static str,
-        /// Names the processor's customer alone.
+        /// The event names the processor's customer alone.
         is_nameless: bool,
     },
-    /// So much of the payment of this number was refunded so far.
+    /// The total of refunds so far, of the payment with this number.
     Refund {
         of: usize,
         cents: i64,
@@ -52,7 +53,7 @@ enum What {
     End,
 }
 
-/// The first item is the click that makes the customer.
+/// The first item is the click that creates the customer.
 fn funnel(random: &mut StdRng) -> Vec<Item> {
     let mut minutes = 0;
     let mut next = |random: &mut StdRng| {
@@ -128,7 +129,7 @@ fn funnel(random: &mut StdRng) -> Vec<Item> {
 struct Run {
     funnel: usize,
     program: Program,
-    /// In their order of arrival, with their places in the order of time.
+    /// The items in their order of arrival, with their places in the order of time.
     arrivals: Vec<(usize, Item)>,
     click_id: String,
     name: String,
@@ -146,7 +147,7 @@ impl Run {
         }
     }
 
-    /// What the payment `of` was, for what is taken back of it.
+    /// The charge of payment `of`, for its refunds.
     fn charge(&self, of: usize, at: DateTime<Utc>) -> Payment {
         let paid = self.arrivals.iter().find(|(number, _)| *number == of);
         let (cents, in_subscription) = match paid.map(|(_, item)| &item.what) {
@@ -159,7 +160,7 @@ impl Run {
 
     async fn send(&self, shop: &Shop, number: usize, item: &Item) {
         let report = async |event: Value| {
-            // A processor delivers when it likes.
+            // A processor may deliver at any time.
             shop.stack.clock.set(noon() + TimeDelta::days(59));
             shop.report(&self.program, &event).await;
         };
@@ -232,7 +233,7 @@ impl Run {
     }
 }
 
-/// What the books of a program say, without ids. `$1` is the program.
+/// The ledger and related rows of a program without ids. `$1` is the program.
 const BOOKS: [(&str, &str); 8] = [
     (
         "sales",
