@@ -31,7 +31,7 @@ use crate::upkeep::{PROCESSOR_EVENTS_KEPT, REFUSALS_KEPT};
 /// Shorter than the timeout of the metrics page, so that a failed source is reported.
 const WITHIN: Duration = Duration::from_secs(2);
 
-/// Shown as zero when there are none.
+/// These states are shown as zero when there are no events.
 const UNFINISHED: [&str; 4] = ["open", "parked", "review", "stuck"];
 
 pub fn sources(pool: PgPool, jetstream: Context, topology: Topology, clock: Clock) -> Sources {

@@ -2,8 +2,8 @@
 //!
 //! - [`connect`]: one connection, one minimum server version.
 //! - [`backlog`]: how far a stream is settled.
-//! - [`history`]: what a stream holds from a moment on.
-//! - [`topology`]: the streams and durable consumers, written out and verified at start.
+//! - [`history`]: the messages that a stream has stored since a given time.
+//! - [`topology`]: the settings of the streams and durable consumers, verified at start.
 //! - [`publish`]: records in, packed messages out, acknowledged before the caller gets `Ok`.
 //! - [`consume`]: the one loop that turns messages into transactions, answers and acks.
 //! - [`standing`]: how far workers have read a stream, and how to rewind it.

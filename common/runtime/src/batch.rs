@@ -69,7 +69,8 @@ pub enum SubmitError {
     /// The queue is full. The request was not run.
     #[error("queue is full")]
     Overloaded,
-    /// The batch failed without an answer (it panicked, or the batcher ended). It may or may not have taken effect.
+    /// The batch ended without an answer (it panicked, or the batcher ended). It may have taken effect or
+    /// not.
     #[error("batch ended without an answer")]
     Closed,
 }

@@ -1,4 +1,4 @@
-//! Connections to Postgres, with the limits every session carries.
+//! Connections to Postgres, with the limits of every session.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -11,7 +11,8 @@ use super::clock::Clock;
 use super::config::PostgresConfig;
 use super::retry::{RetryPolicy, retry};
 
-/// For the first queries of a process. Long enough for a database in recovery, short enough to notice a wrong address at deployment.
+/// For the first queries of a process. Long enough for a database in recovery, and short enough to reveal a
+/// wrong address during a deployment.
 pub const STARTUP_RETRY: RetryPolicy = RetryPolicy {
     first_delay: Duration::from_millis(200),
     max_delay: Duration::from_secs(2),
@@ -19,29 +20,31 @@ pub const STARTUP_RETRY: RetryPolicy = RetryPolicy {
     max_elapsed: Some(Duration::from_secs(30)),
 };
 
-/// SQLSTATE classes of a server that gives no connection now and may later: as `storage` judges them for queries.
+/// SQLSTATE classes of a server that may accept a connection later. `storage` classifies query errors in the
+/// same way.
 const TRANSIENT_SQLSTATES: [&str; 4] = ["08", "53", "57", "58"];
 
-/// Short, because a connection stays where it was opened when the address moves: to a server that is no longer the primary, or to
-/// another machine behind the same name. Opening one costs a few round trips.
+/// When the address moves to another server, an open connection stays with the old one, which may no longer
+/// be the primary. The lifetime is short, since opening a connection costs only a few round trips.
 const MAX_LIFETIME: Duration = Duration::from_mins(5);
 
-/// How long a connection was idle before it is asked whether its server is still there. Shorter than a restart takes.
+/// A connection that was idle for longer is pinged before its next use. Shorter than a restart takes.
 const ASKED_AFTER_IDLE: Duration = Duration::from_millis(100);
 
-/// Far longer than a batch holds its locks, and less than the second (`deadlock_timeout`) after which `PostgreSQL` ends whichever transaction it
-/// finds in a deadlock.
+/// Far longer than a batch holds its locks. Less than `deadlock_timeout` (one second), after which
+/// `PostgreSQL` ends an arbitrary transaction of a deadlock.
 const GIVES_WAY_AFTER: &str = "500ms";
 
-/// Opens a pool and one connection; waits up to 30 s for the server. `pg_stat_activity` shows `application_name`.
+/// Opens a pool with one connection, and waits up to 30 s for the server. `pg_stat_activity` shows
+/// `application_name`.
 pub async fn connect(config: &PostgresConfig, application_name: &str) -> Result<PgPool, sqlx::Error> {
     verify(config, connect_lazily(config, application_name)?).await
 }
 
-/// A pool for batches that find their rows by key.
+/// Opens a pool for batches that find their rows by key.
 ///
-/// By default `PostgreSQL` plans each statement again for its arrays, which for few records takes as long as running it. The generic
-/// plan is right for these sessions.
+/// By default `PostgreSQL` plans each statement again for its arrays. For few records, planning takes as long
+/// as running. The generic plan is right for these sessions.
 pub async fn connect_for_batches(
     config: &PostgresConfig,
     application_name: &str,
@@ -50,9 +53,9 @@ pub async fn connect_for_batches(
     verify(config, lazy_pool(session, options(config))).await
 }
 
-/// A pool for batches with records of many tenants, which are repeated when they fail. A batch that waits for a row longer than
-/// [`GIVES_WAY_AFTER`] fails: so one locked row does not block the records of other tenants, and where a request and a batch wait for each
-/// other, the batch fails and the request goes on.
+/// Opens a pool for batches with records of many tenants, which are retried when they fail. A batch that
+/// waits for a row longer than [`GIVES_WAY_AFTER`] fails. So one locked row does not block the records of
+/// other tenants. And when a request and a batch deadlock, the batch fails and the request continues.
 pub async fn connect_for_shared_batches(
     config: &PostgresConfig,
     application_name: &str,
@@ -61,8 +64,8 @@ pub async fn connect_for_shared_batches(
     verify(config, lazy_pool(session, options(config))).await
 }
 
-/// A batch reads a few rows of each table by their keys. With the default costs, made for spinning disks, one plan for batches of
-/// every size reads a table of some thousand rows whole, for one of them.
+/// A batch reads a few rows of each table by key. The default costs are made for spinning disks: with them,
+/// the generic plan scans a whole table of some thousand rows, even for a batch of one record.
 fn in_batches(config: &PostgresConfig, application_name: &str) -> Result<PgConnectOptions, sqlx::Error> {
     Ok(writing(config, application_name)?.options([
         ("plan_cache_mode", "force_generic_plan"),
@@ -70,19 +73,20 @@ fn in_batches(config: &PostgresConfig, application_name: &str) -> Result<PgConne
     ]))
 }
 
-/// A pool that connects on first use, for processes that must start while Postgres is down. Fails only if the URL is invalid.
+/// Opens a pool that connects on first use, for processes that must start while Postgres is down. Fails only
+/// if the URL is invalid.
 pub fn connect_lazily(config: &PostgresConfig, application_name: &str) -> Result<PgPool, sqlx::Error> {
     let session = writing(config, application_name)?;
     Ok(lazy_pool(session, asking_idle_connections(options(config))))
 }
 
-/// A read-only pool with short statements, which may be a standby's.
+/// Opens a read-only pool with short statements. Its server may be a standby.
 pub fn connect_for_reads(config: &PostgresConfig, application_name: &str) -> Result<PgPool, sqlx::Error> {
     let session = session(config, application_name)?.options([
         ("statement_timeout", "5s"),
         ("default_transaction_read_only", "on"),
-        // Planning a query over all event partitions takes four times as long as running it; one generic plan fits, because each
-        // read uses one index.
+        // Planning a query over all event partitions takes four times as long as running it. One generic plan
+        // fits, because each read uses one index.
         ("plan_cache_mode", "force_generic_plan"),
     ]);
     Ok(asking_idle_connections(options(config))
@@ -110,10 +114,10 @@ fn session(config: &PostgresConfig, application_name: &str) -> Result<PgConnectO
         .expose()
         .parse::<PgConnectOptions>()?
         .application_name(application_name)
-        // The transaction of a client that disconnected keeps its row locks; five seconds are enough.
+        // The transaction of a disconnected client keeps its row locks; five seconds are enough.
         .options([
             ("idle_in_transaction_session_timeout", "5s"),
-            // Compiling a plan takes longer than any of these statements may.
+            // Compiling a plan takes longer than any of these statements should.
             ("jit", "off"),
         ]))
 }
@@ -129,12 +133,12 @@ fn options(config: &PostgresConfig) -> PgPoolOptions {
         .max_connections(config.pool_size)
         .acquire_timeout(config.acquire_timeout())
         .max_lifetime(MAX_LIFETIME)
-        // A ping before each use doubles the round trips; batches are repeated after a dead connection.
+        // A ping before each use would double the round trips. Batches are retried after a dead connection.
         .test_before_acquire(false)
 }
 
-/// For requests, which are not repeated: a restart of the server breaks every idle connection, and a request that gets one of them
-/// fails. Where connections are busy, few are asked.
+/// Pings idle connections before use, for requests, which are not retried: a restart of the server breaks
+/// every idle connection, and a request on a broken one fails. Busy connections are rarely pinged.
 fn asking_idle_connections(options: PgPoolOptions) -> PgPoolOptions {
     options.before_acquire(|connection, metadata| {
         Box::pin(async move {
@@ -146,8 +150,9 @@ fn asking_idle_connections(options: PgPoolOptions) -> PgPoolOptions {
     })
 }
 
-/// During a failover an address may lead to a standby. The pool logs the error and tries again until the caller's time is up: a
-/// connection that was kept would fail each write, and hide when the address leads to the primary.
+/// During a failover an address may lead to a standby. The pool logs the error and tries again until the
+/// caller's timeout. If the connection were kept, each write on it would fail even after the address leads to
+/// the primary.
 async fn refuse_standby(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
     let is_read_only = synchronize_clock(connection).await?;
     if is_read_only {
@@ -156,8 +161,9 @@ async fn refuse_standby(connection: &mut PgConnection) -> Result<(), sqlx::Error
     Ok(())
 }
 
-/// `PostgreSQL`'s clock is authoritative, because SQL's `now()` uses it. Connections are replaced every few minutes, so later drift is
-/// noticed too. Returns whether the server is read-only, which the same round trip tells.
+/// Corrects the clock to that of `PostgreSQL`, which is authoritative because SQL's `now()` uses it.
+/// Connections are replaced every few minutes, so later drift is noticed too. The same round trip returns
+/// whether the server is read-only.
 async fn synchronize_clock(connection: &mut PgConnection) -> Result<bool, sqlx::Error> {
     let asked = Instant::now();
     let (server_time, is_read_only): (DateTime<Utc>, bool) =
@@ -165,7 +171,7 @@ async fn synchronize_clock(connection: &mut PgConnection) -> Result<bool, sqlx::
             .fetch_one(connection)
             .await?;
     let took = asked.elapsed();
-    // A slow answer is out of date.
+    // The time in a slow answer is outdated.
     if took < Duration::from_secs(1)
         && let Some(correction) = Clock::synchronize(server_time)
     {
@@ -177,9 +183,9 @@ async fn synchronize_clock(connection: &mut PgConnection) -> Result<bool, sqlx::
 
 fn is_transient(error: &sqlx::Error) -> bool {
     match error {
-        // An invalid certificate: a retry does not help.
+        // The certificate is invalid: a retry does not help.
         sqlx::Error::Io(error) if error.kind() == io::ErrorKind::InvalidData => false,
-        // A handshake that breaks off is a protocol error.
+        // A broken-off handshake is a protocol error.
         sqlx::Error::Io(_) | sqlx::Error::Protocol(_) | sqlx::Error::PoolTimedOut => true,
         sqlx::Error::Database(error) => error
             .code()

@@ -82,7 +82,7 @@ impl<'a> Event<'a> {
     }
 }
 
-/// Years that both chrono and PostgreSQL can hold.
+/// Years that both chrono and PostgreSQL support.
 const YEARS: std::ops::Range<i32> = 1970..9999;
 const UNREADABLE: Untranslatable = Untranslatable("its object cannot be read");
 

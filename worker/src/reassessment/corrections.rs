@@ -335,7 +335,7 @@ fn taken_back(amount: Cents) -> ledger::Entry {
     ledger::reversal(&deduct(Cents::ZERO, amount, true))
 }
 
-/// The share that earlier refunds of the sale take from an added commission.
+/// The deduction that earlier refunds of the sale make from an added commission.
 fn refunded_share(added: &Added<'_>) -> Option<(Cents, CommissionStatus)> {
     let (sale_amount, refunded) = (added.sale.recorded.sale.amount.get(), added.sale.refunded.get());
     let status = if refunded == sale_amount {

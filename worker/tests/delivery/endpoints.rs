@@ -38,7 +38,7 @@ async fn disabled(stack: &Stack, id: WebhookEndpointId, reason: &str) {
         .await;
 }
 
-/// The advertiser's only notification, and the only event at the watching endpoint.
+/// The advertiser's only notification, and the only event that the other endpoint received.
 async fn told(stack: &Stack, watcher: &Receiver) -> (Value, Value) {
     stack
         .eventually("the other endpoint is told", async || watcher.count() == 1)

@@ -46,7 +46,7 @@ async fn events_of_a_customer_come_in_their_order_and_wait_for_one_that_fails() 
     let before = by_customer(&receiver.received());
     assert_eq!(before[&0], of(0));
     assert_eq!(before[&1], [of(1)[0].clone(), second.clone(), second.clone()]);
-    // The failed delivery now waits for minutes. Those behind it are postponed too, so that no take reads them.
+    // The failed delivery now waits for minutes. Those behind it are postponed too, so no take reads them.
     let not_due = "webhook_queue WHERE customer_id = 1 AND due_at > $now";
     let waiting = not_due.replace("$now", &format!("'{}'", stack.clock.now().to_rfc3339()));
     assert_eq!(stack.count(&waiting).await, 10);

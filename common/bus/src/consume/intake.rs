@@ -1,4 +1,4 @@
-//! From a payload to records, without a transport.
+//! Decodes a payload into records, without a transport.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use messages::envelope::{self, EnvelopeError};
 /// until this one is acknowledged.
 const LEFT_TO_NEWER: u32 = 120;
 
-/// A newer worker takes over during a deployment, which takes minutes.
+/// A deployment takes minutes; in that time a newer worker takes over.
 pub(super) const TOO_NEW_DELAY: Duration = Duration::from_secs(30);
 
 /// A decoded payload.
@@ -23,21 +23,21 @@ pub(super) enum Opened<R> {
         reply_to: Option<Arc<str>>,
         records: Vec<Read<R>>,
     },
-    /// Written by a newer release, whose workers will understand it.
+    /// A newer release wrote it, whose workers understand it.
     TooNew { version: u32 },
-    /// Can never be decoded, or not by a release that is still here.
+    /// Cannot be decoded, or only by a newer release that is no longer expected.
     Garbage { reason: String },
 }
 
-/// One record, as it came and as it reads.
+/// One record, as text and decoded.
 #[derive(Debug)]
 pub(super) struct Read<R> {
     pub(super) raw: Box<RawValue>,
-    /// The error is why it will never read.
+    /// The error says why the record can never be decoded.
     pub(super) record: Result<R, String>,
 }
 
-/// `deliveries`: this one included.
+/// `deliveries` includes this delivery.
 pub(super) fn open<R: DeserializeOwned>(payload: &[u8], deliveries: u32) -> Opened<R> {
     match envelope::decode(payload) {
         Ok(envelope) => Opened::Records {

@@ -81,7 +81,7 @@ impl Pull {
             if has_capacity {
                 self.ask().await?;
             } else {
-                // Without a request the server sends no heartbeats.
+                // The server sends heartbeats only while a request waits.
                 self.last_activity = Instant::now();
             }
             match timeout(wait, self.subscriber.next()).await {

@@ -151,7 +151,7 @@ fn one_by_one(command: &Command, arguments: &[OsString]) -> Result<Vec<String>, 
         });
         let alone = Command::new(command.get_name().to_owned())
             .no_binary_name(true)
-            // Nothing else is there that it could conflict with.
+            // The command has no other argument that this one could conflict with.
             .arg(
                 arg.clone()
                     .required(false)
@@ -178,7 +178,7 @@ fn problem(arg: &Arg, flags: &[String], error: &clap::Error) -> String {
     format!("{}={}: {reason}", name(arg), values.join(","))
 }
 
-/// The environment variable, or else the flag.
+/// The environment variable, or the flag if there is none.
 fn name(arg: &Arg) -> String {
     match arg.get_env() {
         Some(variable) => variable.to_string_lossy().into_owned(),
@@ -186,10 +186,10 @@ fn name(arg: &Arg) -> String {
     }
 }
 
-/// What a number should have been, in place of `invalid digit found in string`.
+/// Says what number was expected, instead of `invalid digit found in string`.
 fn number_wanted(arg: &Arg, error: &clap::Error) -> Option<String> {
     let cause = std::error::Error::source(error)?.downcast_ref::<ParseIntError>()?;
-    // Names tell their units, as in `STREAM_MAX_BYTES_CLICKS`.
+    // Names contain their unit, as in `STREAM_MAX_BYTES_CLICKS`.
     let name = name(arg);
     let unit = name.split('_').find_map(|word| match word {
         "MS" => Some(" of milliseconds"),
@@ -220,7 +220,7 @@ fn reason(error: &clap::Error) -> String {
 }
 
 fn settings_error(mut problems: Vec<String>) -> clap::Error {
-    // Subcommands share settings.
+    // Subcommands share settings, so problems repeat.
     problems.dedup();
     let mut text = match problems.len() {
         1 => "a setting is wrong:\n".to_owned(),

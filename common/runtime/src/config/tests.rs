@@ -5,7 +5,7 @@ use clap::{CommandFactory, Parser};
 use super::load::read;
 use super::*;
 
-/// What a service might have.
+/// All settings that a service may have.
 #[derive(Debug, Parser)]
 #[command(name = "service", version)]
 struct Everything {
@@ -24,7 +24,7 @@ const KEY: &str = "0000000000000000000000000000000000000000000000000000000000000
 /// Parses all required settings except those in `left_out`, plus the flags in `more` and the variables in
 /// `files`.
 ///
-/// Only keys are left out: the environment of a test run has variables for the servers.
+/// Only keys can be left out: the environment of a test run has variables for the servers.
 fn settings(left_out: &[&str], more: &[&str], files: &[(&str, &str)]) -> Result<Everything, String> {
     let keys = format!("--click-id-keys={},{}", "0f".repeat(32), "A0".repeat(32));
     let email_hash = format!("--email-hash-key={KEY}");

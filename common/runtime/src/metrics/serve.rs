@@ -86,7 +86,8 @@ impl Sources {
     }
 }
 
-/// Serves this process's metrics until shutdown, if `METRICS_LISTEN` is set. Fails if the address cannot be bound.
+/// Serves this process's metrics until shutdown, if `METRICS_LISTEN` is set. Fails if the address cannot be
+/// bound.
 pub fn serve(
     service: &'static str,
     http: &HttpConfig,

@@ -243,7 +243,7 @@ async fn a_worker_that_leaves_gives_back_whatever_it_was_sent() {
     streams.drained(&stack).await;
 }
 
-/// More than two batches.
+/// More messages than two batches hold.
 const FETCHED_AHEAD: usize = 1_200;
 
 /// Inserting a click waits until `go_on` has a row.

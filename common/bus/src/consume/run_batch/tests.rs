@@ -23,7 +23,7 @@ struct Scripted {
     poison: HashSet<u32>,
     panics: HashSet<u32>,
     later: HashSet<u32>,
-    /// Their rows are locked.
+    /// Records whose rows are locked.
     locked: HashSet<u32>,
     /// Runs that fail transiently before one succeeds.
     outage: AtomicU32,
