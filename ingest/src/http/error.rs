@@ -1,7 +1,7 @@
-//! The one error a route answers with: message, status, envelope and log level, all here.
+//! The error type of all routes. It defines message, status, envelope and log level in one place.
 //!
-//! Two envelopes exist in the contract. The platform envelope is `{data: null, error: {status, name, message,
-//! details}}`; the typed one `{error: {code, …}}` is used where clients act on a code.
+//! The contract has two envelopes. The platform envelope is `{data: null, error: {status, name, message,
+//! details}}`. The typed envelope `{error: {code, …}}` is for routes whose clients act on a code.
 
 use std::borrow::Cow;
 
@@ -16,9 +16,9 @@ use storage::{Retryable, StorageError};
 use crate::http::request_id::RequestId;
 use crate::http::rotation;
 
-/// How long a client should wait before it repeats a request that was shed, or that met no database.
+/// Seconds that a client should wait before it repeats a request that was shed or found no database.
 const OVERLOADED_RETRY_AFTER_SECONDS: i64 = 1;
-/// How long a client should wait before it asks for readiness again after a failure.
+/// Seconds that a client should wait before it asks for readiness again after a failure.
 const READINESS_RETRY_AFTER_SECONDS: i64 = 5;
 
 #[derive(Debug, thiserror::Error)]
@@ -26,7 +26,7 @@ pub enum ApiError {
     /// The request cannot succeed unchanged.
     #[error("{0}")]
     BadRequest(Cow<'static, str>),
-    /// The same, and which part of the request is why: `details` of the envelope.
+    /// Like `BadRequest`; the envelope's `details` name the part of the request that is wrong.
     #[error("{message}")]
     BadParts {
         message: &'static str,
@@ -34,29 +34,30 @@ pub enum ApiError {
     },
     #[error("{0}")]
     Unauthorized(&'static str),
-    /// The credential is good, but not for what was asked.
+    /// The credential is valid, but does not allow this request.
     #[error("{0}")]
     Forbidden(&'static str),
-    /// The credential is good, and its owner is locked out.
+    /// The credential is valid, but its owner is suspended.
     #[error("Your account has been suspended")]
     AccountBlocked,
-    /// The session is valid, and its user has not given the password within the last half hour.
+    /// The session is valid, but its user has not entered the password within the last half hour.
     #[error("Confirm your password first")]
     PasswordRequired,
-    /// The password is right, and the account has a second factor.
+    /// The password is right, but the account also has a second factor.
     #[error("A code of your authenticator app is required")]
     SecondFactorRequired,
-    /// The account's only factor is a passkey, and the session has shown none.
+    /// The account's only factor is a passkey, and the session has not confirmed with one.
     #[error("Confirm with one of your passkeys first")]
     PasskeyRequired,
-    /// The session is good, and a workspace of its owner's demands what they have not set up.
+    /// The session is valid, but a workspace of its user requires a second factor that the user has not set
+    /// up.
     #[error("Your workspace requires a second factor: set it up first")]
     SecondFactorMissing,
     #[error("{0}")]
     NotFound(&'static str),
     #[error("{0}")]
     Conflict(&'static str),
-    /// What was asked for is not there any more.
+    /// The requested thing no longer exists.
     #[error("{0}")]
     Gone(&'static str),
     /// `replacement` is method and path, as a caller would write them.
@@ -67,7 +68,7 @@ pub enum ApiError {
     LinkDisabled,
     #[error("This API key had to be rotated and is no longer accepted.")]
     KeyRetired,
-    /// Readiness: no key, an unreadable one, or an unknown one.
+    /// Readiness: no key, an unreadable key, or an unknown key.
     #[error("Invalid API key")]
     InvalidKey,
     #[error("Too many requests. Try again in {retry_after_seconds} seconds.")]
@@ -78,10 +79,10 @@ pub enum ApiError {
     BodyTooLarge,
     #[error("Request body did not arrive in time")]
     BodyTooSlow,
-    /// Queues are full: the request was not accepted, and nothing of it is stored.
+    /// The queues are full. The request was not accepted, and nothing of it is stored.
     #[error("The service is over capacity")]
     Overloaded,
-    /// `PostgreSQL` gives no connection, or ended the one that the request had: nothing of the request is stored.
+    /// PostgreSQL gave no connection, or broke the request's connection: nothing of the request is stored.
     #[error("The database cannot be reached")]
     Unavailable(StorageError),
     /// `message` is the contract's; the cause is for the log only.
@@ -90,7 +91,8 @@ pub enum ApiError {
         message: &'static str,
         cause: anyhow::Error,
     },
-    /// The same for the CLI, whose users quote what they see: the message ends with the request's id.
+    /// Like `Internal`, for the CLI. The message ends with the request's id, because users of the CLI quote
+    /// messages.
     #[error("{message}. Request ID: {request_id}")]
     InternalQuoted {
         message: &'static str,
@@ -106,12 +108,12 @@ impl ApiError {
         Self::BadRequest(message.into())
     }
 
-    /// For descriptions.
+    /// An example for descriptions.
     pub const LIMITED: Self = Self::RateLimited {
         retry_after_seconds: 21,
     };
 
-    /// [`Self::bad_request`], for a constant.
+    /// [`Self::bad_request`] for constants.
     pub const fn refusal(message: &'static str) -> Self {
         Self::BadRequest(Cow::Borrowed(message))
     }
@@ -123,7 +125,7 @@ impl ApiError {
         }
     }
 
-    /// An internal error on a route that has no message of its own for it.
+    /// An internal error on a route for which the contract has no message of its own.
     pub fn unexpected(cause: impl Into<anyhow::Error>) -> Self {
         Self::internal("Internal Server Error", cause)
     }
@@ -165,7 +167,7 @@ impl ApiError {
         }
     }
 
-    /// A caller's mistake is the caller's business; ours is an error.
+    /// Logs a failure of the service at level error, and a mistake of the caller at level debug.
     pub fn log(&self) {
         match self {
             Self::Internal { cause, .. }
@@ -277,7 +279,7 @@ impl IntoResponse for ApiError {
     }
 }
 
-/// What a route answers to a method it does not have.
+/// The answer to a method that a path does not have.
 pub async fn method_not_allowed() -> Response {
     ApiError::MethodNotAllowed.into_response()
 }

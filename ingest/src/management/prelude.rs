@@ -1,4 +1,4 @@
-//! What nearly every management route uses. Everything else is imported from where it is.
+//! Names that nearly every management route uses. All other names are imported from their modules.
 
 pub use axum::extract::State;
 pub use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
-//! The description of the API, OpenAPI 3.1, made from the endpoints themselves.
+//! The API description, OpenAPI 3.1, built from the endpoints themselves.
 //!
-//! A route describes its body, its 200 and its specific refusals. [`crate::http::layers`] adds the answers and headers of the
-//! layers around it.
+//! A route describes its body, its 200 and its specific refusals. [`crate::http::layers`] adds the answers
+//! and headers of the layers around it.
 
 mod forms;
 mod warnings;
@@ -25,7 +25,7 @@ use crate::routes::endpoints;
 #[openapi(
     info(
         title = "Referral tracking",
-        // The contract's, not the program's.
+        // The contract's version, not the program's.
         version = "1.0.0",
         description = "Clicks, leads, sales and refunds of referral programs. Amounts are integers in the currency's \
                        smallest unit. Fields that are not described are ignored; `null` and absence are the same."
@@ -69,8 +69,8 @@ use crate::routes::endpoints;
 )]
 struct Description;
 
-/// What the endpoints refer to: the callers' credentials, and the headers of answers. An operation that names no credential takes
-/// none.
+/// Components that the endpoints refer to: the callers' credentials, and the headers of answers. An operation
+/// that names no credential takes none.
 struct Shared;
 
 impl Modify for Shared {
@@ -107,10 +107,10 @@ fn describe() -> utoipa::openapi::OpenApi {
     api
 }
 
-/// Such as the choice of an event's details, once each event has them.
+/// Drops schemas without a reference, such as the choice of an event's details once each event has them.
 fn drop_unreferenced(api: &mut utoipa::openapi::OpenApi) {
     loop {
-        // Strings and numbers under string keys: this cannot fail.
+        // The document has only string keys and plain values, so this cannot fail.
         let text = api.to_json().unwrap_or_default();
         let Some(components) = &mut api.components else {
             return;
@@ -125,7 +125,7 @@ fn drop_unreferenced(api: &mut utoipa::openapi::OpenApi) {
     }
 }
 
-/// Of the schema that is referred to.
+/// The name of the schema that is referred to.
 fn name_of(schema: &RefOr<Schema>) -> Option<&str> {
     match schema {
         RefOr::Ref(reference) => reference.ref_location.rsplit('/').next(),
@@ -133,9 +133,9 @@ fn name_of(schema: &RefOr<Schema>) -> Option<&str> {
     }
 }
 
-/// The description as it is served and as it is committed, built once.
+/// The description as it is served and committed, built once.
 static DOCUMENT: LazyLock<String> = LazyLock::new(|| {
-    // Strings and numbers under string keys: this cannot fail.
+    // The document has only string keys and plain values, so this cannot fail.
     let mut document = describe().to_pretty_json().unwrap_or_default();
     document.push('\n');
     document

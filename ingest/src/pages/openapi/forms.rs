@@ -1,8 +1,9 @@
-//! Schemas that are a choice of several, in forms that generators of clients take.
+//! Rewrites schemas that are a choice into forms that client generators take.
 //!
-//! The types combine a choice and the fields beside it by `allOf`, such as an event and the details of its type. Generators
-//! combine objects, and few combine a choice with an object: so such a schema becomes a choice itself, between objects that have
-//! the fields of both. Generators also leave out alternatives without a name: each becomes a schema of its own.
+//! The types combine a choice and the fields beside it by `allOf`, such as an event and the details of its
+//! type. Client generators combine objects, but few combine a choice with an object. So such a schema becomes
+//! a choice between objects that have the fields of both. Generators also leave out alternatives without a
+//! name, so each becomes a schema of its own.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,7 @@ use super::name_of;
 
 type Schemas = BTreeMap<String, RefOr<Schema>>;
 
-/// Needs all schemas.
+/// Runs after all schemas have been added.
 pub fn put_together(api: &mut OpenApi) {
     let Some(components) = &mut api.components else {
         return;
@@ -26,7 +27,7 @@ pub fn put_together(api: &mut OpenApi) {
     name_alternatives(components);
 }
 
-/// `Data_Sale` and `Listed_Sale` write out all of a `Sale`: they refer to it instead.
+/// Replaces a copy by a reference: `Data_Sale` and `Listed_Sale` contain all of a `Sale`.
 fn refer_to_part(schema: &mut RefOr<Schema>, name: &str, known: &Schemas) {
     let (RefOr::T(Schema::Object(object)), Some((_, part))) = (schema, name.rsplit_once('_')) else {
         return;
@@ -45,7 +46,7 @@ fn refer_to_part(schema: &mut RefOr<Schema>, name: &str, known: &Schemas) {
     }
 }
 
-/// `name` is the component's, with which the titles of its forms end.
+/// `name` is the component's name, with which the titles of its forms end.
 fn put_together_in(schema: &mut RefOr<Schema>, name: &str, known: &Schemas) {
     let RefOr::T(Schema::AllOf(both)) = schema else {
         return;
@@ -66,7 +67,7 @@ fn put_together_in(schema: &mut RefOr<Schema>, name: &str, known: &Schemas) {
     *schema = RefOr::T(choice.into());
 }
 
-/// An alternative with a title becomes a schema of that name.
+/// Turns an alternative with a title into a schema of that name.
 fn name_alternatives(components: &mut Components) {
     let mut named = Schemas::new();
     for schema in components.schemas.values_mut() {
@@ -85,7 +86,7 @@ fn name_alternatives(components: &mut Components) {
     components.schemas.extend(named);
 }
 
-/// What a schema can be, if it is an object whatever it is: each with its name as title.
+/// The forms that a schema can have, if each is an object: each has its name as title.
 fn forms(schema: &RefOr<Schema>, known: &Schemas) -> Option<Vec<Object>> {
     match schema {
         RefOr::Ref(_) => {
@@ -118,7 +119,7 @@ fn forms_of_both(both: &AllOf, known: &Schemas) -> Option<Vec<Object>> {
     })
 }
 
-/// One object with the fields of two.
+/// One object with the fields of both.
 fn united(one: &Object, other: &Object) -> Object {
     let mut both = one.clone();
     both.title = one.title.clone().or_else(|| other.title.clone());

@@ -23,7 +23,7 @@ fn operations(api: &Value) -> Vec<(String, &Value)> {
         .collect()
 }
 
-/// The media types of an operation, each with its name: its request's and those of its answers.
+/// The media types of an operation's request and answers, each with its name.
 fn bodies(operation: &Value) -> Vec<(String, &Value)> {
     let request = [("request".to_owned(), &operation["requestBody"])];
     let answers = operation["responses"].as_object().unwrap().iter();
@@ -34,7 +34,7 @@ fn bodies(operation: &Value) -> Vec<(String, &Value)> {
         .collect()
 }
 
-/// Of the schema that is referred to.
+/// The name of the schema that is referred to.
 fn name_in(part: &Value) -> Option<&str> {
     part["$ref"].as_str()?.strip_prefix("#/components/schemas/")
 }
@@ -147,7 +147,7 @@ fn every_type_of_event_is_a_webhook_with_a_valid_example() {
             .map(|error| error.to_string())
             .collect();
         assert!(errors.is_empty(), "{event_type}: {errors:?}");
-        // Nothing is told that is not described.
+        // The schema refuses a body that it does not describe.
         let mut misnamed = body["example"].clone();
         misnamed["type"] = json!("sale");
         assert!(!validator.is_valid(&misnamed), "{event_type}");
@@ -157,7 +157,7 @@ fn every_type_of_event_is_a_webhook_with_a_valid_example() {
     }
 }
 
-/// The event stream's own: webhooks do not have it.
+/// Only the event stream has clicks; webhooks do not.
 #[test]
 fn a_click_of_the_event_stream_has_a_schema_and_a_valid_example() {
     let api = described();
@@ -235,7 +235,7 @@ async fn the_served_description_names_the_contracts_version_its_server_and_crede
     assert_eq!(api["security"], json!([]));
 }
 
-/// Generators of clients leave out an answer that combines a choice with something.
+/// Client generators leave out an answer that combines a choice with an object.
 #[test]
 fn each_form_of_a_tracking_answer_has_its_warnings_itself() {
     let api = described();
@@ -250,7 +250,8 @@ fn each_form_of_a_tracking_answer_has_its_warnings_itself() {
     }
 }
 
-/// Each was seen to stop one of openapi-generator, openapi-python-client and openapi-typescript, or to cost an operation.
+/// Each of these stopped openapi-generator, openapi-python-client or openapi-typescript, or cost an
+/// operation.
 #[test]
 fn the_description_has_nothing_that_generators_of_clients_cannot_express() {
     let api = described();

@@ -1,7 +1,8 @@
 //! Answers that may hold `warnings` beside their own fields.
 //!
-//! [`crate::http::layers::described`] combines the answer and its warnings by `allOf`. Where the answer has several forms, each form has
-//! the field itself in place of that: generators of clients combine objects, and few combine a choice with an object.
+//! [`crate::http::layers::described`] combines the answer and its warnings by `allOf`. If the answer has
+//! several forms, each form gets the field itself instead: client generators combine objects, but few combine
+//! a choice with an object.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +15,7 @@ use super::name_of;
 const NOTICE: &str = "RotationNotice";
 const FIELD: &str = "warnings";
 
-/// Needs all operations, and the named alternatives of their schemas.
+/// Runs after all operations and the named alternatives of their schemas have been added.
 pub fn put_into_forms(api: &mut OpenApi) {
     let Some(components) = &mut api.components else {
         return;
@@ -65,7 +66,7 @@ fn answers(operation: &mut Operation) -> impl Iterator<Item = &mut RefOr<Schema>
     })
 }
 
-/// The name of the schema with several forms that is combined with warnings.
+/// The name of a schema that has several forms and is combined with warnings.
 fn choice_with_warnings(both: &AllOf, components: &Components) -> Option<String> {
     let [answer, notice] = both.items.as_slice() else {
         return None;
@@ -75,7 +76,7 @@ fn choice_with_warnings(both: &AllOf, components: &Components) -> Option<String>
     has_forms.then(|| name.to_owned())
 }
 
-/// Each form of `name`, or `name` itself if it has one, gets the field.
+/// Adds the field to each form of `name`, or to `name` itself if it has no forms.
 fn put_into(name: &str, warnings: &RefOr<Schema>, components: &mut Components) {
     let mut others = Vec::new();
     match components.schemas.get_mut(name) {

@@ -1,11 +1,11 @@
-//! Texts that are one of a few words. A field lists them by its pattern, `^(a|b)$`, because `ToSchema` has no attribute for it; the
-//! description lists them as `enum`, of which generators of clients make types.
+//! Texts that are one of a few words. A field lists the words in its pattern, `^(a|b)$`, because `ToSchema`
+//! has no attribute for them. The description lists them as `enum`, from which client generators make types.
 
 use serde_json::Value;
 use utoipa::openapi::schema::{ArrayItems, Object, Schema, SchemaType, Type};
 use utoipa::openapi::{OpenApi, RefOr};
 
-/// Needs all schemas.
+/// Runs after all schemas have been added.
 pub fn list(api: &mut OpenApi) {
     let Some(components) = &mut api.components else {
         return;
@@ -34,7 +34,7 @@ fn list_in(schema: &mut RefOr<Schema>) {
     }
 }
 
-/// Those of its pattern, and null where it may be null.
+/// The words of the object's pattern, and null if it may be null.
 fn words(object: &Object) -> Option<Vec<Value>> {
     let pattern = object.pattern.as_deref()?.strip_prefix('^')?.strip_suffix('$')?;
     let (pattern, may_be_empty) = match pattern.strip_suffix('?') {
