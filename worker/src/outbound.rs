@@ -1,5 +1,5 @@
-//! The outbound events of a batch. They are collected while the batch is written, and written last, in this
-//! order and by one statement.
+//! The outbound events of a batch. They are collected while the batch is written, and written last, by one
+//! statement that keeps their order.
 
 use chrono::{DateTime, Utc};
 use domain::ids::{CustomerId, EventId};

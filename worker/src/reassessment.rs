@@ -59,7 +59,7 @@ impl OutOfOrder {
 }
 
 /// Decides the sales of these locked customers again. Returns entries, which the caller posts together with
-/// its own: all transactions lock sales before balances, so balances come last, and at once.
+/// its own. All transactions lock sales before balances, so the caller locks all balances last, in one step.
 pub async fn reassess(
     connection: &mut PgConnection,
     context: &StepContext,

@@ -1,9 +1,9 @@
 //! Publishes open claims that a dead process left behind, and the notifications of the outbox.
 //!
 //! Both loops take due rows (`FOR UPDATE SKIP LOCKED`, so several workers share the work) and publish them.
-//! Taking a claim postpones it; it is published again if the first publication had no effect. An outbox row
-//! is deleted by the commit that follows its publication. After a crash in between, the row is published
-//! again, and every effect is idempotent.
+//! Taking a claim postpones its next publication, so that a failed one is retried. An outbox row is deleted
+//! by the commit that follows its publication. After a crash in between, the row is published again. Every
+//! effect is idempotent.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

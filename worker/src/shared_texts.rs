@@ -49,7 +49,7 @@ impl SharedTexts {
         }
     }
 
-    /// The shared texts among those of these clicks. They are stored when this returns.
+    /// Returns the ids of the shared texts of these clicks. Their rows are stored by then.
     pub async fn of(
         &self,
         clicks: impl Iterator<Item = &ClickRecord>,

@@ -15,7 +15,7 @@ const EVERY: Duration = Duration::from_secs(1);
 /// Endpoints per round. Looking at a thousand deliveries of each costs less than a millisecond.
 const BATCH: i64 = 50;
 
-/// Runs until shutdown. Every delivery process runs it; the second one finds nothing to do.
+/// Runs until shutdown. Every delivery process runs it; a second one finds nothing to do.
 pub(super) async fn run(pool: PgPool, clock: Clock, lifecycle: Lifecycle) {
     let last = AtomicI64::new(0);
     let round = || async {

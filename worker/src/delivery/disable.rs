@@ -24,7 +24,7 @@ const EVERY: Duration = Duration::from_secs(2);
 /// Deliveries per statement.
 const BATCH: i64 = 1_000;
 
-/// Runs until shutdown. Every delivery process runs it; the second one finds nothing to do.
+/// Runs until shutdown. Every delivery process runs it; a second one finds nothing to do.
 pub(super) async fn run(pool: PgPool, clock: Clock, lifecycle: Lifecycle) {
     let disables = || disable_failing(&pool, &clock);
     let cancels = || cancel(&pool, &clock, &lifecycle);

@@ -86,8 +86,8 @@ impl Finisher {
         }
     }
 
-    /// Uses two transactions: deleting an endpoint locks first the endpoint, then its deliveries. One
-    /// transaction would lock them in the opposite order and could deadlock.
+    /// Deleting an endpoint locks first the endpoint, then its deliveries. Two transactions keep this code
+    /// from holding these locks in the opposite order, which could deadlock.
     async fn finish(&self, batch: &[Attempted]) -> StorageResult<()> {
         let now = self.clock.now();
         self.note_health(batch, now).await?;

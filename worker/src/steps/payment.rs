@@ -2,14 +2,15 @@
 //!
 //! Each batch runs four transactions:
 //!
-//! 1. *subscriptions* stores starts and ends of subscriptions, once the sales of them that are being recorded
-//!    are committed. So *reassess* sees these sales: a start or end may become known after payments of its
+//! 1. *subscriptions* stores starts and ends of subscriptions. It waits for sales of these subscriptions that
+//!    are being recorded, so that *reassess* sees them: a start or end may become known after payments of its
 //!    subscription.
 //! 2. *reassess* decides such sales again.
 //! 3. *record* stores the other facts: names of a payment, reversals, accounts.
-//! 4. *settle* locks the claims of all names of these payments. A concurrent sale step that holds one of them
-//!    read the payment's names before or after *record* committed. If before, *settle* waits for it and finds
-//!    its sale. If after, the sale step has found the names and settles itself ([`reverse`]).
+//! 4. *settle* locks the claims of all names of these payments. A concurrent sale step that holds one of
+//!    these claims has read the payment's names either before or after *record* committed. If before,
+//!    *settle* waits for that step and finds its sale. If after, that step has found the names and applies
+//!    the reversals itself ([`reverse`]).
 //!
 //! Each transaction locks sales before balances, so none may continue in the transaction of another.
 //!

@@ -118,7 +118,7 @@ const PHONES: [&str; 7] = [
     "MIDP",
 ];
 
-/// Systems of machines with a keyboard, as the patterns name them.
+/// Desktop systems, by the names that the patterns give them.
 const DESKTOPS: [&str; 12] = [
     "Windows",
     "Mac OS X",

@@ -4,7 +4,7 @@
 //! read: each is missing until its acknowledgement times out, which is longer than callers wait. Here the end
 //! of a subscription gives such messages back ([`Pull::finish`]).
 //!
-//! Bounds: [`MESSAGES`] and [`BYTES`] a request. The next request is made when half of one is left and the
+//! Bounds: [`MESSAGES`] and [`BYTES`] per request. The next request is made when half of one is left and the
 //! buffer has capacity. So the server never waits for us, and at most two requests are outstanding.
 
 use std::str::FromStr;

@@ -88,7 +88,7 @@ impl SaleBatch {
         })
     }
 
-    /// Returns `None` if the click that the sale names may still arrive.
+    /// Returns `None` if the click or lead for which the sale waits may still arrive.
     pub fn judge(&mut self, record: &SaleRecord, found: Found, rules: &SignalRules) -> Option<SaleDecision> {
         let named_customer = match found {
             Found::Pending => return None,
@@ -142,7 +142,7 @@ impl SaleBatch {
         Some(decision)
     }
 
-    /// Follows a record whose payment is already a sale: it still binds its key to its customer.
+    /// A record whose payment is already a sale still binds its key to its customer.
     pub fn recognise(&mut self, record: &SaleRecord, found: Found) {
         let Found::Customer(found) = found else {
             return;

@@ -55,7 +55,7 @@ enum Decision {
         /// The record holds a claim of its own, under another name of the payment.
         closes_claim: bool,
     },
-    /// The click may still arrive, or another record of the batch has the same payment.
+    /// Its click or lead may still arrive, or another record of the batch has the same payment.
     Later,
 }
 
@@ -143,7 +143,7 @@ impl Candidate<'_> {
 struct ByDecision<'a> {
     kept: Vec<(&'a SaleRecord, &'a Recording)>,
     duplicates: Vec<(&'a SaleRecord, SaleId)>,
-    /// Claims of duplicates, which become claims of the original sale.
+    /// Claims of duplicates, to be recorded for the sale that already has the payment.
     closed: Vec<(&'a str, SaleId)>,
     /// transaction_ids of refused sales.
     released: Vec<&'a str>,
