@@ -1,5 +1,5 @@
-//! `GET /js/tracker.js`: the script that advertisers put on their pages, served to any site. `GET
-//! /js/{alias}-tracker.js` is the same script for pages that know it by another name.
+//! `GET /js/tracker.js`: the script that advertisers put on their pages, served to any site.
+//! `GET /js/{alias}-tracker.js` is the same script for pages that know it by another name.
 //!
 //! The scripts are built from `web/tracker` and committed with their compressed forms, so that building the
 //! service needs no Node. Their addresses have no version: browsers cache them for an hour, and may use the

@@ -8,8 +8,8 @@
 //! Bounds: a single ingest counts exactly. Each of several ingests may admit, beyond a limit, the requests
 //! that it has not shared yet and those that arrive before an exchange is answered. A caller is remembered
 //! until at least [`GENERATION`] others have called; a forgotten caller gets its total back with its next
-//! exchange. If an answer of Redis is lost, nothing is sent again, so the ingests may miss as many of each
-//! other's requests.
+//! exchange. If an answer of Redis is lost, nothing is sent again, so the other ingests may never learn of
+//! those requests.
 //!
 //! Windows begin and end by this process' clock, which PostgreSQL corrects.
 

@@ -2,7 +2,7 @@
 //! account's address proves that the account's owner reads that mailbox. The token comes in the body: paths
 //! and queries end up in logs.
 //!
-//! No route here takes an address. A signed-in user can only verify the own account's address.
+//! No route here takes an address. A signed-in user can verify only the address of their own account.
 
 use axum::http::StatusCode;
 use chrono::{DateTime, TimeDelta, Utc};

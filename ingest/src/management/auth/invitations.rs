@@ -159,7 +159,7 @@ pub async fn accept(State(app): State<App>, source: Source, body: RequestBody) -
         }
     };
     take_place(&mut transaction, &invitation, user.user_id).await?;
-    // The audit log of the workspace has the verification of a member.
+    // Follows the membership, so that the workspace's audit log gets a member's verification.
     if invitation.emailed {
         address_verification::verify(&app, &mut transaction, &source, user.user_id).await?;
         user.verified = true;

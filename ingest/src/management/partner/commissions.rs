@@ -1,4 +1,4 @@
-//! `GET /api/partner/commissions`: a partner's commissions, without the customers, who are the advertiser's
+//! `GET /api/partner/commissions`: a partner's commissions, without the customers: those are the advertiser's
 //! data.
 
 use chrono::{DateTime, TimeDelta, Utc};

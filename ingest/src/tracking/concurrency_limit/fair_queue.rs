@@ -1,8 +1,8 @@
 //! Permits that programs get in turns: each waiting program gets the next permit in its turn, however many
 //! requests it has queued.
 //!
-//! While several programs send, each may hold one in [`PERMIT_SHARES`] of the permits, or [`MIN_HELD`] if
-//! that is more. A request waits for the records in flight before it, so a program that floods delays the
+//! While several programs send, each may hold at most a share of 1 / [`PERMIT_SHARES`] of the permits, or
+//! [`MIN_HELD`] if that is more. A request waits for the records in flight before it, so a program that floods delays the
 //! others by as many records as it has in flight. A program that sends alone may hold all permits.
 //!
 //! Bounds: at most `permits` permits are held at once, and at most `places` requests queue. When all places

@@ -21,7 +21,7 @@ use crate::management::access::{ReadProgram, Rights, WriteProgram, archived};
 use crate::management::answers::{Created, created};
 use crate::management::prelude::*;
 
-/// The tokens are meant for one each server, not for one each request.
+/// Each server should have a token of its own, but not each request.
 const MOST: usize = 20;
 
 #[derive(Debug, Deserialize, ToSchema)]
