@@ -56,7 +56,7 @@ pub struct Bounds {
     pub pace: Duration,
 }
 
-/// A batch is small if it has less than this fraction of `max_records`.
+/// A batch is small if it has fewer requests than `max_records` divided by this.
 const SMALL_BATCH_DIVISOR: usize = 4;
 
 /// A small batch starts after this many turns without another request. In each turn other tasks run and

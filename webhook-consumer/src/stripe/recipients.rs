@@ -1,9 +1,9 @@
 //! Decides which programs receive an event, and what part of it. Pure.
 //!
 //! An event at a program's own endpoint goes to that program. An event at the endpoint for connected accounts
-//! goes to every program bound to the account, unless the event names one of them. That is harmless: a
-//! payment's ids and refunds have no effect in a program that does not know the payment. A sale goes to one
-//! program only, or to none while the program is ambiguous.
+//! goes to the program that it names, or else to every program bound to the account. That many recipients do
+//! no harm: a payment's ids and refunds have no effect in a program that does not know the payment. A sale
+//! goes to one program only, or to none while the program is ambiguous.
 
 use chrono::{DateTime, Utc};
 use domain::ids::ProgramId;

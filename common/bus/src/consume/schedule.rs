@@ -7,7 +7,7 @@ use tokio::time::Instant;
 /// Limit of concurrent batches: while one waits for the database, the next one is computed.
 const AT_ONCE: usize = 2;
 
-/// A batch is small if it has less than this fraction of `max_records`. Small batches are paced
+/// A batch is small if it has fewer records than `max_records` divided by this. Small batches are paced
 /// ([`super::Step::PACE`]).
 const SMALL_BATCH_DIVISOR: usize = 4;
 

@@ -17,7 +17,7 @@ fn on(day: u32) -> DateTime<Utc> {
     Utc.with_ymd_and_hms(2026, 3, day, 9, 0, 0).unwrap()
 }
 
-/// For each day, the refunded amount and the deduction from commissions.
+/// By day: the refunded amount, and the deduction from commissions.
 async fn given_back(stack: &Stack, program: &Program) -> Vec<(NaiveDate, i64, i64)> {
     let mut connection = stack.pool().acquire().await.unwrap();
     let (first, last) = (on(1).date_naive(), on(31).date_naive());

@@ -130,7 +130,7 @@ async fn odd_sales_are_shown_with_their_commissions_and_paid_like_any_other() {
         "{lines:?}"
     );
 
-    // A partner does not see the signals, and earns as without them.
+    // A partner does not see the signals, and earns the same as without them.
     let own = stack.get("/api/partner/commissions", &ada.token).await;
     assert_eq!(own.body["data"].as_array().map(Vec::len), Some(6), "{own:?}");
     assert!(!own.body.to_string().contains("self_referral"), "{own:?}");
