@@ -115,7 +115,7 @@ async fn described(stack: &Stack) -> BTreeMap<String, bool> {
         .collect()
 }
 
-/// Sends the call, and returns the answer and the tenants that the sent body names.
+/// Sends the call, and returns the sent body and the answer.
 async fn call(
     stack: &Stack,
     operation: &Operation,

@@ -2,8 +2,9 @@
 //! requests it has queued.
 //!
 //! While several programs send, each may hold at most a share of 1 / [`PERMIT_SHARES`] of the permits, or
-//! [`MIN_HELD`] if that is more. A request waits for the records in flight before it, so a program that floods delays the
-//! others by as many records as it has in flight. A program that sends alone may hold all permits.
+//! [`MIN_HELD`] if that is more. A request waits for the records in flight before it, so a program that
+//! floods delays the others by as many records as it has in flight. A program that sends alone may hold all
+//! permits.
 //!
 //! Bounds: at most `permits` permits are held at once, and at most `places` requests queue. When all places
 //! are taken, a new request displaces the latest request of the program with the most places, if its own

@@ -475,8 +475,8 @@ async fn logins_and_sessions_that_are_long_over_are_forgotten() {
         .await;
 }
 
-/// The address that a user may be sent collects no token: the sender of the link must not get a token that
-/// the receiver confirms, nor the other way round.
+/// The code in a link confirms a login, and the state collects its token. Neither secret does the work of the
+/// other, so a caller who sends the link to a victim, or receives it, cannot do both.
 #[tokio::test]
 async fn what_confirms_a_login_collects_nothing_and_what_collects_confirms_nothing() {
     let stack = Stack::start().await;

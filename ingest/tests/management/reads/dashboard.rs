@@ -121,7 +121,7 @@ async fn the_summary_counts_as_performance_does() {
     shop.stack.verify().await;
 }
 
-/// The page of programs and a program's overview show the same days.
+/// The page of programs and a program's overview count the same thirty days.
 #[tokio::test]
 async fn programs_and_overview_have_the_same_figures_of_thirty_days() {
     let shop = Shop::open().await;

@@ -209,7 +209,7 @@ async fn an_archived_program_takes_no_calls_and_no_changes() {
     assert_eq!(list.body["meta"]["pagination"]["total"], 0);
 }
 
-/// Both requests arrive while the row is locked, so each has read all it reads without the lock before the
+/// Both requests arrive while the row is locked, so each has finished its reads without the lock before the
 /// other writes.
 #[tokio::test]
 async fn two_changes_at_once_both_last() {

@@ -289,7 +289,7 @@ async fn a_lead_whose_click_is_held_up_is_unknown_and_recorded_when_the_click_is
     stack.verify().await;
 }
 
-/// A request of each kind: of an account, an advertiser, the dashboard's reads, a partner and the command line.
+/// One request of each kind: account, advertiser, dashboard reads, partner and command line.
 async fn of_each_kind(stack: &Stack, program: &Program, owner: &str, partner: &str) -> [Answer; 8] {
     let settings = format!("/api/advertiser/affiliate-programs/{}", program.program_id);
     let email = format!("owner-of-{}@program.example", program.program_id);
