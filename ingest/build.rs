@@ -1,4 +1,4 @@
-//! Puts the built dashboard into the binary: `web/dashboard/dist` as it is committed, so that no build needs Node.
+//! Embeds the committed dashboard build, `web/dashboard/dist`, in the binary, so that no build needs Node.
 
 fn main() {
     memory_serve::load_directory_with_embed("../web/dashboard/dist", true);

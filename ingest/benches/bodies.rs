@@ -1,4 +1,4 @@
-//! What it costs to understand a tracking request: its credential and its body.
+//! The cost of reading a tracking request: its credential and its body.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark stops at the first surprise")]
 
