@@ -307,10 +307,11 @@ impl Reference {
         }
     }
 
-    /// Resolves the customer: by key, then by click_id. A backend then gets the one customer for whom the key
-    /// was proposed; a browser gets the only customer of any program with the key. If a backend names a key
-    /// that only a browser bound, together with another click of its program, it means the customer of that
-    /// click, and the other customer loses the key.
+    /// Resolves the customer: by key, then by click_id. If neither finds one, a backend gets the customer for
+    /// whom the key was proposed, and a browser gets the customer of any program with the key, in both cases
+    /// only if a single customer matches. If a backend names a key that only a browser bound, together with
+    /// another click of its program, it means the customer of that click, and the other customer loses the
+    /// key.
     fn resolve(
         &self,
         server: Option<usize>,

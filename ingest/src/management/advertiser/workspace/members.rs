@@ -185,7 +185,8 @@ async fn end_unsupported<On>(
     Ok(())
 }
 
-/// The acting member and the changed member, read after every earlier change has finished.
+/// The acting member and the changed member, read after every earlier change has finished. Only an owner may
+/// change an owner.
 async fn judged(
     write: &mut Write<AdvertiserUser, Ids<MemberId>>,
 ) -> Result<(workspaces::Membership, Member), ApiError> {
