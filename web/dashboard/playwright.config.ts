@@ -1,6 +1,13 @@
 import { defineConfig } from '@playwright/test';
 
-/** Run by `cargo xtask test`, which starts the service and says where it is. */
+/**
+ * Run by `cargo xtask test`, which starts a service for each worker and says where it is: `WORKER_0_BASE_URL` is the first
+ * worker's `BASE_URL`. Walks that run side by side so do not meet.
+ */
+const ofWorker = `WORKER_${process.env.TEST_PARALLEL_INDEX ?? 0}_`;
+for (const [name, value] of Object.entries(process.env)) {
+  if (name.startsWith(ofWorker)) process.env[name.slice(ofWorker.length)] = value;
+}
 const pictures = process.env.PICTURES ?? '../../target/web';
 const isRoot = process.getuid?.() === 0;
 
@@ -9,7 +16,7 @@ export default defineConfig({
   outputDir: `${pictures}/failed`,
   snapshotPathTemplate: '{testDir}/email-pictures/{arg}{ext}',
   reporter: 'line',
-  workers: 1,
+  workers: Number(process.env.WORKERS ?? 1),
   timeout: 240_000,
   expect: { timeout: 15_000 },
   use: {

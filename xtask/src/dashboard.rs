@@ -58,16 +58,25 @@ impl Dashboard {
         Ok(())
     }
 
-    pub(crate) fn walk(&self, service: &WholeService, interrupt: &Interrupt) -> Result<()> {
+    /// One browser a service, side by side.
+    pub(crate) fn walk(&self, services: &[WholeService], interrupt: &Interrupt) -> Result<()> {
         let step = Step::start("Walking through the dashboard");
         let mut walk = self.package.script("walk", &[])?;
-        walk.envs(service.demo_env.iter())
-            .env("BASE_URL", service.ingest.url())
-            .env("DATABASE_URL", &service.database_url)
-            .env("MAIL_URL", &service.mail_url)
-            .env("WEBHOOK_RECEIVER_URL", &service.receiver_url)
+        walk.env("WORKERS", services.len().to_string())
             .env("CHROMIUM", &self.chromium)
             .env("PICTURES", &self.out);
+        for (worker, service) in services.iter().enumerate() {
+            let url = service.ingest.url();
+            let of_service = [
+                ("BASE_URL", url.as_str()),
+                ("DATABASE_URL", &service.database_url),
+                ("MAIL_URL", &service.mail_url),
+                ("WEBHOOK_RECEIVER_URL", &service.receiver_url),
+            ];
+            for (name, value) in service.demo_env.iter().chain(of_service) {
+                walk.env(format!("WORKER_{worker}_{name}"), value);
+            }
+        }
         process::run(&mut walk, interrupt)?;
         step.done(format_args!("pictures in {}", self.out.display()));
         Ok(())

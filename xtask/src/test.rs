@@ -4,7 +4,7 @@ use std::num::NonZero;
 use std::process::{Command, ExitCode, ExitStatus};
 use std::thread;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result, anyhow};
 use harness::area::Checkout;
 use harness::cargo::cargo;
 use harness::environment::Environment;
@@ -19,7 +19,7 @@ use crate::dashboard::Dashboard;
 use crate::oracles::{self, Oracles};
 use crate::snippets;
 use crate::tracker::Tracker;
-use crate::whole_service::{WholeService, with_whole_service};
+use crate::whole_service::{WholeService, with_whole_service, with_whole_services};
 
 /// Starts the servers while the services, which tests start, are built.
 fn start(checkout: &Checkout, interrupt: &Interrupt) -> Result<Environment> {
@@ -35,6 +35,13 @@ fn start(checkout: &Checkout, interrupt: &Interrupt) -> Result<Environment> {
             .join()
             .map_err(|_| anyhow!("the start of the servers panicked"))?
     })
+}
+
+/// Browsers that walk through the dashboard side by side, each through a service of its own.
+const WALKERS: usize = 2;
+
+fn first<'a, 'b>(services: &'a [WholeService<'b>]) -> Result<&'a WholeService<'b>> {
+    services.first().context("no service was started")
 }
 
 /// The parts of `web/`.
@@ -55,10 +62,10 @@ impl Web {
         Ok(Self { tracker, dashboard })
     }
 
-    fn check_with(&self, service: &WholeService, interrupt: &Interrupt) -> Result<()> {
-        // First, while the demo is unchanged.
-        self.dashboard.walk(service, interrupt)?;
-        self.tracker.check_with(service, interrupt)
+    fn check_with(&self, services: &[WholeService], interrupt: &Interrupt) -> Result<()> {
+        // First, while the demos are unchanged.
+        self.dashboard.walk(services, interrupt)?;
+        self.tracker.check_with(first(services)?, interrupt)
     }
 }
 
@@ -76,8 +83,8 @@ pub(crate) fn with_service(
 pub(crate) fn test_web(checkout: &Checkout, interrupt: &Interrupt) -> Result<()> {
     let mut environment = start(checkout, interrupt)?;
     let web = Web::check_alone(checkout, interrupt)?;
-    with_whole_service(checkout, &mut environment, interrupt, |service| {
-        web.check_with(service, interrupt)
+    with_whole_services(WALKERS, checkout, &mut environment, interrupt, |services| {
+        web.check_with(services, interrupt)
     })
 }
 
@@ -147,8 +154,9 @@ pub(crate) fn test(checkout: &Checkout, args: &[String], interrupt: &Interrupt) 
         let web = Web::check_alone(checkout, interrupt)?;
         let clients = Clients::provide(checkout, interrupt)?;
         clients.check_alone(interrupt)?;
-        with_whole_service(checkout, &mut environment, interrupt, |service| {
-            web.check_with(service, interrupt)?;
+        with_whole_services(WALKERS, checkout, &mut environment, interrupt, |services| {
+            web.check_with(services, interrupt)?;
+            let service = first(services)?;
             clients.check_with(service, interrupt)?;
             check_examples(checkout, service, oracles, interrupt)?;
             conformance::check(checkout, service, conformance::FEW, interrupt)

@@ -1,5 +1,7 @@
 //! A fresh service on the tests' servers, with a demo program and its history, for checks that call it from outside.
 
+use std::fs;
+
 use anyhow::{Context, Result};
 use harness::area::{Area, Checkout, remove};
 use harness::env_file::EnvFile;
@@ -60,40 +62,51 @@ pub(crate) fn with_whole_service(
     interrupt: &Interrupt,
     checks: impl FnOnce(&WholeService) -> Result<()>,
 ) -> Result<()> {
+    with_whole_services(1, checkout, environment, interrupt, |services| {
+        checks(services.first().context("no service was started")?)
+    })
+}
+
+/// The same with as many as asked for, each on a database of its own.
+pub(crate) fn with_whole_services(
+    count: usize,
+    checkout: &Checkout,
+    environment: &mut Environment,
+    interrupt: &Interrupt,
+    checks: impl FnOnce(&[WholeService]) -> Result<()>,
+) -> Result<()> {
     let Environment {
         area,
         running,
         servers,
         ..
     } = environment;
-    let postgres = servers
-        .postgres
-        .as_ref()
-        .context("checks of the running service need psql on this machine")?;
-    let database = format!("whole_{}", random_hex::<8>()?);
-    postgres.create_database(&servers.database_url, &database)?;
-    let database_url = with_database(&servers.database_url, &database)?;
-    remove(&secrets_file(area))?;
-    let beside = DevServers::start(checkout, area, running)?;
-    let mut env = service_env(area, servers, &database_url, &database)?;
-    beside.configure(&mut env);
-    let checked = start(checkout, area, &env, &beside, running, interrupt).and_then(|(ingest, demo)| {
-        checks(&WholeService {
-            ingest,
-            mail_url: beside.mail_url,
-            receiver_url: beside.receiver_url,
-            demo_env: demo,
-            postgres,
-            database_url,
+    let databases = (0..count)
+        .map(|_| Ok(format!("whole_{}", random_hex::<8>()?)))
+        .collect::<Result<Vec<_>>>()?;
+    let started: Result<Vec<_>> = databases
+        .iter()
+        .enumerate()
+        .map(|(number, database)| {
+            // Logs, ports and keys of one set of services.
+            let area = Area::at(area.dir.join(format!("service-{number}")));
+            fs::create_dir_all(area.logs())?;
+            start(checkout, &area, servers, database, running, interrupt)
         })
+        .collect();
+    let checked = started.and_then(|services| checks(&services));
+    // The server may be external: the databases are dropped also after a failure.
+    let postgres = psql_of(servers)?;
+    let dropped = databases.iter().try_for_each(|database| {
+        let drop = format!("DROP DATABASE IF EXISTS {database} WITH (FORCE)");
+        postgres.query(&servers.database_url, &drop).map(std::mem::drop)
     });
-    // The server may be external: the database is dropped also after a failure.
-    let dropped = postgres.query(
-        &servers.database_url,
-        &format!("DROP DATABASE {database} WITH (FORCE)"),
-    );
-    checked?;
-    dropped.map(|_| ())
+    checked.and(dropped)
+}
+
+fn psql_of(servers: &Servers) -> Result<&Postgres> {
+    let postgres = servers.postgres.as_ref();
+    postgres.context("checks of the running service need psql on this machine")
 }
 
 /// The environment of services on their own database and streams, without rate limits.
@@ -126,32 +139,46 @@ pub(crate) fn service_env(
     Ok(env)
 }
 
-/// Migrates, seeds, starts and creates the history; returns the ingest and the demo program's variables.
-fn start(
+/// Creates the database, migrates, seeds, starts and creates the history.
+fn start<'a>(
     checkout: &Checkout,
     area: &Area,
-    env: &EnvFile,
-    beside: &DevServers,
+    servers: &'a Servers,
+    database: &str,
     running: &mut Running,
     interrupt: &Interrupt,
-) -> Result<(Service, EnvFile)> {
-    process::output(ctl(checkout, env).arg("migrate"))?;
+) -> Result<WholeService<'a>> {
+    let postgres = psql_of(servers)?;
+    postgres.create_database(&servers.database_url, database)?;
+    let database_url = with_database(&servers.database_url, database)?;
+    remove(&secrets_file(area))?;
+    let beside = DevServers::start(checkout, area, running)?;
+    let mut env = service_env(area, servers, &database_url, database)?;
+    beside.configure(&mut env);
+    process::output(ctl(checkout, &env).arg("migrate"))?;
     let demo = EnvFile::parse(&process::output(
-        ctl(checkout, env).args(demo::SEED_WITH_HISTORY),
+        ctl(checkout, &env).args(demo::SEED_WITH_HISTORY),
     )?);
     let ctl = || {
-        let mut ctl = ctl(checkout, env);
+        let mut ctl = ctl(checkout, &env);
         ctl.envs(demo.iter());
         ctl
     };
-    let services = services::start(checkout, area, env, running)?;
+    let services = services::start(checkout, area, &env, running)?;
     services::wait_until_ready(&services, area, running, interrupt)?;
     let ingest = services
         .into_iter()
         .find(|service| service.name == INGEST)
         .context("the ingest is missing")?;
-    demo::connect(&ingest, &demo, beside)?;
+    demo::connect(&ingest, &demo, &beside)?;
     demo::create_history(&mut ctl(), &ingest, &demo)?;
     process::output(ctl().arg("verify")).context("the demo violates invariants")?;
-    Ok((ingest, demo))
+    Ok(WholeService {
+        ingest,
+        mail_url: beside.mail_url,
+        receiver_url: beside.receiver_url,
+        demo_env: demo,
+        postgres,
+        database_url,
+    })
 }
