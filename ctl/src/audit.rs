@@ -5,7 +5,7 @@ use domain::ids::{ProgramId, WorkspaceId};
 use serde_json::Value;
 use sqlx::PgConnection;
 use storage::StorageResult;
-use storage::audit_log::{self, AuditActor, NewAuditEntry};
+use storage::operations::audit_log::{self, AuditActor, NewAuditEntry};
 
 pub struct Done {
     pub at: DateTime<Utc>,

@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 use sqlx::PgPool;
-use storage::ledger;
+use storage::money::ledger;
 
 use crate::progress;
 

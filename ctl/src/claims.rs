@@ -20,8 +20,8 @@ use runtime::config::NatsConfig;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use sqlx::PgPool;
-use storage::claims::{self, NewClaim};
-use storage::refused_events;
+use storage::tracking::claims::{self, NewClaim};
+use storage::tracking::refused_events;
 
 use crate::key::instant;
 use crate::{output, progress};

@@ -2,15 +2,16 @@
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
-use domain::adjustment::Change;
+use domain::earnings::adjustment::Change;
 use domain::ids::{EventId, PartnerProgramId, ProgramId};
 use domain::money::{AmountCents, Cents, Currency};
 use domain::text::RefundReason;
 use runtime::clock::Clock;
 use serde_json::{Value, json};
 use sqlx::{PgConnection, PgPool};
-use storage::adjustments::{AddedCommission, NewAdjustment};
-use storage::{by_hand, partners};
+use storage::money::adjustments::{AddedCommission, NewAdjustment};
+use storage::money::by_hand;
+use storage::program::partners;
 
 use crate::audit::{self, Done};
 use crate::consent::{Consent, Verdict};

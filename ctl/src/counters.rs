@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 use sqlx::PgPool;
-use storage::clicks;
+use storage::tracking::clicks;
 
 use crate::progress;
 

@@ -5,15 +5,15 @@ mod bound;
 use anyhow::{bail, ensure};
 use chrono::{DateTime, Utc};
 use clap::{ArgGroup, Args, Subcommand};
-use domain::account::EmailAddress;
-use domain::click_id::{ClickId, ClickIdCodec};
 use domain::email::EmailHasher;
 use domain::ids::{CustomerId, ProgramId, WorkspaceId};
+use domain::people::account::EmailAddress;
+use domain::tracking::click_id::{ClickId, ClickIdCodec};
 use runtime::clock::Clock;
 use runtime::config::KeysConfig;
 use serde_json::json;
 use sqlx::{PgConnection, PgPool};
-use storage::personal_data::{self, Erased, Found, Reach, Stated};
+use storage::people::personal_data::{self, Erased, Found, Reach, Stated};
 
 use self::bound::{Bind, Bound};
 use crate::audit::{self, Done};

@@ -2,8 +2,8 @@
 
 use clap::Subcommand;
 use sqlx::PgPool;
-use storage::customer_ids::{Advanced, advance};
-use storage::outbound_events;
+use storage::outbound::outbound_events;
+use storage::tracking::customer_ids::{Advanced, advance};
 
 #[derive(Debug, Subcommand)]
 pub enum CustomerIds {

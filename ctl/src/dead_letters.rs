@@ -8,7 +8,7 @@ use anyhow::Context;
 use clap::{Args, Subcommand};
 use serde_json::Value;
 use sqlx::PgPool;
-use storage::dead_letters::{self, KeptLetter};
+use storage::operations::dead_letters::{self, KeptLetter};
 
 use crate::output;
 

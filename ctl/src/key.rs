@@ -4,11 +4,11 @@ use anyhow::{bail, ensure};
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use clap::{Args, Subcommand};
 use domain::ids::ProgramId;
-use domain::key_rotation::KeyRotation;
+use domain::programs::key_rotation::KeyRotation;
 use runtime::clock::Clock;
 use serde_json::json;
 use sqlx::PgPool;
-use storage::program_settings;
+use storage::program::program_settings;
 
 use crate::audit::{self, Done};
 use crate::{output, program};

@@ -2,14 +2,15 @@
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
-use domain::account::EmailAddress;
 use domain::ids::{EventId, PartnerId, PartnerProgramId, ProgramId};
-use domain::partner::{MembershipStatus, PartnerName, ShortCode};
+use domain::people::account::EmailAddress;
+use domain::programs::partner::{MembershipStatus, PartnerName, ShortCode};
 use runtime::clock::Clock;
 use serde_json::json;
 use sqlx::{PgConnection, PgPool};
-use storage::partners::{self, NewMembership, NewPartner};
-use storage::{links, outbound_partners};
+use storage::outbound::outbound_partners;
+use storage::program::links;
+use storage::program::partners::{self, NewMembership, NewPartner};
 
 use crate::audit::{self, Done};
 use crate::{output, program};

@@ -5,13 +5,13 @@ use anyhow::{Context, ensure};
 use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
 use domain::ids::ProgramId;
-use domain::processor::ProcessorId;
+use domain::processors::processor::ProcessorId;
 use runtime::clock::Clock;
 use serde_json::json;
 use sqlx::{PgConnection, PgPool};
-use storage::notifications::{self, NewNotification};
-use storage::processor_accounts::{self, ListedConnection};
-use storage::processor_connections;
+use storage::operations::notifications::{self, NewNotification};
+use storage::processor::processor_accounts::{self, ListedConnection};
+use storage::processor::processor_connections;
 
 use crate::audit::{self, Done};
 use crate::consent::{Consent, Verdict};

@@ -8,7 +8,7 @@ use domain::ids::ProgramId;
 use runtime::clock::Clock;
 use serde_json::{Value, json};
 use sqlx::{PgConnection, PgPool};
-use storage::processor_inbox::{self, ClosedEvent, KeptEvent};
+use storage::processor::processor_inbox::{self, ClosedEvent, KeptEvent};
 use uuid::Uuid;
 
 use crate::audit::{self, Done};

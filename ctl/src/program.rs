@@ -5,13 +5,13 @@ pub mod limits;
 use anyhow::{Context, ensure};
 use clap::{Args, Subcommand};
 use domain::ids::{ProgramId, WorkspaceId};
-use domain::program::{Domain, ProgramName, ProgramSettings, ProgramStatus, Slug};
+use domain::programs::program::{Domain, ProgramName, ProgramSettings, ProgramStatus, Slug};
 use domain::token::ProgramToken;
 use runtime::clock::Clock;
 use serde_json::json;
 use sqlx::{PgConnection, PgPool};
-use storage::program_settings::{self, NewProgram, StoredProgram};
-use storage::workspaces;
+use storage::people::workspaces;
+use storage::program::program_settings::{self, NewProgram, StoredProgram};
 
 use crate::audit::{self, Done};
 use crate::consent::{Consent, Verdict};

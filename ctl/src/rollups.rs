@@ -3,7 +3,7 @@
 use clap::Subcommand;
 use domain::ids::ProgramId;
 use sqlx::PgPool;
-use storage::rollups;
+use storage::reads::rollups;
 
 use crate::progress;
 

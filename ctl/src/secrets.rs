@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use domain::sealed::SealingKeys;
 use runtime::config::SecretsConfig;
 use sqlx::PgPool;
-use storage::sealed_secrets;
+use storage::operations::sealed_secrets;
 
 use crate::output;
 

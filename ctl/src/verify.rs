@@ -3,8 +3,8 @@
 use chrono::{NaiveDate, NaiveTime};
 use clap::Args;
 use sqlx::PgPool;
-use storage::verify::divided::divided;
-use storage::verify::{INVARIANTS, Violation};
+use storage::operations::verify::divided::divided;
+use storage::operations::verify::{INVARIANTS, Violation};
 
 use crate::{output, progress};
 

@@ -8,8 +8,8 @@ use axum::http::{HeaderMap, header};
 use chrono::DateTime;
 use criterion::{Criterion, criterion_group, criterion_main};
 use domain::ids::ProgramId;
-use domain::lead::LeadMode;
 use domain::token::ProgramToken;
+use domain::tracking::lead::LeadMode;
 use ingest::reading::{self, Credential};
 
 const CLICK: &[u8] = br#"{"affiliate_url":"https://shop.example/pricing?aff=ada&utm_source=newsletter","page_url":"https://shop.example/pricing","page_title":"Pricing","referrer_url":"https://news.example/issue-12","session_id":"s-81","user_agent":"Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0","screen_resolution":"1920x1080","viewport_size":"1280x720","language":"de-AT","timezone":"Europe/Vienna"}"#;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use axum::extract::FromRef;
 use domain::email::EmailHasher;
+use domain::programs::webhook_address::AllowedAddresses;
 use domain::sealed::SealingKeys;
-use domain::webhook_address::AllowedAddresses;
 use runtime::clock::Clock;
 use runtime::health::Probe;
 use sqlx::PgPool;

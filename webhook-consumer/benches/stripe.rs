@@ -7,7 +7,7 @@ use std::hint::black_box;
 
 use chrono::DateTime;
 use criterion::{Criterion, criterion_group, criterion_main};
-use domain::processor::WebhookSecret;
+use domain::processors::processor::WebhookSecret;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use webhook_consumer::stripe::event::Event;

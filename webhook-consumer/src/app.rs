@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::processor::WebhookSecret;
+use domain::processors::processor::WebhookSecret;
 use runtime::clock::Clock;
 use sqlx::PgPool;
 use tokio_util::task::TaskTracker;

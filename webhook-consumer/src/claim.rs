@@ -9,8 +9,8 @@ use messages::outbound_event::processor_event::ProcessorEventNeedsReview;
 use runtime::claim_conflicts;
 use sqlx::PgConnection;
 use storage::StorageResult;
-use storage::claims::{self, Claim, ClaimState, NewClaim};
-use storage::processor_events::{self, Ending, Part, Reason};
+use storage::processor::processor_events::{self, Ending, Part, Reason};
+use storage::tracking::claims::{self, Claim, ClaimState, NewClaim};
 
 use crate::records::{Outgoing, Records};
 

@@ -2,7 +2,7 @@
 //! variable.
 
 use clap::{Args, Parser};
-use domain::processor::WebhookSecret;
+use domain::processors::processor::WebhookSecret;
 use runtime::config::{SecretParser, SecretsConfig, ServiceConfig};
 
 use crate::stripe::metadata::MetadataPrefix;

@@ -7,14 +7,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use domain::ids::ProgramId;
-use domain::processor::{ConnectionStatus, ProcessorId, WebhookSecret};
+use domain::processors::processor::{ConnectionStatus, ProcessorId, WebhookSecret};
 use domain::sealed::SealingKeys;
 use runtime::batch::{BatchError, Batcher, Bounds};
 use runtime::clock::Clock;
 use runtime::lifecycle::Lifecycle;
 use runtime::retry::retry;
 use sqlx::PgPool;
-use storage::processor_connections::{self, Connection};
+use storage::processor::processor_connections::{self, Connection};
 use storage::{StorageError, StorageResult};
 
 use crate::inbox::{PACE, RETRY};

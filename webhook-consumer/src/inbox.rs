@@ -19,7 +19,7 @@ use runtime::crash_point::crash_point;
 use runtime::lifecycle::Lifecycle;
 use runtime::retry::{RetryPolicy, retry};
 use sqlx::PgPool;
-use storage::processor_events::{self, NewProcessorEvent, Received};
+use storage::processor::processor_events::{self, NewProcessorEvent, Received};
 use storage::{StorageError, StorageResult};
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;

@@ -3,12 +3,12 @@
 use bus::publish::Publisher;
 use chrono::{DateTime, Utc};
 use domain::ids::{EventId, ProgramId};
-use domain::sale::Sale;
+use domain::tracking::sale::Sale;
 use messages::payment::PaymentRecord;
 use messages::sale::SaleRecord;
 use runtime::trace;
 use serde_json::value::{RawValue, to_raw_value};
-use storage::claims::NewClaim;
+use storage::tracking::claims::NewClaim;
 
 use crate::stripe::recipients::Payment;
 

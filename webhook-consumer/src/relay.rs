@@ -11,15 +11,15 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use domain::ids::{EventId, ProgramId};
-use domain::processor::ProcessorId;
+use domain::processors::processor::ProcessorId;
 use runtime::clock::Clock;
 use runtime::lifecycle::Lifecycle;
 use runtime::metrics::RELAYED;
 use runtime::retry::{RetryPolicy, delays};
 use sqlx::{PgConnection, PgPool};
 use storage::StorageResult;
-use storage::processor_connections;
-use storage::processor_events::{self, Disposition, DueEvent};
+use storage::processor::processor_connections;
+use storage::processor::processor_events::{self, Disposition, DueEvent};
 
 use crate::claim::claim;
 use crate::records::{Records, Streams};

@@ -5,7 +5,8 @@ use messages::outbound_event::OutboundEvent;
 use messages::outbound_event::processor_event::ProcessorEventNeedsReview;
 use runtime::clock::Clock;
 use sqlx::PgConnection;
-use storage::{StorageResult, outbound_events};
+use storage::StorageResult;
+use storage::outbound::outbound_events;
 
 /// Adds the events in the transaction that set the processor events to review.
 pub async fn add_events(

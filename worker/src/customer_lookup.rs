@@ -18,13 +18,14 @@ use std::time::Duration;
 use bus::backlog::Backlog;
 use bus::consume::Delivered;
 use chrono::TimeDelta;
-use domain::click_id::{ClickId, ClickIdCodec};
 use domain::ids::{CustomerId, EventId, ProgramId};
 use domain::text::CustomerKey;
+use domain::tracking::click_id::{ClickId, ClickIdCodec};
 use futures::future::try_join_all;
 use sqlx::PgConnection;
-use storage::customers::{self, Customer, KeyInProgram};
-use storage::{StorageResult, customer_ids};
+use storage::StorageResult;
+use storage::tracking::customer_ids;
+use storage::tracking::customers::{self, Customer, KeyInProgram};
 use tokio::time::timeout;
 
 use self::keys::yields;

@@ -33,14 +33,14 @@ use ::delivery::{Client, SystemResolver, roots};
 use anyhow::Context;
 use chrono::TimeDelta;
 use domain::email::EmailHasher;
+use domain::programs::webhook_address::AllowedAddresses;
 use domain::sealed::SealingKeys;
-use domain::webhook_address::AllowedAddresses;
 use runtime::clock::Clock;
 use runtime::health::{self, Probe};
 use runtime::lifecycle::Lifecycle;
 use runtime::{http, metrics, postgres};
 use sqlx::PgPool;
-use storage::webhook_queue::LONGEST_LEASE;
+use storage::outbound::webhook_queue::LONGEST_LEASE;
 use tokio::sync::{Notify, mpsc};
 
 use self::config::DeliveryConfig;

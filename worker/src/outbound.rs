@@ -8,10 +8,10 @@ use messages::outbound_event::processor_event::ProcessorEventNeedsReview;
 use runtime::clock::Clock;
 use sqlx::PgConnection;
 use storage::StorageResult;
-use storage::outbound_events::{self, NewOutboundEvent};
+use storage::outbound::outbound_events::{self, NewOutboundEvent};
 
 /// The events of one transaction. Programs that want no events get none: callers check
-/// [`wanted`](domain::outbound_event::WantedEvents) before they add any.
+/// [`wanted`](domain::programs::outbound_event::WantedEvents) before they add any.
 #[derive(Debug)]
 pub struct OutboundEvents<'a> {
     clock: &'a Clock,

@@ -1,16 +1,17 @@
 //! Ledger entries and notifications that follow from a change of a commission.
 
-use domain::commission::CommissionStatus;
+use domain::earnings::commission::CommissionStatus;
+use domain::earnings::ledger::Entry;
 use domain::ids::{CommissionId, EventId};
-use domain::ledger::Entry;
 use domain::money::Cents;
 use messages::notification::{Content, Deduction, NotificationRecord, Recipient};
 use messages::subject::Subject;
 use runtime::clock::Clock;
 use sqlx::PgConnection;
-use storage::commissions::{LockedCommission, NewCommission};
-use storage::ledger::NewEntry;
-use storage::{StorageResult, outbox};
+use storage::StorageResult;
+use storage::money::commissions::{LockedCommission, NewCommission};
+use storage::money::ledger::NewEntry;
+use storage::operations::outbox;
 
 use crate::steps::json;
 

@@ -6,7 +6,7 @@
 //! 1. *sales*: read and lock all sales of each customer since that customer's earliest late fact, with their
 //!    commissions;
 //! 2. *decisions*: decide them again, in the order of the sales' own times
-//!    ([`domain::reassessment`](domain::reassessment));
+//!    ([`domain::tracking::reassessment`](domain::tracking::reassessment));
 //! 3. *differences*: supersede each commission that is no longer due and take it back in full, paid out or
 //!    not; add the commission that is due instead, less the share that refunds of its sale take;
 //! 4. *entries*: return the ledger entries, which the caller posts.
@@ -19,19 +19,19 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 use domain::ids::{CustomerId, PartnerId, SaleId};
-use domain::reassessment::{Earlier, Reassessment, reassess as decide_again};
-use domain::sale::SaleCustomer;
-use domain::signal::Signal;
+use domain::tracking::reassessment::{Earlier, Reassessment, reassess as decide_again};
+use domain::tracking::sale::SaleCustomer;
+use domain::tracking::signal::Signal;
 use sqlx::PgConnection;
 use storage::StorageResult;
-use storage::commissions::{self, LockedCommission};
-use storage::customers::{self, Customer, Milestone};
-use storage::ledger::NewEntry;
-use storage::links::{self, Memberships, Owners};
-use storage::programs::{self, Program};
-use storage::reassessments::{self, StoredSale};
-use storage::rollups::Deltas;
-use storage::subscriptions::{self, NewSubscription, SubscriptionKey};
+use storage::money::commissions::{self, LockedCommission};
+use storage::money::ledger::NewEntry;
+use storage::program::links::{self, Memberships, Owners};
+use storage::program::programs::{self, Program};
+use storage::reads::rollups::Deltas;
+use storage::tracking::customers::{self, Customer, Milestone};
+use storage::tracking::reassessments::{self, StoredSale};
+use storage::tracking::subscriptions::{self, NewSubscription, SubscriptionKey};
 
 use self::corrections::Corrections;
 use crate::outbound::OutboundEvents;

@@ -17,7 +17,8 @@ use runtime::lifecycle::Lifecycle;
 use runtime::metrics::RELAYED;
 use serde_json::value::RawValue;
 use sqlx::PgPool;
-use storage::{claims, outbox};
+use storage::operations::outbox;
+use storage::tracking::claims;
 use tokio::sync::Notify;
 
 /// Claims are due two seconds after they were made. Checking each second keeps the delay near that.

@@ -6,7 +6,8 @@ use std::time::Duration;
 use runtime::lifecycle::Lifecycle;
 use runtime::rounds::repeat;
 use sqlx::PgPool;
-use storage::{StorageResult, rollups};
+use storage::StorageResult;
+use storage::reads::rollups;
 
 /// While folding fails, nothing is lost or late: readers add the remaining deltas.
 const EVERY: Duration = Duration::from_secs(1);

@@ -20,7 +20,7 @@ use quick_cache::sync::Cache;
 use sha2::{Digest, Sha256};
 use sqlx::PgPool;
 use storage::StorageResult;
-use storage::shared_texts::{self, SharedIds};
+use storage::tracking::shared_texts::{self, SharedIds};
 
 /// From this number of visitors on, a text identifies no single visitor.
 const MANY: u32 = 100;

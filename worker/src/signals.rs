@@ -2,8 +2,8 @@
 
 use chrono::{DateTime, Utc};
 use domain::ids::PartnerId;
-use domain::signal::{PartnerAddresses, Signal, SignalFacts, SignalRules};
-use storage::customers::Customer;
+use domain::tracking::signal::{PartnerAddresses, Signal, SignalFacts, SignalRules};
+use storage::tracking::customers::Customer;
 
 /// The signals of a sale, for the commission of this partner.
 pub fn of_sale(

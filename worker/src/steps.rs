@@ -13,8 +13,8 @@ pub mod transaction;
 use std::sync::Arc;
 
 use bus::backlog::Backlog;
-use domain::click_id::ClickIdCodec;
-use domain::signal::SignalRules;
+use domain::tracking::click_id::ClickIdCodec;
+use domain::tracking::signal::SignalRules;
 use runtime::clock::Clock;
 use serde::Serialize;
 use sqlx::PgPool;

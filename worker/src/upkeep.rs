@@ -8,11 +8,14 @@ use domain::ids::EventId;
 use runtime::clock::Clock;
 use runtime::lifecycle::Lifecycle;
 use sqlx::PgPool;
-use storage::one_time_links::LinkPurpose;
-use storage::{
-    StorageResult, cli_logins, commissions, emails, event_streams, one_time_links, partitions,
-    processor_events, refused_events, sessions, visitor_retention,
-};
+use storage::StorageResult;
+use storage::money::commissions;
+use storage::operations::partitions;
+use storage::outbound::{emails, event_streams};
+use storage::people::one_time_links::LinkPurpose;
+use storage::people::{cli_logins, one_time_links, sessions};
+use storage::processor::processor_events;
+use storage::tracking::{refused_events, visitor_retention};
 
 const EVERY: Duration = Duration::from_mins(1);
 /// Bounds how long a statement holds its locks, and how long a shutdown waits for it.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use runtime::lifecycle::Lifecycle;
 use sqlx::PgPool;
-use storage::verify::continuous::{self, Step};
+use storage::operations::verify::continuous::{self, Step};
 
 /// Pause before the first slice, after an error, and while nothing is due.
 const IDLE: Duration = Duration::from_mins(1);

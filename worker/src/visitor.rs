@@ -10,7 +10,7 @@ mod user_agent;
 use std::path::Path;
 
 use domain::text::LongText;
-use domain::visitor::{ClientIp, CountryCode, Visitor};
+use domain::tracking::visitor::{ClientIp, CountryCode, Visitor};
 use messages::click::ClickRecord;
 use messages::test_event::TestClick;
 use tokio::task::JoinError;

@@ -21,9 +21,9 @@ use runtime::metrics::{
 };
 use sqlx::PgPool;
 use storage::StorageResult;
-use storage::emails::{self, WaitingEmails};
-use storage::pipeline_status::{self, Backlog, Waiting};
-use storage::verify::continuous::{self, Status};
+use storage::operations::pipeline_status::{self, Backlog, Waiting};
+use storage::operations::verify::continuous::{self, Status};
+use storage::outbound::emails::{self, WaitingEmails};
 use tokio::time::timeout;
 
 use crate::upkeep::{PROCESSOR_EVENTS_KEPT, REFUSALS_KEPT};

@@ -15,8 +15,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::webhook::WebhookUrl;
-use domain::webhook_address::AllowedAddresses;
+use domain::programs::webhook::WebhookUrl;
+use domain::programs::webhook_address::AllowedAddresses;
 use tokio::time::timeout;
 
 pub use self::connect::{RootsError, roots};

@@ -1,7 +1,7 @@
 //! One request and its answer on a connection.
 
 use bytes::Bytes;
-use domain::webhook::WebhookUrl;
+use domain::programs::webhook::WebhookUrl;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HOST, HeaderValue, RETRY_AFTER, USER_AGENT};

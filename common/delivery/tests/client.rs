@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use delivery::{Answer, AttemptError, Client, Message, Resolve, Resolved};
-use domain::webhook::WebhookUrl;
-use domain::webhook_address::AllowedAddresses;
+use domain::programs::webhook::WebhookUrl;
+use domain::programs::webhook_address::AllowedAddresses;
 use futures::future::BoxFuture;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::RootCertStore;

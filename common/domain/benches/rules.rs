@@ -7,16 +7,18 @@ use std::hint::black_box;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
-use domain::attribution::{AttributionModel, AttributionWindow, Journey, Touch};
-use domain::click_id::{ClickId, ClickIdCodec, ClickIdKey};
-use domain::commission::{CommissionStatus, CommissionType, Policy, Rate, SelfReferrals};
+use domain::earnings::commission::{CommissionStatus, CommissionType, Policy, Rate, SelfReferrals};
+use domain::earnings::refund::{RefundKey, RefundRequest, RefundableCommission, SaleRefunds};
 use domain::ids::{
     CommissionId, CustomerId, PartnerId, PartnerProgramId, PolicyId, ProgramId, ReferralLinkId,
 };
 use domain::money::{AmountCents, Cents, Currency};
-use domain::refund::{RefundKey, RefundRequest, RefundableCommission, SaleRefunds};
-use domain::sale::{LinkOwner, Membership, ProgramTerms, Sale, SaleCustomer, SaleFacts, SaleType, decide};
 use domain::text::Text;
+use domain::tracking::attribution::{AttributionModel, AttributionWindow, Journey, Touch};
+use domain::tracking::click_id::{ClickId, ClickIdCodec, ClickIdKey};
+use domain::tracking::sale::{
+    LinkOwner, Membership, ProgramTerms, Sale, SaleCustomer, SaleFacts, SaleType, decide,
+};
 
 /// What a visitor who keeps coming back has seen.
 const LINKS: i64 = 8;

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::account::EmailAddress;
 use super::ids::ProgramId;
+use super::people::account::EmailAddress;
 
 /// Suffix of the field names that hold a customer's key, in records and in processors' metadata. Any prefix
 /// is allowed.

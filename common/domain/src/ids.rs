@@ -49,7 +49,7 @@ row_ids! {
     /// A referral link. Its short code is the `aff` value.
     ReferralLinkId,
     /// The sequence number of a customer. Only members of the program's workspace see it; the public form is
-    /// [`ClickId`](super::click_id::ClickId).
+    /// [`ClickId`](super::tracking::click_id::ClickId).
     CustomerId,
     /// The contract's `sale_id`.
     SaleId,

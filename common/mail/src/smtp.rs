@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use domain::account::EmailAddress;
+use domain::people::account::EmailAddress;
 use lettre::address::Address;
 use lettre::message::Mailbox;
 use lettre::transport::smtp::authentication::DEFAULT_MECHANISMS;

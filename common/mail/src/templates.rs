@@ -8,8 +8,8 @@ mod summary;
 mod tests;
 
 use chrono::{DateTime, Utc};
-use domain::email_content::EmailContent;
-use domain::program_identity::ProgramIdentity;
+use domain::people::email_content::EmailContent;
+use domain::programs::program_identity::ProgramIdentity;
 
 use self::page::{Page, unlinked};
 

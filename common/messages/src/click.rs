@@ -3,11 +3,11 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use domain::click::Visit;
-use domain::click_id::ClickId;
 use domain::ids::{CustomerId, EventId, ProgramId, ReferralLinkId};
 use domain::text::Label;
-use domain::visitor::{ClientIp, CountryCode};
+use domain::tracking::click::Visit;
+use domain::tracking::click_id::ClickId;
+use domain::tracking::visitor::{ClientIp, CountryCode};
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ClickRecord {

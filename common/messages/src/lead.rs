@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use domain::ids::EventId;
-use domain::lead::{Lead, LeadRefusal};
+use domain::tracking::lead::{Lead, LeadRefusal};
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LeadRecord {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use domain::commission::CommissionStatus;
+use domain::earnings::commission::CommissionStatus;
 use domain::ids::{CommissionId, EventId, PartnerId, ProgramId, SaleId};
 use domain::money::{Cents, Currency};
 

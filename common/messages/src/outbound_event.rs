@@ -15,7 +15,7 @@ pub mod webhook_endpoint;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::ProgramId;
-use domain::outbound_event::OutboundEventType;
+use domain::programs::outbound_event::OutboundEventType;
 use serde::Serialize;
 
 use self::commission::{CommissionChanged, CommissionEvent, CommissionPaid, CommissionReversed};

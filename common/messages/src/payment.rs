@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use domain::ids::{EventId, ProgramId};
 use domain::money::{AmountCents, Currency};
-use domain::payer::NamedCustomer;
-use domain::processor::ProcessorId;
+use domain::processors::payer::NamedCustomer;
+use domain::processors::processor::ProcessorId;
 use domain::text::SubscriptionId;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,10 +3,10 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use domain::commission::CommissionStatus;
+use domain::earnings::commission::CommissionStatus;
+use domain::earnings::refund::{RefundRequest, SkipReason};
 use domain::ids::{CommissionId, EventId, ProgramId};
 use domain::money::Cents;
-use domain::refund::{RefundRequest, SkipReason};
 use domain::text::{RefundReason, TransactionId};
 
 #[derive(Debug, Clone, Serialize, Deserialize)]

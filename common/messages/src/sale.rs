@@ -3,9 +3,9 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use domain::commission::NothingDue;
+use domain::earnings::commission::NothingDue;
 use domain::ids::{CommissionId, EventId, ProgramId, SaleId};
-use domain::sale::{Earning, Sale, SaleRefusal};
+use domain::tracking::sale::{Earning, Sale, SaleRefusal};
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SaleRecord {

@@ -3,10 +3,10 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use domain::click_id::ClickId;
 use domain::ids::{CustomerId, EventId, ProgramId};
-use domain::test_chain::{ChainVerdict, TestRun};
 use domain::text::{CustomerKey, TransactionId};
+use domain::tracking::click_id::ClickId;
+use domain::tracking::test_chain::{ChainVerdict, TestRun};
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TestChainRecord {

@@ -7,12 +7,12 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use domain::click::Visit;
 use domain::ids::{EventId, ProgramId, ReferralLinkId};
 use domain::money::{AmountCents, Currency};
-use domain::sale::{SaleType, SubscriptionInterval};
 use domain::text::{CustomerKey, Label, ProductId, SubscriptionId, TransactionId};
-use domain::visitor::{ClientIp, CountryCode};
+use domain::tracking::click::Visit;
+use domain::tracking::sale::{SaleType, SubscriptionInterval};
+use domain::tracking::visitor::{ClientIp, CountryCode};
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TestEventRecord {

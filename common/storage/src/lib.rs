@@ -8,50 +8,16 @@
 
 mod batch;
 pub mod error;
-mod money;
-mod operations;
-mod outbound;
+pub mod money;
+pub mod operations;
+pub mod outbound;
 pub mod page;
-mod people;
-mod processor;
-mod program;
-mod reads;
+pub mod people;
+pub mod processor;
+pub mod program;
+pub mod reads;
 pub mod snapshot;
-mod tracking;
-
-pub use self::money::{
-    adjustments, balances, by_hand, commissions, duplicate_sales, ledger, payouts, refunds,
-};
-pub use self::operations::{
-    audit_log, dead_letters, notifications, outbox, partitions, pipeline_status, sealed_secrets,
-    server_status, verify,
-};
-pub use self::outbound::{
-    emails, event_streams, outbound_commissions, outbound_events, outbound_partners, outbound_sales,
-    program_notices, stream_events, webhook_deliveries, webhook_endpoints, webhook_health, webhook_queue,
-    weekly_summaries,
-};
-pub use self::people::{
-    cli_logins, invitations, management_keys, members, one_time_links, passkeys, personal_data,
-    second_factors, sessions, users, workspaces,
-};
-pub use self::processor::{
-    processor_accounts, processor_connections, processor_customers, processor_events, processor_inbox,
-    processor_refs, processor_reversals,
-};
-pub use self::program::{
-    directory, links, own_links, partner_notes, partners, policies, program_settings, programs,
-    tracking_setup, tracking_tokens,
-};
-pub use self::reads::{
-    breakdowns, click_origins, cohorts, commission_lists, customer_lists, customer_timeline, dashboard,
-    partner_days, partner_lists, partner_payouts, partner_view, payout_lists, program_events, program_health,
-    program_overview, refund_rollups, review_queue, rollups,
-};
-pub use self::tracking::{
-    claims, clicks, customer_ids, customers, leads, reassessments, refused_events, sales, shared_texts,
-    subscription_periods, subscriptions, test_chains, test_events, visitor_retention,
-};
+pub mod tracking;
 
 pub use error::{Retryable, StorageError, StorageResult, gave_up_waiting};
 

@@ -1,15 +1,15 @@
 //! Initial states that several tests share.
 
 use chrono::{DateTime, Utc};
+use domain::earnings::ledger::payout;
+use domain::earnings::payout::pay;
 use domain::ids::{CommissionId, EventId, SaleId};
-use domain::ledger::payout;
 use domain::money::{Cents, Currency};
-use domain::payout::pay;
 use reqwest::StatusCode;
 use serde_json::json;
 use sqlx::AssertSqlSafe;
-use storage::ledger::{NewEntry, post};
-use storage::payouts::{self, NewPayout};
+use storage::money::ledger::{NewEntry, post};
+use storage::money::payouts::{self, NewPayout};
 
 use crate::program::{Program, noon};
 use crate::stack::Stack;

@@ -4,13 +4,13 @@ use std::fmt::Write;
 use std::net::SocketAddr;
 
 use domain::ids::ProgramId;
-use domain::processor::{ConnectionStatus, ProcessorId, WebhookSecret};
+use domain::processors::processor::{ConnectionStatus, ProcessorId, WebhookSecret};
 use domain::sealed::SealingKeys;
 use hmac::{Hmac, KeyInit, Mac};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 use sha2::Sha256;
-use storage::processor_connections::{self, Connection, SealedSecret};
+use storage::processor::processor_connections::{self, Connection, SealedSecret};
 
 use crate::edge::Edge;
 use crate::program::Program;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
-use domain::outbound_event::{OutboundEventType, WantedEvents};
+use domain::programs::outbound_event::{OutboundEventType, WantedEvents};
 use serde_json::Value;
 use testing::jsonschema;
 

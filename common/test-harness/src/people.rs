@@ -1,12 +1,12 @@
 //! Users, sessions, keys and workspaces. They are created in the tables and signed in over HTTP.
 
-use domain::account::{EmailAddress, PasswordHash, UserKind};
 use domain::ids::{PartnerId, UserId, WorkspaceId};
-use domain::permission::Role;
+use domain::people::account::{EmailAddress, PasswordHash, UserKind};
+use domain::people::permission::Role;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
-use storage::users::{self, NewUser};
-use storage::workspaces;
+use storage::people::users::{self, NewUser};
+use storage::people::workspaces;
 
 use crate::program::Program;
 use crate::requests::Answer;

@@ -1,19 +1,20 @@
 //! Programs with partners, created in the tables.
 
 use chrono::{DateTime, TimeZone, Utc};
-use domain::attribution::AttributionModel;
-use domain::commission::{CommissionType, Rate};
+use domain::earnings::commission::{CommissionType, Rate};
 use domain::ids::{PartnerId, PartnerProgramId, ProgramId, ReferralLinkId};
 use domain::money::BasisPoints;
 use domain::name::Name;
-use domain::partner::{MembershipStatus, ShortCode};
-use domain::program::{ProgramSettings, ProgramStatus, Slug};
+use domain::programs::partner::{MembershipStatus, ShortCode};
+use domain::programs::program::{ProgramSettings, ProgramStatus, Slug};
 use domain::token::ProgramToken;
+use domain::tracking::attribution::AttributionModel;
 use sqlx::PgConnection;
-use storage::partners::{self, NewMembership, NewPartner};
-use storage::policies::{self, NewPolicy};
-use storage::program_settings::{self, NewProgram};
-use storage::{links, workspaces};
+use storage::people::workspaces;
+use storage::program::links;
+use storage::program::partners::{self, NewMembership, NewPartner};
+use storage::program::policies::{self, NewPolicy};
+use storage::program::program_settings::{self, NewProgram};
 
 use crate::stack::Stack;
 

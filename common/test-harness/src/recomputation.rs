@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, NaiveDate, Utc};
 use sqlx::FromRow;
-use storage::refund_rollups::RefundSums;
-use storage::rollups::Sums;
+use storage::reads::refund_rollups::RefundSums;
+use storage::reads::rollups::Sums;
 
 use crate::stack::Stack;
 

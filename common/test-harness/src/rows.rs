@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use domain::commission::{CommissionType, Rate};
+use domain::earnings::commission::{CommissionType, Rate};
 use domain::ids::ReferralLinkId;
 use domain::text::Text;
 use serde_json::Value;
-use storage::policies::{self, NewPolicy};
+use storage::program::policies::{self, NewPolicy};
 
 use crate::program::Program;
 use crate::stack::Stack;

@@ -2,12 +2,12 @@
 
 use chrono::TimeDelta;
 use domain::ids::{CustomerId, WebhookEndpointId};
-use domain::outbound_event::{OutboundEventType, WantedEvents};
+use domain::programs::outbound_event::{OutboundEventType, WantedEvents};
+use domain::programs::webhook::SigningSecret;
 use domain::sealed::SealingKeys;
-use domain::webhook::SigningSecret;
 use serde_json::json;
 use sqlx::AssertSqlSafe;
-use storage::outbound_events::{self, NewOutboundEvent};
+use storage::outbound::outbound_events::{self, NewOutboundEvent};
 
 use crate::program::Program;
 use crate::stack::Stack;
@@ -94,7 +94,7 @@ pub async fn leads(
     outbound_events::add(&mut connection, &events).await.unwrap();
     events
         .iter()
-        .map(|event| domain::webhook::message_id(event.event_id))
+        .map(|event| domain::programs::webhook::message_id(event.event_id))
         .collect()
 }
 

@@ -2,15 +2,15 @@
 
 use anyhow::{Context, bail};
 use clap::{ArgGroup, Args};
-use domain::click_id::ClickId;
 use domain::ids::ProgramId;
-use domain::payer::Payer;
-use domain::processor::ProcessorId;
+use domain::processors::payer::Payer;
+use domain::processors::processor::ProcessorId;
 use domain::text::CustomerKey;
+use domain::tracking::click_id::ClickId;
 use runtime::clock::Clock;
 use serde_json::json;
 use sqlx::PgPool;
-use storage::processor_customers::{self, Binding};
+use storage::processor::processor_customers::{self, Binding};
 
 use crate::audit::{self, Done};
 use crate::{output, program};

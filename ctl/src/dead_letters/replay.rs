@@ -21,8 +21,8 @@ use runtime::lifecycle::Lifecycle;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use sqlx::PgPool;
-use storage::claims;
-use storage::dead_letters::{self, KeptLetter};
+use storage::operations::dead_letters::{self, KeptLetter};
+use storage::tracking::claims;
 
 use crate::{output, progress};
 

@@ -4,12 +4,12 @@ use std::process::ExitCode;
 
 use chrono::TimeDelta;
 use clap::{Args, Subcommand};
-use domain::account::EmailAddress;
 use domain::email::EmailHasher;
+use domain::people::account::EmailAddress;
 use runtime::clock::Clock;
 use runtime::config::KeysConfig;
 use sqlx::PgPool;
-use storage::emails;
+use storage::outbound::emails;
 
 use crate::output;
 

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use chrono::{DateTime, TimeDelta, Utc};
 use clap::Subcommand;
 use sqlx::PgPool;
-use storage::pipeline_status::{self, Waiting};
+use storage::operations::pipeline_status::{self, Waiting};
 
 use crate::output;
 

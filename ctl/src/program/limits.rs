@@ -5,7 +5,7 @@ use domain::ids::ProgramId;
 use runtime::clock::Clock;
 use serde_json::json;
 use sqlx::PgPool;
-use storage::program_settings;
+use storage::program::program_settings;
 
 use super::find;
 use crate::audit::{self, Done};

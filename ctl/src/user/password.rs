@@ -4,7 +4,7 @@ use std::io::{BufRead, IsTerminal, stdin};
 
 use anyhow::{Context, anyhow, ensure};
 use console::Term;
-use domain::account::Password;
+use domain::people::account::Password;
 
 /// Asks without echo at a terminal, otherwise reads one line. `personal` are the owner's names, which the
 /// password must not contain.

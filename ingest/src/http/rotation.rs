@@ -4,7 +4,7 @@
 use axum::body::Body;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
-use domain::key_rotation::KeyRotation;
+use domain::programs::key_rotation::KeyRotation;
 use messages::instant::instant;
 use serde_json::{Map, Value, json};
 

@@ -1,7 +1,7 @@
 //! A membership's money in one currency, as its advertiser and its partner see it.
 
 use domain::money::{Cents, Currency};
-use storage::balances::Balance;
+use storage::money::balances::Balance;
 
 use crate::management::prelude::*;
 

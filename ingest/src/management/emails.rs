@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use domain::account::EmailAddress;
-use domain::email_content::{EmailContent, token_purpose};
 use domain::ids::WorkspaceId;
+use domain::people::account::EmailAddress;
+use domain::people::email_content::{EmailContent, token_purpose};
 use sqlx::PgConnection;
-use storage::emails::{self, NewEmail};
-use storage::users::User;
+use storage::outbound::emails::{self, NewEmail};
+use storage::people::users::User;
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 

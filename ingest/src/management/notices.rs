@@ -4,7 +4,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use messages::notification::Deduction;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use storage::notifications::{StoredNotification, Which};
+use storage::operations::notifications::{StoredNotification, Which};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::http::error::ApiError;

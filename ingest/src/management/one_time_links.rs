@@ -2,12 +2,12 @@
 //! queries end up in logs.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::account::EmailAddress;
-use domain::email_content::EmailContent;
 use domain::ids::UserId;
+use domain::people::account::EmailAddress;
+use domain::people::email_content::EmailContent;
 use domain::token::{Token, TokenKind};
 use sqlx::PgConnection;
-use storage::one_time_links::{self, LinkPurpose, NewLink, OpenLink};
+use storage::people::one_time_links::{self, LinkPurpose, NewLink, OpenLink};
 
 use crate::http::client_address::ClientAddress;
 use crate::http::field::Field;

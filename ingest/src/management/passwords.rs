@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::account::{Password, PasswordHash};
+use domain::people::account::{Password, PasswordHash};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::http::error::ApiError;

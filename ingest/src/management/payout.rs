@@ -13,16 +13,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
 
 use chrono::{DateTime, Utc};
+use domain::earnings::ledger;
+use domain::earnings::payout::{Account, Paid, Payable, pay_all};
 use domain::ids::{EventId, PayoutId, ProgramId};
-use domain::ledger;
 use domain::money::{Cents, Currency};
-use domain::payout::{Account, Paid, Payable, pay_all};
 use domain::text::Text;
 use runtime::clock::Clock;
 use serde_json::json;
 use sqlx::PgConnection;
-use storage::ledger::{NewEntry, lock_balances, post};
-use storage::payouts::{self, LockedCommission, NewPayout, not_found};
+use storage::money::ledger::{NewEntry, lock_balances, post};
+use storage::money::payouts::{self, LockedCommission, NewPayout, not_found};
 use storage::{StorageError, StorageResult};
 
 use crate::http::error::ApiError;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use domain::ids::{ProgramId, WorkspaceId};
 use runtime::lifecycle::Lifecycle;
-use storage::stream_events;
+use storage::outbound::stream_events;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;

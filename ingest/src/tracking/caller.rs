@@ -7,9 +7,9 @@ use axum::extract::{FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use domain::ids::ProgramId;
-use domain::key_rotation::KeyRotation;
+use domain::programs::key_rotation::KeyRotation;
+use domain::programs::tracking_token::{TokenScope, TokenScopes};
 use domain::token::TokenHash;
-use domain::tracking_token::{TokenScope, TokenScopes};
 
 use crate::app::App;
 use crate::http::credential::Credential;

@@ -20,7 +20,7 @@ use runtime::retry::{RetryPolicy, retry};
 use serde_json::value::RawValue;
 use sqlx::PgPool;
 use storage::StorageError;
-use storage::claims::{self, NewClaim};
+use storage::tracking::claims::{self, NewClaim};
 use tokio_util::task::TaskTracker;
 
 use super::concurrency_limit::ConcurrencyLimit;

@@ -6,11 +6,11 @@
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::{Extension, Json};
-use domain::affiliate_url::{AffiliateUrlError, aff_code};
-use domain::click::Visit;
-use domain::click_id::ClickId;
 use domain::ids::{EventId, ProgramId, ReferralLinkId};
 use domain::text::{Label, LongText};
+use domain::tracking::affiliate_url::{AffiliateUrlError, aff_code};
+use domain::tracking::click::Visit;
+use domain::tracking::click_id::ClickId;
 use messages::click::ClickRecord;
 use messages::test_event::{TestClick, TestEvent};
 use serde::{Deserialize, Serialize};

@@ -5,14 +5,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use domain::click_id::{ClickId, ClickIdCodec};
 use domain::ids::CustomerId;
+use domain::tracking::click_id::{ClickId, ClickIdCodec};
 use runtime::lifecycle::Lifecycle;
 use runtime::postgres;
 use runtime::retry::{RetryPolicy, delays, retry};
 use sqlx::PgPool;
 use storage::StorageError;
-use storage::customer_ids::lease;
+use storage::tracking::customer_ids::lease;
 use tokio::sync::Notify;
 
 use crate::http::error::ApiError;

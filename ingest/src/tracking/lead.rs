@@ -2,13 +2,13 @@
 
 use axum::extract::State;
 use axum::{Extension, Json};
-use domain::click_id::ClickId;
-use domain::customer::CustomerStatus;
 use domain::email::EmailHasher;
 use domain::ids::{EventId, ProgramId};
-use domain::lead::{Lead, LeadMode, LeadRefusal};
+use domain::programs::tracking_token::TokenScope;
 use domain::text::{CustomerKey, Label, Text};
-use domain::tracking_token::TokenScope;
+use domain::tracking::click_id::ClickId;
+use domain::tracking::customer::CustomerStatus;
+use domain::tracking::lead::{Lead, LeadMode, LeadRefusal};
 use messages::lead::{LeadOutcome, LeadRecord};
 use messages::test_event::{TestEvent, TestLead};
 use serde::{Deserialize, Serialize};

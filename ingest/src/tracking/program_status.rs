@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use axum::Json;
 use axum::extract::State;
 use axum::http::Uri;
-use domain::event_types::{SUBSCRIBED, never_received, proven_missing};
 use domain::ids::ProgramId;
+use domain::processors::event_types::{SUBSCRIBED, never_received, proven_missing};
 use serde::Serialize;
-use storage::program_health::{self, ProgramStatus};
+use storage::reads::program_health::{self, ProgramStatus};
 use url::form_urlencoded;
 use utoipa::ToSchema;
 

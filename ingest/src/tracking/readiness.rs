@@ -7,13 +7,13 @@ use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::ProgramId;
-use domain::readiness::{
+use domain::programs::readiness::{
     Facts, Gate, GateReport, GateStatus, Gates, LastEvents, NextAction, ReadinessState, assess,
 };
-use domain::test_chain::{ChainVerdict, Verdict};
+use domain::tracking::test_chain::{ChainVerdict, Verdict};
 use messages::instant::instant;
 use serde::Serialize;
-use storage::program_health::{self, ProgramHealth, RecentEvents};
+use storage::reads::program_health::{self, ProgramHealth, RecentEvents};
 use utoipa::ToSchema;
 
 use crate::app::App;

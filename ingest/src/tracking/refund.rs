@@ -2,12 +2,12 @@
 
 use axum::Json;
 use axum::extract::State;
-use domain::commission::CommissionStatus;
+use domain::earnings::commission::CommissionStatus;
+use domain::earnings::refund::{RefundKey, RefundRequest, SkipReason};
 use domain::ids::{CommissionId, EventId, ProgramId};
 use domain::money::{AmountCents, Cents};
-use domain::refund::{RefundKey, RefundRequest, SkipReason};
+use domain::programs::tracking_token::TokenScope;
 use domain::text::{RefundId, RefundReason, TransactionId};
-use domain::tracking_token::TokenScope;
 use messages::refund::{RefundOutcome, RefundRecord};
 use serde::{Deserialize, Serialize};
 use serde_json::json;

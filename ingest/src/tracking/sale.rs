@@ -6,18 +6,18 @@
 use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, Utc};
-use domain::click_id::ClickId;
 use domain::ids::{CommissionId, EventId, SaleId};
 use domain::money::{AmountCents, CommissionableCents, Currency};
-use domain::sale::{Sale, SaleRefusal, SaleType, SubscriptionInterval};
+use domain::programs::tracking_token::TokenScope;
 use domain::text::{CustomerKey, ProductId, SubscriptionId, Text, TransactionId};
-use domain::tracking_token::TokenScope;
+use domain::tracking::click_id::ClickId;
+use domain::tracking::sale::{Sale, SaleRefusal, SaleType, SubscriptionInterval};
 use messages::sale::{NoCommission, SaleOutcome, SaleRecord};
 use messages::test_event::{TestEvent, TestSale};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use serde_json::value::RawValue;
-use storage::claims::NewClaim;
+use storage::tracking::claims::NewClaim;
 use utoipa::ToSchema;
 
 use crate::app::App;

@@ -5,8 +5,8 @@
 use axum::Json;
 use axum::extract::State;
 use domain::ids::{EventId, ProgramId};
-use domain::test_chain::{ChainVerdict, TestEventType, TestRun, Verdict};
 use domain::text::{CustomerKey, Text};
+use domain::tracking::test_chain::{ChainVerdict, TestEventType, TestRun, Verdict};
 use messages::test_chain::{TestChainOutcome, TestChainRecord};
 use serde::{Deserialize, Serialize};
 use serde_json::json;

@@ -2,7 +2,7 @@
 
 use axum::http::{HeaderMap, HeaderName};
 use clap::{ArgAction, Args};
-use domain::visitor::{ClientIp, CountryCode};
+use domain::tracking::visitor::{ClientIp, CountryCode};
 
 use crate::http::client_address::ClientAddress;
 

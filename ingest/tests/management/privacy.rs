@@ -6,13 +6,13 @@ mod tenants;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use domain::outbound_event::{OutboundEventType, WantedEvents};
+use domain::programs::outbound_event::{OutboundEventType, WantedEvents};
 use messages::envelope;
 use messages::subject::Subject;
 use reqwest::StatusCode;
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
-use storage::outbound_events;
+use storage::outbound::outbound_events;
 use test_harness::{
     Answer, Person, Program, Stack, Streams, ctl,
     hooks::{Hooks, event},

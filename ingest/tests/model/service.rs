@@ -8,12 +8,12 @@ mod requests;
 use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
 
-use domain::account::UserKind;
 use domain::ids::UserId;
+use domain::people::account::UserKind;
 use messages::subject::Subject;
 use serde_json::{Value, json};
 use sqlx::PgPool;
-use storage::verify;
+use storage::operations::verify;
 
 use super::calls::{ByHand, Call, Terms, What};
 use super::reference::{Answered, Quoted};

@@ -3,7 +3,7 @@
 
 use chrono::{DateTime, Utc};
 use domain::money::{AmountCents, Currency};
-use domain::processor::ProcessorId;
+use domain::processors::processor::ProcessorId;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 

@@ -6,10 +6,10 @@
 use std::collections::HashMap;
 use std::str::FromStr;
 
-use domain::click_id::ClickId;
 use domain::ids::ProgramId;
-use domain::payer::Payer;
+use domain::processors::payer::Payer;
 use domain::text::CustomerKey;
+use domain::tracking::click_id::ClickId;
 
 use super::event::Untranslatable;
 

@@ -7,12 +7,12 @@
 
 use chrono::{DateTime, Utc};
 use domain::ids::ProgramId;
-use domain::payer::NamedCustomer;
-use domain::processor::ProcessorId;
-use domain::sale::Sale;
+use domain::processors::payer::NamedCustomer;
+use domain::processors::processor::ProcessorId;
+use domain::tracking::sale::Sale;
 use messages::payment::PaymentFact;
-use storage::processor_connections::BoundPrograms;
-use storage::processor_events::Disposition;
+use storage::processor::processor_connections::BoundPrograms;
+use storage::processor::processor_events::Disposition;
 
 use super::translate::{TranslatedEvent, Untranslated};
 

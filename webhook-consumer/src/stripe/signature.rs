@@ -6,7 +6,7 @@
 //! match is enough. Other schemes (v0, of test events) are ignored.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::processor::WebhookSecret;
+use domain::processors::processor::WebhookSecret;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 

@@ -17,13 +17,13 @@ mod refund;
 mod subscription;
 
 use chrono::{DateTime, Utc};
-use domain::click_id::ClickId;
 use domain::ids::ProgramId;
 use domain::money::AmountCents;
-use domain::payer::{NamedCustomer, Payer};
-use domain::processor::ProcessorId;
-use domain::sale::{Sale, SaleType};
+use domain::processors::payer::{NamedCustomer, Payer};
+use domain::processors::processor::ProcessorId;
 use domain::text::CustomerKey;
+use domain::tracking::click_id::ClickId;
+use domain::tracking::sale::{Sale, SaleType};
 use messages::payment::PaymentFact;
 
 use super::event::{Event, Reference, Untranslatable, currency};

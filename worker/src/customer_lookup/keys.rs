@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 
 use domain::ids::{CustomerId, ProgramId};
-use domain::signal::Signal;
 use domain::text::CustomerKey;
+use domain::tracking::signal::Signal;
 use sqlx::PgConnection;
-use storage::customers::{self, Customer};
-use storage::processor_events::{self, waits_for_key};
-use storage::{StorageResult, commissions};
+use storage::StorageResult;
+use storage::money::commissions;
+use storage::processor::processor_events::{self, waits_for_key};
+use storage::tracking::customers::{self, Customer};
 
 /// The customers that a reference names, as stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

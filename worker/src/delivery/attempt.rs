@@ -4,12 +4,12 @@ use std::time::Instant;
 
 use ::delivery::{Answer, AttemptError, Client, Message};
 use chrono::{DateTime, Utc};
-use domain::webhook::{SigningSecret, WebhookUrl, message_id, signatures};
-use domain::webhook_attempt::{Outcome, next_attempt};
+use domain::programs::webhook::{SigningSecret, WebhookUrl, message_id, signatures};
+use domain::programs::webhook_attempt::{Outcome, next_attempt};
 use runtime::clock::Clock;
 use runtime::crash_point::crash_point;
 use runtime::metrics::{DELIVERY_ATTEMPTS, DELIVERY_SECONDS};
-use storage::webhook_queue::{DueDelivery, Fate, FinishedDelivery};
+use storage::outbound::webhook_queue::{DueDelivery, Fate, FinishedDelivery};
 
 use super::finish::Attempted;
 use super::in_flight::Slot;

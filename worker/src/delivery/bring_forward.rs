@@ -9,7 +9,8 @@ use runtime::clock::Clock;
 use runtime::lifecycle::Lifecycle;
 use runtime::rounds::repeat;
 use sqlx::PgPool;
-use storage::{StorageError, StorageResult, webhook_queue};
+use storage::outbound::webhook_queue;
+use storage::{StorageError, StorageResult};
 
 const EVERY: Duration = Duration::from_secs(1);
 /// Endpoints per round. Looking at a thousand deliveries of each costs less than a millisecond.

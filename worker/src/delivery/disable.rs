@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use domain::ids::EventId;
-use domain::outbound_event::OutboundEventType;
-use domain::webhook_endpoint::DisabledReason;
+use domain::programs::outbound_event::OutboundEventType;
+use domain::programs::webhook_endpoint::DisabledReason;
 use messages::instant::instant;
 use messages::outbound_event::OutboundEvent;
 use messages::outbound_event::webhook_endpoint::EndpointDisabled;
@@ -14,10 +14,12 @@ use runtime::lifecycle::Lifecycle;
 use runtime::rounds::repeat;
 use serde_json::json;
 use sqlx::{PgConnection, PgPool};
-use storage::notifications::{self, NewNotification};
-use storage::outbound_events::{self, NewOutboundEvent};
-use storage::webhook_health::{self, DisabledEndpoint};
-use storage::{StorageError, StorageResult, programs, webhook_queue};
+use storage::operations::notifications::{self, NewNotification};
+use storage::outbound::outbound_events::{self, NewOutboundEvent};
+use storage::outbound::webhook_health::{self, DisabledEndpoint};
+use storage::outbound::webhook_queue;
+use storage::program::programs;
+use storage::{StorageError, StorageResult};
 use url::Url;
 
 const EVERY: Duration = Duration::from_secs(2);

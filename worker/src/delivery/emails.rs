@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use domain::email_content::token_purpose;
+use domain::people::email_content::token_purpose;
 use domain::sealed::SealingKeys;
 use mail::smtp::{ATTEMPT_TAKES_AT_MOST, OutgoingEmail, SendError, SmtpSender};
 use mail::templates::wording;
@@ -18,7 +18,7 @@ use runtime::lifecycle::Lifecycle;
 use runtime::metrics::EMAILS;
 use sqlx::PgPool;
 use storage::StorageResult;
-use storage::emails::{self, DueEmail, EmailEnd};
+use storage::outbound::emails::{self, DueEmail, EmailEnd};
 use tokio::task::JoinSet;
 
 const EVERY: Duration = Duration::from_secs(1);

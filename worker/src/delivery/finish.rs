@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use domain::ids::WebhookEndpointId;
-use domain::webhook_attempt::Outcome;
+use domain::programs::webhook_attempt::Outcome;
 use runtime::clock::Clock;
 use runtime::crash_point::crash_point;
 use runtime::lifecycle::Lifecycle;
 use runtime::retry::{RetryPolicy, delays};
 use sqlx::{Connection, PgPool};
-use storage::webhook_health::{self, Health};
-use storage::webhook_queue::{self, FinishedDelivery};
+use storage::outbound::webhook_health::{self, Health};
+use storage::outbound::webhook_queue::{self, FinishedDelivery};
 use storage::{Retryable, StorageError, StorageResult};
 use tokio::sync::{Notify, mpsc};
 

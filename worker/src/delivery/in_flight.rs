@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use domain::ids::WebhookEndpointId;
-use storage::webhook_queue::EndpointRoom;
+use storage::outbound::webhook_queue::EndpointRoom;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::config::WebhookLimitsConfig;

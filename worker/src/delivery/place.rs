@@ -9,7 +9,8 @@ use runtime::crash_point::crash_point;
 use runtime::lifecycle::Lifecycle;
 use runtime::rounds::repeat;
 use sqlx::PgPool;
-use storage::{StorageResult, outbound_events};
+use storage::StorageResult;
+use storage::outbound::outbound_events;
 use tokio::sync::Notify;
 
 const EVERY: Duration = Duration::from_millis(100);

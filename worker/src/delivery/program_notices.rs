@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use domain::email::EmailHasher;
-use domain::email_content::{EmailContent, EndpointNotice};
-use domain::webhook_endpoint::DisabledReason;
+use domain::people::email_content::{EmailContent, EndpointNotice};
+use domain::programs::webhook_endpoint::DisabledReason;
 use runtime::clock::Clock;
 use runtime::config::PublicUrlConfig;
 use runtime::crash_point::crash_point;
@@ -14,8 +14,8 @@ use runtime::lifecycle::Lifecycle;
 use runtime::rounds::repeat;
 use sqlx::PgPool;
 use storage::StorageResult;
-use storage::emails::{self, NewEmail};
-use storage::program_notices::{self, ProgramNotice};
+use storage::outbound::emails::{self, NewEmail};
+use storage::outbound::program_notices::{self, ProgramNotice};
 
 use super::disable::host;
 

@@ -13,8 +13,8 @@ use runtime::lifecycle::Lifecycle;
 use runtime::retry::{Delays, RetryPolicy, delays};
 use sqlx::PgPool;
 use storage::StorageResult;
-use storage::webhook_health::{self, Target};
-use storage::webhook_queue::{self, DueDelivery, Room};
+use storage::outbound::webhook_health::{self, Target};
+use storage::outbound::webhook_queue::{self, DueDelivery, Room};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::MissedTickBehavior;
 

@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use domain::webhook_endpoint::DisabledReason;
+use domain::programs::webhook_endpoint::DisabledReason;
 use runtime::clock::Clock;
 use runtime::metrics::serve::Sources;
 use runtime::metrics::{
     DELIVERY_IN_FLIGHT, DELIVERY_IN_FLIGHT_MAX, DELIVERY_OLDEST, ENDPOINTS_DISABLED, SOURCE_UP, to_f64,
 };
 use sqlx::PgPool;
-use storage::{StorageResult, webhook_health, webhook_queue};
+use storage::StorageResult;
+use storage::outbound::{webhook_health, webhook_queue};
 use tokio::time::timeout;
 
 use super::in_flight::InFlight;

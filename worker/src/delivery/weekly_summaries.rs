@@ -5,13 +5,13 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Days, Utc};
-use domain::account::EmailAddress;
 use domain::email::EmailHasher;
-use domain::email_content::{EmailContent, token_purpose};
-use domain::lead::EmailHash;
+use domain::people::account::EmailAddress;
+use domain::people::email_content::{EmailContent, token_purpose};
+use domain::people::unsubscribe::unsubscribe_token;
+use domain::people::weekly_summary::Week;
 use domain::sealed::SealingKeys;
-use domain::unsubscribe::unsubscribe_token;
-use domain::weekly_summary::Week;
+use domain::tracking::lead::EmailHash;
 use runtime::clock::Clock;
 use runtime::config::PublicUrlConfig;
 use runtime::crash_point::crash_point;
@@ -19,8 +19,8 @@ use runtime::lifecycle::Lifecycle;
 use runtime::rounds::repeat;
 use sqlx::PgPool;
 use storage::StorageResult;
-use storage::emails::{self, NewEmail};
-use storage::weekly_summaries::{self, TakenSummary};
+use storage::outbound::emails::{self, NewEmail};
+use storage::outbound::weekly_summaries::{self, TakenSummary};
 use uuid::Uuid;
 
 const EVERY: Duration = Duration::from_secs(5);

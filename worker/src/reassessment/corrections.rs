@@ -2,28 +2,28 @@
 
 use std::collections::HashMap;
 
-use domain::commission::{CommissionStatus, Policy};
+use domain::earnings::commission::{CommissionStatus, Policy};
+use domain::earnings::ledger::{self, deduct};
 use domain::ids::{CommissionId, EventId, ReferralLinkId};
-use domain::ledger::{self, deduct};
 use domain::money::{Cents, Currency, proportion};
-use domain::outbound_event::OutboundEventType;
-use domain::sale::{Credit, Earning, Recording};
+use domain::programs::outbound_event::OutboundEventType;
+use domain::tracking::sale::{Credit, Earning, Recording};
 use messages::notification::NotificationRecord;
 use messages::outbound_event::OutboundEvent;
 use messages::outbound_event::commission::CommissionReversed;
 use messages::sale::NoCommission;
 use sqlx::PgConnection;
 use storage::StorageResult;
-use storage::commissions::{self, LockedCommission, NewCommission, RefundedCommission};
-use storage::customers::Customer;
-use storage::duplicate_sales::Recorded;
-use storage::ledger::NewEntry;
-use storage::links::Owners;
-use storage::outbound_commissions;
-use storage::programs::Program;
-use storage::reassessments::{self, Credited, StoredSale};
-use storage::refund_rollups::{self, Counted, RefundDeltas};
-use storage::rollups::Deltas;
+use storage::money::commissions::{self, LockedCommission, NewCommission, RefundedCommission};
+use storage::money::duplicate_sales::Recorded;
+use storage::money::ledger::NewEntry;
+use storage::outbound::outbound_commissions;
+use storage::program::links::Owners;
+use storage::program::programs::Program;
+use storage::reads::refund_rollups::{self, Counted, RefundDeltas};
+use storage::reads::rollups::Deltas;
+use storage::tracking::customers::Customer;
+use storage::tracking::reassessments::{self, Credited, StoredSale};
 
 use crate::outbound::OutboundEvents;
 use crate::steps::StepContext;

@@ -5,7 +5,7 @@
 //! 1. *visitors*: facts about them are derived before the transaction;
 //! 2. *erased customers*: their clicks are dropped;
 //! 3. *customers*: those that the clicks create, and returning ones whose rows are gone
-//!    (`storage::visitor_retention`);
+//!    (`storage::tracking::visitor_retention`);
 //! 4. *click events*: only new events continue, without those of bots that their program excludes;
 //! 5. *journeys* of returning customers: attribution follows the last click, whatever the order of arrival;
 //!    sales made after such a click and decided before it arrived are decided again;
@@ -22,20 +22,23 @@ use std::time::Duration;
 
 use bus::consume::{DeadLetter, Delivered, StepError};
 use chrono::{DateTime, Utc};
-use domain::attribution::Touch;
 use domain::ids::{CustomerId, EventId, ProgramId};
-use domain::visitor::Visitor;
+use domain::tracking::attribution::Touch;
+use domain::tracking::visitor::Visitor;
 use messages::click::ClickRecord;
 use messages::subject::Subject;
 use serde_json::Value;
 use sqlx::PgConnection;
-use storage::click_origins::ClickOrigins;
-use storage::clicks::{self, ClickCount, NewClick};
-use storage::customers::{self, Customer, NewCustomer};
-use storage::rollups::Deltas;
-use storage::shared_texts::SharedIds;
-use storage::stream_events::{self, MarkedClicks};
-use storage::{StorageError, StorageResult, ledger, personal_data, programs};
+use storage::money::ledger;
+use storage::outbound::stream_events::{self, MarkedClicks};
+use storage::people::personal_data;
+use storage::program::programs;
+use storage::reads::click_origins::ClickOrigins;
+use storage::reads::rollups::Deltas;
+use storage::tracking::clicks::{self, ClickCount, NewClick};
+use storage::tracking::customers::{self, Customer, NewCustomer};
+use storage::tracking::shared_texts::SharedIds;
+use storage::{StorageError, StorageResult};
 
 use super::StepContext;
 use super::transaction::{BatchResult, TransactionalStep, records, storage_failed};

@@ -9,7 +9,7 @@ use messages::notification::{Adjustment, Content, Deduction, NotificationRecord,
 use messages::subject::Subject;
 use sqlx::PgConnection;
 use storage::StorageResult;
-use storage::notifications::{self, NewNotification};
+use storage::operations::notifications::{self, NewNotification};
 
 use super::StepContext;
 use super::transaction::{BatchResult, TransactionalStep};

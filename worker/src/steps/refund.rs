@@ -20,10 +20,11 @@ use domain::ids::EventId;
 use messages::refund::{RefundOutcome, RefundRecord};
 use messages::subject::Subject;
 use sqlx::PgConnection;
-use storage::claims::{self, Claim, ClaimState};
-use storage::processor_refs::{self, Reference};
-use storage::refunds::{self, ParkedRefund};
-use storage::{StorageError, StorageResult, refused_events};
+use storage::money::refunds::{self, ParkedRefund};
+use storage::processor::processor_refs::{self, Reference};
+use storage::tracking::claims::{self, Claim, ClaimState};
+use storage::tracking::refused_events;
+use storage::{StorageError, StorageResult};
 use uuid::Uuid;
 
 pub use self::settle::{Outcomes, settle};

@@ -15,12 +15,12 @@
 use std::collections::{HashMap, HashSet};
 
 use bus::consume::Delivered;
-use domain::click::Visit;
 use domain::ids::{CustomerId, EventId, PartnerId};
-use domain::lead::{Lead, LeadMode};
 use domain::money::{AmountCents, Currency};
-use domain::sale::{Sale, SaleType};
-use domain::test_chain::{ChainVerdict, TestEventType, TestRun, Verdict};
+use domain::tracking::click::Visit;
+use domain::tracking::lead::{Lead, LeadMode};
+use domain::tracking::sale::{Sale, SaleType};
+use domain::tracking::test_chain::{ChainVerdict, TestEventType, TestRun, Verdict};
 use messages::click::ClickRecord;
 use messages::lead::{LeadOutcome, LeadRecord};
 use messages::sale::{NoCommission, SaleOutcome, SaleRecord};
@@ -28,10 +28,11 @@ use messages::subject::Subject;
 use messages::test_chain::{TestChainOutcome, TestChainRecord};
 use runtime::clock::Clock;
 use sqlx::{Connection, PgConnection};
-use storage::claims::{self, NewClaim};
-use storage::links::{self, Memberships};
-use storage::test_chains::{self, ChainLink};
-use storage::{StorageResult, customers};
+use storage::StorageResult;
+use storage::program::links::{self, Memberships};
+use storage::tracking::claims::{self, NewClaim};
+use storage::tracking::customers;
+use storage::tracking::test_chains::{self, ChainLink};
 
 use super::lead::LeadStep;
 use super::sale::SaleStep;

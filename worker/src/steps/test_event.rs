@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use bus::consume::{DeadLetter, Delivered, StepError};
 use domain::ids::EventId;
-use domain::visitor::Visitor;
+use domain::tracking::visitor::Visitor;
 use messages::subject::Subject;
 use messages::test_event::{TestClick, TestEvent, TestEventOutcome, TestEventRecord};
 use sqlx::PgConnection;
-use storage::test_events::NewTestClick;
-use storage::{StorageResult, test_events};
+use storage::StorageResult;
+use storage::tracking::test_events;
+use storage::tracking::test_events::NewTestClick;
 
 use super::StepContext;
 use super::click::without_address;

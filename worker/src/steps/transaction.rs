@@ -14,7 +14,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::to_raw_value;
 use sqlx::{PgConnection, PgTransaction};
-use storage::{Retryable, StorageError, StorageResult, claims, dead_letters, processor_events};
+use storage::operations::dead_letters;
+use storage::processor::processor_events;
+use storage::tracking::claims;
+use storage::{Retryable, StorageError, StorageResult};
 
 use super::{StepContext, encode_failed};
 use crate::outbound::OutboundEvents;

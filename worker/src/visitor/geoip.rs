@@ -5,7 +5,7 @@ use std::sync::Once;
 
 use anyhow::Context;
 use domain::text::Label;
-use domain::visitor::{ClientIp, CountryCode, Place};
+use domain::tracking::visitor::{ClientIp, CountryCode, Place};
 use maxminddb::geoip2::City;
 use maxminddb::{MaxMindDbError, Reader};
 

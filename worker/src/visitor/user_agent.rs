@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, LazyLock};
 
 use domain::text::Label;
-use domain::visitor::{DeviceType, Software};
+use domain::tracking::visitor::{DeviceType, Software};
 use quick_cache::sync::Cache;
 use tokio::task::{JoinError, spawn_blocking};
 use ua_parser::{Extractor, Regexes};

@@ -6,7 +6,7 @@ use runtime::metrics::{
 };
 use sqlx::PgPool;
 use storage::StorageResult;
-use storage::server_status::{self, ServerStatus};
+use storage::operations::server_status::{self, ServerStatus};
 use tokio::time::timeout;
 
 use super::WITHIN;

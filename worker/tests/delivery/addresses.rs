@@ -1,7 +1,7 @@
 //! Addresses that the delivery role never connects to, whatever an endpoint's row says. The client's own
 //! tests cover the whole table.
 
-use domain::outbound_event::OutboundEventType::LeadCreated;
+use domain::programs::outbound_event::OutboundEventType::LeadCreated;
 use runtime::clock::Clock;
 use test_harness::{Receiver, Stack, noon, webhooks};
 

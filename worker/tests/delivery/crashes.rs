@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use domain::outbound_event::OutboundEventType::LeadCreated;
+use domain::programs::outbound_event::OutboundEventType::LeadCreated;
 use reqwest::StatusCode;
 use runtime::clock::Clock;
 use test_harness::{Receiver, Stack, ended, webhooks};

@@ -2,8 +2,8 @@
 
 use chrono::TimeDelta;
 use domain::ids::WebhookEndpointId;
-use domain::outbound_event::OutboundEventType::{EndpointDisabled, LeadCreated};
-use domain::webhook::message_id;
+use domain::programs::outbound_event::OutboundEventType::{EndpointDisabled, LeadCreated};
+use domain::programs::webhook::message_id;
 use runtime::clock::Clock;
 use serde_json::{Value, json};
 use test_harness::{Program, Receiver, Reply, Stack, noon, webhooks};

@@ -1,8 +1,8 @@
 //! The Standard Webhooks libraries accept a webhook as it was sent, and refuse it after any change.
 
 use chrono::TimeDelta;
-use domain::outbound_event::OutboundEventType::LeadCreated;
-use domain::webhook::SigningSecret;
+use domain::programs::outbound_event::OutboundEventType::LeadCreated;
+use domain::programs::webhook::SigningSecret;
 use runtime::clock::Clock;
 use serde_json::{Value, json};
 use test_harness::{Receiver, Stack, Webhook, oracle, webhooks};

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use chrono::TimeDelta;
 use domain::ids::WebhookEndpointId;
-use domain::outbound_event::OutboundEventType::LeadCreated;
+use domain::programs::outbound_event::OutboundEventType::LeadCreated;
 use runtime::clock::Clock;
 use sqlx::Connection;
-use storage::outbound_events;
-use storage::webhook_queue::{self, EndpointRoom, Room};
+use storage::outbound::outbound_events;
+use storage::outbound::webhook_queue::{self, EndpointRoom, Room};
 use test_harness::{Receiver, Reply, Stack, Webhook, noon, webhooks};
 
 /// The ids that arrived, by customer, in order of arrival.

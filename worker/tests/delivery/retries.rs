@@ -1,7 +1,7 @@
 //! Failures are retried by the schedule, and no longer than it says.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::outbound_event::OutboundEventType::LeadCreated;
+use domain::programs::outbound_event::OutboundEventType::LeadCreated;
 use runtime::clock::Clock;
 use test_harness::{Program, Receiver, Reply, Stack, noon, webhooks};
 

@@ -1,8 +1,8 @@
 //! What a receiver is sent, and how it verifies the sender.
 
 use chrono::TimeDelta;
-use domain::outbound_event::OutboundEventType::LeadCreated;
-use domain::webhook::{SigningSecret, signatures};
+use domain::programs::outbound_event::OutboundEventType::LeadCreated;
+use domain::programs::webhook::{SigningSecret, signatures};
 use runtime::clock::Clock;
 use test_harness::{Receiver, Stack, Webhook, noon, webhooks};
 
@@ -75,7 +75,7 @@ async fn endpoints_get_the_types_they_want_and_nothing_of_other_programs() {
         Receiver::start().await,
     ];
     webhooks::endpoint(&stack, &one, &wanting.url(), &[LeadCreated]).await;
-    let sales = [domain::outbound_event::OutboundEventType::SaleRecorded];
+    let sales = [domain::programs::outbound_event::OutboundEventType::SaleRecorded];
     webhooks::endpoint(&stack, &one, &indifferent.url(), &sales).await;
     webhooks::endpoint(&stack, &other, &elsewhere.url(), &[LeadCreated]).await;
     let of_one = webhooks::leads(&stack, &one, [1, 2]).await;
@@ -96,7 +96,7 @@ async fn an_erased_event_is_cancelled() {
     webhooks::endpoint(&stack, &program, &receiver.url(), &[LeadCreated]).await;
     let ids = webhooks::leads(&stack, &program, [1, 2]).await;
     let mut placing = stack.pool().begin().await.unwrap();
-    let placed = storage::outbound_events::place(&mut placing, stack.clock.now(), 10).await;
+    let placed = storage::outbound::outbound_events::place(&mut placing, stack.clock.now(), 10).await;
     assert_eq!(placed.unwrap(), Some(2));
     placing.commit().await.unwrap();
     stack

@@ -2,7 +2,7 @@
 //! that type.
 
 use chrono::TimeDelta;
-use domain::outbound_event::OutboundEventType;
+use domain::programs::outbound_event::OutboundEventType;
 use reqwest::StatusCode;
 use runtime::clock::Clock;
 use serde_json::{Value, json};

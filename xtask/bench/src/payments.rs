@@ -2,13 +2,13 @@
 
 use anyhow::{Context, Result};
 use domain::ids::ProgramId;
-use domain::processor::{ConnectionStatus, ProcessorId, WebhookSecret};
+use domain::processors::processor::{ConnectionStatus, ProcessorId, WebhookSecret};
 use domain::sealed::SealingKeys;
 use hmac::{Hmac, KeyInit, Mac};
 use runtime::clock::Clock;
 use sha2::Sha256;
 use sqlx::PgPool;
-use storage::processor_connections::{self, Connection, SealedSecret};
+use storage::processor::processor_connections::{self, Connection, SealedSecret};
 
 use super::load::Requests;
 use super::market::Market;

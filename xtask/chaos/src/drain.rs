@@ -5,7 +5,7 @@ use async_nats::jetstream::Context;
 use async_nats::jetstream::consumer::PullConsumer;
 use messages::subject::Subject;
 use sqlx::PgPool;
-use storage::verify;
+use storage::operations::verify;
 
 /// Descriptions of unfinished work.
 pub(super) async fn pending(pool: &PgPool, jetstream: &Context) -> Result<Vec<String>> {

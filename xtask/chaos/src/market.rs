@@ -2,12 +2,12 @@
 
 use anyhow::{Context, Result};
 use domain::ids::ProgramId;
-use domain::processor::{ConnectionStatus, ProcessorId, WebhookSecret};
+use domain::processors::processor::{ConnectionStatus, ProcessorId, WebhookSecret};
 use domain::sealed::SealingKeys;
 use harness::env_file::EnvFile;
 use runtime::clock::Clock;
 use sqlx::PgPool;
-use storage::processor_connections::{self, Connection, SealedSecret};
+use storage::processor::processor_connections::{self, Connection, SealedSecret};
 
 use super::reconcile::RATE_BPS;
 use super::rng::Rng;

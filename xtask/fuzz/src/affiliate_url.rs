@@ -1,6 +1,6 @@
 //! `affiliate_url`: the parsed code is the one that a simple parser of the query finds, and it parses back from its own URL.
 
-use domain::affiliate_url::{AffiliateUrlError, aff_code};
+use domain::tracking::affiliate_url::{AffiliateUrlError, aff_code};
 use percent_encoding::percent_decode_str;
 use url::Url;
 

@@ -1,12 +1,12 @@
 //! Tracking bodies: an accepted value equals the field and is within its bounds; a rejection has a message for the caller.
 
 use chrono::DateTime;
-use domain::affiliate_url::aff_code;
+use domain::earnings::refund::{RefundKey, RefundRequest};
 use domain::ids::ProgramId;
-use domain::lead::LeadMode;
 use domain::money::{AmountCents, CommissionableCents};
-use domain::refund::{RefundKey, RefundRequest};
-use domain::sale::SubscriptionInterval;
+use domain::tracking::affiliate_url::aff_code;
+use domain::tracking::lead::LeadMode;
+use domain::tracking::sale::SubscriptionInterval;
 use ingest::reading::{self, ApiError};
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! `click_id`: a bijection between texts and pairs of customer and time, for every key.
 
-use domain::click_id::{ClickId, ClickIdCodec, ClickIdKey};
 use domain::ids::CustomerId;
+use domain::tracking::click_id::{ClickId, ClickIdCodec, ClickIdKey};
 
 const LIMIT: i64 = 1 << 53;
 

@@ -1,10 +1,10 @@
 //! Refunds: in any order and any number of repeats, they deduct from each commission exactly the share of the refunded amount, and all
 //! of it once the whole sale is refunded.
 
-use domain::commission::CommissionStatus;
+use domain::earnings::commission::CommissionStatus;
+use domain::earnings::refund::{RefundEffect, RefundKey, RefundRequest, RefundableCommission, SaleRefunds};
 use domain::ids::CommissionId;
 use domain::money::{AmountCents, Cents};
-use domain::refund::{RefundEffect, RefundKey, RefundRequest, RefundableCommission, SaleRefunds};
 
 const MOST_CENTS: u64 = 100_000_000_000_000;
 

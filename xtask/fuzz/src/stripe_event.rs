@@ -1,8 +1,8 @@
 //! Events of the payment processor: their translation does not depend on the JSON's formatting, and its records parse back.
 
 use domain::ids::ProgramId;
-use domain::sale::Sale;
 use domain::text::Text;
+use domain::tracking::sale::Sale;
 use messages::payment::PaymentFact;
 use serde::Serialize;
 use serde::de::DeserializeOwned;

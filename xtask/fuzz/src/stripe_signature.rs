@@ -2,7 +2,7 @@
 //! the secrets, and the timestamp is recent.
 
 use chrono::DateTime;
-use domain::processor::WebhookSecret;
+use domain::processors::processor::WebhookSecret;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use webhook_consumer::stripe::signature::{SignatureError, SignatureHeader};

@@ -64,7 +64,7 @@ pub fn reversal(deducted: &Deducted) -> Entry {
     taken(EntryKind::Reversal, deducted)
 }
 
-/// The partner was paid. [`payout`](crate::payout) decides how much of the payment moves the balance.
+/// The partner was paid. [`payout`](crate::earnings::payout) decides how much of the payment moves the balance.
 pub fn payout(paid: &Deducted) -> Entry {
     taken(EntryKind::Payout, paid)
 }

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::weekly_summary::WeekLine;
 use crate::ids::WebhookEndpointId;
-use crate::program_identity::ProgramIdentity;
+use crate::programs::program_identity::ProgramIdentity;
 
 crate::text_enum! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]

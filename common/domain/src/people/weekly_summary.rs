@@ -4,7 +4,7 @@ use chrono::{DateTime, Datelike, Days, NaiveDate, NaiveTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::money::{Cents, Currency};
-use crate::program_identity::ProgramIdentity;
+use crate::programs::program_identity::ProgramIdentity;
 
 /// Time between the end of a week and its summary, so that late commits are included. The summary arrives on
 /// Monday morning.

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::ids::ProgramId;
-use crate::outbound_event::OutboundEventType;
+use crate::programs::outbound_event::OutboundEventType;
 
 /// Version of the byte layout below. A later layout gets another number.
 const VERSION: u8 = 1;

@@ -1,6 +1,6 @@
 //! A webhook endpoint: its settings, why it is disabled, and the states of its deliveries.
 
-use crate::outbound_event::OutboundEventType;
+use crate::programs::outbound_event::OutboundEventType;
 use crate::text::Text;
 
 /// The most endpoints that a program may have.

@@ -6,8 +6,8 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, Utc};
 
-use crate::event_stream::InvalidCursor;
 use crate::ids::ProgramId;
+use crate::programs::event_stream::InvalidCursor;
 
 /// Version of the byte layout below. A later layout gets another number.
 const VERSION: u8 = 1;

@@ -1,6 +1,6 @@
 //! The e-mail about problems of a program, for its members.
 
-use domain::email_content::EndpointNotice;
+use domain::people::email_content::EndpointNotice;
 
 use super::page::{Page, unlinked};
 

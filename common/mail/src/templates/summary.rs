@@ -2,7 +2,7 @@
 
 use chrono::{Datelike, NaiveDate};
 use domain::money::{Amount, Currency};
-use domain::weekly_summary::{Figure, WeekLine};
+use domain::people::weekly_summary::{Figure, WeekLine};
 
 use super::page::{Page, unlinked};
 

@@ -1,11 +1,11 @@
 mod snapshots;
 
 use chrono::TimeDelta;
-use domain::email_content::{EmailKind, EndpointNotice};
 use domain::ids::WebhookEndpointId;
 use domain::money::{Cents, Currency};
-use domain::program_identity::ProgramIdentity;
-use domain::weekly_summary::{Figure, WeekLine};
+use domain::people::email_content::{EmailKind, EndpointNotice};
+use domain::people::weekly_summary::{Figure, WeekLine};
+use domain::programs::program_identity::ProgramIdentity;
 
 use super::*;
 

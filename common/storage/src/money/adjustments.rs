@@ -9,11 +9,11 @@ use crate::error::{StorageResult, expect_rows};
 use crate::money::ledger::{NewEntry, post};
 use crate::money::payouts::LockedCommission;
 use crate::reads::refund_rollups;
-use domain::adjustment::{Adjusted, Change};
+use domain::earnings::adjustment::{Adjusted, Change};
+use domain::earnings::ledger::raised;
 use domain::ids::{CommissionId, EventId, PartnerId, PartnerProgramId, ProgramId, SaleId};
-use domain::ledger::raised;
 use domain::money::{AmountCents, Cents, Currency};
-use domain::outbound_event::WantedEvents;
+use domain::programs::outbound_event::WantedEvents;
 
 /// A change that the advertiser requested.
 #[derive(Debug)]

@@ -8,14 +8,14 @@ use sqlx::{PgConnection, PgPool};
 use crate::batch::{array_literal, unnest};
 use crate::error::{StorageError, StorageResult, expect_rows};
 use crate::outbound::outbound_commissions;
-use domain::commission::{CommissionStatus, Policy, Rate};
+use domain::earnings::commission::{CommissionStatus, Policy, Rate};
 use domain::ids::{
     CommissionId, CustomerId, EventId, PartnerId, PartnerProgramId, ProgramId, ReferralLinkId, SaleId,
 };
 use domain::money::{Cents, Currency};
-use domain::outbound_event::OutboundEventType;
-use domain::sale::Credit;
-use domain::signal::Signal;
+use domain::programs::outbound_event::OutboundEventType;
+use domain::tracking::sale::Credit;
+use domain::tracking::signal::Signal;
 use messages::outbound_event::OutboundEvent;
 
 #[derive(Debug)]

@@ -8,8 +8,8 @@ use uuid::Uuid;
 use crate::batch::columns;
 use crate::error::StorageResult;
 use crate::operations::alone::begin_alone;
+use domain::earnings::ledger::Entry;
 use domain::ids::{CommissionId, EventId, PartnerId, PartnerProgramId, ProgramId, SaleId};
-use domain::ledger::Entry;
 use domain::money::{Cents, Currency};
 
 /// One entry with the ids it refers to.

@@ -11,11 +11,11 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use crate::error::{StorageResult, expect_rows};
-use domain::commission::{CommissionStatus, NeedsApproval};
+use domain::earnings::commission::{CommissionStatus, NeedsApproval};
+use domain::earnings::payout::CommissionState;
 use domain::ids::{CommissionId, EventId, PartnerId, PartnerProgramId, PayoutId, ProgramId, SaleId};
 use domain::money::{Cents, Currency};
-use domain::outbound_event::WantedEvents;
-use domain::payout::CommissionState;
+use domain::programs::outbound_event::WantedEvents;
 
 /// A locked commission that a payout request includes.
 #[derive(Debug, Clone)]

@@ -8,12 +8,12 @@ use sqlx::{PgConnection, PgPool};
 
 use crate::batch::unnest;
 use crate::error::StorageResult;
-use domain::email_content::token_purpose;
 use domain::ids::{ProgramId, UserId, WebhookEndpointId};
-use domain::processor::WebhookSecret;
+use domain::people::email_content::token_purpose;
+use domain::people::second_factor::AuthenticatorSecret;
+use domain::processors::processor::WebhookSecret;
+use domain::programs::webhook::SigningSecret;
 use domain::sealed::{NONCE_BYTES, SealingKeys};
-use domain::second_factor::AuthenticatorSecret;
-use domain::webhook::SigningSecret;
 
 const AT_ONCE: i64 = 500;
 

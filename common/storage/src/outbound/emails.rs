@@ -11,10 +11,10 @@ use uuid::Uuid;
 
 use crate::batch::{array_literal, unnest};
 use crate::error::{StorageError, StorageResult};
-use domain::account::EmailAddress;
-use domain::email_content::EmailContent;
 use domain::ids::WorkspaceId;
-use domain::lead::EmailHash;
+use domain::people::account::EmailAddress;
+use domain::people::email_content::EmailContent;
+use domain::tracking::lead::EmailHash;
 
 /// Maximum number of e-mails of one kind to one address within an hour, because strangers can cause some of
 /// these e-mails.

@@ -7,7 +7,7 @@ use sqlx::{PgConnection, PgPool};
 use crate::error::StorageResult;
 use crate::program::program_settings;
 use domain::ids::ProgramId;
-use domain::outbound_event::{OutboundEventType, WantedEvents};
+use domain::programs::outbound_event::{OutboundEventType, WantedEvents};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventStream {

@@ -9,7 +9,7 @@ use crate::batch::unnest;
 use crate::error::StorageResult;
 use crate::outbound::webhook_queue::{LONGEST_LEASE, go_by_indexes};
 use domain::ids::{CustomerId, EventId, ProgramId};
-use domain::outbound_event::OutboundEventType;
+use domain::programs::outbound_event::OutboundEventType;
 use messages::outbound_event::OutboundEvent;
 
 /// An event that its program wants. Write it last, while the transaction holds the locks of the changed rows:

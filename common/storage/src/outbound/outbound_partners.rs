@@ -7,8 +7,8 @@ use crate::error::StorageResult;
 use crate::outbound::outbound_events;
 use crate::program::partners::{self, ProgramPartner};
 use domain::ids::{EventId, PartnerProgramId, ProgramId};
-use domain::outbound_event::WantedEvents;
-use domain::partner::MembershipStatus;
+use domain::programs::outbound_event::WantedEvents;
+use domain::programs::partner::MembershipStatus;
 use messages::outbound_event::OutboundEvent;
 use messages::outbound_event::partner::PartnerEvent;
 

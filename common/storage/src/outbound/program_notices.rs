@@ -7,9 +7,9 @@ use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::PgConnection;
 
 use crate::error::StorageResult;
-use domain::account::EmailAddress;
 use domain::ids::{ProgramId, WebhookEndpointId};
-use domain::webhook_endpoint::DisabledReason;
+use domain::people::account::EmailAddress;
+use domain::programs::webhook_endpoint::DisabledReason;
 
 /// Minimum time between two notices of a program.
 const ONE_EACH: TimeDelta = TimeDelta::days(1);

@@ -14,8 +14,8 @@ use uuid::Uuid;
 
 use crate::batch::{array_literal, columns, unnest};
 use crate::error::StorageResult;
-use domain::event_stream::{StreamPlace, StreamTypes};
 use domain::ids::ProgramId;
+use domain::programs::event_stream::{StreamPlace, StreamTypes};
 
 /// Maximum number of rows in one read.
 const ROWS: i64 = 256;

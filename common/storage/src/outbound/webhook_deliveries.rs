@@ -11,8 +11,8 @@ use uuid::Uuid;
 
 use crate::error::StorageResult;
 use domain::ids::{ProgramId, WebhookDeliveryId, WebhookEndpointId};
-use domain::outbound_event::OutboundEventType;
-use domain::webhook_endpoint::{DeliveryState, EventTypes};
+use domain::programs::outbound_event::OutboundEventType;
+use domain::programs::webhook_endpoint::{DeliveryState, EventTypes};
 
 /// A delivery with its last attempt.
 #[derive(Debug, Clone)]

@@ -1,7 +1,7 @@
 //! `webhook_endpoints`: where the events of programs are sent, and the health of the endpoints.
 //!
 //! Every change of an endpoint locks its program first
-//! ([`program_settings::lock`](crate::program_settings::lock)), because `programs.wanted_events` is the union
+//! ([`program_settings::lock`](crate::program::program_settings::lock)), because `programs.wanted_events` is the union
 //! of what the endpoints want. Disabled endpoints count too: their missed events can be replayed.
 
 use chrono::{DateTime, Utc};
@@ -9,10 +9,10 @@ use sqlx::PgConnection;
 
 use crate::error::{StorageResult, expect_rows};
 use domain::ids::{ProgramId, WebhookEndpointId};
-use domain::outbound_event::WantedEvents;
+use domain::programs::outbound_event::WantedEvents;
+use domain::programs::webhook::WebhookUrl;
+use domain::programs::webhook_endpoint::{DisabledReason, EndpointDescription, EventTypes};
 use domain::text::Text;
-use domain::webhook::WebhookUrl;
-use domain::webhook_endpoint::{DisabledReason, EndpointDescription, EventTypes};
 
 /// An endpoint without its secrets.
 #[derive(Debug, Clone)]

@@ -8,10 +8,10 @@ use sqlx::PgConnection;
 use crate::batch::unnest;
 use crate::error::StorageResult;
 use domain::ids::{ProgramId, WebhookEndpointId};
+use domain::programs::webhook::SigningSecret;
+use domain::programs::webhook_attempt::{FAILS_FOR, FAILURES_APART};
+use domain::programs::webhook_endpoint::DisabledReason;
 use domain::sealed::SealingKeys;
-use domain::webhook::SigningSecret;
-use domain::webhook_attempt::{FAILS_FOR, FAILURES_APART};
-use domain::webhook_endpoint::DisabledReason;
 
 /// Precision of the stored times of the last success and the last failure: not every delivery writes them.
 const EXACT_TO: TimeDelta = TimeDelta::minutes(1);
@@ -134,7 +134,7 @@ pub async fn disable_gone(
     Ok(disabled(rows, DisabledReason::Gone, now))
 }
 
-/// Disables endpoints that [fail for good](domain::webhook_attempt::fails_for_good).
+/// Disables endpoints that [fail for good](domain::programs::webhook_attempt::fails_for_good).
 pub async fn disable_failing(
     connection: &mut PgConnection,
     now: DateTime<Utc>,

@@ -6,9 +6,9 @@ use serde_json::Value;
 use sqlx::{PgConnection, PgPool};
 
 use crate::error::{StorageError, StorageResult};
-use domain::account::EmailAddress;
 use domain::ids::UserId;
-use domain::weekly_summary::{Week, WeekLine};
+use domain::people::account::EmailAddress;
+use domain::people::weekly_summary::{Week, WeekLine};
 
 /// How long a week stays recorded as summed.
 const WEEKS_KEPT: Days = Days::new(35);

@@ -10,10 +10,10 @@ use crate::error::{StorageError, StorageResult};
 use crate::operations::audit_log::AuditActor;
 use crate::page::{Whole, Window, page};
 use crate::people::members::{self, GivenPermissions};
-use domain::account::{EmailAddress, UserKind};
 use domain::ids::{InvitationId, PartnerId, ProgramId, WorkspaceId};
 use domain::name::Name;
-use domain::permission::{ProgramPermissions, Role};
+use domain::people::account::{EmailAddress, UserKind};
+use domain::people::permission::{ProgramPermissions, Role};
 use domain::sorting::{InvitationColumn, Sorting};
 use domain::token::TokenHash;
 

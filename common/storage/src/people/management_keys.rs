@@ -6,9 +6,9 @@ use sqlx::PgConnection;
 use crate::error::StorageResult;
 use crate::page::{Whole, Window, page};
 use domain::ids::{ManagementKeyId, ProgramId, UserId, WorkspaceId};
-use domain::management_key::{KeySettings, KeyStatus};
 use domain::name::Name;
-use domain::permission::{ProgramScope, Scopes};
+use domain::people::management_key::{KeySettings, KeyStatus};
+use domain::people::permission::{ProgramScope, Scopes};
 use domain::sorting::{KeyColumn, Sorting};
 use domain::token::{ManagementKey, TokenHash};
 

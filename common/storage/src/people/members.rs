@@ -7,10 +7,10 @@ use sqlx::PgConnection;
 
 use crate::error::StorageResult;
 use crate::page::{Whole, Window, page};
-use domain::account::EmailAddress;
 use domain::ids::{MemberId, ProgramId, UserId, WorkspaceId};
 use domain::name::Name;
-use domain::permission::{ProgramPermissions, Role};
+use domain::people::account::EmailAddress;
+use domain::people::permission::{ProgramPermissions, Role};
 use domain::sorting::{MemberColumn, Sorting};
 
 /// By program.

@@ -5,13 +5,13 @@ use sqlx::PgConnection;
 
 use crate::error::StorageResult;
 use domain::ids::UserId;
-use domain::second_factor::RecoveryCode;
+use domain::people::second_factor::RecoveryCode;
 use domain::token::TokenHash;
 
 /// An authenticator app, enabled or being set up.
 #[derive(Debug)]
 pub struct SecondFactor {
-    /// See [`AuthenticatorSecret::open`](domain::second_factor::AuthenticatorSecret::open).
+    /// See [`AuthenticatorSecret::open`](domain::people::second_factor::AuthenticatorSecret::open).
     pub secret_sealed: Vec<u8>,
     /// `None` while the app is being set up and not required yet.
     pub enabled_at: Option<DateTime<Utc>>,

@@ -6,10 +6,10 @@ use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::{PgConnection, PgPool};
 
 use crate::error::StorageResult;
-use domain::account::UserKind;
 use domain::ids::{SessionId, UserId, WorkspaceId};
+use domain::people::account::UserKind;
 use domain::token::TokenHash;
-use domain::visitor::CountryCode;
+use domain::tracking::visitor::CountryCode;
 
 /// Minimum time between recorded uses of a session.
 const USE_IS_NOTED: TimeDelta = TimeDelta::minutes(1);

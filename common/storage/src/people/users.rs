@@ -4,8 +4,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::PgConnection;
 
 use crate::error::StorageResult;
-use domain::account::{EmailAddress, PasswordHash, UserKind};
 use domain::ids::UserId;
+use domain::people::account::{EmailAddress, PasswordHash, UserKind};
 
 /// Minimum time between audit log entries about failed sign-ins at an account.
 const FAILURES_ARE_NOTED: TimeDelta = TimeDelta::hours(1);

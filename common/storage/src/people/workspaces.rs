@@ -9,9 +9,9 @@ use crate::people::{cli_logins, invitations, management_keys, sessions};
 use domain::ids::{MemberId, ProgramId, UserId, WorkspaceId};
 use domain::money::Currency;
 use domain::name::Name;
-use domain::outbound_event::WantedEvents;
-use domain::permission::{Permission, ProgramPermissions, ProgramScope, Role};
-use domain::program::ProgramStatus;
+use domain::people::permission::{Permission, ProgramPermissions, ProgramScope, Role};
+use domain::programs::outbound_event::WantedEvents;
+use domain::programs::program::ProgramStatus;
 use domain::sorting::{ProgramColumn, Sorting};
 
 pub type WorkspaceName = Name;

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::error::StorageResult;
 use domain::ids::{ProgramId, WorkspaceId};
-use domain::processor::ProcessorId;
+use domain::processors::processor::ProcessorId;
 
 /// An account that is already connected to a program of another workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use sqlx::PgConnection;
 
 use crate::error::{StorageError, StorageResult};
 use domain::ids::{EventId, ProgramId};
-use domain::processor::{ConnectionStatus, ProcessorId, WebhookSecret};
+use domain::processors::processor::{ConnectionStatus, ProcessorId, WebhookSecret};
 use domain::sealed::{SealError, SealingKeys};
 
 /// A connection as it is stored.

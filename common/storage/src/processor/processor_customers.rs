@@ -8,11 +8,11 @@ use sqlx::PgConnection;
 use crate::batch::{columns, unnest};
 use crate::error::{StorageError, StorageResult};
 use crate::processor::processor_events::{self, waits_for_processor_customer};
-use domain::click_id::ClickId;
 use domain::ids::{EventId, ProgramId};
-use domain::payer::{Addition, NamedCustomer, Payer};
-use domain::processor::ProcessorId;
+use domain::processors::payer::{Addition, NamedCustomer, Payer};
+use domain::processors::processor::ProcessorId;
 use domain::text::CustomerKey;
+use domain::tracking::click_id::ClickId;
 
 pub type Key = (ProgramId, ProcessorId);
 

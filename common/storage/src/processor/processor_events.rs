@@ -20,8 +20,8 @@ pub use self::waits::{
 use crate::batch::{columns, unnest};
 use crate::error::{StorageResult, expect_rows};
 use domain::ids::{EventId, ProgramId};
-use domain::outbound_event::OutboundEventType;
-use domain::processor::ProcessorId;
+use domain::processors::processor::ProcessorId;
+use domain::programs::outbound_event::OutboundEventType;
 use domain::text::TransactionId;
 use messages::outbound_event::processor_event::ProcessorEventNeedsReview;
 

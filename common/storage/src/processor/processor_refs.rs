@@ -7,7 +7,7 @@ use sqlx::PgConnection;
 use crate::batch::unnest;
 use crate::error::StorageResult;
 use domain::ids::{ProgramId, SaleId};
-use domain::payment::Names;
+use domain::processors::payment::Names;
 
 /// A session, payment intent, invoice or charge of a program, or a transaction_id that may be one of them.
 pub type Reference = (ProgramId, String);

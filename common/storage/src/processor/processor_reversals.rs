@@ -10,7 +10,7 @@ use crate::error::StorageResult;
 use crate::processor::processor_refs::Reference;
 use domain::ids::{EventId, ProgramId, SaleId};
 use domain::money::{AmountCents, Currency};
-use domain::payment::ReversalKind;
+use domain::processors::payment::ReversalKind;
 
 #[derive(Debug, Clone)]
 pub struct NewReversal<'a> {

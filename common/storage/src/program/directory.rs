@@ -5,10 +5,10 @@ use sqlx::PgPool;
 
 use crate::error::{StorageError, StorageResult};
 use domain::ids::{PartnerId, ProgramId, ReferralLinkId};
-use domain::key_rotation::KeyRotation;
-use domain::program::CookieWindow;
+use domain::programs::key_rotation::KeyRotation;
+use domain::programs::program::CookieWindow;
+use domain::programs::tracking_token::TokenScopes;
 use domain::token::TokenHash;
-use domain::tracking_token::TokenScopes;
 
 /// A program as the edge needs it.
 #[derive(Debug, Clone, PartialEq, Eq)]

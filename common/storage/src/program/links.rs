@@ -10,9 +10,9 @@ use sqlx::PgConnection;
 
 use crate::error::StorageResult;
 use domain::ids::{PartnerId, PartnerProgramId, ProgramId, ReferralLinkId};
-use domain::partner::{LinkStatus, ShortCode};
-use domain::sale::{LinkOwner, Membership};
-use domain::signal::PartnerAddresses;
+use domain::programs::partner::{LinkStatus, ShortCode};
+use domain::tracking::sale::{LinkOwner, Membership};
+use domain::tracking::signal::PartnerAddresses;
 
 #[derive(Debug, Default)]
 pub struct Owners {

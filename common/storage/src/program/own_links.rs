@@ -5,8 +5,8 @@ use sqlx::PgConnection;
 use crate::error::StorageResult;
 use crate::reads::partner_view::PartnerLink;
 use domain::ids::{PartnerProgramId, ProgramId, ReferralLinkId, UserId, WorkspaceId};
-use domain::partner::{MembershipStatus, ShortCode};
-use domain::program::ProgramStatus;
+use domain::programs::partner::{MembershipStatus, ShortCode};
+use domain::programs::program::ProgramStatus;
 
 /// A partner's locked membership of a program, with the program's status (the program is not locked). Of two
 /// concurrent requests that create a link, the second counts the link of the first.

@@ -5,7 +5,7 @@ use sqlx::PgConnection;
 
 use crate::error::StorageResult;
 use domain::ids::{PartnerId, PartnerProgramId};
-use domain::partner::PartnerNote;
+use domain::programs::partner::PartnerNote;
 
 #[derive(Debug)]
 pub struct StoredNote {

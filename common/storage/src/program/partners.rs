@@ -12,9 +12,9 @@ use sqlx::PgConnection;
 use crate::error::{StorageResult, expect_rows};
 use crate::money::balances::{self, Balance};
 use crate::reads::rollups::Deltas;
-use domain::account::EmailAddress;
 use domain::ids::{PartnerId, PartnerProgramId, ProgramId, UserId};
-use domain::partner::{MembershipStatus, PartnerName};
+use domain::people::account::EmailAddress;
+use domain::programs::partner::{MembershipStatus, PartnerName};
 
 #[derive(Debug)]
 pub struct NewPartner<'a> {

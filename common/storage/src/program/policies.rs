@@ -8,7 +8,7 @@ use sqlx::PgConnection;
 
 use crate::error::{StorageError, StorageResult};
 use crate::money::commissions::rate_columns;
-use domain::commission::{CommissionType, Policy, Rate, policy_in_force};
+use domain::earnings::commission::{CommissionType, Policy, Rate, policy_in_force};
 use domain::ids::{PolicyId, ProgramId};
 use domain::money::Currency;
 use domain::text::ProductId;

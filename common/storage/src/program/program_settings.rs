@@ -6,19 +6,19 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use crate::error::StorageResult;
-use domain::account::EmailAddress;
-use domain::attribution::{AttributionModel, AttributionWindow};
-use domain::commission::{HoldPeriod, NeedsApproval, SelfReferrals};
+use domain::earnings::commission::{HoldPeriod, NeedsApproval, SelfReferrals};
 use domain::ids::{ProgramId, WorkspaceId};
-use domain::key_rotation::KeyRotation;
-use domain::lead::LeadAuth;
 use domain::money::Currency;
 use domain::name::Name;
-use domain::program::{
+use domain::people::account::EmailAddress;
+use domain::programs::key_rotation::KeyRotation;
+use domain::programs::program::{
     Color, CookieWindow, Description, Domain, LogoUrl, PartnerLinkLimit, ProgramSettings, ProgramStatus, Slug,
 };
 use domain::text::Text;
 use domain::token::ProgramToken;
+use domain::tracking::attribution::{AttributionModel, AttributionWindow};
+use domain::tracking::lead::LeadAuth;
 
 /// A program with its settings.
 #[derive(Debug, Clone)]

@@ -7,14 +7,14 @@ use sqlx::PgConnection;
 
 use crate::error::StorageResult;
 use crate::program::policies::PolicyColumns;
-use domain::attribution::{AttributionModel, AttributionWindow};
-use domain::commission::{HoldPeriod, Policy, SelfReferrals};
+use domain::earnings::commission::{HoldPeriod, Policy, SelfReferrals};
 use domain::ids::{PolicyId, ProgramId};
-use domain::lead::LeadAuth;
 use domain::money::Currency;
-use domain::outbound_event::WantedEvents;
-use domain::program_identity::ProgramIdentity;
-use domain::sale::ProgramTerms;
+use domain::programs::outbound_event::WantedEvents;
+use domain::programs::program_identity::ProgramIdentity;
+use domain::tracking::attribution::{AttributionModel, AttributionWindow};
+use domain::tracking::lead::LeadAuth;
+use domain::tracking::sale::ProgramTerms;
 
 /// A program's settings as the worker's steps need them.
 #[derive(Debug, Clone)]

@@ -6,9 +6,9 @@ use sqlx::{PgConnection, PgPool};
 
 use crate::error::StorageResult;
 use domain::ids::{ProgramId, TrackingTokenId, UserId};
-use domain::key_rotation::KeyRotation;
+use domain::programs::key_rotation::KeyRotation;
+use domain::programs::tracking_token::{TokenName, TokenScopes};
 use domain::token::{ProgramToken, TokenHash};
-use domain::tracking_token::{TokenName, TokenScopes};
 
 /// A stored token: its masked form, not the token itself.
 #[derive(Debug, Clone)]

@@ -7,10 +7,10 @@ use sqlx::PgConnection;
 
 use crate::error::StorageResult;
 use crate::page::Window;
-use domain::breakdown::Measure;
-use domain::figures::{Counts, Earnings, Figures};
 use domain::ids::ProgramId;
 use domain::money::{Cents, Currency};
+use domain::reports::breakdown::Measure;
+use domain::reports::figures::{Counts, Earnings, Figures};
 
 /// Figures of a partner or a link. Amounts are in one currency; the number of sales includes all currencies.
 #[derive(Debug, Clone)]

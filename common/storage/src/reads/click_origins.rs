@@ -14,9 +14,9 @@ use sqlx::PgConnection;
 use crate::batch::unnest;
 use crate::error::StorageResult;
 use crate::page::Window;
-use domain::breakdown::{Origin, referring_host};
 use domain::ids::ProgramId;
-use domain::visitor::{CountryCode, DeviceType};
+use domain::reports::breakdown::{Origin, referring_host};
+use domain::tracking::visitor::{CountryCode, DeviceType};
 
 use crate::tracking::clicks::NewClick;
 

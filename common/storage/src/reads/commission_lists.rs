@@ -5,11 +5,11 @@ use sqlx::PgConnection;
 
 use crate::error::StorageResult;
 use crate::page::{Whole, Window, page};
-use domain::commission::CommissionStatus;
+use domain::earnings::commission::CommissionStatus;
 use domain::ids::{PartnerProgramId, PayoutId, ProgramId};
-use domain::signal::Signal;
 use domain::sorting::{CommissionColumn, Sorting};
 use domain::text::Label;
+use domain::tracking::signal::Signal;
 
 /// A commission with its sale, partner and payout.
 #[derive(Debug)]

@@ -9,9 +9,9 @@ use sqlx::PgConnection;
 use crate::error::StorageResult;
 use crate::page::{Whole, Window, page};
 use crate::reads::program_events::Subjects;
-use domain::customer::CustomerStatus;
 use domain::ids::{PartnerProgramId, ProgramId};
 use domain::sorting::{CustomerColumn, Sorting};
+use domain::tracking::customer::CustomerStatus;
 
 /// Selects a program's customers.
 #[derive(Debug, Clone, Default)]

@@ -7,8 +7,8 @@ use chrono::NaiveDate;
 use sqlx::PgConnection;
 
 use crate::error::StorageResult;
-use domain::figures::{Counts, Earnings, Known};
 use domain::money::{Cents, Currency};
+use domain::reports::figures::{Counts, Earnings, Known};
 
 /// The figures of these memberships from `first` to `last` (both included), sorted by day and currency.
 /// Entries without a currency have only counts.

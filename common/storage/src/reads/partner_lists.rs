@@ -7,7 +7,7 @@ use sqlx::PgConnection;
 use super::partner_view::{PartnerCommission, PartnerLink};
 use crate::error::StorageResult;
 use crate::page::{Whole, Window, page};
-use domain::commission::CommissionStatus;
+use domain::earnings::commission::CommissionStatus;
 use domain::ids::{CommissionId, ProgramId, UserId};
 use domain::name::Name;
 use domain::sorting::{CommissionColumn, LinkColumn, Sorting};

@@ -10,7 +10,7 @@ use sqlx::PgConnection;
 use crate::error::StorageResult;
 use crate::page::{Whole, Window, page};
 use domain::ids::{ProgramId, ReferralLinkId, UserId, WorkspaceId};
-use domain::program::ProgramStatus;
+use domain::programs::program::ProgramStatus;
 
 /// A partner's membership of a program.
 #[derive(Debug)]

@@ -21,7 +21,7 @@ pub use self::sales::SaleCommission;
 pub use self::search::{Searched, Subjects, links_of_partner, search};
 use crate::error::StorageResult;
 use domain::ids::ProgramId;
-use domain::program_events::{EventPlace, ProgramEventType};
+use domain::reports::program_events::{EventPlace, ProgramEventType};
 
 /// Maximum number of clicks in one walk. A click needs no other rows.
 const CLICKS_OF_A_WALK: i64 = 10_000;

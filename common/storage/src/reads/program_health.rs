@@ -7,9 +7,9 @@ use sqlx::PgConnection;
 
 use super::rollups;
 use crate::error::StorageResult;
-use domain::event_types::{INVOICE_PAYMENT_SUCCEEDED, SUBSCRIBED};
 use domain::ids::ProgramId;
-use domain::readiness::{Facts, LastEvents};
+use domain::processors::event_types::{INVOICE_PAYMENT_SUCCEEDED, SUBSCRIBED};
+use domain::programs::readiness::{Facts, LastEvents};
 
 /// Rows are counted up to this number: it takes a few milliseconds, however many rows a program has.
 const COUNTED: i64 = 10_000;

@@ -4,10 +4,10 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use crate::error::{StorageError, StorageResult};
-use domain::commission::Rate;
+use domain::earnings::commission::Rate;
 use domain::ids::{ProgramId, WorkspaceId};
 use domain::money::{BasisPoints, Cents, Currency};
-use domain::program::ProgramStatus;
+use domain::programs::program::ProgramStatus;
 
 /// Maximum number of programs: more than a person reads.
 const SHOWN: i64 = 1_000;

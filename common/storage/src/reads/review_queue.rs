@@ -9,8 +9,8 @@ use sqlx::PgConnection;
 use crate::error::StorageResult;
 use crate::page::{Whole, Window, page};
 use domain::ids::{PartnerProgramId, ProgramId};
-use domain::signal::Signal;
 use domain::sorting::{FlaggedColumn, Sorting};
+use domain::tracking::signal::Signal;
 
 #[derive(Debug)]
 pub struct FlaggedCommission {

@@ -12,7 +12,7 @@ use crate::operations::alone::begin_alone;
 use crate::tracking::shared_texts::SharedIds;
 use domain::ids::EventId;
 use domain::text::Text;
-use domain::visitor::{CountryCode, DeviceType, Visitor};
+use domain::tracking::visitor::{CountryCode, DeviceType, Visitor};
 use messages::click::ClickRecord;
 
 /// A click event to be stored.

@@ -7,9 +7,9 @@ use sqlx::{PgConnection, PgPool};
 
 use crate::batch::{array_literal, columns, unnest};
 use crate::error::{StorageError, StorageResult, expect_rows};
-use domain::attribution::{Journey, Touch};
-use domain::customer::CustomerStatus;
 use domain::ids::{CustomerId, ProgramId, ReferralLinkId};
+use domain::tracking::attribution::{Journey, Touch};
+use domain::tracking::customer::CustomerStatus;
 
 /// A locked customer, with all fields that a step may read or change.
 #[derive(Debug, Clone, PartialEq)]

@@ -5,13 +5,13 @@ use sqlx::PgConnection;
 
 use crate::batch::unnest;
 use crate::error::{StorageResult, expect_rows};
-use domain::attribution::AttributionModel;
-use domain::commission::SelfReferrals;
+use domain::earnings::commission::SelfReferrals;
 use domain::ids::{CommissionId, CustomerId, ProgramId, ReferralLinkId, SaleId};
 use domain::money::{AmountCents, Cents, CommissionableCents, Currency};
-use domain::reassessment::RecordedSale;
-use domain::sale::{Sale, SaleType};
 use domain::text::{ProductId, SubscriptionId, TransactionId};
+use domain::tracking::attribution::AttributionModel;
+use domain::tracking::reassessment::RecordedSale;
+use domain::tracking::sale::{Sale, SaleType};
 
 /// A recorded sale with its stored attribution.
 #[derive(Debug, Clone)]

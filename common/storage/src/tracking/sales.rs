@@ -8,13 +8,13 @@ use uuid::Uuid;
 
 use crate::batch::unnest;
 use crate::error::{StorageError, StorageResult, expect_rows};
-use domain::attribution::AttributionModel;
-use domain::commission::SelfReferrals;
+use domain::earnings::commission::SelfReferrals;
 use domain::ids::{CommissionId, CustomerId, EventId, ProgramId, ReferralLinkId, SaleId};
 use domain::money::{CommissionableCents, Currency};
-use domain::outbound_event::WantedEvents;
-use domain::sale::SubscriptionInterval;
+use domain::programs::outbound_event::WantedEvents;
 use domain::text::{ProductId, SubscriptionId};
+use domain::tracking::attribution::AttributionModel;
+use domain::tracking::sale::SubscriptionInterval;
 use messages::sale::{NoCommission, SaleRecord};
 
 #[derive(Debug)]

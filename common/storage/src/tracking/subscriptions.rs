@@ -8,7 +8,7 @@ use sqlx::PgConnection;
 use crate::batch::{array_literal, columns, unnest};
 use crate::error::StorageResult;
 use domain::ids::{CustomerId, ProgramId, ReferralLinkId, SaleId};
-use domain::sale::{FirstPayment, Subscription};
+use domain::tracking::sale::{FirstPayment, Subscription};
 
 /// The identity of a subscription. The processor's ids are unique only within a program.
 pub type SubscriptionKey = (ProgramId, String);

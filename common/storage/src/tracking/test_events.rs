@@ -13,9 +13,9 @@ use crate::batch::unnest;
 use crate::error::StorageResult;
 use domain::ids::{EventId, ProgramId, ReferralLinkId};
 use domain::money::AmountCents;
-use domain::sale::SubscriptionInterval;
 use domain::text::Text;
-use domain::visitor::{CountryCode, DeviceType, Visitor};
+use domain::tracking::sale::SubscriptionInterval;
+use domain::tracking::visitor::{CountryCode, DeviceType, Visitor};
 use messages::test_event::{TestClick, TestEventRecord, TestLead, TestSale};
 
 /// A test event with the data of its type.

@@ -12,8 +12,8 @@
 use chrono::{DateTime, NaiveDate, NaiveTime, TimeDelta, Utc};
 use sqlx::{PgConnection, PgPool};
 
-use crate::customer_ids::BLOCK_SIZE;
 use crate::error::StorageResult;
+use crate::tracking::customer_ids::BLOCK_SIZE;
 
 /// Time between rounds, because a round reads the rows of all remaining customers.
 const ROUNDS_APART: TimeDelta = TimeDelta::days(1);

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use chrono::{DateTime, NaiveDate, Utc};
 use sqlx::FromRow;
 use sqlx::types::Uuid;
-use storage::refund_rollups::RefundSums;
+use storage::reads::refund_rollups::RefundSums;
 
 use super::{Rollups, rows};
 use crate::stack::Stack;

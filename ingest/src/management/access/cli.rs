@@ -3,12 +3,12 @@
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use domain::account::UserKind;
 use domain::ids::{ProgramId, WorkspaceId};
-use domain::permission::Permission;
+use domain::people::account::UserKind;
+use domain::people::permission::Permission;
 use sqlx::PgConnection;
-use storage::audit_log::AuditActor;
-use storage::sessions::SessionKind;
+use storage::operations::audit_log::AuditActor;
+use storage::people::sessions::SessionKind;
 
 use super::people::{AdvertiserUser, Caller, Holder, User, dashboard, holder};
 use super::program::ProgramAccess;

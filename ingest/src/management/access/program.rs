@@ -3,11 +3,11 @@
 use chrono::{DateTime, Utc};
 use domain::ids::{ProgramId, UserId, WorkspaceId};
 use domain::money::Currency;
-use domain::outbound_event::WantedEvents;
-use domain::permission::{Permission, Role};
-use domain::program::ProgramStatus;
+use domain::people::permission::{Permission, Role};
+use domain::programs::outbound_event::WantedEvents;
+use domain::programs::program::ProgramStatus;
 use sqlx::PgConnection;
-use storage::workspaces::{self, ProgramForUser};
+use storage::people::workspaces::{self, ProgramForUser};
 
 use super::people::{Advertiser, AdvertiserUser, Rights};
 use super::refusals::forbidden;

@@ -3,13 +3,13 @@
 //! Every route that takes a password uses this module. An attempt is counted before anything is compared, and
 //! a code is used up in the transaction of the action that it allows.
 
-use domain::account::Password;
 use domain::ids::UserId;
-use domain::second_factor::{AuthenticatorSecret, RecoveryCode};
+use domain::people::account::Password;
+use domain::people::second_factor::{AuthenticatorSecret, RecoveryCode};
 use serde_json::json;
 use sqlx::PgConnection;
-use storage::second_factors::{self, SecondFactor};
-use storage::users::{self, User};
+use storage::people::second_factors::{self, SecondFactor};
+use storage::people::users::{self, User};
 
 use super::source::Source;
 use super::transaction::commit;

@@ -1,6 +1,6 @@
 //! The rights that routes ask for: the permission they need, and whether the program may be archived.
 
-use domain::permission::Permission;
+use domain::people::permission::Permission;
 
 pub trait Right: Send + 'static {
     const PERMISSION: Permission;

@@ -6,9 +6,10 @@ use axum::http::request::Parts;
 use domain::ids::{ProgramId, UserId, WorkspaceId};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
-use storage::audit_log::{self, AuditActor, NewAuditEntry};
-use storage::sessions::Whereabouts;
-use storage::{StorageResult, workspaces};
+use storage::StorageResult;
+use storage::operations::audit_log::{self, AuditActor, NewAuditEntry};
+use storage::people::sessions::Whereabouts;
+use storage::people::workspaces;
 
 use crate::app::App;
 use crate::http::client_address::ClientAddress;

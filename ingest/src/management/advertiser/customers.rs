@@ -3,14 +3,14 @@
 //!
 //! Both are POST, because the customer's names must be in the body: paths and queries end up in logs.
 
-use domain::account::EmailAddress;
-use domain::click_id::ClickId;
 use domain::ids::{CustomerId, ProgramId};
-use domain::permission::Role;
+use domain::people::account::EmailAddress;
+use domain::people::permission::Role;
 use domain::text::{CustomerKey, Label};
+use domain::tracking::click_id::ClickId;
 use serde_json::{Value, json};
 use sqlx::PgConnection;
-use storage::personal_data::{self, Erased, Export, Found, Reach, Stated};
+use storage::people::personal_data::{self, Erased, Export, Found, Reach, Stated};
 
 use crate::http::field::{Field, Key, refused};
 use crate::http::openapi::examples::Examples;

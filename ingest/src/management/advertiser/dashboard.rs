@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use domain::days::DayRange;
 use domain::ids::ProgramId;
-use domain::permission::Permission;
+use domain::people::permission::Permission;
+use domain::reports::days::DayRange;
 
-use storage::dashboard::{self, Figures, Money};
 use storage::page::Window;
-use storage::workspaces::ProgramFilter;
-use storage::{program_settings, snapshot, workspaces};
+use storage::people::workspaces;
+use storage::people::workspaces::ProgramFilter;
+use storage::program::program_settings;
+use storage::reads::dashboard::{self, Figures, Money};
+use storage::snapshot;
 
 use crate::http::openapi::examples::Examples;
 use crate::management::access::Advertiser;

@@ -1,6 +1,6 @@
 //! `…/affiliate-programs/{program_id}/notifications`: notifications for a program's advertiser.
 
-use storage::notifications;
+use storage::operations::notifications;
 
 use crate::http::query::Query;
 use crate::management::access::right::{CleanUp, Read};

@@ -6,15 +6,15 @@
 
 use axum::http::StatusCode;
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::account::EmailAddress;
-use domain::email_content::EmailContent;
 use domain::ids::UserId;
+use domain::people::account::EmailAddress;
+use domain::people::email_content::EmailContent;
 use domain::token::{AddressVerification, AddressVerificationToken};
 use messages::instant::as_instant;
 use serde_json::json;
 use sqlx::PgConnection;
-use storage::one_time_links::{self, LinkPurpose};
-use storage::users::{self, User};
+use storage::people::one_time_links::{self, LinkPurpose};
+use storage::people::users::{self, User};
 
 use crate::http::body::RequestBody;
 use crate::http::field::Field;

@@ -3,12 +3,12 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::WorkspaceId;
-use domain::user_code::UserCode;
+use domain::people::user_code::UserCode;
 use messages::instant::as_instant;
 use serde_json::json;
 use sqlx::PgConnection;
-use storage::cli_logins::{self, Confirmed, WaitingLogin};
-use storage::members;
+use storage::people::cli_logins::{self, Confirmed, WaitingLogin};
+use storage::people::members;
 
 use crate::http::body::RequestBody;
 use crate::http::field::Field;

@@ -3,7 +3,7 @@
 
 use axum::http::StatusCode;
 use serde_json::json;
-use storage::{sessions, users};
+use storage::people::{sessions, users};
 
 use crate::http::body::RequestBody;
 use crate::http::field::Field;

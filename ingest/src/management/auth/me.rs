@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use axum::Json;
 use chrono::{DateTime, Utc};
-use domain::permission::Role;
+use domain::people::permission::Role;
 use messages::instant::as_instant;
-use storage::members::{self, GivenPermissions};
-use storage::workspaces::{self, Membership};
-use storage::{second_factors, users};
+use storage::people::members::{self, GivenPermissions};
+use storage::people::workspaces::{self, Membership};
+use storage::people::{second_factors, users};
 
 use super::open_session::UserView;
 use crate::http::openapi::examples::Examples;

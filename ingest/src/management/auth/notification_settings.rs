@@ -1,7 +1,7 @@
 //! `/api/users/me/notification-settings`: which optional e-mails the user wants.
 
 use serde_json::json;
-use storage::users::{self, WantedEmails};
+use storage::people::users::{self, WantedEmails};
 
 use crate::http::field::{Field, refused};
 use crate::http::openapi::examples::Examples;

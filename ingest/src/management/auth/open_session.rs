@@ -4,13 +4,13 @@ use axum::http::HeaderValue;
 use axum::response::{IntoResponse, Response};
 use axum::{Json, http::header};
 use chrono::TimeDelta;
-use domain::account::UserKind;
-use domain::email_content::EmailContent;
+use domain::people::account::UserKind;
+use domain::people::email_content::EmailContent;
 use domain::token::SessionToken;
 use serde_json::json;
 use sqlx::PgConnection;
-use storage::sessions::{NewSession, SessionKind, knows_place, open};
-use storage::users::{self, User};
+use storage::people::sessions::{NewSession, SessionKind, knows_place, open};
+use storage::people::users::{self, User};
 
 use crate::management::access::{SessionCookie, Source};
 use crate::management::emails;

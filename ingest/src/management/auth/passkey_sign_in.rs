@@ -5,7 +5,7 @@ use axum::response::Response;
 use domain::ids::UserId;
 use serde_json::{Value, json};
 use sqlx::PgConnection;
-use storage::{passkeys, sessions, users};
+use storage::people::{passkeys, sessions, users};
 
 use super::open_session::{SignInMethod, SignedInAnswer, sign_in_by};
 use super::passkeys::{ChallengeView, example_handle, keep, taken};

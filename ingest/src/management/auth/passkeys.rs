@@ -11,8 +11,8 @@ use domain::token::PasskeyChallengeToken;
 use messages::instant::{as_instant, as_instant_if_any};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
-use storage::passkeys::{self, ListedPasskey, NewChallenge, NewPasskey};
-use storage::{sessions, users};
+use storage::people::passkeys::{self, ListedPasskey, NewChallenge, NewPasskey};
+use storage::people::{sessions, users};
 
 use super::second_factor::{DEMANDED, keep_a_required_one};
 use crate::http::field::Field;

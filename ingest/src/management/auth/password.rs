@@ -1,11 +1,11 @@
 //! `POST /api/auth/change-password`: sets a new password, given the current one. Every other session ends.
 
 use axum::response::Response;
-use domain::account::Password;
-use domain::email_content::EmailContent;
+use domain::people::account::Password;
+use domain::people::email_content::EmailContent;
 use serde_json::json;
-use storage::one_time_links::{self, LinkPurpose};
-use storage::{sessions, users};
+use storage::people::one_time_links::{self, LinkPurpose};
+use storage::people::{sessions, users};
 
 use super::open_session::{SignInMethod, SignedInAnswer, open_session};
 use crate::http::body::RequestBody;

@@ -6,13 +6,13 @@
 
 use axum::http::StatusCode;
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::account::{EmailAddress, Password, PasswordError};
-use domain::email_content::EmailContent;
+use domain::people::account::{EmailAddress, Password, PasswordError};
+use domain::people::email_content::EmailContent;
 use domain::token::{PasswordReset, PasswordResetToken};
 use messages::instant::as_instant;
 use serde_json::json;
-use storage::one_time_links::{self, LinkPurpose};
-use storage::{second_factors, sessions, users};
+use storage::people::one_time_links::{self, LinkPurpose};
+use storage::people::{second_factors, sessions, users};
 
 use crate::http::body::RequestBody;
 use crate::http::field::{Field, refused};

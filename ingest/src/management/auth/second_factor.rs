@@ -5,10 +5,10 @@
 
 use axum::http::StatusCode;
 use domain::ids::UserId;
-use domain::second_factor::{AuthenticatorSecret, RecoveryCode};
+use domain::people::second_factor::{AuthenticatorSecret, RecoveryCode};
 use serde_json::json;
 use sqlx::PgConnection;
-use storage::{second_factors, sessions, users, workspaces};
+use storage::people::{second_factors, sessions, users, workspaces};
 
 use super::confirm::PasswordAgain;
 use crate::http::body::RequestBody;

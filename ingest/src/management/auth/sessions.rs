@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use domain::ids::SessionId;
 use messages::instant::{as_instant, as_instant_if_any};
 use serde_json::json;
-use storage::sessions::{self, ListedSession, SessionKind};
+use storage::people::sessions::{self, ListedSession, SessionKind};
 
 use crate::http::openapi::examples::Examples;
 use crate::management::access::{SignedIn, User, Write};

@@ -1,9 +1,9 @@
 //! `POST /api/auth/local`: opens a session for an address and a password.
 
 use axum::response::Response;
-use domain::account::EmailAddress;
+use domain::people::account::EmailAddress;
 use serde_json::json;
-use storage::users;
+use storage::people::users;
 
 use super::open_session::{SignInMethod, SignedInAnswer, sign_in_by};
 use crate::http::body::RequestBody;

@@ -3,7 +3,7 @@
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::json;
-use storage::sessions;
+use storage::people::sessions;
 
 use super::open_session::with_cookie;
 use crate::http::error::ApiError;

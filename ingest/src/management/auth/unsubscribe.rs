@@ -8,9 +8,9 @@ use axum::extract::Path;
 use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
 use domain::ids::UserId;
-use domain::unsubscribe::unsubscribes;
+use domain::people::unsubscribe::unsubscribes;
 use serde_json::json;
-use storage::users;
+use storage::people::users;
 
 use crate::http::client_address::ClientAddress;
 use crate::http::openapi::envelopes::RateLimited;

@@ -5,10 +5,10 @@ use axum::http::{Method, Uri};
 use domain::token::{CliLoginToken, SessionToken};
 use serde_json::json;
 use sqlx::PgConnection;
-use storage::audit_log::AuditActor;
-use storage::cli_logins::{self, Confirmed};
-use storage::sessions::{self, NewSession, SessionKind};
-use storage::users::{self, User};
+use storage::operations::audit_log::AuditActor;
+use storage::people::cli_logins::{self, Confirmed};
+use storage::people::sessions::{self, NewSession, SessionKind};
+use storage::people::users::{self, User};
 use url::form_urlencoded;
 
 use super::login::{SESSION_LASTS, UNKNOWN_LOGIN, failed};

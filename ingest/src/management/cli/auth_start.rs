@@ -2,10 +2,10 @@
 
 use axum::Json;
 use chrono::{DateTime, Utc};
+use domain::people::user_code::UserCode;
 use domain::token::CliLoginToken;
-use domain::user_code::UserCode;
 use messages::instant::as_instant;
-use storage::cli_logins::{self, NewLogin};
+use storage::people::cli_logins::{self, NewLogin};
 use url::Url;
 
 use super::login::{LOGIN_LASTS, POLL_SECONDS, failed};

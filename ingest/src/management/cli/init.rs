@@ -6,14 +6,14 @@
 //! currency, not in cents, and has at most two decimals too.
 
 use axum::Json;
-use domain::commission::{CommissionType, Rate};
+use domain::earnings::commission::{CommissionType, Rate};
 use domain::ids::WorkspaceId;
 use domain::money::{BasisPoints, Cents, Currency};
-use domain::program::CookieWindow;
+use domain::programs::program::CookieWindow;
 use domain::token::ProgramToken;
 use serde_json::json;
 use serde_json::value::RawValue;
-use storage::policies::{self, NewPolicy};
+use storage::program::policies::{self, NewPolicy};
 use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
 
 use super::login::failed;

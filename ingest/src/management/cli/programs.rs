@@ -2,9 +2,9 @@
 
 use axum::Json;
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::program::ProgramStatus;
+use domain::programs::program::ProgramStatus;
 use messages::instant::as_instant;
-use storage::program_overview::{self, ProgramOverview};
+use storage::reads::program_overview::{self, ProgramOverview};
 
 use super::init::commission_text;
 use super::login::failed;

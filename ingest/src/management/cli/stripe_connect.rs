@@ -8,13 +8,13 @@ use axum::Json;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use domain::ids::ProgramId;
-use domain::permission::Permission;
-use domain::processor::ConnectionStatus;
-use domain::tracking_token::TokenScope;
+use domain::people::permission::Permission;
+use domain::processors::processor::ConnectionStatus;
+use domain::programs::tracking_token::TokenScope;
 use serde_json::json;
 use sqlx::PgConnection;
-use storage::audit_log::AuditActor;
-use storage::processor_connections;
+use storage::operations::audit_log::AuditActor;
+use storage::processor::processor_connections;
 
 use super::login::failed;
 use crate::http::credential::Credential;

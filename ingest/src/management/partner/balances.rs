@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use chrono::NaiveDate;
-use domain::program::ProgramStatus;
-use storage::partner_view::{self, PartnerBalance, PartnerDue};
+use domain::programs::program::ProgramStatus;
+use storage::reads::partner_view::{self, PartnerBalance, PartnerDue};
 
 use crate::http::openapi::examples::Examples;
 use crate::management::access::PartnerUser;

@@ -4,8 +4,8 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::ProgramId;
 use messages::instant::as_instant;
-use storage::partner_lists::LinkFilter;
-use storage::partner_lists::{self, PartnerClick};
+use storage::reads::partner_lists::LinkFilter;
+use storage::reads::partner_lists::{self, PartnerClick};
 
 use crate::http::field::refused;
 use crate::http::openapi::examples::Examples;

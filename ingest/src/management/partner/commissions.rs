@@ -2,12 +2,12 @@
 //! data.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::commission::CommissionStatus;
+use domain::earnings::commission::CommissionStatus;
 use domain::ids::{CommissionId, ProgramId};
 use domain::sorting::CommissionColumn;
 use messages::instant::{as_instant, as_instant_if_any};
-use storage::partner_lists::{self, CommissionFilter};
-use storage::partner_view::PartnerCommission;
+use storage::reads::partner_lists::{self, CommissionFilter};
+use storage::reads::partner_view::PartnerCommission;
 
 use crate::http::field::refused;
 use crate::http::openapi::examples::Examples;

@@ -1,6 +1,6 @@
 //! `/api/partner/notifications`: notifications for a partner.
 
-use storage::notifications;
+use storage::operations::notifications;
 
 use crate::http::body::RequestBody;
 use crate::http::query::Query;

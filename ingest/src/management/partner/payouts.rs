@@ -5,8 +5,8 @@ use domain::ids::{PayoutId, ProgramId};
 use domain::money::Currency;
 use domain::sorting::PayoutColumn;
 use messages::instant::as_instant;
-use storage::partner_payouts::{self, PartnerPayout, ReceivedCommission};
-use storage::payout_lists::Filter;
+use storage::reads::partner_payouts::{self, PartnerPayout, ReceivedCommission};
+use storage::reads::payout_lists::Filter;
 
 use crate::http::field::refused;
 use crate::http::openapi::examples::Examples;

@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::commission::{CommissionType, Policy, Rate, policy_in_force};
-use domain::program::ProgramStatus;
+use domain::earnings::commission::{CommissionType, Policy, Rate, policy_in_force};
+use domain::programs::program::ProgramStatus;
 use messages::instant::as_instant;
-use storage::{balances, partner_view, programs};
+use storage::money::balances;
+use storage::program::programs;
+use storage::reads::partner_view;
 
 use crate::http::openapi::examples::Examples;
 use crate::management::access::PartnerUser;

@@ -2,14 +2,14 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::{ProgramId, ReferralLinkId};
-use domain::partner::MembershipStatus;
-use domain::program::ProgramStatus;
+use domain::programs::partner::MembershipStatus;
+use domain::programs::program::ProgramStatus;
 use domain::sorting::LinkColumn;
 use messages::instant::{as_instant, as_instant_if_any};
 use serde_json::json;
-use storage::own_links;
-use storage::partner_lists::{self, LinkFilter};
-use storage::partner_view::{self, PartnerLink};
+use storage::program::own_links;
+use storage::reads::partner_lists::{self, LinkFilter};
+use storage::reads::partner_view::{self, PartnerLink};
 
 use crate::http::field::{Field, refused};
 use crate::http::openapi::examples::Examples;

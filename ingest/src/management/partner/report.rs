@@ -2,12 +2,12 @@
 //! of customers are the advertiser's data and left out.
 
 use chrono::NaiveDate;
-use domain::days::DayRange;
-use domain::figures::{Counts, Earnings, Known};
 use domain::ids::ProgramId;
 use domain::money::{Cents, Currency};
-use domain::partner_figures::{ByCurrency, PartnerFigures};
-use storage::{partner_days, partner_view};
+use domain::reports::days::DayRange;
+use domain::reports::figures::{Counts, Earnings, Known};
+use domain::reports::partner_figures::{ByCurrency, PartnerFigures};
+use storage::reads::{partner_days, partner_view};
 
 use crate::http::openapi::examples::Examples;
 use crate::http::query::Query;

@@ -4,11 +4,12 @@
 mod view;
 
 use domain::ids::{CustomerId, ProgramId, SaleId};
-use domain::program_events::ProgramEventType;
+use domain::reports::program_events::ProgramEventType;
 use sqlx::PgConnection;
-use storage::customer_timeline::{TimelineCustomer, TimelineSale};
-use storage::program_events::{self, EventPage, Filter, PageRead, Subjects};
-use storage::{customer_timeline, snapshot};
+use storage::reads::customer_timeline;
+use storage::reads::customer_timeline::{TimelineCustomer, TimelineSale};
+use storage::reads::program_events::{self, EventPage, Filter, PageRead, Subjects};
+use storage::snapshot;
 
 use self::view::CustomerTimeline;
 use super::dates::Span;

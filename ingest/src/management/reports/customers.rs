@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::customer::CustomerStatus;
 use domain::ids::{PartnerProgramId, ProgramId};
 use domain::sorting::CustomerColumn;
+use domain::tracking::customer::CustomerStatus;
 use messages::instant::{as_instant, as_instant_if_any};
-use storage::customer_lists::{self, Filter, ListedCustomer, Purchases};
+use storage::reads::customer_lists::{self, Filter, ListedCustomer, Purchases};
 use storage::snapshot;
 
 use super::program_events::{question, reader};

@@ -1,7 +1,7 @@
 //! `dateFrom` and `dateTo` of a query: ISO 8601, a day or an instant.
 
 use chrono::{DateTime, Utc};
-use domain::days::Moment;
+use domain::reports::days::Moment;
 
 use crate::http::error::ApiError;
 use crate::http::query::Query;

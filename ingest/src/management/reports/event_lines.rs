@@ -1,8 +1,8 @@
 //! The lines of a file of events, in the order of the list.
 
 use domain::ids::ProgramId;
-use domain::program_events::EventPlace;
-use storage::program_events::{self, Filter, PageRead, ProgramEvent};
+use domain::reports::program_events::EventPlace;
+use storage::reads::program_events::{self, Filter, PageRead, ProgramEvent};
 use storage::snapshot;
 
 use super::event_file::{Line, Lines, PIECE};

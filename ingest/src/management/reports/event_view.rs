@@ -1,9 +1,11 @@
 //! Events as the list, the live view and exports show them.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::program_events::ProgramEventType;
+use domain::reports::program_events::ProgramEventType;
 use messages::instant::as_instant;
-use storage::program_events::{ClickDetails, LeadDetails, ProgramEvent, ProgramEventDetails, SaleDetails};
+use storage::reads::program_events::{
+    ClickDetails, LeadDetails, ProgramEvent, ProgramEventDetails, SaleDetails,
+};
 
 use super::event_file::{Line, cells_of};
 use crate::http::query::Query;

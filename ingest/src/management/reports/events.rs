@@ -1,9 +1,9 @@
 //! `GET /api/tracking/events/{program_id}`: a program's latest events.
 
 use domain::ids::ProgramId;
-use domain::permission::Permission;
+use domain::people::permission::Permission;
 use futures::future::try_join_all;
-use storage::program_events::{self, Filter, PageRead, ProgramEvent};
+use storage::reads::program_events::{self, Filter, PageRead, ProgramEvent};
 
 use super::dates::{REVERSED, Span};
 use super::event_view::{EventView, event_types};

@@ -2,8 +2,8 @@
 
 use axum::response::Response;
 use domain::ids::ProgramId;
-use domain::permission::Permission;
-use storage::program_events::Filter;
+use domain::people::permission::Permission;
+use storage::reads::program_events::Filter;
 
 use super::dates::{REVERSED, Span};
 use super::event_file::{FORMATS, Format, FormatQuery, download};

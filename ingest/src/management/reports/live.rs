@@ -13,12 +13,12 @@ use axum::response::IntoResponse;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::ProgramId;
-use domain::permission::Permission;
-use domain::program_events::ProgramEventType;
+use domain::people::permission::Permission;
+use domain::reports::program_events::ProgramEventType;
 use futures::stream;
 use serde_json::json;
 use sqlx::PgConnection;
-use storage::program_events::{self, Filter, PageRead, ProgramEvent};
+use storage::reads::program_events::{self, Filter, PageRead, ProgramEvent};
 
 use super::event_view::{LiveEventView, TYPES, type_name};
 use crate::http::field::refused;

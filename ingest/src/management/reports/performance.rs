@@ -2,12 +2,12 @@
 
 use axum::Json;
 use chrono::{DateTime, NaiveDate, Utc};
-use domain::days::{DayRange, DayRangeError};
 use domain::ids::ProgramId;
 use domain::money::{Cents, Currency};
-use domain::performance::{Performance, Totals, Trend};
+use domain::reports::days::{DayRange, DayRangeError};
+use domain::reports::performance::{Performance, Totals, Trend};
 use messages::instant::instant;
-use storage::rollups::{self, ProgramDay};
+use storage::reads::rollups::{self, ProgramDay};
 
 use super::dates::{REVERSED, date_from, date_to};
 use crate::http::openapi::examples::Examples;

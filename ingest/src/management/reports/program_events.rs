@@ -7,7 +7,7 @@ pub mod question;
 pub mod view;
 
 use domain::ids::ProgramId;
-use domain::permission::Permission;
+use domain::people::permission::Permission;
 
 use crate::management::access::{AdvertiserUser, ProgramAccess};
 use crate::management::prelude::*;

@@ -2,14 +2,16 @@
 //! earned and refunded by day.
 
 use chrono::NaiveDate;
-use domain::days::DayRange;
-use domain::figures::{Counts, Earnings, Figures, Known, Period, Report};
 use domain::ids::{PartnerProgramId, ProgramId};
 use domain::money::{Cents, Currency};
+use domain::reports::days::DayRange;
+use domain::reports::figures::{Counts, Earnings, Figures, Known, Period, Report};
 use sqlx::PgConnection;
-use storage::refund_rollups::{self, RefundDay};
-use storage::rollups::{self, ProgramDay};
-use storage::{partner_days, partners, snapshot};
+use storage::program::partners;
+use storage::reads::partner_days;
+use storage::reads::refund_rollups::{self, RefundDay};
+use storage::reads::rollups::{self, ProgramDay};
+use storage::snapshot;
 
 use super::performance::{Asked, PerformanceQuery, range_refusals};
 use crate::http::openapi::examples::Examples;

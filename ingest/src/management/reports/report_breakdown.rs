@@ -1,12 +1,12 @@
 //! `GET /api/advertiser/affiliate-programs/{program_id}/report/breakdown`: a program's figures by partner or
 //! link, and its clicks by country, device or referrer.
 
-use domain::breakdown::{Dimension, Measure, Origin};
-use domain::figures::{Counts, Earnings, Figures};
 use domain::ids::ProgramId;
 use domain::money::Cents;
-use storage::breakdowns::{self, BreakdownRow, Wanted};
-use storage::click_origins::{self, OriginRow};
+use domain::reports::breakdown::{Dimension, Measure, Origin};
+use domain::reports::figures::{Counts, Earnings, Figures};
+use storage::reads::breakdowns::{self, BreakdownRow, Wanted};
+use storage::reads::click_origins::{self, OriginRow};
 
 use super::performance::{Asked, PerformanceQuery, range_refusals};
 use super::program_report::EarningsView;

@@ -4,11 +4,11 @@
 use std::collections::BTreeSet;
 
 use chrono::NaiveDate;
-use domain::cohorts::{Cohort, CohortFigures, CohortPiece, CohortRange, MOST_MONTHS};
-use domain::figures::Earnings;
 use domain::ids::ProgramId;
 use domain::money::{Cents, Currency};
-use storage::cohorts::{self, CohortMonth};
+use domain::reports::cohorts::{Cohort, CohortFigures, CohortPiece, CohortRange, MOST_MONTHS};
+use domain::reports::figures::Earnings;
+use storage::reads::cohorts::{self, CohortMonth};
 
 use super::program_report::EarningsView;
 use crate::http::field::refused;

@@ -2,10 +2,10 @@
 
 use chrono::{DateTime, Utc};
 use domain::ids::ProgramId;
-use domain::permission::Permission;
+use domain::people::permission::Permission;
 use messages::instant::{as_instant, as_instant_if_any};
-use storage::test_events::{LatestTestEvent, TestEvents};
-use storage::tracking_setup::{self, ProcessorAccount, TrackingSetup};
+use storage::program::tracking_setup::{self, ProcessorAccount, TrackingSetup};
+use storage::tracking::test_events::{LatestTestEvent, TestEvents};
 
 use crate::http::openapi::examples::Examples;
 use crate::management::access::AdvertiserUser;

@@ -1,7 +1,7 @@
 //! The `webhooks` of the description: one for each type of event, as an endpoint receives it.
 
 use domain::ids::ProgramId;
-use domain::outbound_event::OutboundEventType;
+use domain::programs::outbound_event::OutboundEventType;
 use messages::outbound_event::commission::{
     CommissionChanged, CommissionEvent, CommissionPaid, CommissionReversed,
 };

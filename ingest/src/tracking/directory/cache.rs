@@ -6,8 +6,9 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::ProgramId;
 use domain::token::TokenHash;
 use sqlx::PgPool;
-use storage::directory::{self as stored, Selection};
-use storage::{StorageResult, tracking_tokens};
+use storage::StorageResult;
+use storage::program::directory::{self as stored, Selection};
+use storage::program::tracking_tokens;
 use tokio::time::Instant;
 
 use super::entries::Entries;

@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use domain::ids::{ProgramId, ReferralLinkId};
-use domain::key_rotation::KeyRotation;
+use domain::programs::key_rotation::KeyRotation;
+use domain::programs::tracking_token::TokenScopes;
 use domain::token::TokenHash;
-use domain::tracking_token::TokenScopes;
-use storage::directory::{DirectoryLink, DirectoryProgram, DirectoryToken};
+use storage::program::directory::{DirectoryLink, DirectoryProgram, DirectoryToken};
 use tokio::time::Instant;
 
 /// How long tokens are trusted after a confirmation. Later they are looked up.

@@ -7,7 +7,7 @@ use runtime::clock::Clock;
 use runtime::retry::{RetryPolicy, retry};
 use sqlx::postgres::{PgListener, PgNotification};
 use sqlx::{Acquire, Connection};
-use storage::directory::Selection;
+use storage::program::directory::Selection;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, MissedTickBehavior};
 

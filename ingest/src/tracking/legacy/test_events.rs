@@ -7,14 +7,14 @@ use axum::http::request::Parts;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::ProgramId;
 use domain::money::Currency;
-use domain::permission::Permission;
-use domain::sale::SaleType;
+use domain::people::permission::Permission;
 use domain::text::TransactionId;
+use domain::tracking::sale::SaleType;
 use messages::instant::instant;
 use messages::test_event::{TestClick, TestEvent, TestLead, TestSale};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use storage::test_events::{self, COUNTED, LatestTestEvent, TestEvents, TestedProgram};
+use storage::tracking::test_events::{self, COUNTED, LatestTestEvent, TestEvents, TestedProgram};
 use utoipa::ToSchema;
 
 use crate::app::App;

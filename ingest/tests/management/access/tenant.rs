@@ -4,27 +4,27 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::account::{EmailAddress, PasswordHash, UserKind};
 use domain::ids::{ManagementKeyId, ProgramId, UserId, WorkspaceId};
-use domain::management_key::KeySettings;
 use domain::name::Name;
-use domain::permission::{Permission, ProgramPermissions, ProgramScope, Role, Scopes};
-use domain::program::{ProgramSettings, ProgramStatus, Slug};
+use domain::people::account::{EmailAddress, PasswordHash, UserKind};
+use domain::people::management_key::KeySettings;
+use domain::people::permission::{Permission, ProgramPermissions, ProgramScope, Role, Scopes};
+use domain::people::unsubscribe::unsubscribe_token;
+use domain::programs::program::{ProgramSettings, ProgramStatus, Slug};
+use domain::programs::tracking_token::TokenScopes;
 use domain::sealed::SealingKeys;
 use domain::text::Text;
 use domain::token::{ManagementKey, ProgramToken, SessionToken};
-use domain::tracking_token::TokenScopes;
-use domain::unsubscribe::unsubscribe_token;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
-use storage::audit_log::{self, AuditActor, NewAuditEntry};
-use storage::management_keys::{self, NewKey};
-use storage::passkeys::{self, NewPasskey};
-use storage::program_settings::{self, NewProgram};
-use storage::sessions::{self, NewSession, SessionKind, Whereabouts};
-use storage::tracking_tokens::{self, NewToken};
-use storage::users::{self, NewUser};
-use storage::{members, workspaces};
+use storage::operations::audit_log::{self, AuditActor, NewAuditEntry};
+use storage::people::management_keys::{self, NewKey};
+use storage::people::passkeys::{self, NewPasskey};
+use storage::people::sessions::{self, NewSession, SessionKind, Whereabouts};
+use storage::people::users::{self, NewUser};
+use storage::people::{members, workspaces};
+use storage::program::program_settings::{self, NewProgram};
+use storage::program::tracking_tokens::{self, NewToken};
 use test_harness::Stack;
 
 /// Each tenant's ids begin with this number, then the tenant's number, then six digits.

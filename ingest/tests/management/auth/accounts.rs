@@ -1,7 +1,7 @@
 //! Signing in, staying signed in, signing out.
 
 use chrono::{TimeDelta, TimeZone, Utc};
-use domain::account::UserKind;
+use domain::people::account::UserKind;
 use reqwest::{Method, StatusCode};
 use runtime::clock::Clock;
 use serde_json::json;

@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use domain::ids::WorkspaceId;
-use domain::permission::Role;
+use domain::people::permission::Role;
 use reqwest::StatusCode;
 use runtime::clock::Clock;
 use serde_json::{Value, json};

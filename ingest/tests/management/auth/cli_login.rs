@@ -2,8 +2,8 @@
 //! over once.
 
 use chrono::TimeDelta;
-use domain::account::UserKind;
-use domain::permission::Role;
+use domain::people::account::UserKind;
+use domain::people::permission::Role;
 use futures::future::join_all;
 use reqwest::{Method, StatusCode};
 use runtime::clock::Clock;

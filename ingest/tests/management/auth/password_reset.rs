@@ -2,7 +2,7 @@
 //! account.
 
 use chrono::TimeDelta;
-use domain::account::UserKind;
+use domain::people::account::UserKind;
 use domain::token::PasswordResetToken;
 use reqwest::{Method, StatusCode};
 use runtime::clock::Clock;

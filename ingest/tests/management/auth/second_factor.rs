@@ -1,8 +1,8 @@
 //! The second factor: its set-up, its use, its loss, and a workspace that requires it.
 
 use chrono::TimeDelta;
-use domain::account::UserKind;
-use domain::permission::Role;
+use domain::people::account::UserKind;
+use domain::people::permission::Role;
 use reqwest::StatusCode;
 use runtime::clock::Clock;
 use serde_json::{Value, json};

@@ -1,9 +1,9 @@
 //! Partners get a weekly summary of their programs, and one click ends it.
 
 use chrono::{DateTime, Datelike, Days, TimeDelta, Utc};
-use domain::account::UserKind;
 use domain::ids::PartnerId;
-use domain::weekly_summary::Week;
+use domain::people::account::UserKind;
+use domain::people::weekly_summary::Week;
 use reqwest::{Method, StatusCode};
 use runtime::clock::Clock;
 use serde_json::{Value, json};

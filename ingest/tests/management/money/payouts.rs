@@ -2,12 +2,12 @@
 //! concurrency.
 
 use chrono::TimeDelta;
-use domain::permission::Role;
+use domain::people::permission::Role;
 use futures::future::{join, join_all};
 use reqwest::{Method, StatusCode};
 use runtime::clock::Clock;
 use serde_json::{Value, json};
-use storage::verify;
+use storage::operations::verify;
 use test_harness::{Shop, noon, reasons, rows, sell};
 
 const PROGRAMS: &str = "/api/advertiser/affiliate-programs";

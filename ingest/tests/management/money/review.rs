@@ -5,7 +5,7 @@ use domain::ids::EventId;
 use reqwest::StatusCode;
 use runtime::clock::Clock;
 use serde_json::{Value, json};
-use storage::commissions;
+use storage::money::commissions;
 use test_harness::{Answer, Shop, reasons, rows};
 
 /// The first two sales followed the click within seconds, the third did not.

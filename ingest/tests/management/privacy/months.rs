@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use chrono::{Datelike, Months};
 use serde_json::json;
 use sqlx::{Connection, PgConnection};
-use storage::partitions;
-use storage::personal_data::{self, Reach, Stated};
+use storage::operations::partitions;
+use storage::people::personal_data::{self, Reach, Stated};
 
 use super::{EMAIL, Jane, KEY, TOLD, ok, standing, visit};
 

@@ -1,6 +1,6 @@
 //! One customer's timeline: the events from the first click to the payout, and their causes.
 
-use domain::permission::Role;
+use domain::people::permission::Role;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 use test_harness::{Answer, Shop};

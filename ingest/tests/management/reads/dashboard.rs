@@ -1,7 +1,7 @@
 //! The summary counts every program within reach, but no other program and no test events.
 
 use chrono::TimeDelta;
-use domain::permission::Role;
+use domain::people::permission::Role;
 use reqwest::Method;
 use runtime::clock::Clock;
 use serde_json::{Value, json};

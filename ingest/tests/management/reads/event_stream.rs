@@ -10,19 +10,19 @@ use runtime::clock::Clock;
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::event_stream::{EventCursor, StreamPlace};
 use domain::ids::CustomerId;
-use domain::management_key::KeySettings;
 use domain::name::Name;
-use domain::outbound_event::OutboundEventType;
-use domain::permission::{ProgramScope, Scopes};
+use domain::people::management_key::KeySettings;
+use domain::people::permission::{ProgramScope, Scopes};
+use domain::programs::event_stream::{EventCursor, StreamPlace};
+use domain::programs::outbound_event::OutboundEventType;
 use domain::token::ManagementKey;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
-use storage::management_keys::{self, NewKey};
-use storage::outbound_events::{self, NewOutboundEvent};
-use storage::stream_events::{self, MarkedClicks};
+use storage::outbound::outbound_events::{self, NewOutboundEvent};
+use storage::outbound::stream_events::{self, MarkedClicks};
+use storage::people::management_keys::{self, NewKey};
 use test_harness::{Answer, Person, Program, Stack};
 use uuid::Uuid;
 
@@ -241,7 +241,7 @@ async fn the_first_read_turns_the_stream_on_and_says_so() {
         1
     );
     let wanted: i32 = stack.value("SELECT wanted_events FROM programs LIMIT 1").await;
-    assert!(domain::outbound_event::WantedEvents::from_bits(wanted).has_stream());
+    assert!(domain::programs::outbound_event::WantedEvents::from_bits(wanted).has_stream());
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ mod status;
 
 use chrono::{DateTime, Utc};
 use domain::ids::WorkspaceId;
-use domain::permission::Role;
+use domain::people::permission::Role;
 use test_harness::{Person, Program, Stack};
 
 pub async fn workspace(stack: &Stack, program: &Program) -> WorkspaceId {

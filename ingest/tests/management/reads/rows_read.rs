@@ -3,13 +3,14 @@
 
 use chrono::{DateTime, NaiveDate, Utc};
 use domain::ids::CustomerId;
-use domain::program_events::ProgramEventType;
+use domain::reports::program_events::ProgramEventType;
 use serde_json::json;
 use sqlx::PgConnection;
-use storage::commission_lists::{self, Wanted};
 use storage::page::Window;
-use storage::program_events::{self, Filter, PageRead, Searched, Subjects};
-use storage::{customer_timeline, links, partner_days, partner_payouts, payout_lists};
+use storage::program::links;
+use storage::reads::commission_lists::{self, Wanted};
+use storage::reads::program_events::{self, Filter, PageRead, Searched, Subjects};
+use storage::reads::{customer_timeline, partner_days, partner_payouts, payout_lists};
 use test_harness::{Person, Shop};
 
 /// Rows of each table that no read asks for.

@@ -1,7 +1,7 @@
 //! Partners of a program: invited, approved, suspended and approved again; and the effect on clicks and
 //! sales.
 
-use domain::permission::Role;
+use domain::people::permission::Role;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 use test_harness::{

@@ -2,12 +2,12 @@
 
 use chrono::TimeDelta;
 use domain::ids::ProgramId;
-use domain::processor::WebhookSecret;
+use domain::processors::processor::WebhookSecret;
 use domain::sealed::SealingKeys;
 use reqwest::StatusCode;
 use runtime::clock::Clock;
 use serde_json::{Value, json};
-use storage::processor_connections;
+use storage::processor::processor_connections;
 use test_harness::{Stack, Workspace, noon};
 
 const OLD: &str = "whsec_an_old_secret_1111";

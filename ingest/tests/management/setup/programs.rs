@@ -1,7 +1,7 @@
 //! Programs through the management API: created, changed, published and archived, each only by its own
 //! workspace.
 
-use domain::permission::Role;
+use domain::people::permission::Role;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 use test_harness::{Answer, Person, Stack, Workspace, managed::Managed};

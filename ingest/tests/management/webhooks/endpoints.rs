@@ -3,9 +3,9 @@
 
 use chrono::TimeDelta;
 use domain::ids::WebhookEndpointId;
-use domain::outbound_event::{OutboundEventType, WantedEvents};
+use domain::programs::outbound_event::{OutboundEventType, WantedEvents};
+use domain::programs::webhook::SigningSecret;
 use domain::sealed::SealingKeys;
-use domain::webhook::SigningSecret;
 use reqwest::StatusCode;
 use runtime::clock::Clock;
 use serde_json::{Value, json};

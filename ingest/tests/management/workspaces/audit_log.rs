@@ -1,7 +1,7 @@
 //! The audit log as the owner reads it.
 
 use chrono::TimeDelta;
-use domain::permission::Role;
+use domain::people::permission::Role;
 use reqwest::StatusCode;
 use runtime::clock::Clock;
 use serde_json::{Value, json};

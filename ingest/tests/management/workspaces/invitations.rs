@@ -1,8 +1,8 @@
 //! One-time links into a workspace and to partners' accounts: accepted once, withdrawn, expired.
 
 use chrono::TimeDelta;
-use domain::account::UserKind;
-use domain::permission::Role;
+use domain::people::account::UserKind;
+use domain::people::permission::Role;
 use domain::token::InvitationToken;
 use reqwest::StatusCode;
 use runtime::clock::Clock;

@@ -1,6 +1,6 @@
 //! The members of a workspace, their roles, and who may change them.
 
-use domain::permission::Role;
+use domain::people::permission::Role;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 use test_harness::{Person, Stack, Workspace};

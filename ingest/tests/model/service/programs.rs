@@ -1,11 +1,11 @@
 //! Creates a case's programs with its terms.
 
-use domain::attribution::AttributionModel;
-use domain::commission::{CommissionType, Rate as CommissionRate};
+use domain::earnings::commission::{CommissionType, Rate as CommissionRate};
 use domain::money::{Cents, Currency};
-use domain::partner::ShortCode;
+use domain::programs::partner::ShortCode;
 use domain::token::ManagementKey;
-use storage::links;
+use domain::tracking::attribution::AttributionModel;
+use storage::program::links;
 
 use super::Service;
 use crate::calls::{Attribution, Due, Rate, Terms};

@@ -2,8 +2,8 @@
 
 use reqwest::StatusCode;
 use serde_json::json;
-use storage::verify::divided::divided;
-use storage::verify::{self, INVARIANTS, Violation};
+use storage::operations::verify::divided::divided;
+use storage::operations::verify::{self, INVARIANTS, Violation};
 use test_harness::{Shop, Stack, Streams, rows, sale_of};
 
 /// The invariant, and the damage that breaks it. `t1` and `t2` are sales of Ada's, `t3` is one of Bruno's;

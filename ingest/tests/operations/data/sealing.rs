@@ -1,14 +1,15 @@
 //! `ctl secrets reseal`: an installation's key is replaced, and the old key is thrown away.
 
 use chrono::TimeDelta;
-use domain::account::UserKind;
 use domain::ids::UserId;
-use domain::outbound_event::OutboundEventType::LeadCreated;
+use domain::people::account::UserKind;
+use domain::people::second_factor::AuthenticatorSecret;
+use domain::programs::outbound_event::OutboundEventType::LeadCreated;
+use domain::programs::webhook::SigningSecret;
 use domain::sealed::SealingKeys;
-use domain::second_factor::AuthenticatorSecret;
-use domain::webhook::SigningSecret;
 use sqlx::Row;
-use storage::{second_factors, webhook_health};
+use storage::outbound::webhook_health;
+use storage::people::second_factors;
 use test_harness::hooks::{self, Hooks};
 use test_harness::{Stack, ctl, succeeds, webhooks};
 

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use chrono::TimeDelta;
 use reqwest::StatusCode;
 use serde_json::json;
-use storage::verify::continuous::{self, Step};
-use storage::verify::divided::divided;
+use storage::operations::verify::continuous::{self, Step};
+use storage::operations::verify::divided::divided;
 use test_harness::{Stack, Streams, ctl, sale_of, succeeds};
 
 const SHARE: &str = "commissions by percentage come to their policy's share of what earns";

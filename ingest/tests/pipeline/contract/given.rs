@@ -1,8 +1,8 @@
 //! Starting points that an entry may name, created before its steps.
 
-use domain::attribution::AttributionModel;
-use domain::commission::CommissionType;
+use domain::earnings::commission::CommissionType;
 use domain::token::ProgramToken;
+use domain::tracking::attribution::AttributionModel;
 use reqwest::StatusCode;
 use serde::Deserialize;
 use serde_json::json;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use reqwest::Method;
 use runtime::clock::Clock;
-use storage::verify;
+use storage::operations::verify;
 use testing::{Process, free_address};
 
 use super::names::Names;

@@ -1,7 +1,7 @@
 //! Which program an event belongs to.
 
 use serde_json::{Value, json};
-use storage::processor_inbox;
+use storage::processor::processor_inbox;
 use test_harness::{
     Program, Stack,
     hooks::{ACCOUNT, Hooks, SECRET, accepted, connect, connected, event, inbox, settled},

@@ -2,7 +2,7 @@
 
 use reqwest::StatusCode;
 use serde_json::json;
-use storage::verify;
+use storage::operations::verify;
 
 use super::shop::{Payment, Shape, Shop};
 use test_harness::{Program, ctl, rows, succeeds};

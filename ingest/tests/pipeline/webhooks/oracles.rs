@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use domain::processor::WebhookSecret;
+use domain::processors::processor::WebhookSecret;
 use serde_json::json;
 use test_harness::hooks::{Hooks, SECRET, accepted, event, inbox, path};
 use test_harness::oracle;

@@ -1,7 +1,7 @@
 //! A shop whose payment processor reports to a webhook consumer, and events as the processor sends them.
 
-use domain::attribution::AttributionModel;
-use domain::commission::CommissionType;
+use domain::earnings::commission::CommissionType;
+use domain::tracking::attribution::AttributionModel;
 use runtime::clock::Clock;
 use serde_json::{Value, json};
 use test_harness::{

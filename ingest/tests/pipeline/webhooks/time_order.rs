@@ -2,8 +2,8 @@
 //! the ledger equals that of an arrival in the order of time.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::attribution::AttributionModel;
-use domain::commission::CommissionType;
+use domain::earnings::commission::CommissionType;
+use domain::tracking::attribution::AttributionModel;
 use reqwest::StatusCode;
 use runtime::clock::Clock;
 use serde_json::{Value, json};
@@ -343,11 +343,11 @@ async fn a_payment_for_a_suspended_partner_is_kept_until_they_are_restored() {
     becomes(&shop, "evt_checkout_1", "parked", Some("partner_not_approved")).await;
     set_status("approved").await;
     let mut connection = shop.stack.pool().acquire().await.unwrap();
-    storage::processor_events::wake(
+    storage::processor::processor_events::wake(
         &mut connection,
         &[(
             program.program_id,
-            storage::processor_events::PARTNER_APPROVED.to_owned(),
+            storage::processor::processor_events::PARTNER_APPROVED.to_owned(),
         )],
     )
     .await

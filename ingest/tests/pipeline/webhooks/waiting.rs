@@ -209,8 +209,8 @@ async fn what_is_finished_or_waited_in_vain_is_forgotten() {
         .await;
     let now = shop.stack.clock.now();
     let count = async || shop.stack.count("processor_events").await;
-    let events = storage::processor_events::forget;
-    let parked = storage::processor_events::give_up_parked;
+    let events = storage::processor::processor_events::forget;
+    let parked = storage::processor::processor_events::give_up_parked;
     assert_eq!(
         events(shop.stack.pool(), now - TimeDelta::days(1), 10)
             .await

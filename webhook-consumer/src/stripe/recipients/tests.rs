@@ -1,6 +1,6 @@
 use domain::money::{AmountCents, Currency};
-use domain::sale::SaleType;
 use domain::text::{CustomerKey, SubscriptionId};
+use domain::tracking::sale::SaleType;
 use proptest::prelude::*;
 
 use super::*;

@@ -1,7 +1,7 @@
 //! `account.updated` and `account.application.deauthorized`: the capabilities of a connected account, and its
 //! disconnection.
 
-use domain::processor::ProcessorId;
+use domain::processors::processor::ProcessorId;
 use messages::payment::PaymentFact;
 use serde::Deserialize;
 use serde_json::Value;

@@ -2,7 +2,7 @@
 //! names the customer, as for the [payment intent](super::payment_intent). `charge.refunded`: the charge was
 //! refunded in part or in full.
 
-use domain::processor::ProcessorId;
+use domain::processors::processor::ProcessorId;
 use messages::payment::PaymentFact;
 use serde::Deserialize;
 

@@ -3,8 +3,8 @@
 //! A subscription's session and first invoice report the same payment; the invoice becomes the sale.
 
 use domain::money::AmountCents;
-use domain::processor::ProcessorId;
-use domain::sale::Sale;
+use domain::processors::processor::ProcessorId;
+use domain::tracking::sale::Sale;
 use serde::Deserialize;
 
 use super::commissionable::{ShippingCost, commissionable};

@@ -1,7 +1,7 @@
 //! `customer.created` and `customer.updated`: binds the processor's customer to ours, if the metadata names
 //! ours.
 
-use domain::processor::ProcessorId;
+use domain::processors::processor::ProcessorId;
 use serde::Deserialize;
 
 use super::{Buyer, TranslatedEvent, Untranslated, named_program};

@@ -2,7 +2,7 @@
 //! `charge.dispute.funds_reinstated`: the money was returned, and a person decides whether the partner gets
 //! the commission again.
 
-use domain::processor::ProcessorId;
+use domain::processors::processor::ProcessorId;
 use messages::payment::PaymentFact;
 use serde::Deserialize;
 

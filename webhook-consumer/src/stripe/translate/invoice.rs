@@ -7,8 +7,8 @@
 
 use chrono::{DateTime, Utc};
 use domain::money::{AmountCents, CommissionableCents};
-use domain::processor::ProcessorId;
-use domain::sale::{Sale, SaleType};
+use domain::processors::processor::ProcessorId;
+use domain::tracking::sale::{Sale, SaleType};
 use messages::payment::PaymentFact;
 use serde::Deserialize;
 

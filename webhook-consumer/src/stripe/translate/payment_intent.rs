@@ -6,7 +6,7 @@
 //! recorded first counts. So the intent's sale waits: the session or invoice also names the tax and the
 //! product.
 
-use domain::processor::ProcessorId;
+use domain::processors::processor::ProcessorId;
 use serde::Deserialize;
 
 use super::{Buyer, TranslatedEvent, Untranslated, named_program, one_off};

@@ -3,15 +3,15 @@
 use std::collections::{BTreeSet, HashMap};
 
 use domain::ids::{CustomerId, PartnerId, ProgramId, ReferralLinkId};
-use domain::outbound_event::OutboundEventType;
+use domain::programs::outbound_event::OutboundEventType;
 use messages::outbound_event::OutboundEvent;
 use messages::outbound_event::lead::LeadCreated;
 use sqlx::PgConnection;
 use storage::StorageResult;
-use storage::customers::Customer;
-use storage::leads::NewLead;
-use storage::links;
-use storage::programs::Program;
+use storage::program::links;
+use storage::program::programs::Program;
+use storage::tracking::customers::Customer;
+use storage::tracking::leads::NewLead;
 
 use super::link_at;
 use crate::outbound::OutboundEvents;

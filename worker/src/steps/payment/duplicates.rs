@@ -10,18 +10,20 @@
 
 use std::collections::HashMap;
 
-use domain::customer::CustomerStatus;
+use domain::earnings::refund::{RefundKey, RefundRequest};
 use domain::ids::{CustomerId, EventId, SaleId};
 use domain::money::AmountCents;
-use domain::refund::{RefundKey, RefundRequest};
 use domain::text::{RefundReason, TransactionId};
+use domain::tracking::customer::CustomerStatus;
 use messages::refund::RefundRecord;
 use runtime::clock::Clock;
 use sqlx::PgConnection;
-use storage::customers::{self, Customer};
-use storage::duplicate_sales::{self, Duplicate, Recorded, ReportedRefund};
-use storage::rollups::Deltas;
-use storage::{StorageError, StorageResult, ledger, refund_rollups};
+use storage::money::duplicate_sales::{self, Duplicate, Recorded, ReportedRefund};
+use storage::money::ledger;
+use storage::reads::refund_rollups;
+use storage::reads::rollups::Deltas;
+use storage::tracking::customers::{self, Customer};
+use storage::{StorageError, StorageResult};
 
 use super::super::StepContext;
 use super::super::refund::settle;

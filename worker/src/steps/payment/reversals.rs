@@ -2,16 +2,16 @@
 
 use std::collections::HashMap;
 
+use domain::earnings::refund::{RefundKey, RefundRequest};
 use domain::ids::{EventId, SaleId};
-use domain::payment::{ReversalKind, RunningTotal};
-use domain::refund::{RefundKey, RefundRequest};
+use domain::processors::payment::{ReversalKind, RunningTotal};
 use domain::text::{RefundReason, TransactionId};
 use messages::refund::RefundRecord;
 use runtime::clock::Clock;
 use sqlx::PgConnection;
-use storage::processor_events::{self, Ending, Part, Reason};
-use storage::processor_refs::Reference;
-use storage::processor_reversals::{self, Reversal};
+use storage::processor::processor_events::{self, Ending, Part, Reason};
+use storage::processor::processor_refs::Reference;
+use storage::processor::processor_reversals::{self, Reversal};
 use storage::{StorageError, StorageResult};
 
 use super::super::refund::settle;

@@ -3,17 +3,17 @@
 use std::collections::{BTreeSet, HashMap};
 
 use chrono::{DateTime, Utc};
+use domain::earnings::refund::{Deduction, SaleRefunds};
 use domain::ids::{CommissionId, SaleId};
 use domain::money::Cents;
-use domain::refund::{Deduction, SaleRefunds};
 use domain::text::RefundReason;
 use messages::outbound_event::OutboundEvent;
 use messages::outbound_event::commission::{CommissionEvent, CommissionReversed};
 use messages::outbound_event::refund::SaleRefunded;
 use messages::refund::RefundRecord;
 use sqlx::PgConnection;
-use storage::outbound_commissions::{self, OutboundCommission};
-use storage::outbound_sales::{self, OutboundSale};
+use storage::outbound::outbound_commissions::{self, OutboundCommission};
+use storage::outbound::outbound_sales::{self, OutboundSale};
 use storage::{StorageError, StorageResult};
 
 use crate::outbound::OutboundEvents;

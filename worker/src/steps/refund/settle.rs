@@ -10,21 +10,21 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use domain::earnings::ledger::{self, deduct};
+use domain::earnings::refund::{self, RefundEffect, RefundRequest, RefundableCommission, SaleRefunds};
 use domain::ids::{CommissionId, EventId, PartnerProgramId, SaleId};
-use domain::ledger::{self, deduct};
 use domain::money::{AmountCents, Cents};
-use domain::outbound_event::OutboundEventType;
-use domain::refund::{self, RefundEffect, RefundRequest, RefundableCommission, SaleRefunds};
+use domain::programs::outbound_event::OutboundEventType;
 use domain::text::RefundReason;
 use messages::notification::NotificationRecord;
 use messages::refund::{RefundOutcome, RefundRecord};
 use runtime::clock::Clock;
 use sqlx::PgConnection;
-use storage::commissions::{self, LockedCommission, RefundedCommission};
-use storage::ledger::{NewEntry, lock_balances, post};
-use storage::refund_rollups::{Counted, RefundDeltas};
-use storage::refunds::{self, NewRefund};
-use storage::sales::{self, LockedSale, RefundedSale};
+use storage::money::commissions::{self, LockedCommission, RefundedCommission};
+use storage::money::ledger::{NewEntry, lock_balances, post};
+use storage::money::refunds::{self, NewRefund};
+use storage::reads::refund_rollups::{Counted, RefundDeltas};
+use storage::tracking::sales::{self, LockedSale, RefundedSale};
 use storage::{StorageError, StorageResult};
 
 use super::outbound::OutboundRefunds;

@@ -7,20 +7,20 @@ use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 use domain::ids::{CustomerId, EventId, PartnerId, ProgramId, ReferralLinkId};
-use domain::sale::{
+use domain::text::{CustomerKey, SubscriptionId};
+use domain::tracking::sale::{
     FirstPayment, LinkOwner, ProgramTerms, Recording, SaleCustomer, SaleDecision, SaleFacts, SaleRefusal,
     Subscription, decide,
 };
-use domain::signal::{PartnerAddresses, Signal, SignalRules};
-use domain::text::{CustomerKey, SubscriptionId};
+use domain::tracking::signal::{PartnerAddresses, Signal, SignalRules};
 use messages::sale::SaleRecord;
 use sqlx::PgConnection;
 use storage::StorageResult;
-use storage::customers::{Customer, Milestone};
-use storage::links::{self, Memberships};
-use storage::programs::{self, Program};
-use storage::rollups::Deltas;
-use storage::subscriptions::{self, SubscriptionKey};
+use storage::program::links::{self, Memberships};
+use storage::program::programs::{self, Program};
+use storage::reads::rollups::Deltas;
+use storage::tracking::customers::{Customer, Milestone};
+use storage::tracking::subscriptions::{self, SubscriptionKey};
 
 use crate::customer_lookup::{Found, KeyBindings, Match, NamedCustomer};
 use crate::reassessment::OutOfOrder;

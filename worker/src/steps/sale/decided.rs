@@ -4,12 +4,14 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use domain::ids::{EventId, SaleId};
-use domain::sale::{Recording, SaleDecision, SaleRefusal};
-use domain::signal::SignalRules;
+use domain::tracking::sale::{Recording, SaleDecision, SaleRefusal};
+use domain::tracking::signal::SignalRules;
 use messages::sale::{SaleOutcome, SaleRecord};
 use sqlx::PgConnection;
-use storage::rollups::Deltas;
-use storage::{StorageResult, claims, ledger};
+use storage::StorageResult;
+use storage::money::ledger;
+use storage::reads::rollups::Deltas;
+use storage::tracking::claims;
 
 use super::batch::SaleBatch;
 use super::inbox::Inbox;

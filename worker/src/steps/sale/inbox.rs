@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::{EventId, ProgramId};
-use domain::sale::SaleRefusal;
+use domain::tracking::sale::SaleRefusal;
 use messages::sale::{SaleOutcome, SaleRecord};
 use sqlx::PgConnection;
 use storage::StorageResult;
-use storage::processor_events::{
+use storage::processor::processor_events::{
     self, Ending, PARTNER_APPROVED, Part, Reason, waits_for_key, waits_for_processor_customer, waits_for_sale,
 };
 

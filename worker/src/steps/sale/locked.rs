@@ -3,13 +3,15 @@
 use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
-use domain::attribution::AttributionModel;
-use domain::click_id::ClickIdCodec;
 use domain::ids::{EventId, SaleId};
+use domain::tracking::attribution::AttributionModel;
+use domain::tracking::click_id::ClickIdCodec;
 use messages::sale::{SaleOutcome, SaleRecord};
 use sqlx::PgConnection;
-use storage::claims::{self, Claim, ClaimState, PendingFacts};
-use storage::{StorageResult, programs, sales};
+use storage::StorageResult;
+use storage::program::programs;
+use storage::tracking::claims::{self, Claim, ClaimState, PendingFacts};
+use storage::tracking::sales;
 
 use super::batch::SaleBatch;
 use super::decided::{Candidate, Pending, Resolved};

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::CustomerId;
 use messages::sale::SaleRecord;
-use storage::customers::Customer;
+use storage::tracking::customers::Customer;
 
 use crate::customer_lookup::Found;
 

@@ -2,20 +2,20 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use domain::commission::CommissionStatus;
+use domain::earnings::commission::CommissionStatus;
 use domain::ids::{CommissionId, EventId, PartnerId, ReferralLinkId, SaleId};
-use domain::outbound_event::OutboundEventType;
-use domain::sale::{Credit, Earning, Recording};
+use domain::programs::outbound_event::OutboundEventType;
 use domain::text::{ProductId, SubscriptionId};
+use domain::tracking::sale::{Credit, Earning, Recording};
 use messages::outbound_event::OutboundEvent;
 use messages::outbound_event::commission::CommissionEvent;
 use messages::outbound_event::sale::SaleRecorded;
 use messages::sale::{NoCommission, SaleOutcome, SaleRecord};
 use sqlx::PgConnection;
 use storage::StorageResult;
-use storage::customers::Customer;
-use storage::links::{self, NamedLink};
-use storage::programs::Program;
+use storage::program::links::{self, NamedLink};
+use storage::program::programs::Program;
+use storage::tracking::customers::Customer;
 
 use super::batch::SaleBatch;
 use super::rows::RecordedSale;

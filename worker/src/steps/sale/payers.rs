@@ -6,7 +6,7 @@ use domain::ids::EventId;
 use messages::sale::SaleRecord;
 use sqlx::PgConnection;
 use storage::StorageResult;
-use storage::processor_customers::{self, Key};
+use storage::processor::processor_customers::{self, Key};
 
 /// Returns copies of these records with the key and click_id to which their processor's customer is bound.
 /// Leaves out other records.

@@ -6,7 +6,7 @@ use domain::ids::SaleId;
 use messages::sale::SaleRecord;
 use sqlx::PgConnection;
 use storage::StorageResult;
-use storage::processor_refs::{self, Known, Reference};
+use storage::processor::processor_refs::{self, Known, Reference};
 
 /// Empty for most batches.
 #[derive(Default)]

@@ -8,7 +8,7 @@ use messages::refund::{RefundOutcome, RefundRecord};
 use messages::sale::SaleRecord;
 use runtime::clock::Clock;
 use sqlx::PgConnection;
-use storage::refunds::{self, ParkedRefund};
+use storage::money::refunds::{self, ParkedRefund};
 use storage::{StorageError, StorageResult};
 
 use super::payment_match::Payments;

@@ -3,19 +3,19 @@
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
-use domain::attribution::AttributionModel;
-use domain::commission::SelfReferrals;
+use domain::earnings::commission::SelfReferrals;
+use domain::earnings::ledger;
 use domain::ids::{CommissionId, CustomerId, EventId, SaleId};
-use domain::ledger;
-use domain::sale::{Earning, Recording};
-use domain::signal::SignalRules;
+use domain::tracking::attribution::AttributionModel;
+use domain::tracking::sale::{Earning, Recording};
+use domain::tracking::signal::SignalRules;
 use messages::sale::{NoCommission, SaleOutcome, SaleRecord};
 use sqlx::PgConnection;
-use storage::commissions::{self, NewCommission};
-use storage::ledger::NewEntry;
-use storage::rollups::Deltas;
-use storage::sales::{self, NewSale};
-use storage::subscriptions::{self, NewSubscription};
+use storage::money::commissions::{self, NewCommission};
+use storage::money::ledger::NewEntry;
+use storage::reads::rollups::Deltas;
+use storage::tracking::sales::{self, NewSale};
+use storage::tracking::subscriptions::{self, NewSubscription};
 use storage::{StorageError, StorageResult};
 
 use super::batch::{SaleBatch, subscription_key};

@@ -4,7 +4,7 @@ use chrono::TimeDelta;
 use domain::money::Currency;
 use runtime::clock::Clock;
 use serde_json::{Value, json};
-use storage::payouts;
+use storage::money::payouts;
 use test_harness::{Shop, Stack, noon, reasons, rows, sell};
 
 #[tokio::test]

@@ -1,9 +1,9 @@
 //! What a sale earns: rates, currencies, policies, and the hold period.
 
 use chrono::TimeDelta;
-use domain::attribution::AttributionModel;
-use domain::commission::{CommissionType, Rate};
+use domain::earnings::commission::{CommissionType, Rate};
 use domain::money::{Cents, Currency};
+use domain::tracking::attribution::AttributionModel;
 use reqwest::StatusCode;
 use runtime::clock::Clock;
 use serde_json::{Value, json};

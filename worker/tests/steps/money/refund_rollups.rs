@@ -1,13 +1,13 @@
 //! Refunded amounts by day: each counts once, on the day of the refund, under the link of the sale.
 
 use chrono::{DateTime, NaiveDate, TimeZone, Utc};
-use domain::attribution::AttributionModel;
-use domain::commission::CommissionType;
+use domain::earnings::commission::CommissionType;
+use domain::tracking::attribution::AttributionModel;
 use reqwest::StatusCode;
 use runtime::clock::Clock;
 use serde_json::json;
-use storage::refund_rollups::{self, RefundDay, RefundSums};
-use storage::rollups;
+use storage::reads::refund_rollups::{self, RefundDay, RefundSums};
+use storage::reads::rollups;
 use test_harness::{
     Program, Stack, Streams, noon, percentage,
     recomputation::{kept, recomputed},
@@ -85,7 +85,9 @@ async fn refund_days_survive_a_fold_and_damaged_days_are_found_and_rebuilt() {
     stack
         .execute("UPDATE program_refund_days SET deducted_cents = deducted_cents + 1")
         .await;
-    let violations = storage::verify::violations(stack.pool()).await.unwrap();
+    let violations = storage::operations::verify::violations(stack.pool())
+        .await
+        .unwrap();
     let broken: Vec<_> = violations.iter().map(|violation| violation.invariant).collect();
     assert_eq!(
         broken,

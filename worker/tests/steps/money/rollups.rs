@@ -13,8 +13,8 @@ use rand::{RngExt, SeedableRng};
 use reqwest::{Method, StatusCode};
 use runtime::clock::Clock;
 use serde_json::{Value, json};
-use storage::rollups::{self, Sums};
-use storage::verify;
+use storage::operations::verify;
+use storage::reads::rollups::{self, Sums};
 use test_harness::{
     Program, Stack, Streams, noon,
     recomputation::{kept, recomputed},

@@ -1,8 +1,8 @@
 //! Renewals: which partner earns by them, for how long, and which click decides.
 
 use chrono::{DateTime, Months, TimeDelta, Utc};
-use domain::attribution::AttributionModel;
-use domain::commission::CommissionType;
+use domain::earnings::commission::CommissionType;
+use domain::tracking::attribution::AttributionModel;
 use runtime::clock::Clock;
 use serde_json::{Value, json};
 use test_harness::{Answer, Program, Stack, noon, percentage, rows};

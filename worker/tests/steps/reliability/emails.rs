@@ -2,11 +2,11 @@
 //! the same id.
 
 use chrono::TimeDelta;
-use domain::account::EmailAddress;
 use domain::email::EmailHasher;
-use domain::email_content::EmailContent;
+use domain::people::account::EmailAddress;
+use domain::people::email_content::EmailContent;
 use runtime::clock::Clock;
-use storage::emails::{self, NewEmail};
+use storage::outbound::emails::{self, NewEmail};
 use test_harness::{MailServer, Manner, Stack, ctl, ended, noon};
 use testing::{Process, free_address};
 

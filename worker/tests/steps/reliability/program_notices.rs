@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::WorkspaceId;
-use domain::permission::{ProgramPermissions, Role};
+use domain::people::permission::{ProgramPermissions, Role};
 use runtime::clock::Clock;
-use storage::members;
+use storage::people::members;
 use test_harness::{MailServer, Program, Stack, ended, noon};
 use testing::{Process, free_address};
 

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, NaiveDate, Utc};
 use runtime::clock::Clock;
-use storage::partitions;
+use storage::operations::partitions;
 use test_harness::{Stack, rows};
 
 #[tokio::test]

@@ -1,10 +1,10 @@
 //! Attribution models other than last click, which all other tests use.
 
-use domain::attribution::AttributionModel;
-use domain::commission::CommissionType;
-use domain::partner::ShortCode;
+use domain::earnings::commission::CommissionType;
+use domain::programs::partner::ShortCode;
+use domain::tracking::attribution::AttributionModel;
 use serde_json::json;
-use storage::links;
+use storage::program::links;
 use test_harness::{Answer, Stack, percentage, rows, switched_customer};
 
 fn commission_ids(sale: &Answer) -> Vec<i64> {

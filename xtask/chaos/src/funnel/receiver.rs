@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use domain::webhook::{SigningSecret, signatures};
+use domain::programs::webhook::{SigningSecret, signatures};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::header::{HeaderValue, LOCATION};

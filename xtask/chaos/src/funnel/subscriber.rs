@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use domain::ids::{CustomerId, ProgramId, WebhookEndpointId};
-use domain::outbound_event::{OutboundEventType, WantedEvents};
+use domain::programs::outbound_event::{OutboundEventType, WantedEvents};
+use domain::programs::webhook::{SigningSecret, message_id};
 use domain::sealed::SealingKeys;
-use domain::webhook::{SigningSecret, message_id};
 use runtime::clock::Clock;
 use serde_json::json;
 use sqlx::PgPool;
-use storage::outbound_events::{self, NewOutboundEvent};
+use storage::outbound::outbound_events::{self, NewOutboundEvent};
 use tokio::sync::watch;
 use uuid::Uuid;
 

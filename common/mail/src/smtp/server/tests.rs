@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use domain::account::EmailAddress;
+use domain::people::account::EmailAddress;
 use testing::{Authority, from_environment};
 use uuid::Uuid;
 

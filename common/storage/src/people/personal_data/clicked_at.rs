@@ -11,8 +11,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::PgConnection;
 
 use crate::error::StorageResult;
-use domain::attribution::Journey;
 use domain::ids::ProgramId;
+use domain::tracking::attribution::Journey;
 
 /// The range of one statement of the search. Each statement must be short: a large program has a million
 /// clicks an hour.

@@ -9,10 +9,10 @@ use uuid::Uuid;
 
 use super::clicked_at::{self, CLOCK_SKEW};
 use crate::error::StorageResult;
-use domain::account::EmailAddress;
-use domain::click_id::ClickId;
 use domain::data_subject::{CustomerNames, RecordOwner};
 use domain::ids::{CustomerId, ProgramId};
+use domain::people::account::EmailAddress;
+use domain::tracking::click_id::ClickId;
 
 /// Maximum number of records in memory.
 const PIECE: i64 = 100;

@@ -10,7 +10,7 @@ use super::waits::Reason;
 use crate::batch::columns;
 use crate::error::StorageResult;
 use domain::ids::EventId;
-use domain::outbound_event::OutboundEventType;
+use domain::programs::outbound_event::OutboundEventType;
 use messages::outbound_event::processor_event::ProcessorEventNeedsReview;
 
 domain::text_enum! {

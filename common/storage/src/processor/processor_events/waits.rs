@@ -6,7 +6,7 @@ use sqlx::{PgConnection, PgPool};
 use crate::batch::unnest;
 use crate::error::StorageResult;
 use domain::ids::ProgramId;
-use domain::processor::ProcessorId;
+use domain::processors::processor::ProcessorId;
 use domain::text::TransactionId;
 
 domain::text_enum! {

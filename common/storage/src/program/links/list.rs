@@ -7,7 +7,7 @@ use crate::error::StorageResult;
 use crate::page::{Whole, Window, page};
 use domain::ids::{PartnerProgramId, ProgramId};
 use domain::name::Name;
-use domain::partner::LinkStatus;
+use domain::programs::partner::LinkStatus;
 use domain::sorting::{LinkColumn, Sorting};
 
 /// Selects a program's links.

@@ -7,7 +7,7 @@ use crate::error::StorageResult;
 use crate::page::{Whole, Window, page};
 use domain::ids::ProgramId;
 use domain::name::Name;
-use domain::partner::MembershipStatus;
+use domain::programs::partner::MembershipStatus;
 use domain::sorting::{PartnerColumn, Sorting};
 
 /// Selects a program's partners. A text search does not find partners whose record was removed.

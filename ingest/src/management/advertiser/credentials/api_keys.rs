@@ -2,13 +2,13 @@
 //! key nor extend its own scopes.
 
 use domain::ids::{ManagementKeyId, WorkspaceId};
-use domain::management_key::KeyStatus;
+use domain::people::management_key::KeyStatus;
 use domain::sorting::KeyColumn;
 use domain::token::ManagementKey;
 use serde_json::json;
 use sqlx::PgConnection;
-use storage::management_keys::{self, KeyFilter, NewKey, StoredKey};
-use storage::workspaces;
+use storage::people::management_keys::{self, KeyFilter, NewKey, StoredKey};
+use storage::people::workspaces;
 
 use super::key_settings::{KeyChanges, KeyView, described};
 use crate::http::body;

@@ -2,12 +2,12 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::ProgramId;
-use domain::management_key::{KeySettings, KeyStatus};
-use domain::permission::{ProgramScope, Scopes};
+use domain::people::management_key::{KeySettings, KeyStatus};
+use domain::people::permission::{ProgramScope, Scopes};
 use domain::token::ManagementKey;
 use messages::instant::{as_instant, instant};
 use serde_json::{Value, json};
-use storage::management_keys::StoredKey;
+use storage::people::management_keys::StoredKey;
 
 use crate::http::field::{Field, refused, stated};
 use crate::management::prelude::*;

@@ -2,12 +2,12 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::ProgramId;
-use domain::key_rotation::KeyRotation;
+use domain::programs::key_rotation::KeyRotation;
 use domain::token::ProgramToken;
 use messages::instant::instant;
 use serde_json::json;
 use sqlx::PgConnection;
-use storage::{program_settings, tracking_tokens};
+use storage::program::{program_settings, tracking_tokens};
 
 use crate::http::body;
 use crate::http::field::{Field, refused};

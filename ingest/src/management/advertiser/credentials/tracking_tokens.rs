@@ -7,12 +7,12 @@
 use axum::http::StatusCode;
 use chrono::{DateTime, Utc};
 use domain::ids::{ProgramId, TrackingTokenId};
+use domain::programs::tracking_token::{TokenScopes, TokenScopesError};
 use domain::token::ProgramToken;
-use domain::tracking_token::{TokenScopes, TokenScopesError};
 use messages::instant::{as_instant, as_instant_if_any};
 use serde_json::{Value, json};
-use storage::program_settings;
-use storage::tracking_tokens::{self, NewToken, StoredToken, TokenKind};
+use storage::program::program_settings;
+use storage::program::tracking_tokens::{self, NewToken, StoredToken, TokenKind};
 
 use crate::http::field::{Field, refused};
 use crate::http::openapi::examples::Examples;

@@ -2,14 +2,15 @@
 //! commission that a sale failed to earn.
 
 use axum::http::HeaderMap;
-use domain::commission::CommissionStatus;
+use domain::earnings::commission::CommissionStatus;
 use domain::ids::{CommissionId, EventId, PartnerProgramId, ProgramId, SaleId};
 use domain::money::{AmountCents, Currency};
 use domain::text::Text;
 use serde_json::{Value, json};
 use sqlx::PgConnection;
-use storage::adjustments::{self, AddedCommission};
-use storage::{by_hand, partners, payouts};
+use storage::money::adjustments::{self, AddedCommission};
+use storage::money::{by_hand, payouts};
+use storage::program::partners;
 
 use super::commission_changes::{ChangedCommission, read_changed};
 use super::payouts::not_a_currency;

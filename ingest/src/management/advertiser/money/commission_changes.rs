@@ -1,15 +1,15 @@
 //! `…/affiliate-programs/{program_id}/commissions`: rejects commissions, and adjusts one by an amount.
 
 use axum::http::HeaderMap;
-use domain::adjustment::{Adjusted, Change};
+use domain::earnings::adjustment::{Adjusted, Change};
 use domain::ids::{CommissionId, EventId, ProgramId};
 use domain::money::{AmountCents, Cents};
 use domain::text::RefundReason;
 use serde_json::{Value, json};
 use sqlx::PgConnection;
-use storage::adjustments::{self, NewAdjustment};
-use storage::by_hand;
-use storage::payouts::{self, LockedCommission};
+use storage::money::adjustments::{self, NewAdjustment};
+use storage::money::by_hand;
+use storage::money::payouts::{self, LockedCommission};
 
 use super::expected_amounts::ExpectedAmounts;
 use crate::http::field::{Field, refused};

@@ -1,7 +1,7 @@
 //! `…/commissions/totals`: what a program owes its partners, and has paid them.
 
 use domain::money::Currency;
-use storage::dashboard::{self, Money};
+use storage::reads::dashboard::{self, Money};
 
 use crate::http::openapi::examples::Examples;
 use crate::management::access::ReadProgram;

@@ -1,18 +1,19 @@
 //! `…/affiliate-programs/{program_id}/commissions`: the partners' commissions, and their early approval.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::commission::CommissionStatus;
+use domain::earnings::commission::CommissionStatus;
 use domain::ids::{EventId, PartnerProgramId, PayoutId, ProgramId};
-use domain::outbound_event::OutboundEventType;
-use domain::signal::Signal;
+use domain::programs::outbound_event::OutboundEventType;
 use domain::sorting::CommissionColumn;
 use domain::text::Label;
+use domain::tracking::signal::Signal;
 use messages::instant::{as_instant, as_instant_if_any};
 use messages::outbound_event::OutboundEvent;
 use serde_json::{Value, json};
 use sqlx::PgConnection;
-use storage::commission_lists::{self, Filter, ListedCommission, Wanted};
-use storage::{commissions, outbound_commissions, payouts};
+use storage::money::{commissions, payouts};
+use storage::outbound::outbound_commissions;
+use storage::reads::commission_lists::{self, Filter, ListedCommission, Wanted};
 
 use super::expected_amounts::ExpectedAmounts;
 use crate::http::field::refused;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use storage::payouts::LockedCommission;
+use storage::money::payouts::LockedCommission;
 
 use crate::http::field::refused;
 use crate::management::prelude::*;

@@ -2,8 +2,8 @@
 
 use axum::response::Response;
 use domain::ids::{PayoutId, ProgramId};
-use storage::commission_lists::{self, ListedCommission};
-use storage::payouts::{self, PaidCommission};
+use storage::money::payouts::{self, PaidCommission};
+use storage::reads::commission_lists::{self, ListedCommission};
 
 use super::commissions::{CommissionQuery, filter};
 use crate::http::query::Query;

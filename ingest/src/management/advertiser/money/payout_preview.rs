@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use domain::ids::{EventId, PartnerProgramId};
 use domain::money::Currency;
 use sqlx::Connection;
-use storage::{StorageError, partners};
+use storage::StorageError;
+use storage::program::partners;
 
 use super::commissions::NamedPartner;
 use super::payouts::{NO_CURRENCY, PartnerShareView, not_a_currency};

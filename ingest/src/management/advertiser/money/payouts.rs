@@ -9,9 +9,9 @@ use domain::text::Text;
 use messages::instant::as_instant;
 use serde_json::{Value, json};
 use sqlx::PgConnection;
-use storage::partner_payouts::{self, SharedPayout};
-use storage::payout_lists::{self, Filter};
-use storage::payouts::{self, PartnerShare, StoredPayout};
+use storage::money::payouts::{self, PartnerShare, StoredPayout};
+use storage::reads::partner_payouts::{self, SharedPayout};
+use storage::reads::payout_lists::{self, Filter};
 
 use super::commissions::NamedPartner;
 use crate::http::body;

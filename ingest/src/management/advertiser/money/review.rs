@@ -2,15 +2,15 @@
 //! postpones their approval.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::commission::CommissionStatus;
+use domain::earnings::commission::CommissionStatus;
 use domain::ids::PartnerProgramId;
-use domain::signal::Signal;
 use domain::sorting::FlaggedColumn;
 use domain::text::Text;
+use domain::tracking::signal::Signal;
 use messages::instant::as_instant;
 use serde_json::{Value, json};
-use storage::review_queue::{self, Filter, FlaggedCommission};
-use storage::{commissions, payouts};
+use storage::money::{commissions, payouts};
+use storage::reads::review_queue::{self, Filter, FlaggedCommission};
 
 use super::commissions::{NamedPartner, SIGNALS, signals_named};
 use super::expected_amounts::ExpectedAmounts;

@@ -2,15 +2,15 @@
 //! version supersedes it.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::commission::{CommissionType, Policy, Rate, policy_in_force};
+use domain::earnings::commission::{CommissionType, Policy, Rate, policy_in_force};
 use domain::ids::{PolicyId, ProgramId};
 use domain::money::{AmountCents, BasisPoints, Currency};
 use domain::text::ProductId;
 use messages::instant::as_instant;
 use serde_json::json;
 use sqlx::PgConnection;
-use storage::policies::{self, NewPolicy, StoredPolicy};
-use storage::program_settings::{self, StoredProgram};
+use storage::program::policies::{self, NewPolicy, StoredPolicy};
+use storage::program::program_settings::{self, StoredProgram};
 
 use crate::http::field::{Field, refused};
 use crate::http::openapi::examples::Examples;

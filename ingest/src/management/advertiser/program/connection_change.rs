@@ -4,10 +4,10 @@ use domain::ids::ProgramId;
 use runtime::metrics::PROCESSOR_ACCOUNTS_HELD_ELSEWHERE;
 use serde_json::{Value, json};
 use sqlx::PgConnection;
-use storage::audit_log::AuditActor;
-use storage::notifications::{self, NewNotification};
-use storage::processor_accounts::{self, HeldElsewhere};
-use storage::processor_connections::{self, Connection};
+use storage::operations::audit_log::AuditActor;
+use storage::operations::notifications::{self, NewNotification};
+use storage::processor::processor_accounts::{self, HeldElsewhere};
+use storage::processor::processor_connections::{self, Connection};
 
 use super::connection_settings::{ConnectionChanges, changed};
 use crate::management::access::{Caller, ProgramAccess, Write};

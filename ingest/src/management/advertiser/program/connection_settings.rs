@@ -2,10 +2,10 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::ProgramId;
-use domain::processor::{ConnectionStatus, ProcessorId, WebhookSecret};
+use domain::processors::processor::{ConnectionStatus, ProcessorId, WebhookSecret};
 use messages::instant::as_instant_if_any;
 use serde_json::{Map, Value, json};
-use storage::processor_connections::{Connection, SealedSecret};
+use storage::processor::processor_connections::{Connection, SealedSecret};
 
 use crate::http::field::{Field, refused, stated};
 use crate::management::prelude::*;

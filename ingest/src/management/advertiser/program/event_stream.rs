@@ -13,10 +13,10 @@ use axum::body::{Body, Bytes};
 use axum::http::header;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
-use domain::event_stream::EventCursor;
+use domain::programs::event_stream::EventCursor;
 use futures::stream;
 use sqlx::Connection;
-use storage::event_streams;
+use storage::outbound::event_streams;
 
 use self::answer::StreamPage;
 use self::question::{Question, StreamQuery};

@@ -1,7 +1,7 @@
 //! `…/partners/{partner_program_id}/invitation`: a new link for a partner who has not used the first one.
 
-use domain::account::EmailAddress;
 use domain::ids::{PartnerProgramId, ProgramId};
+use domain::people::account::EmailAddress;
 use serde_json::json;
 
 use super::program_partner::{UNKNOWN_PARTNER, stored};

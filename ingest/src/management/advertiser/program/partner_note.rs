@@ -2,11 +2,11 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::{PartnerProgramId, ProgramId};
-use domain::partner::PartnerNote;
+use domain::programs::partner::PartnerNote;
 use messages::instant::as_instant_if_any;
 use serde_json::json;
-use storage::partner_notes::{self, StoredNote};
-use storage::partners;
+use storage::program::partner_notes::{self, StoredNote};
+use storage::program::partners;
 
 use super::program_partner::{UNKNOWN_PARTNER, stored};
 use crate::http::field::{Field, refused};

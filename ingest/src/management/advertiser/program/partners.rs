@@ -1,16 +1,16 @@
 //! `…/partners`: the partners of a program, and their status.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::account::EmailAddress;
 use domain::ids::{EventId, PartnerProgramId, ProgramId};
-use domain::partner::{MembershipStatus, PartnerName, ShortCode};
+use domain::people::account::EmailAddress;
+use domain::programs::partner::{MembershipStatus, PartnerName, ShortCode};
 use domain::sorting::PartnerColumn;
 use messages::instant::{as_instant, as_instant_if_any};
 use serde_json::json;
-use storage::partners::list::{Filter, page};
-use storage::partners::{self, NewMembership, NewPartner, ProgramPartner};
-use storage::processor_events::{self, PARTNER_APPROVED};
-use storage::{outbound_events, outbound_partners};
+use storage::outbound::{outbound_events, outbound_partners};
+use storage::processor::processor_events::{self, PARTNER_APPROVED};
+use storage::program::partners::list::{Filter, page};
+use storage::program::partners::{self, NewMembership, NewPartner, ProgramPartner};
 
 use super::program_partner::{UNKNOWN_PARTNER, stored};
 use super::referral_links::{self, CODE_TAKEN, LinkView};

@@ -5,9 +5,9 @@
 //! last four characters.
 
 use axum::http::StatusCode;
-use domain::processor::Overlap;
+use domain::processors::processor::Overlap;
 use serde_json::json;
-use storage::processor_connections;
+use storage::processor::processor_connections;
 
 use super::connection_change::{change, held_elsewhere, notify_of_change};
 use super::connection_settings::{ConnectionChanges, ConnectionView, seal, secret};

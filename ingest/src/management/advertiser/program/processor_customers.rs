@@ -5,13 +5,13 @@
 //! wrong events.
 
 use chrono::{DateTime, Utc};
-use domain::click_id::ClickId;
-use domain::payer::Payer;
-use domain::processor::ProcessorId;
+use domain::processors::payer::Payer;
+use domain::processors::processor::ProcessorId;
 use domain::text::{CustomerKey, Label};
+use domain::tracking::click_id::ClickId;
 use messages::instant::{as_instant, as_instant_if_any};
 use serde_json::json;
-use storage::processor_customers::{self, Binding};
+use storage::processor::processor_customers::{self, Binding};
 
 use crate::http::field::{Field, Key, refused};
 use crate::http::openapi::examples::Examples;

@@ -2,10 +2,10 @@
 //! events arrive and become sales.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::event_types::{MissingEventType, proven_missing};
+use domain::processors::event_types::{MissingEventType, proven_missing};
 use messages::instant::as_instant;
-use storage::processor_events::{self, UnresolvedEvent};
-use storage::program_health;
+use storage::processor::processor_events::{self, UnresolvedEvent};
+use storage::reads::program_health;
 
 use crate::http::openapi::examples::Examples;
 use crate::management::access::ReadProgram;

@@ -2,7 +2,7 @@
 
 use domain::ids::{PartnerProgramId, ProgramId};
 use sqlx::PgConnection;
-use storage::partners::{self, ProgramPartner};
+use storage::program::partners::{self, ProgramPartner};
 
 use crate::http::error::ApiError;
 

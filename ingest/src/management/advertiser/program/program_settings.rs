@@ -1,19 +1,19 @@
 //! A program's settings as requests change them and answers show them.
 
 use chrono::{DateTime, Utc};
-use domain::account::EmailAddress;
-use domain::attribution::{AttributionModel, AttributionWindow};
-use domain::commission::{HoldPeriod, NeedsApproval, Policy, SelfReferrals};
-use domain::lead::LeadAuth;
+use domain::earnings::commission::{HoldPeriod, NeedsApproval, Policy, SelfReferrals};
 use domain::money::{BasisPoints, Currency};
-use domain::program::{
+use domain::people::account::EmailAddress;
+use domain::programs::program::{
     Color, CookieWindow, Domain, LogoUrl, PartnerLinkLimit, ProgramSettings, ProgramStatus, Slug,
 };
 use domain::text::Text;
 use domain::token::ProgramToken;
+use domain::tracking::attribution::{AttributionModel, AttributionWindow};
+use domain::tracking::lead::LeadAuth;
 use messages::instant::{as_instant, as_instant_if_any, instant};
 use serde_json::{Value, json};
-use storage::program_settings::StoredProgram;
+use storage::program::program_settings::StoredProgram;
 
 use crate::http::field::{Field, refused, stated};
 use crate::management::access::differences;

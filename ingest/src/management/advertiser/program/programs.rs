@@ -1,16 +1,16 @@
 //! `/api/advertiser/affiliate-programs`: programs, their settings and their status.
 
 use domain::ids::{ProgramId, WorkspaceId};
-use domain::permission::Permission;
-use domain::program::{ProgramSettings, ProgramStatus, Slug};
+use domain::people::permission::Permission;
+use domain::programs::program::{ProgramSettings, ProgramStatus, Slug};
 use domain::sorting::ProgramColumn;
 use domain::token::ProgramToken;
 use serde_json::json;
 use sqlx::PgConnection;
-use storage::balances::{self, UnpaidOfProgram};
-use storage::policies;
-use storage::program_settings::{self, NewProgram, StoredProgram, Updated};
-use storage::workspaces::{self, ProgramFilter};
+use storage::money::balances::{self, UnpaidOfProgram};
+use storage::people::workspaces::{self, ProgramFilter};
+use storage::program::policies;
+use storage::program::program_settings::{self, NewProgram, StoredProgram, Updated};
 
 use super::commission_policies::{NewPolicyRequest, set as set_policy};
 use super::program_settings::{ProgramChanges, ProgramView, changed};

@@ -2,14 +2,14 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::{PartnerProgramId, ProgramId, ReferralLinkId};
-use domain::partner::{LinkStatus, MembershipStatus, ShortCode};
+use domain::programs::partner::{LinkStatus, MembershipStatus, ShortCode};
 use domain::sorting::LinkColumn;
 use messages::instant::{as_instant, as_instant_if_any};
 use serde_json::json;
 use sqlx::PgConnection;
-use storage::links::list::{Filter, page};
-use storage::links::{self, StoredLink, Updated};
-use storage::partners;
+use storage::program::links::list::{Filter, page};
+use storage::program::links::{self, StoredLink, Updated};
+use storage::program::partners;
 
 use super::program_partner::UNKNOWN_PARTNER;
 use crate::http::field::{Field, refused, stated};

@@ -1,14 +1,14 @@
 //! An endpoint as requests set it and answers show it.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::outbound_event::OutboundEventType;
+use domain::programs::outbound_event::OutboundEventType;
+use domain::programs::webhook::WebhookUrl;
+use domain::programs::webhook_address::AllowedAddresses;
+use domain::programs::webhook_endpoint::{DisabledReason, EndpointDescription, EventTypes, EventTypesError};
 use domain::text::Text;
-use domain::webhook::WebhookUrl;
-use domain::webhook_address::AllowedAddresses;
-use domain::webhook_endpoint::{DisabledReason, EndpointDescription, EventTypes, EventTypesError};
 use messages::instant::{as_instant, as_instant_if_any};
 use serde_json::{Value, json};
-use storage::webhook_endpoints::{EndpointSettings, StoredEndpoint};
+use storage::outbound::webhook_endpoints::{EndpointSettings, StoredEndpoint};
 
 use crate::http::field::{Field, refused, stated};
 use crate::management::prelude::*;

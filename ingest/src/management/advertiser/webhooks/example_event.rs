@@ -3,7 +3,7 @@
 use domain::ids::{ProgramId, WebhookEndpointId};
 use messages::outbound_event::OutboundEvent;
 use serde_json::json;
-use storage::webhook_deliveries::{self, TestEvent};
+use storage::outbound::webhook_deliveries::{self, TestEvent};
 
 use super::endpoint_settings::event_type;
 use super::webhook_deliveries::{DeliveryView, UNKNOWN as UNKNOWN_DELIVERY};

@@ -2,10 +2,10 @@
 
 use chrono::{DateTime, Utc};
 use domain::ids::{ProgramId, WebhookDeliveryId, WebhookEndpointId};
-use domain::permission::Permission;
+use domain::people::permission::Permission;
 use messages::instant::instant;
 use serde_json::{Value, json};
-use storage::webhook_deliveries::{self, ReplayOfMany};
+use storage::outbound::webhook_deliveries::{self, ReplayOfMany};
 
 use super::endpoint_settings::event_types;
 use super::webhook_deliveries::{DeliveryView, UNKNOWN as UNKNOWN_DELIVERY};

@@ -2,11 +2,11 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::{ProgramId, WebhookEndpointId};
-use domain::processor::Overlap;
-use domain::webhook::SigningSecret;
+use domain::processors::processor::Overlap;
+use domain::programs::webhook::SigningSecret;
 use messages::instant::as_instant_if_any;
 use serde_json::json;
-use storage::webhook_endpoints;
+use storage::outbound::webhook_endpoints;
 
 use super::signing_secret::NewSecret;
 use super::webhook_endpoints::locked;

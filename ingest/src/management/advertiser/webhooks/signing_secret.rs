@@ -1,7 +1,7 @@
 //! A new secret for an endpoint: it is shown once, and stored sealed.
 
 use domain::ids::WebhookEndpointId;
-use domain::webhook::SigningSecret;
+use domain::programs::webhook::SigningSecret;
 
 use crate::app::App;
 use crate::http::error::ApiError;

@@ -3,11 +3,11 @@
 use axum::Json;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::{ProgramId, WebhookDeliveryId, WebhookEndpointId};
-use domain::outbound_event::OutboundEventType;
-use domain::webhook::message_id;
-use domain::webhook_endpoint::DeliveryState;
+use domain::programs::outbound_event::OutboundEventType;
+use domain::programs::webhook::message_id;
+use domain::programs::webhook_endpoint::DeliveryState;
 use messages::instant::{as_instant, as_instant_if_any};
-use storage::webhook_deliveries::{self, DeliveryFilter, StoredDelivery};
+use storage::outbound::webhook_deliveries::{self, DeliveryFilter, StoredDelivery};
 use uuid::Uuid;
 
 use super::webhook_endpoints::stored;

@@ -4,13 +4,13 @@
 
 use axum::http::StatusCode;
 use domain::ids::{ProgramId, WebhookEndpointId};
-use domain::permission::Permission;
-use domain::webhook::SigningSecret;
-use domain::webhook_endpoint::{DisabledReason, MAX_ENDPOINTS};
+use domain::people::permission::Permission;
+use domain::programs::webhook::SigningSecret;
+use domain::programs::webhook_endpoint::{DisabledReason, MAX_ENDPOINTS};
 use serde_json::json;
 use sqlx::PgConnection;
-use storage::program_settings;
-use storage::webhook_endpoints::{self, NewEndpoint, StoredEndpoint};
+use storage::outbound::webhook_endpoints::{self, NewEndpoint, StoredEndpoint};
+use storage::program::program_settings;
 
 use super::endpoint_settings::{EndpointChanges, EndpointView, NewEndpointRequest, described, without_query};
 use super::signing_secret::NewSecret;

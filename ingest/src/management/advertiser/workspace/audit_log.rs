@@ -6,12 +6,12 @@ use std::sync::Arc;
 use axum::response::Response;
 use chrono::{DateTime, Utc};
 use domain::ids::{ProgramId, UserId, WorkspaceId};
-use domain::permission::Role;
+use domain::people::permission::Role;
 use messages::instant::as_instant;
 use serde_json::{Map, Value, json};
 use sqlx::PgConnection;
-use storage::audit_log::{self, AuditActor, AuditEntry, AuditFilter};
-use storage::workspaces;
+use storage::operations::audit_log::{self, AuditActor, AuditEntry, AuditFilter};
+use storage::people::workspaces;
 
 use crate::http::field::refused;
 use crate::http::openapi::examples::Examples;

@@ -4,17 +4,18 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::account::EmailAddress;
-use domain::email_content::EmailContent;
 use domain::ids::{InvitationId, PartnerId, WorkspaceId};
-use domain::permission::Role;
+use domain::people::account::EmailAddress;
+use domain::people::email_content::EmailContent;
+use domain::people::permission::Role;
 use domain::sorting::InvitationColumn;
 use domain::token::InvitationToken;
 use messages::instant::as_instant;
 use serde_json::{Map, Value, json};
 use sqlx::PgConnection;
-use storage::invitations::{self, MemberInvitation, NewInvitation, Purpose};
-use storage::{members, programs};
+use storage::people::invitations::{self, MemberInvitation, NewInvitation, Purpose};
+use storage::people::members;
+use storage::program::programs;
 
 use super::members::{read_permissions, read_role, shown};
 use crate::http::field::{Field, refused};

@@ -11,13 +11,13 @@ use std::collections::BTreeMap;
 use axum::http::StatusCode;
 use chrono::{DateTime, Utc};
 use domain::ids::{MemberId, ProgramId, WorkspaceId};
-use domain::permission::{Permission, ProgramPermissions, Role};
+use domain::people::permission::{Permission, ProgramPermissions, Role};
 use domain::sorting::MemberColumn;
 use messages::instant::as_instant;
 use serde_json::{Map, Value, json};
 use sqlx::PgConnection;
-use storage::members::{self, GivenPermissions, Member};
-use storage::workspaces;
+use storage::people::members::{self, GivenPermissions, Member};
+use storage::people::workspaces;
 
 use crate::http::field::{Field, refused, stated};
 use crate::http::openapi::examples::Examples;

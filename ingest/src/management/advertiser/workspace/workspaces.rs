@@ -2,11 +2,11 @@
 //! factor.
 
 use domain::ids::WorkspaceId;
-use domain::permission::Role;
+use domain::people::permission::Role;
 use serde_json::{Value, json};
-use storage::members::{self, GivenPermissions};
-use storage::second_factors;
-use storage::workspaces::{self, Membership};
+use storage::people::members::{self, GivenPermissions};
+use storage::people::second_factors;
+use storage::people::workspaces::{self, Membership};
 
 use crate::http::field::{Field, stated};
 use crate::http::openapi::examples::Examples;

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use messages::instant::{as_instant, as_instant_if_any};
-use storage::customer_timeline::{TimelineCommission, TimelineCustomer, TimelineEntry};
-use storage::program_events::{EventPage, ProgramEvent, ProgramEventDetails};
+use storage::reads::customer_timeline::{TimelineCommission, TimelineCustomer, TimelineEntry};
+use storage::reads::program_events::{EventPage, ProgramEvent, ProgramEventDetails};
 
 use crate::management::advertiser::money::commissions::NamedPartner;
 use crate::management::prelude::*;

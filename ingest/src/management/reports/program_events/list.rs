@@ -3,9 +3,9 @@
 use axum::Json;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::ProgramId;
-use domain::program_events::{EventPlace, ProgramEventType};
+use domain::reports::program_events::{EventPlace, ProgramEventType};
 use messages::instant::as_instant_if_any;
-use storage::program_events::{self, PageRead};
+use storage::reads::program_events::{self, PageRead};
 use storage::snapshot;
 
 use super::question::{self, ProgramEventsQuery, refusals};

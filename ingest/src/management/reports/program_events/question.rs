@@ -1,13 +1,13 @@
 //! The parameters that select a program's events.
 
-use domain::account::EmailAddress;
-use domain::click_id::ClickId;
 use domain::ids::{CustomerId, PartnerProgramId, ProgramId};
-use domain::program_events::ProgramEventType;
+use domain::people::account::EmailAddress;
+use domain::reports::program_events::ProgramEventType;
 use domain::text::Label;
-use domain::visitor::{CountryCode, DeviceType};
+use domain::tracking::click_id::ClickId;
+use domain::tracking::visitor::{CountryCode, DeviceType};
 use sqlx::PgConnection;
-use storage::program_events::{self, ClickOrigin, Filter, Searched, Subjects};
+use storage::reads::program_events::{self, ClickOrigin, Filter, Searched, Subjects};
 
 use crate::http::query::Query;
 use crate::management::prelude::*;
@@ -91,7 +91,7 @@ pub async fn filter(
     })
 }
 
-/// Normalizes a host like `domain::breakdown::referring_host`.
+/// Normalizes a host like `domain::reports::breakdown::referring_host`.
 fn host(text: &str) -> Option<String> {
     let text = text.trim().to_lowercase();
     let host = text.strip_prefix("www.").unwrap_or(&text).trim_end_matches('.');

@@ -3,7 +3,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use messages::instant::as_instant;
 use serde_json::Value;
-use storage::program_events::{
+use storage::reads::program_events::{
     ClickDetails, CreditedLink, LeadDetails, ProgramEvent, ProgramEventDetails, RefundDetails,
     SaleCommission, SaleDetails,
 };

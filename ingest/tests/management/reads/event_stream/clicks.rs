@@ -1,4 +1,4 @@
-use domain::outbound_event::OutboundEventType;
+use domain::programs::outbound_event::OutboundEventType;
 use reqwest::StatusCode;
 use serde_json::json;
 use test_harness::{Streams, rows};

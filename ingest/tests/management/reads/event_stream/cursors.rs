@@ -1,9 +1,9 @@
 use chrono::TimeDelta;
-use domain::outbound_event::{OutboundEventType, WantedEvents};
+use domain::programs::outbound_event::{OutboundEventType, WantedEvents};
 use reqwest::StatusCode;
 use runtime::clock::Clock;
 use serde_json::json;
-use storage::event_streams;
+use storage::outbound::event_streams;
 
 use super::{Reader, ids, next, path};
 

@@ -1,4 +1,4 @@
-use domain::outbound_event::OutboundEventType;
+use domain::programs::outbound_event::OutboundEventType;
 use serde_json::json;
 
 use super::{Reader, add, ids, next};

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use domain::outbound_event::OutboundEventType;
+use domain::programs::outbound_event::OutboundEventType;
 use reqwest::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 use test_harness::{Program, Stack};

@@ -1,6 +1,6 @@
 //! Who may list a program's events, and which requests are refused.
 
-use domain::permission::Role;
+use domain::people::permission::Role;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 use test_harness::Shop;

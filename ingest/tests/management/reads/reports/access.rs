@@ -1,5 +1,5 @@
-use domain::account::UserKind;
-use domain::permission::Role;
+use domain::people::account::UserKind;
+use domain::people::permission::Role;
 use reqwest::StatusCode;
 
 use super::{owner, workspace};

@@ -8,8 +8,8 @@ mod partners;
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
-use domain::attribution::AttributionModel;
-use domain::commission::CommissionType;
+use domain::earnings::commission::CommissionType;
+use domain::tracking::attribution::AttributionModel;
 use reqwest::StatusCode;
 use runtime::clock::Clock;
 use serde_json::{Value, json};

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::attribution::AttributionModel;
-use domain::commission::CommissionType;
+use domain::earnings::commission::CommissionType;
+use domain::tracking::attribution::AttributionModel;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};

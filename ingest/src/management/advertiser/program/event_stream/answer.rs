@@ -2,12 +2,12 @@
 
 use axum::http::{HeaderMap, header};
 use chrono::{DateTime, TimeDelta};
-use domain::event_stream::{CLICK_RECORDED, EventCursor, StreamPlace};
 use domain::ids::ProgramId;
-use domain::outbound_event::OutboundEventType;
-use domain::webhook::message_id;
+use domain::programs::event_stream::{CLICK_RECORDED, EventCursor, StreamPlace};
+use domain::programs::outbound_event::OutboundEventType;
+use domain::programs::webhook::message_id;
 use serde_json::{Map, Value, json};
-use storage::stream_events::{StreamEvent, StreamedClick};
+use storage::outbound::stream_events::{StreamEvent, StreamedClick};
 use utoipa::openapi::{ObjectBuilder, Type};
 use uuid::Uuid;
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use domain::event_stream::{EventCursor, StreamTypes};
 use domain::ids::ProgramId;
+use domain::programs::event_stream::{EventCursor, StreamTypes};
 
 use crate::http::field::refused;
 use crate::http::query::Query;

@@ -3,9 +3,9 @@
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use chrono::{DateTime, Utc};
-use domain::event_stream::{EventCursor, StreamPlace, StreamTypes};
 use domain::ids::ProgramId;
-use storage::stream_events::{self, Piece, StreamRead};
+use domain::programs::event_stream::{EventCursor, StreamPlace, StreamTypes};
+use storage::outbound::stream_events::{self, Piece, StreamRead};
 use tokio::time::Instant;
 
 use super::answer::{Format, StreamMeta};

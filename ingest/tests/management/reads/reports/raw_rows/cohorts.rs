@@ -6,7 +6,7 @@ use chrono::{Datelike, Months, NaiveDate};
 use reqwest::StatusCode;
 use runtime::clock::Clock;
 use serde_json::{Value, json};
-use storage::rollups;
+use storage::reads::rollups;
 use test_harness::{Shop, Stack};
 
 use super::Owned;
