@@ -93,8 +93,8 @@ pub struct DashboardConfig {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Browser script")]
 pub struct ScriptConfig {
-    /// Other names of the script, comma-separated, for pages that used another service before: `/js/NAME-
-    /// tracker.js`, with a global `NAME` that has the methods of published loaders.
+    /// Other names of the script, comma-separated, for pages that used another service before:
+    /// `/js/NAME-tracker.js`, with a global `NAME` that has the methods of published loaders.
     #[arg(long, env = "SCRIPT_ALIASES", value_delimiter = ',')]
     pub script_aliases: Vec<ScriptAlias>,
 }

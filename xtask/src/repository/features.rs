@@ -6,6 +6,8 @@ use std::process::Command;
 /// The crates below these packages and their tests, each with its features.
 fn features(packages: &[&str]) -> BTreeSet<String> {
     let mut tree = Command::new(env!("CARGO"));
+    // Without packages, the default members are meant: those of the workspace, not of this package.
+    tree.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
     tree.args(["tree", "--offline", "--edges", "normal,dev,no-proc-macro"]);
     tree.args(["--prefix", "none", "--format", "{p} {f}"]);
     let printed = tree.args(packages).output().unwrap();
