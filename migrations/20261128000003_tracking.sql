@@ -13,7 +13,7 @@
 -- counts as empty.
 
 -- Ingest leases blocks of customer ids, so that a click is answered without a round trip. One number is one
--- block; the block's size is a constant of storage::customer_ids.
+-- block; the block's size is a constant of storage::tracking::customer_ids.
 CREATE SEQUENCE customer_id_blocks;
 
 -- The timeline of this database, which a restore, a promotion or a copy begins: <system identifier>/<oid of
@@ -25,7 +25,7 @@ CREATE FUNCTION current_timeline() RETURNS text LANGUAGE sql STABLE SET search_p
 $$;
 
 -- Timelines on which customer ids were leased. On any other, blocks may be in use that the sequence does not
--- know: storage::customer_ids moves it far ahead first.
+-- know: storage::tracking::customer_ids moves it far ahead first.
 CREATE TABLE customer_id_timelines (
     timeline text        PRIMARY KEY,
     since    timestamptz NOT NULL DEFAULT now()
@@ -358,7 +358,7 @@ REVOKE EXECUTE ON FUNCTION retire_event_partition(date) FROM PUBLIC;
 SELECT ensure_event_partitions((now() AT TIME ZONE 'UTC')::date, 3);
 
 -- How far the worker is in dropping visitors: customers who only clicked, and whose events are gone
--- (storage::visitor_retention). One row, which a worker locks while it looks at some customers.
+-- (storage::tracking::visitor_retention). One row, which a worker locks while it looks at some customers.
 CREATE TABLE visitor_retention (
     is_only_row   boolean     PRIMARY KEY DEFAULT true CHECK (is_only_row),
     -- Customers with ids up to this were looked at in this round.

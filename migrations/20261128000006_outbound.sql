@@ -76,7 +76,7 @@ CREATE INDEX outbound_events_customer ON outbound_events (customer_id) WHERE cus
 CREATE TABLE outbound_events_other PARTITION OF outbound_events DEFAULT;
 
 -- Timelines on which positions were assigned. On any other, positions may have been read that the sequence
--- does not know: storage::outbound_events moves it far ahead first.
+-- does not know: storage::outbound::outbound_events moves it far ahead first.
 CREATE TABLE outbound_position_timelines (
     timeline text        PRIMARY KEY,
     since    timestamptz NOT NULL DEFAULT now()

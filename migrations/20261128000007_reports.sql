@@ -126,7 +126,7 @@ CREATE TABLE click_origin_deltas (
     autovacuum_vacuum_cost_delay = 0);
 CREATE INDEX click_origin_deltas_program ON click_origin_deltas (program_id, origin, day);
 
--- The most frequent values of each day and origin (storage::click_origins), and the rest as one.
+-- The most frequent values of each day and origin (storage::reads::click_origins), and the rest as one.
 CREATE TABLE click_origin_days (
     program_id bigint NOT NULL,
     origin     text   NOT NULL,
