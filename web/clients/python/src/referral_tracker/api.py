@@ -181,7 +181,7 @@ class EndpointDisabledEvent(TypedDict):
 
 
 class KeyRetiredBody(TypedDict):
-    code: str
+    code: Literal['api_key_rotation_required']
     message: str
     hint: str
     docs_url: str
@@ -248,7 +248,7 @@ class LeadRequest(TypedDict):
 
 
 class LinkDisabledBody(TypedDict):
-    code: str
+    code: Literal['link_disabled']
     message: str
     hint: str
 
@@ -392,7 +392,7 @@ class ProcessorEventNeedsReviewEvent(TypedDict):
 
 
 class RateLimitedBody(TypedDict):
-    code: str
+    code: Literal['rate_limited']
     status: int
     message: str
     retry_after_seconds: int
@@ -421,7 +421,7 @@ class RefundRequest(TypedDict):
 
 
 class RotationWarning(TypedDict):
-    code: str
+    code: Literal['api_key_rotation_required']
     message: str
     hint: str
     rotate_by: str
@@ -429,39 +429,6 @@ class RotationWarning(TypedDict):
     ISO 8601 in UTC: the key works until then.
     """
     docs_url: str
-
-
-class SaleAnswer1(TypedDict):
-    success: bool
-    sale_id: int
-    commission_id: int | None
-    """
-    Null when nothing is due on this payment; `message` says why.
-    """
-    commission_ids: NotRequired[list[int]]
-    """
-    All of them, where the program splits commissions.
-    """
-    message: str
-    warnings: NotRequired[list[RotationWarning]]
-
-
-class SaleAnswer2(TypedDict):
-    """
-    The customer's first click is older than the program's window: nothing is recorded.
-    """
-
-    success: bool
-    attributed: bool
-    reason: str
-    click_age_days: int
-    """
-    Whole days, rounded down.
-    """
-    window_days: int
-    sale_id: int | None
-    commission_id: int | None
-    warnings: NotRequired[list[RotationWarning]]
 
 
 class SaleRecorded(TypedDict):
@@ -590,7 +557,7 @@ class SaleRequest(TypedDict):
     """
     Three letters of ISO 4217, in either case; `USD` when absent or empty.
     """
-    sale_type: NotRequired[str | None]
+    sale_type: NotRequired[Literal['payment', 'subscription', ''] | None]
     """
     `payment` (the default) or `subscription`.
     """
@@ -606,7 +573,7 @@ class SaleRequest(TypedDict):
     """
     Renewals stay with the partner of their subscription's first sale.
     """
-    subscription_interval: NotRequired[str | None]
+    subscription_interval: NotRequired[Literal['monthly', 'quarterly', 'annual', ''] | None]
     """
     `monthly`, `quarterly` or `annual`.
     """
@@ -615,6 +582,18 @@ class SaleRequest(TypedDict):
     Selects the product's own commission policy, where the program has one.
     """
     additional_data: NotRequired[AdditionalFields | None]
+
+
+class SkippedRefund(TypedDict):
+    """
+    A repeat, or nothing of the sale was left to refund.
+    """
+
+    success: bool
+    status: Literal['skipped']
+    reason: str
+    commission_id: int | None
+    warnings: NotRequired[list[RotationWarning]]
 
 
 class TestAnswerData(TypedDict):
@@ -626,20 +605,35 @@ class TestAnswerData(TypedDict):
     test_mode: bool
 
 
-class ClickAnswer1(TypedDict):
+class UnattributedSale(TypedDict):
+    """
+    The customer's first click is older than the program's window: nothing is recorded.
+    """
+
     success: bool
-    click_id: str
+    attributed: bool
+    reason: Literal['attribution_window_expired']
+    click_age_days: int
     """
-    What the visitor's browser keeps, and leads and sales quote.
+    Whole days, rounded down.
     """
-    partner_code: str
+    window_days: int
+    sale_id: int | None
+    commission_id: int | None
+    warnings: NotRequired[list[RotationWarning]]
+
+
+class AppliedRefund(TypedDict):
+    success: bool
+    status: Literal['reversed', 'refunded']
     """
-    The short code of the link that was followed.
+    `reversed` once the whole sale is refunded, `refunded` before.
     """
-    cookie_window_days: int
+    deductionAmount: float
     """
-    How long the browser keeps the click_id.
+    A hundredth of the amount in the sale's smallest unit: dollars, and yen divided by a hundred.
     """
+    commission_id: int
     warnings: NotRequired[list[RotationWarning]]
 
 
@@ -701,16 +695,6 @@ class KeyRetired(TypedDict):
     error: KeyRetiredBody
 
 
-class LeadAnswer1(TypedDict):
-    success: bool
-    provisional: NotRequired[bool]
-    """
-    Present and true when the program waits for its backend, or for a payment, to confirm the lead.
-    """
-    message: str
-    warnings: NotRequired[list[RotationWarning]]
-
-
 class LinkDisabled(TypedDict):
     """
     `success` and `message` are there for clients that know no envelope.
@@ -765,7 +749,10 @@ class PlatformError(TypedDict):
     The platform envelope.
     """
 
-    data: None
+    data: dict[str, Any] | None
+    """
+    Always null.
+    """
     error: PlatformErrorBody
 
 
@@ -773,35 +760,51 @@ class RateLimited(TypedDict):
     error: RateLimitedBody
 
 
-class RefundAnswer1(TypedDict):
+class RecordedClick(TypedDict):
     success: bool
-    status: str
+    click_id: str
     """
-    `reversed` once the whole sale is refunded, `refunded` before.
+    What the visitor's browser keeps, and leads and sales quote.
     """
-    deductionAmount: float
+    partner_code: str
     """
-    A hundredth of the amount in the sale's smallest unit: dollars, and yen divided by a hundred.
+    The short code of the link that was followed.
     """
-    commission_id: int
+    cookie_window_days: int
+    """
+    How long the browser keeps the click_id.
+    """
     warnings: NotRequired[list[RotationWarning]]
 
 
-class RefundAnswer2(TypedDict):
-    """
-    A repeat, or nothing of the sale was left to refund.
-    """
-
+class RecordedLead(TypedDict):
     success: bool
-    status: str
-    reason: str
+    provisional: NotRequired[bool]
+    """
+    Present and true when the program waits for its backend, or for a payment, to confirm the lead.
+    """
+    message: str
+    warnings: NotRequired[list[RotationWarning]]
+
+
+class RecordedSale(TypedDict):
+    success: bool
+    sale_id: int
     commission_id: int | None
+    """
+    Null when nothing is due on this payment; `message` says why.
+    """
+    commission_ids: NotRequired[list[int]]
+    """
+    All of them, where the program splits commissions.
+    """
+    message: str
     warnings: NotRequired[list[RotationWarning]]
 
 
-class RefundAnswer3(TypedDict):
+class RefundWithoutCommission(TypedDict):
     success: bool
-    status: str
+    status: Literal['no_commission']
     message: str
     warnings: NotRequired[list[RotationWarning]]
 
@@ -831,7 +834,7 @@ No usable key: in the platform envelope; or one that was not rotated in time: in
 """
 
 
-ClickAnswer: TypeAlias = ClickAnswer1 | TestAnswer
+ClickAnswer: TypeAlias = RecordedClick | TestAnswer
 
 
 class CommissionAdjustedEvent(TypedDict):
@@ -847,13 +850,13 @@ class CommissionAdjustedEvent(TypedDict):
     """
 
 
-LeadAnswer: TypeAlias = LeadAnswer1 | TestAnswer
+LeadAnswer: TypeAlias = RecordedLead | TestAnswer
 
 
-RefundAnswer: TypeAlias = RefundAnswer1 | RefundAnswer2 | RefundAnswer3 | TestAnswer
+RefundAnswer: TypeAlias = AppliedRefund | SkippedRefund | RefundWithoutCommission | TestAnswer
 
 
-SaleAnswer: TypeAlias = SaleAnswer1 | SaleAnswer2 | TestAnswer
+SaleAnswer: TypeAlias = RecordedSale | UnattributedSale | TestAnswer
 
 
 WebhookEvent: TypeAlias = LeadCreatedEvent | SaleRecordedEvent | SaleRefundedEvent | CommissionCreatedEvent | CommissionApprovedEvent | CommissionAdjustedEvent | CommissionRejectedEvent | CommissionReversedEvent | CommissionPaidEvent | PayoutCreatedEvent | PayoutSettledEvent | PayoutFailedEvent | PartnerAppliedEvent | PartnerEnrolledEvent | PartnerSuspendedEvent | ProcessorEventNeedsReviewEvent | EndpointDisabledEvent

@@ -123,6 +123,7 @@ export const de: ServerTexts = {
     'Request body did not arrive in time': 'Die Anfrage kam nicht rechtzeitig an',
     'Request body is too large': 'Die Anfrage ist zu groß',
     'Request body must be a valid JSON object': 'Die Anfrage muss ein gültiges JSON-Objekt sein',
+    'The database cannot be reached': 'Die Datenbank ist nicht erreichbar',
     'The service is over capacity': 'Der Dienst ist überlastet',
     'This API key had to be rotated and is no longer accepted.': 'Dieser API-Schlüssel musste ersetzt werden und wird nicht mehr angenommen.',
     'This Idempotency-Key was used for another request': 'Dieser Idempotency-Key wurde schon für eine andere Anfrage verwendet',

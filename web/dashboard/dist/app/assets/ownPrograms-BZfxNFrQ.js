@@ -1,1 +1,0 @@
-import{at as e,cn as t}from"./app-BQ0_u0eY.js";var n=()=>new e(async()=>(await t(`GET /api/partner/programs`,{query:{pageSize:100}})).data);export{n as t};

@@ -1,0 +1,1 @@
+import{at as e,cn as t}from"./app-DaTtQ1X4.js";var n=()=>new e(async()=>(await t(`GET /api/partner/programs`,{query:{pageSize:100}})).data);export{n as t};
