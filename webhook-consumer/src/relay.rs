@@ -156,7 +156,7 @@ impl Relay {
 /// The connections of the events' programs.
 struct Programs {
     accounts: HashMap<ProgramId, ProcessorId>,
-    /// Programs that receive the platform's events.
+    /// Programs that receive the events of the platform's connected accounts.
     receiving: HashSet<ProgramId>,
 }
 

@@ -34,7 +34,7 @@ pub use self::keys::{KeyBindings, Match, NamedCustomer};
 /// The times in two streams may come from two servers, whose clocks differ by less than this.
 const CLOCKS_DIFFER: TimeDelta = TimeDelta::seconds(3);
 
-/// A slower answer counts as an outage, in which every event keeps waiting.
+/// If the stream answers more slowly, this counts as an outage, in which every event keeps waiting.
 const ASK_WITHIN: Duration = Duration::from_secs(1);
 
 /// The postponed events of a batch that need no longer wait for the click or lead they name. Everything

@@ -139,8 +139,8 @@ fn address_stands_in(text: &str, email: &EmailAddress) -> bool {
     })
 }
 
-/// Whether a matching key is evidence. A key alone proves little (`1` is a valid key). So it counts in a
-/// program's own record that names no other program; elsewhere the record must also name this program.
+/// Whether a matching customer_key identifies the customer. Keys are not unique across programs (`1` is a valid
+/// key). So the record must name this program, or be one of the program's own that names no program.
 fn key_counts(value: &Value, program_id: ProgramId, owner: RecordOwner) -> bool {
     let mut named = Vec::new();
     programs(value, &mut named);

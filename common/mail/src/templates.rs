@@ -76,8 +76,8 @@ fn page(content: &EmailContent, token: Option<&str>) -> Page {
             commissions_link,
             unsubscribe_link,
         } => {
-            // Not after `#`, because mail programs call this link themselves. The token can only end these
-            // e-mails.
+            // The token is in the path: mail programs request this link themselves, and a part after `#` is not
+            // sent. The token can only end these e-mails.
             let unsubscribe = token.map_or_else(
                 || unsubscribe_link.clone(),
                 |token| format!("{unsubscribe_link}/{token}"),

@@ -36,7 +36,7 @@ pub enum SaleOutcome {
         window_days: u16,
     },
     Refused(SaleRefusal),
-    /// The payment is already recorded under another of its names.
+    /// The payment is already recorded under another of its processor ids.
     Duplicate,
 }
 

@@ -58,7 +58,7 @@ impl TestDatabase {
 
 impl Drop for TestDatabase {
     fn drop(&mut self) {
-        // A server of the test's own may be stopped already, and is deleted with its data.
+        // A test's own server may be stopped already, and its data are deleted with it.
         if self.server != from_environment("DATABASE_URL") {
             return;
         }

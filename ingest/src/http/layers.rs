@@ -202,9 +202,9 @@ async fn rate_limit(context: Arc<RouteContext>, mut request: Request) -> Respons
 }
 
 /// Rejects a write that a page of another site sends. A management route runs in a task of its own, so that a
-/// client that disconnects cannot leave a transaction half done. The directory reads a change before the
-/// route answers: after the answer a replaced token is rejected, and a disabled link is off. Answers are
-/// never cached.
+/// client that disconnects cannot leave a transaction half done. The in-memory directory applies a
+/// change before the route answers, so a replaced token is rejected, and a disabled link is off, as soon as the
+/// caller has the answer. Answers are never cached.
 async fn check_origin(context: Arc<RouteContext>, request: Request) -> Response {
     if !context.layers.managed {
         return authenticate(context, request).await;

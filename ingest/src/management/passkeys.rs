@@ -169,7 +169,7 @@ impl Shown {
     }
 }
 
-/// The user's name towards devices: it contains only the id of the user's row.
+/// The WebAuthn user handle. It contains only the id of the user's row.
 fn handle_of(user_id: UserId) -> Uuid {
     Uuid::from_u128(u128::from(user_id.get().unsigned_abs()))
 }

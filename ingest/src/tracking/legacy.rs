@@ -9,8 +9,8 @@ use crate::http::endpoint::Endpoint;
 use crate::http::limits::Budget;
 use crate::tracking::pipeline::Noun;
 
-/// The tracking routes count against the limits of the routes that replaced them. The checks of an
-/// installation count by key, like the routes of the command line.
+/// Legacy tracking routes share the rate limits of the routes that replaced them. The two set-up checks have the
+/// limit by key of the command line's routes.
 pub fn endpoints(tracking: &[Endpoint]) -> Vec<Endpoint> {
     // The bodies of clicks, sales and refunds have not changed, so their older paths lead to the current
     // routes.

@@ -47,8 +47,8 @@ pub fn encode(record: &impl Serialize, failed: &'static str) -> Result<Box<RawVa
         .map_err(|error| ApiError::internal(failed, error))
 }
 
-/// A tracking route's noun. Requests in test mode wait under a limit of their own, but they are shed with the
-/// others, because test mode is not known before the body is read.
+/// The kind of a tracking request. Requests in test mode wait under a limit of their own, but the general limit
+/// can refuse them first, because test mode is not known before the body is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Noun {
     Click,

@@ -327,7 +327,8 @@ fn later_ones(sales: &BTreeSet<SaleId>) -> Vec<Duplicate> {
         .collect()
 }
 
-/// The names of the payment. A refund also names its charge. A dispute without a payment names only itself.
+/// The processor ids of the payment. A refund also has its charge's id. A dispute without a payment has only its
+/// own.
 fn names(record: &PaymentRecord) -> Vec<Reference> {
     let reference = |id: &ProcessorId| (record.program_id, id.to_string());
     let mut names: Vec<Reference> = record.references.iter().map(reference).collect();

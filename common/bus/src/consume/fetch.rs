@@ -206,7 +206,7 @@ impl Fetcher {
     }
 }
 
-/// Messages wait, although the workers together hold fewer than they may.
+/// Whether messages are pending although fewer are in flight than the consumer allows.
 async fn is_stalled(consumer: &PullConsumer) -> anyhow::Result<bool> {
     let info = consumer
         .get_info()

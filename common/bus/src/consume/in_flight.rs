@@ -63,7 +63,7 @@ impl<H> InFlightMessages<H> {
         }
     }
 
-    /// Whether the message is held under this admission.
+    /// Whether this is the message's current admission. A redelivery gets a new one.
     pub(super) fn holds(&self, admission: Admission) -> bool {
         self.messages
             .get(&admission.message)

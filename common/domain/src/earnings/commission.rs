@@ -125,8 +125,8 @@ pub fn policy_in_force<'a>(
 pub struct PaymentHistory {
     pub customer_first_payment_at: Option<DateTime<Utc>>,
     pub subscription_first_payment_at: Option<DateTime<Utc>>,
-    /// The sale is a payment of a subscription. Then the period starts with the subscription's first payment,
-    /// not with the customer's.
+    /// The sale is a payment of a subscription. Then the months in which renewals earn a commission start with
+    /// the subscription's first payment, not with the customer's.
     pub names_subscription: bool,
 }
 

@@ -11,7 +11,8 @@ crate::text_enum! {
         Accrual = "accrual",
         Reversal = "reversal",
         Payout = "payout",
-        /// The shortfall of an earlier deduction. It is deducted once a payout has settled the debt.
+        /// The part of an earlier deduction that the balance could not cover. A payout deducts it once it has
+        /// settled the debt.
         Settlement = "settlement",
         /// A change by hand, up or down.
         Adjustment = "adjustment",

@@ -2,8 +2,8 @@
 //!
 //! A partner may have a debt, because a refund after a payout takes back paid money. A payout settles the
 //! debt first, so it moves the payable amount less the debt. The debt is the sum of deductions from paid
-//! commissions, less the sum that payouts held back. It cannot be read from the balance: held commissions
-//! raise the balance, and refunds of unpaid commissions lower it to zero at most.
+//! commissions, less the sum that payouts held back. It cannot be read from the balance: commissions
+//! on hold raise the balance, and refunds of unpaid commissions cannot lower it below zero.
 //!
 //! ```text
 //! debt    = Σ taken from paid commissions − Σ held back
@@ -11,10 +11,10 @@
 //! ```
 //!
 //! A payout pays a commission in full: with money, or by settling debt (the entry's shortfall). After the
-//! payout, the balance may exceed the rest of the unpaid commissions, because earlier refunds stopped at
+//! payout, the balance may exceed what is left of the unpaid commissions, because earlier refunds stopped at
 //! zero. A settlement entry then deducts the excess. So the balance never exceeds what can still be paid.
 //!
-//! At any moment: money received = rest of the paid commissions + debt.
+//! At any moment: money received = what is left of the paid commissions + debt.
 
 use std::collections::BTreeMap;
 

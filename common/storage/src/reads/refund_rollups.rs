@@ -32,7 +32,7 @@ pub struct RefundSums {
     /// Refunds of sales.
     pub refunded_cents: i64,
     /// Deductions from commissions of sales, by refunds and by hand, before they are limited by the balance.
-    /// Additions by hand are subtracted, so the commissions less this sum are the remaining commissions.
+    /// An addition by hand counts as a negative deduction, so commissions less this sum are what remains.
     pub deducted_cents: i64,
 }
 

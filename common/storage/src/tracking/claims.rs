@@ -154,8 +154,8 @@ pub struct PendingFacts {
     pub refunds: bool,
 }
 
-/// Whether reports about locked claims exist. Names and refunds that arrive later wait for the holder of the
-/// locks.
+/// Whether processor ids or refunds arrived before the sales of these locked claims. Those that arrive later
+/// wait for the locks.
 pub async fn pending_facts(
     connection: &mut PgConnection,
     claims: &[(ProgramId, &str)],

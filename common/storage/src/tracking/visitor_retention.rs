@@ -91,8 +91,8 @@ async fn start_again(connection: &mut PgConnection, at: DateTime<Utc>) -> Storag
     Ok(())
 }
 
-/// Locks customers who are visitors by their own rows, and whose last click was before the stored events and
-/// before their program's windows.
+/// Locks customers whose rows show clicks alone, and whose last click is older than the stored events and than
+/// the attribution and cookie windows of their program.
 async fn lock_visitors(
     connection: &mut PgConnection,
     (after, last): (i64, i64),

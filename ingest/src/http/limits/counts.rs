@@ -94,7 +94,7 @@ impl Used {
     }
 }
 
-/// A caller to share, and the window in which it became due.
+/// A caller whose count is to be added in Redis, and the window in which the count reached the threshold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Due {
     caller: Caller,

@@ -1,7 +1,7 @@
 //! Counts in Redis: one script adds to many keys.
 //!
-//! If an answer takes longer than [`ANSWER_WITHIN`], the connection counts as lost. The connection is made
-//! and remade in the background. It counts as made once Redis has counted something over it, because a Redis
+//! If an answer takes longer than [`ANSWER_WITHIN`], the connection is treated as lost. A task in the
+//! background connects again. A connection is used once a counting script has succeeded on it, because a Redis
 //! that is full or cannot write is of no use.
 
 use std::fs;

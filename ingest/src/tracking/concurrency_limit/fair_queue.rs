@@ -198,7 +198,7 @@ impl Shared {
 }
 
 impl State {
-    /// Notes a request. Returns whether a share has become alone again since the last one.
+    /// Records a request. Returns whether requests have been of a single program again since the last one.
     fn note_arrival(&mut self, share: Share, now: Instant) -> bool {
         if self.latest.replace(share).is_some_and(|latest| latest != share) {
             self.contended_until = Some(now + CONTENDED_FOR);

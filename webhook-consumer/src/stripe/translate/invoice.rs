@@ -57,7 +57,7 @@ struct Parent {
 #[derive(Deserialize)]
 struct SubscriptionDetails {
     metadata: Option<Metadata>,
-    /// Only since "basil".
+    /// Present since Stripe's API version "basil".
     subscription: Option<Reference>,
 }
 

@@ -88,7 +88,7 @@ struct Claimed<'a> {
     mine: Vec<&'a SaleRecord>,
     /// Recorded by an earlier delivery of the same record.
     recorded: Vec<(EventId, SaleId)>,
-    /// Processor records of sales that another record reported under the same name.
+    /// Records of the payment processor whose transaction_id another record has reported already.
     known: Vec<(&'a SaleRecord, SaleId)>,
     /// When each of `mine` was claimed.
     claimed_at: HashMap<EventId, DateTime<Utc>>,

@@ -18,8 +18,8 @@ const AT_ONCE: TimeDelta = TimeDelta::minutes(1);
 /// Resolution of stored times.
 const NEXT: TimeDelta = TimeDelta::microseconds(1);
 
-/// Returns the records in their order. If another call's sale of the customer was decided first and has the
-/// same or a slightly later time, the record gets a time right after that sale.
+/// Returns the records in their order. If a concurrent request's sale for the same customer was decided first, at
+/// the same or a slightly later time, the record's time is moved to right after that sale.
 pub fn postponed<'a>(
     records: &[&'a SaleRecord],
     found: &[Found],

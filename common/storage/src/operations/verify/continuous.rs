@@ -62,7 +62,7 @@ pub struct Status {
     pub now: DateTime<Utc>,
     /// All rows that had settled by this time are verified. `None`: verification has not begun.
     pub oldest: Option<DateTime<Utc>>,
-    /// Parts whose next slice has a difference.
+    /// The number of checks that have stopped at a slice with a difference.
     pub differences: i64,
 }
 

@@ -62,7 +62,7 @@ pub(super) async fn read(connection: &mut PgConnection, customers: &[i64]) -> St
     Ok(clicked_at)
 }
 
-/// The range in which a journey may lack clicks.
+/// The range of time whose clicks the journey may lack, because it keeps the first and the latest ones.
 fn forgotten(first: DateTime<Utc>, touched_at: &[DateTime<Utc>]) -> Option<Span> {
     let mut touched_at = touched_at.to_vec();
     touched_at.sort_unstable();

@@ -33,7 +33,7 @@ pub struct Erased {
     pub outbound_events: u64,
     /// Deleted waiting deliveries, and erased responses of finished ones.
     pub webhook_deliveries: u64,
-    /// Set-aside records. They can no longer be replayed.
+    /// Dead letters and parked records whose content was erased. They can no longer be replayed.
     pub unprocessed: u64,
 }
 

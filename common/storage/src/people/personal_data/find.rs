@@ -25,7 +25,7 @@ pub struct Stated<'a> {
     /// The customer ids that the click_id decodes to.
     pub click_id_customers: &'a [i64],
     pub email: Option<&'a EmailAddress>,
-    /// One hash for each key that may have made the stored one.
+    /// The address hashed with each key in use, because any of them may have made the stored hash.
     pub email_hashes: &'a [String],
 }
 

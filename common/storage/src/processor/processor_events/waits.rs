@@ -52,7 +52,7 @@ pub fn waits_for_processor_customer(processor_customer: &ProcessorId) -> String 
 
 /// Payments whose session or invoice may still be reported wait for this.
 pub fn waits_for_sale(transaction_id: &TransactionId) -> String {
-    // The query of `receive` takes the name after the colon.
+    // The query of `receive` reads the transaction_id after the colon.
     format!("sale:{transaction_id}")
 }
 

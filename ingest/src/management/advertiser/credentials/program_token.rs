@@ -180,7 +180,8 @@ async fn locked_mark(
     Ok(program.and_then(|program| program.rotation))
 }
 
-/// A token whose deadline has passed keeps its mark: a later deadline, or none, would make it valid again.
+/// The rotation mark of an expired token cannot be changed: a later deadline, or none, would make the token valid
+/// again.
 async fn set_mark(
     connection: &mut PgConnection,
     program_id: ProgramId,

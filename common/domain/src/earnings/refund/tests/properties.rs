@@ -118,7 +118,8 @@ proptest! {
         for at in 0..requests.len() {
             refunds.apply(&requests[at]);
             let settled = refunds.clone();
-            // A cumulative total below a later one is a repeat too, and so is a delta with a known key.
+            // Also repeats: a cumulative total below one that was reported already, and a delta with a known
+            // key.
             for repeated in &requests[..=at] {
                 let decision = refunds.apply(repeated);
                 prop_assert!(!decision.recorded);

@@ -157,7 +157,7 @@ pub(super) const ORIGINS: &str =
                       SELECT program_id, day, clicks FROM rollup_deltas WHERE true {days}) k GROUP BY 1, 2) d USING (program_id, day)
      WHERE o.clicks > coalesce(d.clicks, 0)";
 
-/// By customer: an index finds a customer's sales.
+/// Customer by customer, because an index finds the sales of one.
 pub(super) const CUSTOMER_MONTHS: &str =
     "SELECT format('customer %s in %s %s: %s, their sales add up to %s (sales, revenue, refunded, commission, taken from commissions)',
                    c.id, m.month, m.currency, coalesce(m.kept, '{}'), coalesce(m.due, '{}'))
