@@ -1,6 +1,6 @@
 /** What happens to a form that is half-filled, refused, or left; by keyboard alone. */
 import { expect, test, type Page } from '@playwright/test';
-import { OWNER, judge, pictures, prepare, program, settled, signIn } from './stage';
+import { OWNER, answerOf, judge, pictures, prepare, program, settled, signIn } from './stage';
 
 const PHONE = { width: 390, height: 844 };
 
@@ -194,7 +194,8 @@ test('all that is wrong with a commission is said at once, each beside its field
 
 test('the commission begins with the one in force', async ({ page }) => {
   await page.route('**/commission-policies*', async (route) => {
-    const answer = await (await route.fetch()).json();
+    const answer = await answerOf(route);
+    if (!answer) return;
     const policy = { ...answer.data[0], commission_type: 'cps_recurring', default_duration_months: 6, rate_bps: 3333, fixed_cents: null, product_id: null, in_force: true };
     await route.fulfill({ json: { ...answer, data: [policy] } });
   });

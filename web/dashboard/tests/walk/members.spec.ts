@@ -1,6 +1,6 @@
 /** A member is invited with presets of rights for programs that are found by name; by keyboard alone. */
 import { expect, test, type Page } from '@playwright/test';
-import { OWNER, complaints, fits, judge, pictures, prepare, program, settled, signIn } from './stage';
+import { OWNER, answerOf, complaints, fits, judge, pictures, prepare, program, settled, signIn } from './stage';
 
 const PROGRAMS = '/api/advertiser/affiliate-programs';
 const SEES = ['program:list', 'program:read', 'tracking:list', 'tracking:read'];
@@ -87,7 +87,8 @@ test('what a member may do is shown in few words, and changed', async ({ page })
   await open(page);
   const [berlin = '', bern = ''] = ids;
   await page.route('**/api/advertiser/members?**', async (route) => {
-    const answer = await (await route.fetch()).json();
+    const answer = await answerOf(route);
+    if (!answer) return;
     const [owner] = answer.data;
     const member = { ...owner, id: 4_711, user_id: 4_711, name: 'Mo', email: 'mo@demo.example', role: 'member' };
     answer.data = [owner, { ...member, permissions: { [program()]: SEES, [berlin]: SEES, [bern]: ['program:list'] } }];
@@ -121,7 +122,8 @@ async function veryMany(page: Page) {
   const asked: string[] = [];
   await page.route(/\/api\/advertiser\/affiliate-programs\?/, async (route) => {
     const { origin, pathname, search, searchParams } = new URL(route.request().url());
-    const answer = await (await route.fetch({ url: origin + pathname })).json();
+    const answer = await answerOf(route, { url: origin + pathname });
+    if (!answer) return;
     const [one] = answer.data;
     const number = Number(searchParams.get('page') ?? 1);
     const found = searchParams.get('search') ? [{ ...one, id: 999_999, name: 'Zebra' }] : undefined;
@@ -206,7 +208,8 @@ test('who does not run the workspace is told that its pages are not among their 
   await settled(page);
   let role = 'member';
   await page.route('**/api/users/me', async (route) => {
-    const answer = await (await route.fetch()).json();
+    const answer = await answerOf(route);
+    if (!answer) return;
     const workspaces = answer.workspaces.map((one: object) => ({ ...one, role, permissions: { [program()]: ['program:list'] } }));
     await route.fulfill({ json: { ...answer, workspaces } });
   });

@@ -1,6 +1,6 @@
 /** On a phone tables are cards, and no long word makes the page scroll sideways. */
 import { expect, test, type Page } from '@playwright/test';
-import { OWNER, brokenNumbers, judge, pictures, prepare, program, settled, signIn, tooWide } from './stage';
+import { OWNER, answerOf, brokenNumbers, judge, pictures, prepare, program, settled, signIn, tooWide } from './stage';
 
 test.use({ viewport: { width: 390, height: 844 }, hasTouch: true });
 
@@ -16,14 +16,16 @@ test('long words and large amounts fit', async ({ page }) => {
   await signIn(page, OWNER);
   const long = `order-${'0123456789abcdef'.repeat(8)}`;
   await page.route('**/notifications?**', async (route) => {
-    const answer = await (await route.fetch()).json();
+    const answer = await answerOf(route);
+    if (!answer) return;
     const deduction = { deducted_cents: 987_654_321_012, currency: 'JPY', refund_reason: long };
     const one = { kind: 'commission_reversed', message: `The processor's event ${long} needs review`, read_at: null, deduction };
     answer.data = [1, 2].map((id) => ({ ...one, id, createdAt: '2026-11-26T08:00:00Z' }));
     await route.fulfill({ json: answer });
   });
   await page.route('**/commissions?**', async (route) => {
-    const answer = await (await route.fetch()).json();
+    const answer = await answerOf(route);
+    if (!answer) return;
     for (const one of answer.data) {
       Object.assign(one, { transaction_id: long, currency: 'JPY', payable_cents: 987_654_321_012, amount_cents: 987_654_321_012 });
     }

@@ -1,7 +1,7 @@
 /** What the walks share: who signs in, pictures, and the judge of accessibility. */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { expect, type BrowserContext, type Page } from '@playwright/test';
+import { expect, type BrowserContext, type Page, type Route } from '@playwright/test';
 import type { AxeResults } from 'axe-core';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -70,6 +70,19 @@ export function complaints(page: Page): string[] {
   });
   page.on('pageerror', (error) => heard.push(String(error)));
   return heard;
+}
+
+/**
+ * The service's answer to a request that a walk changes. `undefined` when the page has gone elsewhere meanwhile: the
+ * answer is disposed then, and the request needs none.
+ */
+export async function answerOf(route: Route, options?: Parameters<Route['fetch']>[0]) {
+  try {
+    return await (await route.fetch(options)).json();
+  } catch (error) {
+    if (/disposed|has been closed/.test(String(error))) return undefined;
+    throw error;
+  }
 }
 
 /** Nothing is being loaded, and nothing went wrong. */

@@ -1,19 +1,6 @@
 /** At no width does a page scroll sideways, and no cell of a table is out of sight: money least of all. */
 import { expect, test, type Browser, type Page } from '@playwright/test';
-import {
-  OF_PARTNER,
-  OF_PROGRAM,
-  OF_WORKSPACE,
-  OWNER,
-  PARTNER,
-  brokenNumbers,
-  code,
-  hiddenCells,
-  program,
-  settled,
-  signIn,
-  tooWide,
-} from './stage';
+import { OF_PARTNER, OF_PROGRAM, OF_WORKSPACE, OWNER, PARTNER, answerOf, brokenNumbers, code, hiddenCells, program, settled, signIn, tooWide } from './stage';
 
 const WIDTHS = [1280, 1024, 768, 390];
 const LANGUAGES = ['en', 'de'] as const;
@@ -100,7 +87,8 @@ test('on a desktop what is sold is a table, with its amount in sight', async ({ 
     // The overview's latest events are not always sales.
     const url = new URL(route.request().url());
     url.searchParams.set('type', 'sale');
-    const answer = await (await route.fetch({ url: url.href })).json();
+    const answer = await answerOf(route, { url: url.href });
+    if (!answer) return;
     for (const event of answer.data) {
       if ('customer_key' in event) event.customer_key = long;
       if (event.partner) event.partner.name = long;
@@ -151,18 +139,21 @@ for (const word of WORDS) {
     await first(page, `${of}/commissions`);
     const sale = new URL(page.url()).pathname;
     await page.route(/\/api\/.*\/(partners|customers|sales)\/\d+$/, async (route) => {
-      const answer = await (await route.fetch()).json();
+      const answer = await answerOf(route);
+      if (!answer) return;
       for (const name of ['name', 'email', 'customer_key']) if (name in answer.data) answer.data[name] = word;
       for (const { event } of answer.data.timeline ?? []) if (event?.transaction_id) event.transaction_id = word;
       await route.fulfill({ json: answer });
     });
     await page.route('**/api/**/customers?*', async (route) => {
-      const answer = await (await route.fetch()).json();
+      const answer = await answerOf(route);
+      if (!answer) return;
       for (const one of answer.data) one.customer_key = word;
       await route.fulfill({ json: answer });
     });
     await page.route('**/api/advertiser/{dashboard/summary,members?*}', async (route) => {
-      const answer = await (await route.fetch()).json();
+      const answer = await answerOf(route);
+      if (!answer) return;
       for (const one of answer.data.programs ?? answer.data) Object.assign(one, { name: word, email: word });
       await route.fulfill({ json: answer });
     });
