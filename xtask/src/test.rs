@@ -37,9 +37,8 @@ fn start(checkout: &Checkout, interrupt: &Interrupt) -> Result<Environment> {
     })
 }
 
-/// Browsers that walk through the dashboard side by side, each through a service of its own. One: with two, the walks
-/// that come before another differ from run to run, and one of them leaves a sale that `widths.spec.ts` finds too long.
-const WALKERS: usize = 1;
+/// Browsers that walk through the dashboard side by side, each through a service of its own.
+const WALKERS: usize = 2;
 
 fn first<'a, 'b>(services: &'a [WholeService<'b>]) -> Result<&'a WholeService<'b>> {
     services.first().context("no service was started")
