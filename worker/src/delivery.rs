@@ -16,6 +16,7 @@
 
 mod attempt;
 mod bring_forward;
+pub mod client;
 pub mod config;
 mod disable;
 mod emails;
@@ -29,7 +30,6 @@ mod weekly_summaries;
 
 use std::sync::Arc;
 
-use ::delivery::{Client, SystemResolver, roots};
 use anyhow::Context;
 use chrono::TimeDelta;
 use domain::email::EmailHasher;
@@ -43,6 +43,7 @@ use sqlx::PgPool;
 use storage::outbound::webhook_queue::LONGEST_LEASE;
 use tokio::sync::{Notify, mpsc};
 
+use self::client::{Client, SystemResolver, roots};
 use self::config::DeliveryConfig;
 use self::emails::Emails;
 use self::finish::Finisher;

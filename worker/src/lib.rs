@@ -9,6 +9,7 @@ mod customer_lookup;
 pub mod delivery;
 mod late_leads;
 mod lead_rates;
+mod mail;
 mod outbound;
 mod postings;
 mod reassessment;

@@ -2,7 +2,6 @@
 
 use std::time::Instant;
 
-use ::delivery::{Answer, AttemptError, Client, Message};
 use chrono::{DateTime, Utc};
 use domain::programs::webhook::{SigningSecret, WebhookUrl, message_id, signatures};
 use domain::programs::webhook_attempt::{Outcome, next_attempt};
@@ -11,6 +10,7 @@ use runtime::crash_point::crash_point;
 use runtime::metrics::{DELIVERY_ATTEMPTS, DELIVERY_SECONDS};
 use storage::outbound::webhook_queue::{DueDelivery, Fate, FinishedDelivery};
 
+use super::client::{Answer, AttemptError, Client, Message};
 use super::finish::Attempted;
 use super::in_flight::Slot;
 

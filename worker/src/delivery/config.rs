@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::mail::smtp::{SettingsError, SmtpSender, SmtpSettings};
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, Parser};
-use mail::smtp::{SettingsError, SmtpSender, SmtpSettings};
 use runtime::config::{
     EmailConfig, EmailHashConfig, HttpConfig, PostgresConfig, PublicUrlConfig, SecretText, SecretUrl,
     SecretsConfig, TelemetryConfig, WebhookTargetsConfig,

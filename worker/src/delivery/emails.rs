@@ -7,11 +7,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::mail::smtp::{ATTEMPT_TAKES_AT_MOST, OutgoingEmail, SendError, SmtpSender};
+use crate::mail::templates::wording;
 use chrono::TimeDelta;
 use domain::people::email_content::token_purpose;
 use domain::sealed::SealingKeys;
-use mail::smtp::{ATTEMPT_TAKES_AT_MOST, OutgoingEmail, SendError, SmtpSender};
-use mail::templates::wording;
 use runtime::clock::Clock;
 use runtime::crash_point::crash_point;
 use runtime::lifecycle::Lifecycle;

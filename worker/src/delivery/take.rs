@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::delivery::Client;
 use chrono::TimeDelta;
 use domain::sealed::SealingKeys;
 use runtime::clock::Clock;
@@ -19,6 +18,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio::time::MissedTickBehavior;
 
 use super::attempt::Attempt;
+use super::client::Client;
 use super::finish::Attempted;
 use super::in_flight::InFlight;
 

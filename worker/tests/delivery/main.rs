@@ -7,6 +7,7 @@
 )]
 
 mod addresses;
+mod client;
 mod crashes;
 mod endpoints;
 mod oracles;

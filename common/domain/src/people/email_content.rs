@@ -1,4 +1,4 @@
-//! The facts in e-mails, without wording. `common/mail` has the wording.
+//! The facts in e-mails, without wording. `worker/src/mail` has the wording.
 
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};

@@ -67,4 +67,4 @@ export const notifying = ['worker/src', 'ctl/src', 'webhook-consumer/src', 'inge
 export const missingTypes = [...product('common/domain/src/processors/event_types.rs').matchAll(/^ *missing: "([\w.]+)"/gm)].map(([, kind]) => kind);
 
 /** Why a webhook got no answer. */
-export const failures = errors('common/delivery/src/error.rs').map(({ text }) => text);
+export const failures = errors('worker/src/delivery/client/error.rs').map(({ text }) => text);

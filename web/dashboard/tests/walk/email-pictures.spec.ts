@@ -1,12 +1,12 @@
 /**
- * Each e-mail looks as it did. The HTML is what `common/mail` keeps in `src/templates/snapshots`; the pictures are in `email-pictures` beside this
+ * Each e-mail looks as it did. The HTML is what `worker/src/mail/templates/snapshots` keeps; the pictures are in `email-pictures` beside this
  * file. After a change that is meant, `npx playwright test email-pictures --update-snapshots` makes them anew.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from '@playwright/test';
 import { fits } from './stage';
 
-const KEPT = new URL('../../../../common/mail/src/templates/snapshots/', import.meta.url);
+const KEPT = new URL('../../../../worker/src/mail/templates/snapshots/', import.meta.url);
 const EMAILS = readdirSync(KEPT).filter((name) => name.endsWith('.html'));
 /** The font of the pictures: machines have others of those that e-mails name. */
 const inOneFont = (html: string) => html.replaceAll(/font-family:[^;"]*sans-serif/g, "font-family:'DejaVu Sans'");

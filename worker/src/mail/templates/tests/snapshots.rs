@@ -1,13 +1,13 @@
-//! Compares each e-mail with its file in `common/mail/src/templates/snapshots`. The walk through the
+//! Compares each e-mail with its file in `worker/src/mail/templates/snapshots`. The walk through the
 //! dashboard compares pictures of the HTML (`web/dashboard/tests/walk/email-pictures.spec.ts`).
-//! `UPDATE_EMAILS=1 cargo test -p mail snapshots` rewrites the files.
+//! `UPDATE_EMAILS=1 cargo test -p worker snapshots` rewrites the files.
 
 use std::fs;
 use std::path::Path;
 
 use super::*;
 
-const DIRECTORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/templates/snapshots");
+const DIRECTORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/mail/templates/snapshots");
 
 /// One e-mail of each kind, and an invitation to a program with a logo.
 fn all() -> Vec<(String, EmailContent)> {
@@ -41,7 +41,10 @@ fn each_email_is_as_it_is_kept() {
                 fs::write(&path, &made).unwrap();
             }
             let kept = fs::read_to_string(&path).unwrap_or_default();
-            assert_eq!(made, kept, "{file}: UPDATE_EMAILS=1 cargo test -p mail snapshots");
+            assert_eq!(
+                made, kept,
+                "{file}: UPDATE_EMAILS=1 cargo test -p worker snapshots"
+            );
             expected.push(file);
         }
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::connect::{Connection, Origin};
+use super::connect::{Connection, Origin};
 
 /// The maximum age since the connection was opened. The address check is valid for this time.
 const MAX_AGE: Duration = Duration::from_mins(1);

@@ -11,8 +11,8 @@ use testing::{Authority, from_environment};
 use uuid::Uuid;
 
 use super::{Encryption, Server, tls};
-use crate::smtp::{OutgoingEmail, SendError, SmtpSender};
-use crate::templates::Wording;
+use crate::mail::smtp::{OutgoingEmail, SendError, SmtpSender};
+use crate::mail::templates::Wording;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 const PASSWORD: &str = "of the mail server";
@@ -30,7 +30,7 @@ impl MailServer {
     /// `mode` is `tls`, `starttls` or `plain`.
     fn start(mode: &str, authority: &Authority) -> Self {
         let files = authority.certificate();
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ingest/tests/oracles/smtp_server.py");
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ingest/tests/oracles/smtp_server.py");
         let mut process = Command::new(from_environment("RT_STRIPE_PYTHON"))
             .args([script.as_os_str(), mode.as_ref()])
             .args([files.certificate, files.key])

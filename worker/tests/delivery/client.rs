@@ -1,7 +1,5 @@
 //! Where webhooks go and where they do not, against receivers on loopback.
 
-#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
-
 use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -9,7 +7,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use delivery::{Answer, AttemptError, Client, Message, Resolve, Resolved};
 use domain::programs::webhook::WebhookUrl;
 use domain::programs::webhook_address::AllowedAddresses;
 use futures::future::BoxFuture;
@@ -19,6 +16,7 @@ use rustls::pki_types::PrivateKeyDer;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
+use worker::delivery::client::{Answer, AttemptError, Client, Message, Resolve, Resolved};
 
 const HOST: &str = "receiver.example";
 /// Shorter than a receiver that never answers, longer than this machine needs.

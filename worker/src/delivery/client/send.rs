@@ -8,8 +8,8 @@ use hyper::header::{CONTENT_TYPE, HOST, HeaderValue, RETRY_AFTER, USER_AGENT};
 use hyper::{Request, Response};
 use url::Host;
 
-use crate::connect::{Connection, Origin};
-use crate::error::AttemptError;
+use super::connect::{Connection, Origin};
+use super::error::AttemptError;
 
 /// The most bytes of an answer that are kept.
 const MAX_ANSWER: usize = 2 << 10;

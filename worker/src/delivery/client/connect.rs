@@ -23,8 +23,8 @@ use tokio_rustls::TlsConnector;
 use tokio_util::task::AbortOnDropHandle;
 use url::Host;
 
-use crate::error::AttemptError;
-use crate::resolve::Resolve;
+use super::error::AttemptError;
+use super::resolve::Resolve;
 
 /// The most addresses of a host that are tried.
 const MAX_ADDRESSES: usize = 4;

@@ -22,7 +22,7 @@ use uuid::Uuid;
 
 use self::server::Server;
 pub use self::server::SettingsError;
-use crate::templates::Wording;
+use crate::mail::templates::Wording;
 
 /// The limit for the whole attempt.
 pub const ATTEMPT_TAKES_AT_MOST: Duration = Duration::from_mins(1);
