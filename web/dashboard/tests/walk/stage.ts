@@ -92,8 +92,9 @@ export async function settled(page: Page) {
   await expect(page.locator('.failure')).toHaveCount(0);
 }
 
-/** Every rule of axe, best practices among them. */
+/** Every rule of axe, best practices among them. What is being loaded again is paler meanwhile, and not judged. */
 export async function judge(page: Page, where: string) {
+  await expect(page.locator('[aria-busy="true"]')).toHaveCount(0);
   const found = await page.evaluate(async () => {
     const { axe } = window as unknown as { axe: { run(): Promise<AxeResults> } };
     const { violations } = await axe.run();
