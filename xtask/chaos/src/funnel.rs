@@ -21,7 +21,7 @@ mod payments;
 mod receiver;
 pub(super) mod subscriber;
 
-pub(super) use self::crowds::{buy_regularly, click_often, keep_buying};
+pub(super) use self::crowds::keep_buying;
 pub(super) use self::payments::resend;
 pub(super) use self::receiver::TIMEOUT_MS;
 

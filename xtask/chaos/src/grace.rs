@@ -31,10 +31,7 @@ impl RunningRound<'_, '_> {
             self.shut_down_and_wait(&Service::WORKERS)?;
             self.shut_down_and_wait(&Service::DELIVERIES)?;
         }
-        for service in Service::ALL {
-            self.stack.start_service(service, &[])?;
-        }
-        self.stack.wait_until_ready()
+        self.stack.start_services()
     }
 
     /// Replaces one service after the other; one retry must succeed.

@@ -10,7 +10,6 @@
     reason = "a command line: what it prints is its interface"
 )]
 
-mod cluster;
 mod disk;
 mod drain;
 mod failover;
@@ -21,7 +20,6 @@ mod grace;
 mod http;
 mod journal;
 mod market;
-mod observed;
 mod outcome;
 mod processor;
 mod proxy;
@@ -33,7 +31,6 @@ mod rows;
 mod schedule;
 mod stack;
 mod usage;
-mod workers_away;
 
 use std::process::ExitCode;
 
@@ -45,9 +42,8 @@ use harness::keys::random_hex;
 use harness::progress::note;
 use harness::servers::debian;
 
-use self::observed::Outage;
 use self::outcome::Outcome;
-use self::schedule::{Plan, Round};
+use self::schedule::Round;
 use self::stack::Stack;
 
 #[derive(Parser)]
@@ -67,10 +63,6 @@ struct Options {
     /// Five rounds of fixed kinds: what `cargo xtask test` runs.
     #[arg(long, conflicts_with_all = ["rounds", "round", "only"])]
     few: bool,
-    /// Prometheus watches: each outage fires its alerts and no others, and the dashboard has data. `--only` is then a part of an outage's name:
-    /// `ingests`, `webhookconsumer`, `workers`, `postgres`, `nats`, `redis`, `deliveries`, `receiver`.
-    #[arg(long, conflicts_with_all = ["rounds", "round", "few"])]
-    observe: bool,
 }
 
 const FEW: [&str; 5] = ["crash", "commitunheard", "natskill", "postgresstop", "rolling"];
@@ -78,12 +70,6 @@ const FEW: [&str; 5] = ["crash", "commitunheard", "natskill", "postgresstop", "r
 impl Options {
     /// In their order.
     fn rounds(&self, seed: u64) -> Result<Vec<Round>> {
-        if self.observe {
-            return Ok((0..)
-                .zip(Outage::named(self.only.as_deref())?)
-                .map(|(number, outage)| Round::observed(seed, number, outage))
-                .collect());
-        }
         if self.few {
             return (0..)
                 .zip(FEW)
@@ -118,19 +104,17 @@ fn chaos(checkout: &Checkout, options: &Options, interrupt: &Interrupt) -> Resul
     }
     let journals = checkout.target_dir().join("chaos");
     let mut stack = Stack::start(checkout, interrupt)?;
-    if options.observe {
-        stack.start_observer()?;
-    }
     let mut requests = 0;
     for round in &rounds {
-        let outcome = round::run(&mut stack, round, &journals)?;
+        let journal = round::journal_of(&journals, round);
+        let outcome = round::run(&mut stack, round, &journal)?;
         println!("{outcome}");
         requests += outcome.requests;
         if !outcome.violations.is_empty() {
             print_violations(&outcome, options, seed);
             note(format_args!(
                 "journal: {}; logs and data: {}",
-                round::journal_of(&journals, round).display(),
+                journal.display(),
                 stack.area.dir.display()
             ));
             stack.stop();
@@ -154,11 +138,10 @@ fn print_violations(outcome: &Outcome, options: &Options, seed: u64) {
     }
     println!("{} violations", outcome.violations.len());
     let number = outcome.round.number;
-    let which = match (&outcome.round.plan, &options.only) {
-        (Plan::Observed(outage), _) => format!("--observe --only {outage:?}"),
+    let which = match &options.only {
         _ if options.few => "--few".to_owned(),
-        (_, Some(only)) => format!("--round {number} --only {only}"),
-        (_, None) => format!("--round {number}"),
+        Some(only) => format!("--round {number} --only {only}"),
+        None => format!("--round {number}"),
     };
     println!("repeat: cargo xtask chaos --seed {seed} {which}");
 }

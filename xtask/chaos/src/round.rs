@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 use super::drain;
 use super::faults::is_possible;
 use super::funnel::subscriber::Subscriber;
-use super::funnel::{Phase, Simulation, buy_regularly, probe, visit, warm_up};
+use super::funnel::{Phase, Simulation, probe, visit, warm_up};
 use super::http;
 use super::journal::{Answer, Call, Journal};
 use super::market::Market;
@@ -32,10 +32,6 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 const RECOVERY_LIMIT: Duration = Duration::from_secs(30);
 /// Claims and events are retried at growing intervals.
 const DRAIN_LIMIT: Duration = Duration::from_mins(1);
-/// After an outage of minutes: the webhooks of one customer wait for each other, five seconds where one of them is repeated.
-const OBSERVED_DRAIN_LIMIT: Duration = Duration::from_mins(6);
-/// Customers who buy all the time, in an observed round.
-const REGULARS: u64 = 8;
 /// Counters are updated after the answer.
 const VERIFY_LIMIT: Duration = Duration::from_secs(10);
 const VISITORS_LIMIT: Duration = Duration::from_mins(1);
@@ -54,40 +50,22 @@ pub(super) struct RunningRound<'a, 'b> {
     pub(super) violations: Vec<String>,
 }
 
-/// `journals`: a directory.
-pub(super) fn run(stack: &mut Stack<'_>, round: &Round, journals: &Path) -> Result<Outcome> {
-    let journal = journal_of(journals, round);
-    if round.plan != Plan::Cluster {
-        return run_here(stack, round, &journal);
-    }
-    stack.enter_cluster()?;
-    let outcome = run_here(stack, round, &journal)?;
-    if outcome.violations.is_empty() {
-        stack.leave_cluster()?;
-    }
-    Ok(outcome)
-}
-
-/// Where the journal of a violated round is written.
+/// Where the journal of a violated round is written. `journals`: a directory.
 pub(super) fn journal_of(journals: &Path, round: &Round) -> PathBuf {
     journals.join(format!("round-{}.jsonl", round.number))
 }
 
-fn run_here(stack: &mut Stack<'_>, round: &Round, journal: &Path) -> Result<Outcome> {
+/// `journal`: where it is written if the round is violated.
+pub(super) fn run(stack: &mut Stack<'_>, round: &Round, journal: &Path) -> Result<Outcome> {
     let started = Instant::now();
     let (phase, seen) = watch::channel(Phase::Load);
     let simulation = Arc::new(stack.simulation(round, seen)?);
     let subscriber = stack.subscriber(round, &simulation, phase.subscribe())?;
     let known = stack.runtime.block_on(warm_up(&simulation));
     let customer_key = known.context("no customer could be created before the first fault")?;
-    let mut visitors: Vec<_> = (0..simulation.visitors())
+    let visitors = (0..simulation.visitors())
         .map(|number| stack.runtime.spawn(visit(Arc::clone(&simulation), number)))
         .collect();
-    if matches!(round.plan, Plan::Observed(_)) {
-        // Visitors who cannot sign up buy nothing, and then no alert of sales could fire.
-        let regulars = (0..REGULARS).map(|number| buy_regularly(Arc::clone(&simulation), number));
-        visitors.extend(regulars.map(|regular| stack.runtime.spawn(regular)));
-    }
     let mut running = RunningRound {
         stack,
         round,
@@ -153,11 +131,8 @@ impl RunningRound<'_, '_> {
             Plan::Faults(faults) => self.faults(faults)?,
             Plan::Grace { at_once } => self.grace(*at_once)?,
             Plan::Rolling => self.rolling()?,
-            Plan::Cluster => self.cluster()?,
             Plan::Restored => self.restored()?,
-            Plan::WorkersAway => self.workers_away()?,
             Plan::Flood => self.flood()?,
-            Plan::Observed(outage) => self.observed(*outage)?,
         }
         let recovered = self.probe()?;
         self.watch_for(AFTERWARDS)?;
@@ -261,13 +236,9 @@ impl RunningRound<'_, '_> {
 
     /// Waits until nothing is in flight. Returns how long that took.
     fn drain(&mut self) -> Result<Duration> {
-        let limit = match self.round.plan {
-            Plan::Observed(_) => OBSERVED_DRAIN_LIMIT,
-            _ => DRAIN_LIMIT,
-        };
         let started = Instant::now();
         let mut left = Vec::new();
-        let is_empty = self.watch_until(limit, |round| {
+        let is_empty = self.watch_until(DRAIN_LIMIT, |round| {
             let found = round.stack.runtime.block_on(async {
                 let jetstream = round.stack.jetstream().await?;
                 drain::pending(&round.stack.pool, &jetstream).await
@@ -276,7 +247,7 @@ impl RunningRound<'_, '_> {
             left.is_empty()
         })?;
         if !is_empty {
-            let (seconds, left) = (limit.as_secs(), left.join(", "));
+            let (seconds, left) = (DRAIN_LIMIT.as_secs(), left.join(", "));
             self.violations
                 .push(format!("after {seconds} s there are still {left}"));
         }

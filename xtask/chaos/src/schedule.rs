@@ -13,7 +13,6 @@ use anyhow::{Context, Result};
 
 pub(super) use self::fault::{Fault, Server, Service, Trouble};
 use self::kind::Kind;
-use super::observed::Outage;
 use super::rng::Rng;
 
 const FIRST: Duration = Duration::from_millis(400);
@@ -43,16 +42,10 @@ pub(super) enum Plan {
     },
     /// One service after the other is replaced under full load.
     Rolling,
-    /// Three NATS servers, one of which is killed and restarted.
-    Cluster,
     /// PostgreSQL is lost and restored from an older backup; the streams are newer.
     Restored,
-    /// No worker runs, while as many clicks come as otherwise in minutes.
-    WorkersAway,
     /// Another program sends more sales than there are permits and places in the queue.
     Flood,
-    /// Prometheus watches an outage.
-    Observed(Outage),
 }
 
 impl Plan {
@@ -72,7 +65,6 @@ impl Plan {
     pub(super) fn is_invisible(&self) -> bool {
         match self {
             Self::Faults(_) => self.faults().all(Fault::is_invisible),
-            Self::Observed(outage) => *outage == Outage::RedisAway,
             _ => false,
         }
     }
@@ -105,14 +97,6 @@ pub(super) struct Round {
 }
 
 impl Round {
-    pub(super) fn observed(seed: u64, number: u64, outage: Outage) -> Self {
-        Self {
-            number,
-            seed: Rng::of(seed, number).next(),
-            plan: Plan::Observed(outage),
-        }
-    }
-
     /// `only`: rounds of one kind, by a part of its name.
     pub(super) fn draw(seed: u64, number: u64, only: Option<&str>) -> Result<Self> {
         let mut rng = Rng::of(seed, number);
@@ -147,9 +131,7 @@ impl Turn {
             Plan::Grace { at_once: false },
             Plan::Grace { at_once: true },
             Plan::Rolling,
-            Plan::Cluster,
             Plan::Restored,
-            Plan::WorkersAway,
             Plan::Flood,
         ];
         faults.chain(others.map(Self::Other)).collect()
@@ -308,8 +290,7 @@ mod tests {
             ),
             "{cut:?}"
         );
-        assert_eq!(draw(1, 0, Some("cluster")).plan, Plan::Cluster);
-        assert_eq!(draw(1, 0, Some("away")).plan, Plan::WorkersAway);
+        assert_eq!(draw(1, 0, Some("flood")).plan, Plan::Flood);
         assert!(Round::draw(1, 0, Some("earthquake")).is_err());
     }
 

@@ -31,7 +31,6 @@ use tokio::runtime::Runtime;
 
 use super::disk::Disk;
 use super::funnel::TIMEOUT_MS;
-use super::observed::Observer;
 use super::proxy::{Proxy, address_of};
 use super::schedule::{Server, Service};
 
@@ -58,8 +57,6 @@ pub(super) struct Stack<'a> {
     pub(super) env: EnvFile,
     proxies: BTreeMap<(Service, Server), Proxy>,
     ports: BTreeMap<Service, u16>,
-    metrics_ports: BTreeMap<Service, u16>,
-    pub(super) observer: Option<Observer>,
     /// Services that are not restarted for now.
     pub(super) down: BTreeSet<Service>,
     /// Number of starts of each service, which is part of the log's name.
@@ -70,8 +67,6 @@ pub(super) struct Stack<'a> {
     pub(super) crashes: u32,
     /// Unexpected exits.
     pub(super) surprises: Vec<String>,
-    /// The single server's, while the services use the cluster.
-    pub(super) single_nats_url: Option<String>,
     pub(super) postgres_disk: Option<Disk>,
     pub(super) nats_disk: Option<Disk>,
     _lock: File,
@@ -117,14 +112,11 @@ impl<'a> Stack<'a> {
             env,
             proxies: BTreeMap::new(),
             ports: BTreeMap::new(),
-            metrics_ports: BTreeMap::new(),
-            observer: None,
             down: BTreeSet::new(),
             starts: BTreeMap::new(),
             armed: BTreeSet::new(),
             crashes: 0,
             surprises: Vec::new(),
-            single_nats_url: None,
             postgres_disk,
             nats_disk,
             _lock: lock,
@@ -140,10 +132,7 @@ impl<'a> Stack<'a> {
     fn start_proxies(&mut self) -> Result<()> {
         let mut ports = Ports::of(&self.services_area)?;
         for service in Service::ALL {
-            let name = service.name();
-            self.ports.insert(service, ports.choose(name, None)?);
-            let metrics_port = ports.choose(&format!("{name}-metrics"), None)?;
-            self.metrics_ports.insert(service, metrics_port);
+            self.ports.insert(service, ports.choose(service.name(), None)?);
             for server in Server::ALL {
                 let address = address_of(self.url(server))?;
                 let handle = self.runtime.handle();
@@ -187,11 +176,8 @@ impl<'a> Stack<'a> {
     }
 
     pub(super) fn address(&self, service: Service) -> SocketAddr {
-        address_in(&self.ports, service)
-    }
-
-    pub(super) fn metrics_address(&self, service: Service) -> SocketAddr {
-        address_in(&self.metrics_ports, service)
+        let port = self.ports.get(&service).copied().unwrap_or(0);
+        SocketAddr::from((Ipv4Addr::LOCALHOST, port))
     }
 
     /// `more`: settings of this process only.
@@ -201,7 +187,8 @@ impl<'a> Stack<'a> {
             .current_dir(&self.checkout.root)
             .envs(self.env.iter())
             .env("LISTEN", self.address(service).to_string())
-            .env("METRICS_LISTEN", self.metrics_address(service).to_string());
+            // The shell's address would be the same for all services.
+            .env_remove("METRICS_LISTEN");
         if service.program() == DELIVERY {
             command.env("WORKER_ROLE", DELIVERY);
         }
@@ -213,10 +200,8 @@ impl<'a> Stack<'a> {
             };
             let url = self.url(server);
             let through = match self.proxies.get(&(service, server)) {
-                Some(proxy) if server != Server::Nats || self.single_nats_url.is_none() => {
-                    url.replace(&address_of(url)?.to_string(), &proxy.address.to_string())
-                }
-                _ => url.to_owned(),
+                Some(proxy) => url.replace(&address_of(url)?.to_string(), &proxy.address.to_string()),
+                None => url.to_owned(),
             };
             command.env(name, through);
         }
@@ -269,6 +254,19 @@ impl<'a> Stack<'a> {
     /// Its exit status, once it has ended.
     pub(super) fn ended(&mut self, service: Service) -> Result<Option<ExitStatus>> {
         self.services.ended(service.name())
+    }
+
+    pub(super) fn stop_services(&mut self) -> Result<()> {
+        Service::ALL
+            .into_iter()
+            .try_for_each(|service| self.kill_service(service))
+    }
+
+    pub(super) fn start_services(&mut self) -> Result<()> {
+        for service in Service::ALL {
+            self.start_service(service, &[])?;
+        }
+        self.wait_until_ready()
     }
 
     /// Restarts services that have ended, as an orchestrator does.
@@ -344,7 +342,7 @@ impl<'a> Stack<'a> {
     pub(super) async fn jetstream(&self) -> Result<jetstream::Context> {
         let client = async_nats::ConnectOptions::new()
             .connection_timeout(ANSWER_LIMIT)
-            .connect(self.servers.nats_url.split(',').collect::<Vec<_>>())
+            .connect(&self.servers.nats_url)
             .await?;
         Ok(jetstream::new(client))
     }
@@ -392,10 +390,6 @@ impl<'a> Stack<'a> {
         // Does not wait for connections to stopped servers.
         runtime.shutdown_background();
     }
-}
-
-fn address_in(ports: &BTreeMap<Service, u16>, service: Service) -> SocketAddr {
-    SocketAddr::from((Ipv4Addr::LOCALHOST, ports.get(&service).copied().unwrap_or(0)))
 }
 
 fn settings() -> Vec<(&'static str, String)> {

@@ -7,7 +7,6 @@
 pub mod debian;
 pub mod nats;
 pub mod postgres;
-pub mod prometheus;
 pub mod redis;
 mod start;
 pub mod version;

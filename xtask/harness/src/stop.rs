@@ -37,7 +37,7 @@ pub fn stop_area(area: &Area) -> Result<bool> {
 pub fn start_empty(area: &Area) -> Result<()> {
     stop_area(area)?;
     postgres::delete(area)?;
-    ["nats", "redis", "prometheus"]
+    ["nats", "redis"]
         .iter()
         .try_for_each(|name| remove(&area.dir.join(name)))
 }

@@ -3,7 +3,6 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -42,7 +41,6 @@ pub(super) struct Receiver {
     /// Which events are treated badly.
     salt: u64,
     steps: Arc<Mutex<Steps>>,
-    is_dead: Arc<AtomicBool>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,15 +61,9 @@ impl Receiver {
             secret,
             salt,
             steps: Arc::default(),
-            is_dead: Arc::default(),
         };
         tokio::spawn(receiver.clone().accept(listener));
         Ok((receiver, address))
-    }
-
-    /// Whether each connection is closed without an answer from now on.
-    pub(super) fn set_dead(&self, is_dead: bool) {
-        self.is_dead.store(is_dead, Ordering::Relaxed);
     }
 
     pub(super) fn steps(&self) -> MutexGuard<'_, Steps> {
@@ -125,9 +117,7 @@ impl Receiver {
 
     fn see(&self, id: &str, is_signed: bool) -> Treatment {
         let mut steps = self.steps();
-        let treatment = if self.is_dead.load(Ordering::Relaxed) {
-            Treatment::Close
-        } else if steps.iter().all(|(other, _)| other != id) {
+        let treatment = if steps.iter().all(|(other, _)| other != id) {
             treatment(self.salt, id)
         } else {
             Treatment::Well

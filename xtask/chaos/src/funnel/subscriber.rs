@@ -49,20 +49,6 @@ impl Subscriber {
         Ok(Self { program_id, receiver })
     }
 
-    /// Whether the receiver closes each connection without an answer from now on.
-    pub(crate) fn set_dead(&self, is_dead: bool) {
-        self.receiver.set_dead(is_dead);
-    }
-
-    /// The second retry would come only after five minutes.
-    pub(crate) async fn make_retries_due(&self, pool: &PgPool) -> Result<()> {
-        sqlx::query("UPDATE webhook_queue SET due_at = now() WHERE program_id = $1 AND attempts > 0 AND due_at > now() + interval '1 minute'")
-            .bind(self.program_id)
-            .execute(pool)
-            .await?;
-        Ok(())
-    }
-
     /// What was owed and did not come, came out of its order, or was not signed.
     pub(crate) async fn violations(&self, pool: &PgPool) -> Result<(usize, Vec<String>)> {
         let owed: Vec<(Uuid, Option<i64>, bool, bool)> = sqlx::query_as(
