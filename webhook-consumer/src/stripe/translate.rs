@@ -156,6 +156,21 @@ pub fn translate(event: &Event<'_>, keys: &MetadataKeys) -> Option<Result<Transl
     Some(translated)
 }
 
+/// The sale of a payment, if the event names its customer. Malformed metadata is an error only if there is a
+/// payment, because nothing else depends on its customer.
+fn sale_to(
+    buyer: Result<Buyer, Untranslatable>,
+    paid: Option<AmountCents>,
+    sale: impl FnOnce(AmountCents, &Buyer) -> Result<Sale, Untranslatable>,
+) -> Result<(Buyer, Option<Sale>), Untranslatable> {
+    let Some(paid) = paid else {
+        return Ok((buyer.unwrap_or_default(), None));
+    };
+    let buyer = buyer?;
+    let sale = buyer.known().map(|buyer| sale(paid, buyer)).transpose()?;
+    Ok((buyer, sale))
+}
+
 /// A sale without a subscription, of which only the amount is known.
 fn one_off(
     transaction_id: ProcessorId,

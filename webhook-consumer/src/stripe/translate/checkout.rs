@@ -8,7 +8,7 @@ use domain::tracking::sale::Sale;
 use serde::Deserialize;
 
 use super::commissionable::{ShippingCost, commissionable};
-use super::{Buyer, TranslatedEvent, Untranslated, named_program, one_off};
+use super::{Buyer, TranslatedEvent, Untranslated, named_program, one_off, sale_to};
 use crate::stripe::event::{Event, Reference, Untranslatable, amount, ids};
 use crate::stripe::metadata::{Metadata, MetadataKeys};
 
@@ -57,15 +57,7 @@ impl Session {
         };
         let reference = self.client_reference_id.as_deref();
         let buyer = Buyer::read(keys, &sources, reference, self.customer.as_ref());
-        let buyer = if paid.is_some() {
-            buyer?
-        } else {
-            buyer.unwrap_or_default()
-        };
-        let sale = match (paid, buyer.known()) {
-            (Some(paid), Some(buyer)) => Some(self.sale(paid, buyer)?),
-            _ => None,
-        };
+        let (buyer, sale) = sale_to(buyer, paid, |paid, buyer| self.sale(paid, buyer))?;
         let translated = TranslatedEvent {
             program: named_program(sale.as_ref(), keys, &sources)?,
             references: std::iter::once(self.id.clone())

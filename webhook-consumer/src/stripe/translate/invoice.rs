@@ -13,8 +13,8 @@ use messages::payment::PaymentFact;
 use serde::Deserialize;
 
 use super::commissionable::{ShippingCost, Tax, commissionable, sum};
-use super::{Buyer, TranslatedEvent, Untranslated, named_program};
-use crate::stripe::event::{Event, Reference, Untranslatable, amount, currency, ids};
+use super::{Buyer, TranslatedEvent, Untranslated, named_program, one_off, sale_to};
+use crate::stripe::event::{Event, Reference, Untranslatable, amount, ids};
 use crate::stripe::metadata::{Metadata, MetadataKeys};
 
 const NO_PAYMENT: &str = "no payment of a customer of ours";
@@ -107,15 +107,7 @@ pub fn paid(event: &Event<'_>, keys: &MetadataKeys) -> Result<TranslatedEvent, U
     let sources = invoice.metadata();
     let paid = amount(invoice.amount_paid)?;
     let buyer = Buyer::read(keys, &sources, None, invoice.customer.as_ref());
-    let buyer = if paid.is_some() {
-        buyer?
-    } else {
-        buyer.unwrap_or_default()
-    };
-    let sale = match (paid, buyer.known()) {
-        (Some(paid), Some(buyer)) => Some(invoice.sale(paid, buyer)?),
-        _ => None,
-    };
+    let (buyer, sale) = sale_to(buyer, paid, |paid, buyer| invoice.sale(paid, buyer))?;
     let translated = TranslatedEvent {
         program: named_program(sale.as_ref(), keys, &sources)?,
         references: std::iter::once(invoice.id.clone())
@@ -207,13 +199,7 @@ impl Invoice {
     fn sale(&self, paid: AmountCents, buyer: &Buyer) -> Result<Sale, Untranslatable> {
         let subscription = self.subscription();
         Ok(Sale {
-            transaction_id: self.id.clone(),
-            amount: paid,
             commissionable: self.commissionable(paid),
-            currency: currency(&self.currency)?,
-            customer_key: buyer.customer_key(),
-            click_id: buyer.click_id(),
-            processor_customer: buyer.processor_customer.clone(),
             sale_type: if subscription.is_some() {
                 SaleType::Subscription
             } else {
@@ -221,9 +207,8 @@ impl Invoice {
             },
             is_recurring: subscription.is_some() && !self.is_first(),
             subscription_id: subscription.map(|subscription| subscription.0.clone()),
-            subscription_interval: None,
             product_id: self.product().map(|product| product.0.clone()),
-            line_items: None,
+            ..one_off(self.id.clone(), paid, &self.currency, buyer)?
         })
     }
 }
