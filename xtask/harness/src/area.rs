@@ -5,6 +5,7 @@ use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use sha2::{Digest, Sha256};
 
 /// The working tree this command belongs to.
 #[derive(Debug, Clone)]
@@ -68,9 +69,12 @@ impl Checkout {
         }
     }
 
-    /// Server programs that were fetched for this checkout.
-    pub fn fetched_bin_dir(&self) -> PathBuf {
-        self.root.join(".dev/bin")
+    /// Where in the target directory what a file pins belongs: another directory for each content of the file.
+    pub fn place_of(&self, pins: &Path) -> Result<PathBuf> {
+        let hash = hex::encode(Sha256::digest(fs::read(pins)?));
+        let sources = pins.parent().and_then(Path::file_name).unwrap_or_default();
+        let name = format!("{}-{}", sources.display(), hash.get(..12).unwrap_or(&hash));
+        Ok(self.target_dir().join("pinned").join(name))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Dotenv files: `NAME=value` lines, readable by a shell and by this command.
 
+use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -7,20 +8,16 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-/// Names and values in the order they were written.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct EnvFile {
-    entries: Vec<(String, String)>,
+    entries: BTreeMap<String, String>,
 }
 
 impl EnvFile {
     /// Skips lines that are not assignments: programs may print other text too.
     pub fn parse(text: &str) -> Self {
-        let mut file = Self::default();
-        for (name, value) in dotenvy::from_read_iter(text.as_bytes()).flatten() {
-            file.set(&name, value);
-        }
-        file
+        let entries = dotenvy::from_read_iter(text.as_bytes()).flatten().collect();
+        Self { entries }
     }
 
     /// A file that does not exist reads as empty.
@@ -35,40 +32,27 @@ impl EnvFile {
     /// Replaces the file atomically, readable by its owner only, because it may contain keys.
     pub fn write(&self, path: &Path) -> Result<()> {
         let fresh = path.with_extension("new");
-        let write = || -> Result<()> {
-            let mut file = OpenOptions::new()
-                .write(true)
-                .create(true)
-                .truncate(true)
-                .mode(0o600)
-                .open(&fresh)?;
-            file.write_all(self.render().as_bytes())?;
-            fs::rename(&fresh, path)?;
-            Ok(())
-        };
-        write().with_context(|| format!("cannot write {}", path.display()))
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true).mode(0o600);
+        options
+            .open(&fresh)
+            .and_then(|mut file| file.write_all(self.render().as_bytes()))
+            .and_then(|()| fs::rename(&fresh, path))
+            .with_context(|| format!("cannot write {}", path.display()))
     }
 
     pub fn render(&self) -> String {
-        self.entries
-            .iter()
+        self.iter()
             .map(|(name, value)| [name, "=", &shell_word(value), "\n"].concat())
             .collect()
     }
 
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.entries
-            .iter()
-            .find(|(known, _)| known == name)
-            .map(|(_, value)| value.as_str())
+        self.entries.get(name).map(String::as_str)
     }
 
     pub fn set(&mut self, name: &str, value: impl Into<String>) {
-        let value = value.into();
-        match self.entries.iter_mut().find(|(known, _)| known == name) {
-            Some((_, old)) => *old = value,
-            None => self.entries.push((name.to_owned(), value)),
-        }
+        self.entries.insert(name.to_owned(), value.into());
     }
 
     pub fn set_all<'a>(&mut self, entries: impl IntoIterator<Item = (&'a str, &'a str)>) {
@@ -78,9 +62,8 @@ impl EnvFile {
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.entries
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.as_str()))
+        let entries = self.entries.iter();
+        entries.map(|(name, value)| (name.as_str(), value.as_str()))
     }
 }
 
@@ -100,33 +83,27 @@ mod tests {
     #[test]
     fn what_is_written_reads_back() {
         let mut file = EnvFile::default();
-        for value in [
-            "",
-            "plain",
-            "postgres://u:p@127.0.0.1:5432/db",
-            "a b",
-            "it's",
-            "x=y&z?'",
-            "\"q\"",
-            "$HOME",
+        for (name, value) in [
+            ("A", ""),
+            ("B", "postgres://u:p@127.0.0.1:5432/db"),
+            ("C", "a b"),
+            ("D", "it's"),
+            ("E", "x=y&z?'"),
+            ("F", "\"q\""),
+            ("G", "$HOME"),
         ] {
-            file.set(&format!("V{}", file.iter().count()), value);
+            file.set(name, value);
         }
         assert_eq!(EnvFile::parse(&file.render()), file);
     }
 
     #[test]
-    fn only_assignments_count() {
-        let file =
-            EnvFile::parse("seeded\n# a note\n\n DEMO_AFF_A=aff-a \n9X=1\nA B=2\nDEMO_API_KEY=\"k\"\n");
+    fn only_assignments_count_and_the_last_of_a_name() {
+        let text =
+            "seeded\n# a note\n\n DEMO_AFF_A=aff-a \n9X=1\nA B=2\nDEMO_API_KEY=\"j\"\nDEMO_API_KEY=\"k\"\n";
+        let file = EnvFile::parse(text);
         let entries: Vec<_> = file.iter().collect();
         assert_eq!(entries, [("DEMO_AFF_A", "aff-a"), ("DEMO_API_KEY", "k")]);
-    }
-
-    #[test]
-    fn the_last_assignment_wins_in_the_first_place() {
-        let file = EnvFile::parse("A=1\nB=2\nA=3\n");
-        assert_eq!(file.render(), "A=3\nB=2\n");
     }
 
     #[test]

@@ -234,7 +234,7 @@ pub fn run(command: &mut Command, interrupt: &Interrupt) -> Result<()> {
     Ok(())
 }
 
-/// Runs a short command and returns its standard output; an error contains its standard error.
+/// Runs a short command and returns its standard output; an error contains all of its output.
 pub fn output(command: &mut Command) -> Result<String> {
     let Output {
         status,
@@ -246,8 +246,9 @@ pub fn output(command: &mut Command) -> Result<String> {
         .with_context(|| format!("cannot start `{}`", shown(command)))?;
     if !status.success() {
         bail!(
-            "`{}` failed ({status})\n{}",
+            "`{}` failed ({status})\n{}{}",
             shown(command),
+            String::from_utf8_lossy(&stdout),
             String::from_utf8_lossy(&stderr).trim_end()
         );
     }
@@ -262,6 +263,13 @@ pub fn find_all(program: &str) -> Vec<PathBuf> {
         .map(|dir| dir.join(program))
         .filter(|file| file.is_file())
         .collect()
+}
+
+/// Has a command find programs in these directories before others.
+pub fn search_first(command: &mut Command, dirs: impl IntoIterator<Item = PathBuf>) -> Result<&mut Command> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let dirs = dirs.into_iter().chain(env::split_paths(&path));
+    Ok(command.env("PATH", env::join_paths(dirs)?))
 }
 
 /// The last lines of a log, indented.

@@ -1,21 +1,36 @@
 //! Virtual environments of Python, so that nothing is installed into the machine's.
 
-use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 
-use crate::area::remove;
-use crate::interrupt::Interrupt;
-use crate::process::{self, find_all};
-use crate::servers::debian;
 use anyhow::{Context, Result};
 
-/// Creates an environment with `packages`, arguments of `pip install`. The caller marks it as complete.
-pub fn make_environment<S: AsRef<OsStr>>(
-    environment: &Path,
-    packages: &[S],
-    interrupt: &Interrupt,
-) -> Result<()> {
+use crate::area::{Checkout, remove};
+use crate::interrupt::Interrupt;
+use crate::process::{self, find_all};
+use crate::progress::Step;
+use crate::servers::debian;
+
+/// The file that pins an environment's packages by version and hash.
+const PINS: &str = "requirements.txt";
+
+/// Where the environment of a directory's pins belongs: another one for each content.
+pub(crate) fn place_of(checkout: &Checkout, sources: &str) -> Result<PathBuf> {
+    checkout.place_of(&checkout.root.join(sources).join(PINS))
+}
+
+/// The environment of what a directory of the repository pins; it is made if it is not there.
+pub fn provide(checkout: &Checkout, sources: &str, interrupt: &Interrupt) -> Result<PathBuf> {
+    let environment = place_of(checkout, sources)?;
+    // The marker is missing after an interrupted installation.
+    let marker = environment.join("complete");
+    // One that was moved with its target directory, or whose Python is gone, no longer starts.
+    let starts = || process::output(Command::new(environment.join("bin/pip")).arg("--version")).is_ok();
+    if marker.is_file() && starts() {
+        return Ok(environment);
+    }
+    let step = Step::start(format_args!("Installing what {sources}/{PINS} pins"));
     if python().is_none() {
         debian::install(&["python3", "python3-venv"], interrupt)?;
     }
@@ -23,15 +38,23 @@ pub fn make_environment<S: AsRef<OsStr>>(
         "this needs python3 with its venv module, which is not on this machine and could not be installed here (Debian: \
          apt-get install python3-venv)",
     )?;
-    remove(environment)?;
+    remove(&environment)?;
     process::run(
-        Command::new(python).args(["-m", "venv"]).arg(environment),
+        Command::new(python).args(["-m", "venv"]).arg(&environment),
         interrupt,
     )?;
     let mut pip = Command::new(environment.join("bin/pip"));
-    pip.args(["install", "--quiet", "--disable-pip-version-check"])
-        .args(packages);
-    process::run(&mut pip, interrupt)
+    pip.args([
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--requirement",
+    ])
+    .arg(checkout.root.join(sources).join(PINS));
+    process::run(&mut pip, interrupt)?;
+    fs::write(marker, "")?;
+    step.done("installed");
+    Ok(environment)
 }
 
 /// A Python with venv, which is a separate package on Debian.

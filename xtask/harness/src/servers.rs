@@ -13,17 +13,20 @@ pub mod version;
 
 use std::env;
 use std::path::PathBuf;
+use std::time::Duration;
 
-use anyhow::Context;
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 
 use self::postgres::Postgres;
 use self::start::Start;
 use crate::area::{Area, Checkout};
-use crate::interrupt::{Interrupt, Interrupted};
+use crate::interrupt::Interrupt;
 use crate::ports::Ports;
 use crate::process::Running;
 use crate::progress::note;
+
+/// Of a server that is asked whether it is there.
+const ANSWER_LIMIT: Duration = Duration::from_secs(1);
 
 /// Addresses of the servers, and their programs on this machine.
 #[derive(Debug)]
@@ -80,44 +83,69 @@ pub fn provide(
     running: &mut Running,
     interrupt: &Interrupt,
 ) -> Result<Servers> {
-    let external = External::from_env(checkout)?;
-    let needed = Needed {
-        postgres: external.database.is_none(),
-        redis: external.redis.is_none(),
-        nats: external.nats.is_none(),
-    };
-    let found = find_or_install(checkout, area, &needed, interrupt)?;
+    let External {
+        database,
+        nats,
+        redis,
+    } = External::from_env(checkout)?;
+    let install = |package| debian::install(&[package], interrupt);
+    let find_postgres = || Postgres::find(area);
+    let postgres = find_or_install("PostgreSQL", database.is_none(), find_postgres, || {
+        install("postgresql")
+    })?;
+    let find_redis = || Ok(redis::OLDEST.find_program("redis-server"));
+    let redis_server = find_or_install("Redis", redis.is_none(), find_redis, || install("redis-server"))?;
+    let find_nats = || nats::find(checkout);
+    let nats_server = find_or_install("NATS", nats.is_none(), find_nats, || {
+        nats::find_or_fetch(checkout, interrupt).map(drop)
+    })?;
 
-    let mut ports = Ports::of(area)?;
-    let mut start = Start {
-        area,
-        ports: &mut ports,
-        running,
-        interrupt,
-    };
-    let database_url = match (external.database, &found.postgres) {
-        (Some(url), _) => given("PostgreSQL", url),
-        (None, Some(postgres)) => postgres.start(&mut start)?,
-        (None, None) => bail!(explain("PostgreSQL")),
-    };
-    let redis_url = match (external.redis, &found.redis) {
-        (Some(url), _) => given("Redis", url),
-        (None, Some(program)) => redis::start(program, &mut start)?,
-        (None, None) => bail!(explain("Redis")),
-    };
-    let nats_url = match (external.nats, &found.nats) {
-        (Some(url), _) => given("NATS", url),
-        (None, Some(program)) => nats::start(program, &mut start)?,
-        (None, None) => bail!(explain("NATS")),
-    };
+    let mut start = Start::of(area, running, interrupt)?;
     Ok(Servers {
-        database_url,
-        nats_url,
-        redis_url,
-        postgres: found.postgres,
-        nats: found.nats,
-        redis: found.redis,
+        database_url: address("PostgreSQL", database, postgres.as_ref(), |postgres| {
+            postgres.start(&mut start)
+        })?,
+        redis_url: address("Redis", redis, redis_server.as_ref(), |program| {
+            let launch = |port, start: &mut Start<'_>| redis::launch(program, port, start);
+            start.on_its_port(redis::NAME, "Redis", launch).map(redis::url)
+        })?,
+        nats_url: address("NATS", nats, nats_server.as_ref(), |program| {
+            let launch = |port, start: &mut Start<'_>| nats::launch(program, port, start);
+            start.on_its_port(nats::NAME, "NATS", launch).map(nats::url)
+        })?,
+        postgres,
+        nats: nats_server,
+        redis: redis_server,
     })
+}
+
+/// A server's program; one that is needed and missing is installed. Fails, with instructions, if it is missing then.
+fn find_or_install<P>(
+    server: &str,
+    is_needed: bool,
+    find: impl Fn() -> Result<Option<P>>,
+    install: impl FnOnce() -> Result<()>,
+) -> Result<Option<P>> {
+    let found = find()?;
+    if found.is_some() || !is_needed {
+        return Ok(found);
+    }
+    install().with_context(|| explain(server))?;
+    find()?.map(Some).with_context(|| explain(server))
+}
+
+/// The address in the environment, otherwise that of the server, which is started.
+fn address<P>(
+    server: &str,
+    external: Option<String>,
+    program: Option<&P>,
+    start: impl FnOnce(&P) -> Result<String>,
+) -> Result<String> {
+    if let Some(url) = external {
+        note(format_args!("{server}: the address in the environment"));
+        return Ok(url);
+    }
+    start(program.with_context(|| explain(server))?)
 }
 
 /// Restarts a server of the area on its port and data, and returns once it answers.
@@ -128,126 +156,17 @@ pub fn start_again(
     running: &mut Running,
     interrupt: &Interrupt,
 ) -> Result<()> {
-    let mut ports = Ports::of(area)?;
-    let port = ports
+    let mut start = Start::of(area, running, interrupt)?;
+    let port = start
+        .ports
         .remembered(name)
         .with_context(|| format!("{name} has never been started here"))?;
-    let mut start = Start {
-        area,
-        ports: &mut ports,
-        running,
-        interrupt,
-    };
     match (name, &servers.postgres, &servers.nats, &servers.redis) {
         (postgres::NAME, Some(postgres), _, _) => postgres.launch(postgres::NAME, port, &mut start),
         (nats::NAME, _, Some(program), _) => nats::launch(program, port, &mut start),
         (redis::NAME, _, _, Some(program)) => redis::launch(program, port, &mut start),
         _ => bail!("{name} is not on this machine"),
     }
-}
-
-/// [`provide`] for `PostgreSQL` alone.
-pub fn provide_postgres(
-    checkout: &Checkout,
-    area: &Area,
-    running: &mut Running,
-    interrupt: &Interrupt,
-) -> Result<(Postgres, String)> {
-    let external = External::from_env(checkout)?;
-    let needed = Needed {
-        postgres: true,
-        redis: false,
-        nats: false,
-    };
-    let Some(postgres) = find_or_install(checkout, area, &needed, interrupt)?.postgres else {
-        bail!(explain("PostgreSQL"));
-    };
-    let mut ports = Ports::of(area)?;
-    let url = match external.database {
-        Some(url) => given("PostgreSQL", url),
-        None => postgres.start(&mut Start {
-            area,
-            ports: &mut ports,
-            running,
-            interrupt,
-        })?,
-    };
-    Ok((postgres, url))
-}
-
-struct Needed {
-    postgres: bool,
-    redis: bool,
-    nats: bool,
-}
-
-struct Found {
-    postgres: Option<Postgres>,
-    redis: Option<PathBuf>,
-    nats: Option<PathBuf>,
-}
-
-impl Found {
-    fn on_this_machine(checkout: &Checkout, area: &Area) -> Result<Self> {
-        Ok(Self {
-            postgres: Postgres::find(area)?,
-            redis: redis::find(),
-            nats: nats::find(checkout),
-        })
-    }
-
-    /// Fails, with instructions, if a needed server is missing.
-    fn check(&self, needed: &Needed) -> Result<()> {
-        for (server, is_missing) in [
-            ("PostgreSQL", needed.postgres && self.postgres.is_none()),
-            ("Redis", needed.redis && self.redis.is_none()),
-            ("NATS", needed.nats && self.nats.is_none()),
-        ] {
-            ensure!(!is_missing, explain(server));
-        }
-        Ok(())
-    }
-}
-
-fn find_or_install(
-    checkout: &Checkout,
-    area: &Area,
-    needed: &Needed,
-    interrupt: &Interrupt,
-) -> Result<Found> {
-    let found = Found::on_this_machine(checkout, area)?;
-    let mut packages = Vec::new();
-    if needed.postgres && found.postgres.is_none() {
-        packages.push("postgresql");
-    }
-    if needed.redis && found.redis.is_none() {
-        packages.push("redis-server");
-    }
-    if !packages.is_empty() {
-        go_on_without(debian::install(&packages, interrupt))?;
-    }
-    if needed.nats && found.nats.is_none() {
-        go_on_without(nats::fetch(checkout, interrupt))?;
-    }
-    let found = Found::on_this_machine(checkout, area)?;
-    found.check(needed)?;
-    Ok(found)
-}
-
-/// Prints a failed installation: a server that is still missing is reported later.
-fn go_on_without(installed: Result<()>) -> Result<()> {
-    match installed {
-        Err(error) if !error.is::<Interrupted>() => {
-            note(format_args!("{error:#}"));
-            Ok(())
-        }
-        other => other,
-    }
-}
-
-fn given(server: &str, url: String) -> String {
-    note(format_args!("{server}: the address in the environment"));
-    url
 }
 
 fn explain(server: &str) -> String {

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result};
 
 pub(crate) use self::home::in_memory;
 pub use self::home::is_root;
@@ -44,21 +44,20 @@ impl Postgres {
         let Some(major) = major_of_data(area) else {
             return Ok(found.pop());
         };
-        let newest = found.iter().map(|postgres| postgres.version).next_back();
-        match (
-            found
-                .into_iter()
-                .rfind(|postgres| postgres.version.major == major),
-            newest,
-        ) {
-            (Some(postgres), _) => Ok(Some(postgres)),
-            (None, None) => Ok(None),
-            (None, Some(newest)) => bail!(
-                "the data in {} is PostgreSQL {major}'s, and this machine has {newest}; `cargo xtask dev --reset` \
-                 starts empty",
-                area.dir.display()
-            ),
-        }
+        let Some(newest) = found.last().map(|postgres| postgres.version) else {
+            return Ok(None);
+        };
+        let fitting = found
+            .into_iter()
+            .rfind(|postgres| postgres.version.major == major);
+        let fitting = fitting.with_context(|| {
+            let dir = area.dir.display();
+            format!(
+                "the data in {dir} is PostgreSQL {major}'s, and this machine has {newest}; `cargo xtask dev --reset` \
+                 starts empty"
+            )
+        })?;
+        Ok(Some(fitting))
     }
 
     fn in_dir(bin_dir: PathBuf) -> Option<Self> {
@@ -80,15 +79,11 @@ impl Postgres {
             self.create_cluster(&home, account.as_ref())?;
             step.done("created");
         }
-        let port = start.ports.choose(NAME, None)?;
-        let step = Step::start(format_args!(
-            "Starting PostgreSQL {} on 127.0.0.1:{port}",
-            self.version
-        ));
-        self.launch(NAME, port, start)?;
-        self.create_database(&url_of(&home.password()?, port, "postgres"), DATABASE)?;
-        step.done("PostgreSQL answers");
-        Ok(url_of(&home.password()?, port, DATABASE))
+        let title = format!("PostgreSQL {}", self.version);
+        let port = start.on_its_port(NAME, &title, |port, start| self.launch(NAME, port, start))?;
+        let password = home.password()?;
+        self.create_database(&url_of(&password, port, "postgres"), DATABASE)?;
+        Ok(url_of(&password, port, DATABASE))
     }
 
     /// Starts the area's cluster on this port, and returns once it answers. `name`: of the process.
@@ -138,10 +133,8 @@ impl Postgres {
 
     /// Creates the database unless it exists.
     pub fn create_database(&self, maintenance_url: &str, name: &str) -> Result<()> {
-        let known = self.query(
-            maintenance_url,
-            &format!("SELECT 1 FROM pg_database WHERE datname = '{name}'"),
-        )?;
+        let known = format!("SELECT 1 FROM pg_database WHERE datname = '{name}'");
+        let known = self.query(maintenance_url, &known)?;
         if known.trim().is_empty() {
             self.query(maintenance_url, &format!("CREATE DATABASE {name}"))?;
         }
@@ -195,16 +188,9 @@ fn major_of_data(area: &Area) -> Option<u32> {
 
 /// The same server, another database.
 pub fn with_database(url: &str, database: &str) -> Result<String> {
-    let (address, parameters) = url
-        .split_once('?')
-        .map_or((url, None), |(address, rest)| (address, Some(rest)));
-    let Some((scheme, rest)) = address.split_once("://") else {
-        bail!("DATABASE_URL is no URL");
-    };
-    let host = rest.split('/').next().unwrap_or(rest);
-    let parameters = parameters
-        .map(|parameters| format!("?{parameters}"))
-        .unwrap_or_default();
+    let (scheme, rest) = url.split_once("://").context("DATABASE_URL is no URL")?;
+    let (address, parameters) = rest.split_at(rest.find('?').unwrap_or(rest.len()));
+    let host = address.split('/').next().unwrap_or(address);
     Ok(format!("{scheme}://{host}/{database}{parameters}"))
 }
 

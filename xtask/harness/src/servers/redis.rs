@@ -2,38 +2,22 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::Path;
 
 use anyhow::Result;
 
+use super::ANSWER_LIMIT;
 use super::start::Start;
 use super::version::Version;
+use crate::http::connect;
 use crate::pids::StopSignal;
-use crate::process::{find_all, in_own_session};
-use crate::progress::Step;
+use crate::process::in_own_session;
 
 pub const NAME: &str = "redis";
 pub(super) const OLDEST: Version = Version::new(7, 0);
-const ANSWER_LIMIT: Duration = Duration::from_secs(1);
-
-pub(super) fn find() -> Option<PathBuf> {
-    find_all("redis-server")
-        .into_iter()
-        .find(|program| Version::of(program).is_some_and(|version| version >= OLDEST))
-}
 
 pub(super) fn url(port: u16) -> String {
     format!("redis://127.0.0.1:{port}/0")
-}
-
-pub(super) fn start(program: &Path, start: &mut Start<'_>) -> Result<String> {
-    let port = start.ports.choose(NAME, None)?;
-    let step = Step::start(format_args!("Starting Redis on 127.0.0.1:{port}"));
-    launch(program, port, start)?;
-    step.done("Redis answers");
-    Ok(url(port))
 }
 
 /// Starts it on this port, empty, and returns once it answers.
@@ -49,9 +33,7 @@ pub(super) fn launch(program: &Path, port: u16, start: &mut Start<'_>) -> Result
 }
 
 fn answers(port: u16) -> Result<bool> {
-    let mut stream =
-        TcpStream::connect_timeout(&SocketAddr::from((Ipv4Addr::LOCALHOST, port)), ANSWER_LIMIT)?;
-    stream.set_read_timeout(Some(ANSWER_LIMIT))?;
+    let mut stream = connect(port, ANSWER_LIMIT)?;
     stream.write_all(b"PING\r\n")?;
     let mut answer = [0_u8; 5];
     stream.read_exact(&mut answer)?;

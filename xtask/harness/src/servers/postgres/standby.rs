@@ -9,7 +9,6 @@ use super::home::{Account, Home, run_as};
 use super::{DATABASE, Postgres, url_of};
 use crate::area::{Area, remove};
 use crate::interrupt::Interrupt;
-use crate::ports::Ports;
 use crate::process::{self, Running};
 use crate::servers::start::Start;
 
@@ -43,14 +42,8 @@ impl Postgres {
         ])
         .arg(home.data());
         process::output(run_as(&mut copy, account.as_ref()).current_dir(&home.dir))?;
-        let mut ports = Ports::of(standby)?;
-        let port = ports.choose(STANDBY, None)?;
-        let mut start = Start {
-            area: standby,
-            ports: &mut ports,
-            running,
-            interrupt,
-        };
+        let mut start = Start::of(standby, running, interrupt)?;
+        let port = start.ports.choose(STANDBY, None)?;
         self.launch(STANDBY, port, &mut start)?;
         Ok(url_of(&home.password()?, port, DATABASE))
     }
