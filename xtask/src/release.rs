@@ -3,14 +3,11 @@
 //! Programs are built once, by `deploy/build-release.sh`. The package, the image and the symbols are of that one build.
 
 mod changelog;
-mod image;
 mod refusals;
 mod versions;
 
-use std::env;
-use std::ffi::OsString;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::Result;
@@ -18,13 +15,12 @@ use chrono::Utc;
 use harness::area::{Checkout, remove};
 use harness::cargo::cargo;
 use harness::interrupt::Interrupt;
-use harness::process;
+use harness::process::{self, search_first};
 use harness::progress::Step;
 
 use crate::cargo_tool;
 use crate::clients::Clients;
 
-const BUILD: &str = "deploy/build-release.sh";
 const CHANGELOG: &str = "CHANGELOG.md";
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// cargo-auditable puts the list of dependencies into each program, where scanners of images and `cargo audit bin` find it. cargo-cyclonedx
@@ -52,6 +48,19 @@ struct Release<'a> {
     interrupt: &'a Interrupt,
 }
 
+impl Release<'_> {
+    fn run(&self, command: &mut Command, done: &str) -> Result<String> {
+        process::run(command, self.interrupt)?;
+        Ok(done.to_owned())
+    }
+
+    /// The directories of the tools, which are built into the target directory.
+    fn tools(&self) -> Result<Vec<PathBuf>> {
+        let provide = |(name, version)| cargo_tool::provide(self.checkout, name, version, self.interrupt);
+        TOOLS.into_iter().map(provide).collect()
+    }
+}
+
 type Make = fn(&Release<'_>) -> Result<String>;
 
 const STEPS: [(&str, Make); 7] = [
@@ -60,10 +69,7 @@ const STEPS: [(&str, Make); 7] = [
         programs,
     ),
     ("the Debian package (cargo deb)", package),
-    (
-        "the image (deploy/Dockerfile, of these programs), saved",
-        image::save,
-    ),
+    ("the image of these programs (deploy/save-image.sh)", image),
     ("the packages for Node and Python (npm pack, build)", clients),
     ("SBOMs and symbols", beside),
     ("the section of the changelog", notes),
@@ -117,43 +123,28 @@ fn prepare(checkout: &Checkout, version: &str, interrupt: &Interrupt) -> Result<
 }
 
 fn programs(release: &Release<'_>) -> Result<String> {
-    let mut build = Command::new(release.checkout.root.join(BUILD));
-    build
-        .arg("--sbom")
-        .env("PATH", path_with_tools(release)?)
-        .env("BUILD_REVISION", revision(&release.checkout.root)?);
-    process::run(&mut build, release.interrupt)?;
-    Ok("built".to_owned())
-}
-
-/// The search path with the tools, which are built into the target directory.
-fn path_with_tools(release: &Release<'_>) -> Result<OsString> {
-    let mut dirs = Vec::new();
-    for (name, version) in TOOLS {
-        dirs.push(cargo_tool::provide(
-            release.checkout,
-            name,
-            version,
-            release.interrupt,
-        )?);
-    }
-    dirs.extend(env::split_paths(&env::var_os("PATH").unwrap_or_default()));
-    Ok(env::join_paths(dirs)?)
-}
-
-fn revision(root: &Path) -> Result<String> {
+    let root = &release.checkout.root;
     let commit = process::output(Command::new("git").current_dir(root).args(["rev-parse", "HEAD"]))?;
-    Ok(commit.trim().to_owned())
+    let mut build = Command::new(root.join("deploy/build-release.sh"));
+    build.arg("--sbom").env("BUILD_REVISION", commit.trim());
+    release.run(search_first(&mut build, release.tools()?)?, "built")
 }
 
 fn package(release: &Release<'_>) -> Result<String> {
     let mut deb = cargo(release.checkout);
-    deb.env("PATH", path_with_tools(release)?)
-        // The programs are stripped already, and their symbols kept.
-        .args(["deb", "--package", "ctl", "--no-build", "--no-strip", "--output"])
+    // The programs are stripped already, and their symbols kept.
+    deb.args(["deb", "--package", "ctl", "--no-build", "--no-strip", "--output"])
         .arg(&release.out);
-    process::run(&mut deb, release.interrupt)?;
-    Ok("packed".to_owned())
+    release.run(search_first(&mut deb, release.tools()?)?, "packed")
+}
+
+fn image(release: &Release<'_>) -> Result<String> {
+    if process::output(Command::new("docker").arg("info")).is_err() {
+        return Ok("SKIPPED: no Docker Engine on this machine; this release has no image".to_owned());
+    }
+    let mut save = Command::new(release.checkout.root.join("deploy/save-image.sh"));
+    let file = release.out.join(format!("referral-tracker-{VERSION}-image.tar"));
+    release.run(save.arg(VERSION).arg(file), "saved")
 }
 
 fn clients(release: &Release<'_>) -> Result<String> {
@@ -167,22 +158,19 @@ fn beside(release: &Release<'_>) -> Result<String> {
     copy.current_dir(release.checkout.root.join("target/release"))
         .args(["-R", "sbom", "symbols"])
         .arg(&release.out);
-    process::run(&mut copy, release.interrupt)?;
-    Ok("copied".to_owned())
+    release.run(&mut copy, "copied")
 }
 
 fn notes(release: &Release<'_>) -> Result<String> {
     let changelog = fs::read_to_string(release.checkout.root.join(CHANGELOG))?;
     let section = changelog::released(&changelog, VERSION)?;
-    fs::write(release.out.join(CHANGELOG), format!("{section}\n"))?;
+    fs::write(release.out.join(CHANGELOG), &section)?;
     Ok(format!("{} lines", section.lines().count()))
 }
 
 /// Of everything in the directory, for `sha256sum --check`.
 fn checksums(release: &Release<'_>) -> Result<String> {
-    const SUMS: &str = "find * -type f | sort | xargs -d '\\n' sha256sum";
+    const SUMS: &str = "find * -type f | sort | xargs -d '\\n' sha256sum > ../SHA256SUMS; mv ../SHA256SUMS .";
     let mut sums = Command::new("sh");
-    let sums = process::output(sums.current_dir(&release.out).args(["-euc", SUMS]))?;
-    fs::write(release.out.join("SHA256SUMS"), &sums)?;
-    Ok(format!("{} files", sums.lines().count()))
+    release.run(sums.current_dir(&release.out).args(["-euc", SUMS]), "written")
 }
