@@ -6,20 +6,19 @@
 //! check without its program is reported as skipped. Tests with running services are in `ingest/tests/operations/deployment.rs`.
 
 mod linters;
-mod outcome;
+mod migrations;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use harness::area::{Checkout, remove};
 use harness::interrupt::Interrupt;
-use harness::process::find_all;
+use harness::process::{find_all, output};
 use harness::progress::{Step, note};
 
 use self::linters::{CUSTOM_RESOURCES, Linters};
-use self::outcome::{Outcome, lint, lint_without_warnings};
 
 /// The hosts of each overlay's servers, as arguments of `make-secrets.sh`; none for one that is made of the one before it.
 const OVERLAYS: [(&str, &[&str]); 3] = [
@@ -64,9 +63,10 @@ const DOCUMENTS: [&str; 6] = [
     "deploy",
 ];
 
-type Check = fn(&Checkout, &Linters, &Path) -> Result<Outcome>;
+/// Returns what was found right, or why nothing was checked.
+type Check = fn(&Checkout, &Linters, &Path) -> Result<String>;
 
-const CHECKS: [(&str, Check); 8] = [
+const CHECKS: [(&str, Check); 9] = [
     ("the compose file", compose),
     ("the Dockerfile", dockerfile),
     ("shell scripts", shell),
@@ -75,6 +75,7 @@ const CHECKS: [(&str, Check); 8] = [
     ("systemd units", systemd),
     ("alerts and dashboard", prometheus),
     ("links of the documents", links),
+    ("migrations", migrations::check),
 ];
 
 /// Runs all checks, also after a failure.
@@ -88,8 +89,7 @@ pub(crate) fn check(checkout: &Checkout, interrupt: &Interrupt) -> Result<()> {
         interrupt.check()?;
         let step = Step::start(format_args!("Checking {name}"));
         match check(checkout, &linters, &work) {
-            Ok(Outcome::Passed(what)) => step.done(what),
-            Ok(Outcome::Skipped(why)) => step.done(format_args!("SKIPPED: {why}")),
+            Ok(outcome) => step.done(outcome),
             Err(error) => {
                 note(format_args!("{error:#}"));
                 step.done("wrong");
@@ -101,27 +101,23 @@ pub(crate) fn check(checkout: &Checkout, interrupt: &Interrupt) -> Result<()> {
     Ok(())
 }
 
-fn compose(checkout: &Checkout, linters: &Linters, _: &Path) -> Result<Outcome> {
+fn compose(checkout: &Checkout, linters: &Linters, _: &Path) -> Result<String> {
     for name in ["compose.yaml", "servers.yaml"] {
         let file = checkout.root.join("deploy").join(name);
-        let mut command = linters.python("check-jsonschema");
-        command
-            .args(["--builtin-schema", "vendor.compose-spec"])
-            .arg(&file);
-        lint(&mut command)?;
+        let mut check = linters.python("check-jsonschema");
+        check.args(["--builtin-schema", "vendor.compose-spec"]);
+        output(check.arg(&file))?;
         ensure!(
             fs::read_to_string(&file)?.contains("POSTGRES_INITDB_ARGS: --encoding=UTF8 --no-locale"),
             "{name}: the order of texts depends on the image's C library"
         );
     }
-    Ok(Outcome::Passed(
-        "conforms to the Compose specification".to_owned(),
-    ))
+    Ok("conforms to the Compose specification".to_owned())
 }
 
-fn dockerfile(checkout: &Checkout, linters: &Linters, _: &Path) -> Result<Outcome> {
+fn dockerfile(checkout: &Checkout, linters: &Linters, _: &Path) -> Result<String> {
     let file = checkout.root.join("deploy/Dockerfile");
-    lint(linters.python("hadolint").arg(&file))?;
+    output(linters.python("hadolint").arg(&file))?;
     let text = fs::read_to_string(&file)?;
     let toolchain = fs::read_to_string(checkout.root.join("rust-toolchain.toml"))?;
     let version = toolchain
@@ -137,17 +133,17 @@ fn dockerfile(checkout: &Checkout, linters: &Linters, _: &Path) -> Result<Outcom
             "rust-toolchain.toml says {version}, the Dockerfile has no `{wanted}`"
         );
     }
-    Ok(Outcome::Passed("no findings".to_owned()))
+    Ok("no findings".to_owned())
 }
 
-fn shell(checkout: &Checkout, linters: &Linters, _: &Path) -> Result<Outcome> {
+fn shell(checkout: &Checkout, linters: &Linters, _: &Path) -> Result<String> {
     let mut scripts = Vec::new();
     for dir in ["deploy", "xtask/deploy"] {
         find_scripts(&checkout.root.join(dir), &mut scripts)?;
     }
     ensure!(scripts.len() >= 6, "only {} scripts were found", scripts.len());
-    lint(linters.python("shellcheck").args(&scripts))?;
-    Ok(Outcome::Passed(format!("{} scripts", scripts.len())))
+    output(linters.python("shellcheck").args(&scripts))?;
+    Ok(format!("{} scripts", scripts.len()))
 }
 
 /// By their first line: maintainer scripts have no extension.
@@ -165,32 +161,25 @@ fn find_scripts(dir: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
 }
 
 /// Renders every overlay with generated secrets, and validates the manifests against the schemas.
-fn kubernetes(checkout: &Checkout, linters: &Linters, work: &Path) -> Result<Outcome> {
+fn kubernetes(checkout: &Checkout, linters: &Linters, work: &Path) -> Result<String> {
     let Some(kubectl) = find_all("kubectl").into_iter().next() else {
-        return Ok(Outcome::Skipped("no kubectl on this machine"));
+        return Ok("SKIPPED: no kubectl on this machine".to_owned());
     };
     let source = work.join("kubernetes");
-    lint(
-        Command::new("cp")
-            .arg("-R")
-            .arg(checkout.root.join("deploy/kubernetes"))
-            .arg(&source),
-    )?;
+    let kept = checkout.root.join("deploy/kubernetes");
+    output(Command::new("cp").arg("-R").args([&kept, &source]))?;
     let mut rendered = Vec::new();
     for (overlay, hosts) in OVERLAYS {
         let dir = source.join("overlays").join(overlay);
         if !hosts.is_empty() {
             // The developer's own secrets are not used.
             remove(&dir.join("secrets"))?;
-            lint(
-                Command::new(checkout.root.join("deploy/make-secrets.sh"))
-                    .arg(dir.join("secrets"))
-                    .args(hosts)
-                    .env("POSTGRES_CA_FILE", POSTGRES_CA)
-                    .env("SERVERS_CA_FILE", SERVERS_CA),
-            )?;
+            let mut make = Command::new(checkout.root.join("deploy/make-secrets.sh"));
+            make.arg(dir.join("secrets")).args(hosts);
+            make.env("POSTGRES_CA_FILE", POSTGRES_CA);
+            output(make.env("SERVERS_CA_FILE", SERVERS_CA))?;
         }
-        let manifests = lint(Command::new(&kubectl).arg("kustomize").arg(&dir))?;
+        let manifests = output(Command::new(&kubectl).arg("kustomize").arg(&dir))?;
         let is_ours = |line: &&str| line.contains("image: ") && line.contains("referral-tracker");
         let pods = manifests.lines().filter(is_ours).count();
         let mounted = manifests.matches("path: postgres-ca.crt").count();
@@ -215,18 +204,14 @@ fn kubernetes(checkout: &Checkout, linters: &Linters, work: &Path) -> Result<Out
         rendered.push(file);
     }
     let custom = work.join("custom.json");
-    lint(
-        linters
-            .python("python")
-            .arg(checkout.root.join("xtask/deploy/kubernetes.py"))
-            .arg(&custom)
-            .args(&rendered),
-    )?;
-    lint(linters.javascript(CUSTOM_RESOURCES).arg(&custom))?;
-    Ok(Outcome::Passed(format!(
+    let mut validate = linters.python("python");
+    validate.arg(checkout.root.join("xtask/deploy/kubernetes.py"));
+    output(validate.arg(&custom).args(&rendered))?;
+    output(linters.javascript(CUSTOM_RESOURCES).arg(&custom))?;
+    Ok(format!(
         "{} overlays conform to the schemas of Kubernetes and the operators",
         rendered.len()
-    )))
+    ))
 }
 
 /// Whether a whole network of pods is trusted to name the client.
@@ -240,49 +225,42 @@ fn trusts_many(manifests: &str) -> bool {
 }
 
 /// The server itself validates them.
-fn nats_settings(checkout: &Checkout, linters: &Linters, work: &Path) -> Result<Outcome> {
-    let users = NATS_USERS.map(|file| fs::read_to_string(checkout.root.join(file)));
-    let [Ok(users), Ok(copy)] = users else {
-        bail!("{NATS_USERS:?} cannot be read");
-    };
-    ensure!(users == copy, "{NATS_USERS:?} differ");
+fn nats_settings(checkout: &Checkout, linters: &Linters, work: &Path) -> Result<String> {
+    let [users, copy] = NATS_USERS.map(|file| fs::read_to_string(checkout.root.join(file)));
+    let users = users?;
+    ensure!(users == copy?, "{NATS_USERS:?} differ");
     let secrets = work.join("nats-secrets");
-    lint(
-        Command::new(checkout.root.join("deploy/make-secrets.sh"))
-            .arg(&secrets)
-            .env("SERVERS_CA_FILE", SERVERS_CA),
-    )?;
+    let mut make = Command::new(checkout.root.join("deploy/make-secrets.sh"));
+    output(make.arg(&secrets).env("SERVERS_CA_FILE", SERVERS_CA))?;
+    // In Kubernetes, files of several directories are beside each other.
+    let mounted = work.join("nats");
+    fs::create_dir_all(&mounted)?;
+    for name in ["users.conf", "nats-users.conf"] {
+        fs::write(mounted.join(name), &users)?;
+    }
     for settings in NATS_SETTINGS {
         let text = fs::read_to_string(checkout.root.join(settings))?;
         ensure!(
             text.contains("sync_interval: always"),
             "{settings}: an acknowledged message must be on the disk"
         );
-        // In Kubernetes, files of several directories are beside each other.
-        let mounted = work.join("nats");
-        fs::create_dir_all(&mounted)?;
-        for name in ["users.conf", "nats-users.conf"] {
-            fs::write(mounted.join(name), &users)?;
-        }
         let settings = mounted.join("nats.conf");
-        fs::write(
-            &settings,
-            text.replace("/secrets/", &format!("{}/", secrets.display())),
-        )?;
+        let text = text.replace("/secrets/", &format!("{}/", secrets.display()));
+        fs::write(&settings, text)?;
         let mut command = Command::new(&linters.nats);
         command.env("SERVER_NAME", "nats-0");
         for user in ["INGEST", "WEBHOOK_CONSUMER", "WORKER", "CTL"] {
             command.env(format!("NATS_{user}_PASSWORD"), "p1");
         }
-        lint(command.arg("--config").arg(settings).arg("-t"))?;
+        output(command.arg("--config").arg(settings).arg("-t"))?;
     }
-    Ok(Outcome::Passed(format!("{} files", NATS_SETTINGS.len())))
+    Ok(format!("{} files", NATS_SETTINGS.len()))
 }
 
 /// In a root directory that contains the programs they start.
-fn systemd(checkout: &Checkout, _: &Linters, work: &Path) -> Result<Outcome> {
+fn systemd(checkout: &Checkout, _: &Linters, work: &Path) -> Result<String> {
     let Some(analyze) = find_all("systemd-analyze").into_iter().next() else {
-        return Ok(Outcome::Skipped("no systemd-analyze on this machine"));
+        return Ok("SKIPPED: no systemd-analyze on this machine".to_owned());
     };
     let root = work.join("root");
     let (programs, units) = (
@@ -293,18 +271,14 @@ fn systemd(checkout: &Checkout, _: &Linters, work: &Path) -> Result<Outcome> {
     fs::create_dir_all(&units)?;
     for program in ["ingest", "worker", "webhook-consumer", "ctl"] {
         // Only existence and mode are checked.
-        lint(
-            Command::new("install")
-                .args(["-m", "0755", "/dev/null"])
-                .arg(programs.join(program)),
-        )?;
+        let mut install = Command::new("install");
+        install.args(["-m", "0755", "/dev/null"]);
+        output(install.arg(programs.join(program)))?;
     }
     fs::create_dir_all(root.join("usr/lib/systemd"))?;
-    lint(
-        Command::new("cp")
-            .args(["-R", "/usr/lib/systemd/system"])
-            .arg(root.join("usr/lib/systemd/")),
-    )?;
+    let mut copy = Command::new("cp");
+    copy.args(["-R", "/usr/lib/systemd/system"]);
+    output(copy.arg(root.join("usr/lib/systemd/")))?;
     for entry in fs::read_dir(checkout.root.join("deploy/systemd"))? {
         let path = entry?.path();
         fs::copy(&path, units.join(path.file_name().unwrap_or_default()))?;
@@ -315,12 +289,21 @@ fn systemd(checkout: &Checkout, _: &Linters, work: &Path) -> Result<Outcome> {
         let name = format!("referral-tracker-{unit}.service");
         let mut verify = Command::new(&analyze);
         verify.args(["verify", "--man=no", &root]).arg(units.join(&name));
-        lint_without_warnings(&mut verify)?;
+        verify_without_warnings(&mut verify)?;
         let mut security = Command::new(&analyze);
         security.args(["security", "--no-pager", "--offline=true", &root]);
-        lint(security.args([&format!("--threshold={EXPOSURE_AT_MOST}"), &name]))?;
+        output(security.args([&format!("--threshold={EXPOSURE_AT_MOST}"), &name]))?;
     }
-    Ok(Outcome::Passed(format!("{} units", UNITS.len())))
+    Ok(format!("{} units", UNITS.len()))
+}
+
+/// systemd-analyze exits with 0 despite warnings.
+fn verify_without_warnings(command: &mut Command) -> Result<()> {
+    let output = command.output()?;
+    let warnings = String::from_utf8_lossy(&output.stderr);
+    let is_fine = output.status.success() && warnings.trim().is_empty();
+    ensure!(is_fine, "{warnings}");
+    Ok(())
 }
 
 /// Whether or not others are enabled.
@@ -333,61 +316,46 @@ fn enabled_units_start_with_the_machine(root: &Path, units: &Path) -> Result<()>
     let services: Vec<String> = services
         .map(|unit| format!("referral-tracker-{unit}.service"))
         .collect();
-    lint(
-        Command::new(&systemctl)
-            .args(["--quiet", &root, "enable"])
-            .args(&services),
-    )?;
+    let mut enable = Command::new(&systemctl);
+    output(enable.args(["--quiet", &root, "enable"]).args(&services))?;
     // The first one is checked after all others were disabled.
     for service in services.iter().rev() {
         ensure!(
             units.join("multi-user.target.wants").join(service).is_symlink(),
             "{service} is enabled, and does not start with the machine"
         );
-        lint(Command::new(&systemctl).args(["--quiet", &root, "disable", service]))?;
+        output(Command::new(&systemctl).args(["--quiet", &root, "disable", service]))?;
     }
     Ok(())
 }
 
-fn prometheus(checkout: &Checkout, linters: &Linters, work: &Path) -> Result<Outcome> {
+fn prometheus(checkout: &Checkout, linters: &Linters, work: &Path) -> Result<String> {
     let Some(promtool) = &linters.promtool else {
-        return Ok(Outcome::Skipped("no promtool on this machine"));
+        return Ok("SKIPPED: no promtool on this machine".to_owned());
     };
     let dir = checkout.root.join("deploy/prometheus");
+    let promtool = |verb, noun, file: &Path| output(Command::new(promtool).args([verb, noun]).arg(file));
     for settings in ["prometheus.yaml", "debian.yaml"] {
-        lint(
-            Command::new(promtool)
-                .args(["check", "config"])
-                .arg(dir.join(settings)),
-        )?;
+        promtool("check", "config", &dir.join(settings))?;
     }
-    lint(
-        Command::new(promtool)
-            .args(["test", "rules"])
-            .arg(dir.join("alerts.test.yaml")),
-    )?;
+    promtool("test", "rules", &dir.join("alerts.test.yaml"))?;
     let expressions = work.join("dashboard.yaml");
-    lint(
-        linters
-            .python("python")
-            .arg(checkout.root.join("xtask/deploy/dashboard.py"))
-            .arg(checkout.root.join("deploy/grafana"))
-            .arg(&expressions),
-    )?;
-    lint(Command::new(promtool).args(["check", "rules"]).arg(&expressions))?;
-    Ok(Outcome::Passed(
-        "rules, their tests, the dashboard and its expressions".to_owned(),
-    ))
+    let mut extract = linters.python("python");
+    extract.arg(checkout.root.join("xtask/deploy/dashboard.py"));
+    extract.arg(checkout.root.join("deploy/grafana"));
+    output(extract.arg(&expressions))?;
+    promtool("check", "rules", &expressions)?;
+    Ok("rules, their tests, the dashboard and its expressions".to_owned())
 }
 
 /// Links to files and headings, offline.
-fn links(checkout: &Checkout, linters: &Linters, _: &Path) -> Result<Outcome> {
+fn links(checkout: &Checkout, linters: &Linters, _: &Path) -> Result<String> {
     let mut remark = linters.javascript("node_modules/remark-cli/cli.js");
     remark
         .current_dir(&checkout.root)
         .args(["--frail", "--quiet", "--no-stdout", "--use"])
         .arg(linters.link_checker())
         .args(DOCUMENTS);
-    lint(&mut remark)?;
-    Ok(Outcome::Passed("every file and heading exists".to_owned()))
+    output(&mut remark)?;
+    Ok("every file and heading exists".to_owned())
 }

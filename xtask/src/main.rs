@@ -19,7 +19,6 @@ mod dev_servers;
 mod fuzz;
 mod node;
 mod oracles;
-mod pinned;
 mod release;
 mod release_check;
 #[cfg(test)]
@@ -67,7 +66,7 @@ enum Command {
         #[arg(long)]
         check: bool,
     },
-    /// Check the files of `deploy/` against schemas and linters, and the links of the documents.
+    /// Check the files of `deploy/` and the migrations against schemas and linters, and the links of the documents.
     DeployCheck,
     /// Try before a release what takes too long for every change: package, containers, apps, the whole API, chaos.
     ReleaseCheck(release_check::Options),

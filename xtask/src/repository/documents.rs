@@ -7,31 +7,26 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{read, root, sources_below};
+use super::{assert_each, git, read, root, sources_below};
 
 /// Texts in backticks, on one line each.
 fn codes(text: &str) -> impl Iterator<Item = &str> {
     text.lines().flat_map(|line| line.split('`').skip(1).step_by(2))
 }
 
-/// `file.rs::test`.
-fn named_tests(text: &str) -> Vec<(&str, &str)> {
-    codes(text).filter_map(|code| code.split_once(".rs::")).collect()
+/// What a document names by a file and something in it: `file.rs::test`, or `file.test.js: scene`.
+fn named<'a>(text: &'a str, between: &str) -> Vec<(&'a str, &'a str)> {
+    codes(text).filter_map(|code| code.split_once(between)).collect()
 }
 
 /// The folders of integration tests.
 const TESTS: [&str; 2] = ["ingest/tests", "worker/tests"];
 
-/// A document's tests that do not exist. It names an integration test by the end of its file's path, others by the path from the root.
-fn missing_tests(document: &str) -> Vec<String> {
-    let table = read(document);
-    let named = named_tests(&table);
-    assert!(!named.is_empty(), "{document}");
-    let tests: Vec<PathBuf> = TESTS
-        .iter()
-        .flat_map(|folder| sources_below(&root().join(folder)))
-        .collect();
-    let exists = |file: &str, test: &str| {
+/// A document names an integration test by the end of its file's path, others by the path from the root.
+#[test]
+fn every_test_a_document_names_exists() {
+    let tests: Vec<PathBuf> = TESTS.into_iter().flat_map(sources_below).collect();
+    let exists = |(file, test): &(&str, &str)| {
         let file = format!("{file}.rs");
         let found = tests.iter().filter(|path| path.ends_with(&file));
         found
@@ -40,18 +35,8 @@ fn missing_tests(document: &str) -> Vec<String> {
             .filter_map(|path| fs::read_to_string(path).ok())
             .any(|source| source.contains(&format!("fn {test}(")))
     };
-    let missing = named.into_iter().filter(|(file, test)| !exists(file, test));
-    missing.map(|(file, test)| format!("{file}.rs::{test}")).collect()
-}
-
-#[test]
-fn every_test_a_document_names_exists() {
     for document in ["docs/contract.md", "docs/security.md", "docs/privacy.md"] {
-        let missing = missing_tests(document);
-        assert!(
-            missing.is_empty(),
-            "{document} names what is not there: {missing:#?}"
-        );
+        assert_each(document, 1, &named(&read(document), ".rs::"), exists);
     }
 }
 
@@ -59,22 +44,14 @@ fn every_test_a_document_names_exists() {
 #[test]
 fn every_threat_is_guarded_by_a_test() {
     let text = read("docs/security.md");
-    let threats: Vec<&str> = text
-        .lines()
-        .filter(|line| {
-            line.starts_with("| ") && line.split(" | ").count() == 4 && !line.starts_with("| threat")
-        })
+    let rows = text.lines().filter(|line| line.split(" | ").count() == 4);
+    let threats: Vec<&str> = rows
+        .filter(|row| row.starts_with("| ") && !row.starts_with("| threat"))
         .collect();
-    assert!(threats.len() > 30, "{}", threats.len());
-    let unguarded: Vec<_> = threats
-        .iter()
-        .filter(|row| {
-            !row.rsplit(" | ")
-                .next()
-                .is_some_and(|guards| guards.contains(".rs::") || guards.contains("`deny.services.toml`"))
-        })
-        .collect();
-    assert!(unguarded.is_empty(), "{unguarded:#?}");
+    assert_each("unguarded", 31, &threats, |row| {
+        let guards = row.rsplit(" | ").next().unwrap();
+        guards.contains(".rs::") || guards.contains("`deny.services.toml`")
+    });
 }
 
 /// The tables are complete by themselves: each of their rules is a sentence, so the document names the files.
@@ -90,35 +67,25 @@ fn the_contract_names_every_table_and_no_other() {
     assert_eq!(named, there);
 }
 
-/// `file.test.js: scene`.
-fn named_scenes(text: &str) -> Vec<(&str, &str)> {
-    codes(text)
-        .filter_map(|code| code.split_once(".test.js: "))
-        .collect()
-}
-
 #[test]
 fn every_scene_of_the_browser_script_that_is_named_is_played() {
     let table = read("docs/contract.md");
-    let named = named_scenes(&table);
-    assert!(named.len() > 10, "{}", named.len());
-    let is_played = |file: &str, scene: &str| {
+    let scenes = named(&table, ".test.js: ");
+    assert_each("no such scene", 11, &scenes, |(file, scene)| {
         let path = root().join(format!("web/tracker/test/{file}.test.js"));
         let played = ['\'', '`'].map(|quote| format!("scene({quote}{scene}{quote},"));
         fs::read_to_string(path).is_ok_and(|text| played.iter().any(|call| text.contains(call)))
-    };
-    let missing: Vec<_> = named
-        .iter()
-        .filter(|(file, scene)| !is_played(file, scene))
-        .collect();
-    assert!(missing.is_empty(), "named, but not there: {missing:#?}");
+    });
 }
 
 #[test]
 fn names_are_found_by_file_and_test_or_scene() {
     let table = "| One | `a.test.js: this is so`, `b.test.js: that, too` |\n| `a.rs::b` | `clicks`, `docs/x.md`, `c_d.rs::e_f` |";
-    assert_eq!(named_scenes(table), [("a", "this is so"), ("b", "that, too")]);
-    assert_eq!(named_tests(table), [("a", "b"), ("c_d", "e_f")]);
+    assert_eq!(
+        named(table, ".test.js: "),
+        [("a", "this is so"), ("b", "that, too")]
+    );
+    assert_eq!(named(table, ".rs::"), [("a", "b"), ("c_d", "e_f")]);
 }
 
 /// Paths with a slash, and an extension or a trailing slash.
@@ -130,39 +97,19 @@ fn named_paths(text: &str) -> Vec<&str> {
         .collect()
 }
 
-fn assert_exist(named: &[&str]) {
-    assert!(named.len() > 20, "{named:?}");
-    let missing: Vec<_> = named.iter().filter(|path| !root().join(path).exists()).collect();
-    assert!(missing.is_empty(), "named, but not there: {missing:?}");
-}
-
 #[test]
-fn every_file_the_architecture_names_is_where_it_says() {
-    assert_exist(&named_paths(&read("docs/architecture.md")));
-}
-
-#[test]
-fn every_file_of_a_defence_is_where_it_says() {
-    let text = read("docs/security.md");
-    let is_source = |code: &&str| {
-        !code.contains(".rs::")
-            && Path::new(code)
-                .extension()
-                .is_some_and(|extension| extension == "rs")
-    };
-    assert_exist(&codes(&text).filter(is_source).collect::<Vec<_>>());
+fn every_file_that_architecture_and_defences_name_is_where_they_say() {
+    let architecture = read("docs/architecture.md");
+    let security = read("docs/security.md");
+    let defences = codes(&security).filter(|code| code.rsplit('.').next() == Some("rs"));
+    for named in [named_paths(&architecture), defences.collect()] {
+        assert_each("named, but not there", 21, &named, |path| {
+            root().join(path).exists()
+        });
+    }
 }
 
 #[test]
 fn no_document_has_the_marks_of_a_merge() {
-    let documents = fs::read_dir(root().join("docs")).unwrap();
-    let documents = documents.map(|entry| entry.unwrap().path());
-    let others = ["README.md", "CHANGELOG.md", "deploy/README.md"].map(|path| root().join(path));
-    let is_mark = |line: &str| ["<<<<<<< ", ">>>>>>> "].iter().any(|mark| line.starts_with(mark));
-    let marked: Vec<_> = documents
-        .chain(others)
-        .filter(|path| path.extension().is_some_and(|extension| extension == "md"))
-        .filter(|path| fs::read_to_string(path).unwrap().lines().any(is_mark))
-        .collect();
-    assert!(marked.is_empty(), "{marked:?}");
+    assert_eq!(git(&["grep", "-nE", "^(<<<<<<<|>>>>>>>) ", "--", "*.md"]), "");
 }
