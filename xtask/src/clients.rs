@@ -9,10 +9,9 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use harness::area::{Checkout, remove};
 use harness::interrupt::Interrupt;
-use harness::process;
+use harness::process::{self, search_first};
 use harness::progress::Step;
 use harness::python;
-use sha2::{Digest, Sha256};
 
 use crate::web::{NodePackage, chromium};
 use crate::whole_service::WholeService;
@@ -24,7 +23,9 @@ const UPDATE: &str = "UPDATE_CLIENTS";
 
 pub(crate) struct Clients {
     node: NodePackage,
-    python: PythonPackage,
+    python_dir: PathBuf,
+    /// Programs of Python's environment.
+    python_bin: PathBuf,
     /// For what is built of them.
     out: PathBuf,
 }
@@ -34,7 +35,8 @@ impl Clients {
     pub(crate) fn provide(checkout: &Checkout, interrupt: &Interrupt) -> Result<Self> {
         Ok(Self {
             node: NodePackage::provide(checkout, NODE, interrupt)?,
-            python: PythonPackage::provide(checkout, interrupt)?,
+            python_dir: checkout.root.join(PYTHON),
+            python_bin: python::provide(checkout, PYTHON, interrupt)?.join("bin"),
             out: checkout.target_dir().join("clients"),
         })
     }
@@ -45,69 +47,68 @@ impl Clients {
         process::run(&mut self.node.script("test", &[])?, interrupt)?;
         step.done("passed");
         let step = Step::start("Testing the client for Python");
-        let mut types = self.python.run(&["scripts/generate.py"]);
+        let mut types = self.python(&["scripts/generate.py"])?;
         if env::var_os(UPDATE).is_none() {
             types.arg("--check");
         }
-        process::run(&mut types, interrupt)?;
-        process::run(&mut self.python.run(&["-m", "mypy"]), interrupt)?;
-        process::run(
-            &mut self.python.run(&["-m", "pytest", "-q", "-m", "not service"]),
-            interrupt,
-        )?;
+        for mut command in [
+            types,
+            self.python(&["-m", "mypy"])?,
+            self.python(&["-m", "pytest", "-q", "-m", "not service"])?,
+        ] {
+            process::run(&mut command, interrupt)?;
+        }
         step.done("passed");
         self.publish(interrupt)
     }
 
+    /// A run of Python, where tools find the environment's programs by name.
+    fn python(&self, arguments: &[&str]) -> Result<Command> {
+        let mut command = Command::new(self.python_bin.join("python"));
+        command.current_dir(&self.python_dir).args(arguments);
+        search_first(&mut command, [self.python_bin.clone()])?;
+        Ok(command)
+    }
+
     /// Builds what a registry would get: a tarball for Node, a wheel and a source archive for Python.
     pub(crate) fn pack(&self, out: &Path, interrupt: &Interrupt) -> Result<()> {
-        let mut pack = self
-            .node
-            .npm(&["pack", "--loglevel=error", "--pack-destination"])?;
-        process::run(pack.arg(out), interrupt)?;
-        let mut build = self.python.run(&["-m", "build", "--no-isolation", "--outdir"]);
-        process::run(build.arg(out), interrupt)
+        let pack = ["pack", "--loglevel=error", "--pack-destination"];
+        process::run(self.node.npm(&pack)?.arg(out), interrupt)?;
+        let build = ["-m", "build", "--no-isolation", "--outdir"];
+        process::run(self.python(&build)?.arg(out), interrupt)
     }
 
     /// [`Self::pack`], and loads it from where it is installed.
     fn publish(&self, interrupt: &Interrupt) -> Result<()> {
+        const LOADS_IN_NODE: &str =
+            "import { Tracker } from 'referral-tracker'\nnew Tracker({ url: 'https://track.example' })\n";
+        const LOADS_IN_PYTHON: &str =
+            "import referral_tracker; referral_tracker.Tracker('https://track.example')";
         let step = Step::start("Packing the clients");
         remove(&self.out)?;
         fs::create_dir_all(&self.out)?;
         self.pack(&self.out, interrupt)?;
-        let packed = only(&self.out, ".tgz")?;
         let installed = self.out.join("node");
-        let mut install = self
-            .node
-            .npm(&["install", "--no-save", "--no-audit", "--no-fund", "--prefix"])?;
-        process::run(install.arg(&installed).arg(&packed), interrupt)?;
-        fs::write(
-            installed.join("loads.mjs"),
-            "import { Tracker } from 'referral-tracker'\nnew Tracker({ url: 'https://track.example' })\n",
-        )?;
-        process::run(
-            self.node.node().current_dir(&installed).arg("loads.mjs"),
-            interrupt,
-        )?;
+        let install = ["install", "--no-save", "--no-audit", "--no-fund", "--prefix"];
+        let mut install = self.node.npm(&install)?;
+        let packed = only(&self.out, ".tgz")?;
+        process::run(install.args([&installed, &packed]), interrupt)?;
+        fs::write(installed.join("loads.mjs"), LOADS_IN_NODE)?;
+        let mut load = self.node.node();
+        process::run(load.current_dir(&installed).arg("loads.mjs"), interrupt)?;
 
         let installed = self.out.join("python");
-        let mut install = self
-            .python
-            .run(&["-m", "pip", "install", "--quiet", "--no-deps", "--target"]);
-        process::run(install.arg(&installed).arg(only(&self.out, ".whl")?), interrupt)?;
+        let install = ["-m", "pip", "install", "--quiet", "--no-deps", "--target"];
+        let wheel = only(&self.out, ".whl")?;
+        process::run(self.python(&install)?.args([&installed, &wheel]), interrupt)?;
         only(&self.out, ".tar.gz")?;
         ensure!(
             installed.join("referral_tracker/py.typed").is_file(),
             "the wheel says nothing about its types"
         );
-        let mut load = self.python.run(&[
-            "-c",
-            "import referral_tracker; referral_tracker.Tracker('https://track.example')",
-        ]);
-        process::run(
-            load.env("PYTHONPATH", &installed).current_dir(&self.out),
-            interrupt,
-        )?;
+        let mut load = self.python(&["-c", LOADS_IN_PYTHON])?;
+        load.env("PYTHONPATH", &installed).current_dir(&self.out);
+        process::run(&mut load, interrupt)?;
         step.done(format_args!("in {}", self.out.display()));
         Ok(())
     }
@@ -115,10 +116,11 @@ impl Clients {
     /// After [`Self::check_alone`], which has compiled what runs here.
     pub(crate) fn check_with(&self, service: &WholeService, interrupt: &Interrupt) -> Result<()> {
         let step = Step::start("Testing the clients with the service");
-        let mut node = self.node.script("test-service", &[])?;
-        process::run(with_service(&mut node, service), interrupt)?;
-        let mut python = self.python.run(&["-m", "pytest", "-q", "-m", "service"]);
-        process::run(with_service(&mut python, service), interrupt)?;
+        let node = self.node.script("test-service", &[])?;
+        let python = self.python(&["-m", "pytest", "-q", "-m", "service"])?;
+        for mut tests in [node, python] {
+            process::run(with_service(&mut tests, service), interrupt)?;
+        }
         step.done("passed");
         Ok(())
     }
@@ -144,54 +146,6 @@ fn with_service<'a>(command: &'a mut Command, service: &WholeService) -> &'a mut
     command
         .envs(service.demo_env.iter())
         .env("BASE_URL", service.ingest.url())
-}
-
-struct PythonPackage {
-    dir: PathBuf,
-    program: PathBuf,
-}
-
-impl PythonPackage {
-    /// Installs its tools once for each set of pins.
-    fn provide(checkout: &Checkout, interrupt: &Interrupt) -> Result<Self> {
-        let dir = checkout.root.join(PYTHON);
-        let pins = dir.join("requirements.txt");
-        let hash = hex::encode(Sha256::digest(fs::read(&pins)?));
-        let name = format!("clients-python-{}", hash.get(..12).unwrap_or(&hash));
-        let environment = checkout.target_dir().join(name);
-        let package = Self {
-            dir,
-            program: environment.join("bin/python"),
-        };
-        let marker = environment.join("complete");
-        // Run it: an environment that was moved with its target directory no longer starts.
-        if marker.is_file() && process::output(&mut package.run(&["-m", "pytest", "--version"])).is_ok() {
-            return Ok(package);
-        }
-        let step = Step::start(format_args!("Installing the tools of {PYTHON}"));
-        let packages = [
-            "--require-hashes".as_ref(),
-            "--no-deps".as_ref(),
-            "--requirement".as_ref(),
-            pins.as_os_str(),
-        ];
-        python::make_environment(&environment, &packages, interrupt)?;
-        fs::write(marker, "")?;
-        step.done("installed");
-        Ok(package)
-    }
-
-    fn run(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(&self.program);
-        // Programs of the environment, which tools start by name.
-        let programs = self.program.parent().map(Path::to_owned);
-        let path = env::var_os("PATH").unwrap_or_default();
-        if let Ok(path) = env::join_paths(programs.into_iter().chain(env::split_paths(&path))) {
-            command.env("PATH", path);
-        }
-        command.current_dir(&self.dir).args(arguments);
-        command
-    }
 }
 
 /// The one file in `dir` whose name ends like this.

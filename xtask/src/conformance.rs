@@ -4,7 +4,7 @@
 //! One customer exists, so that the description's examples reach a recorded sale; an owner is signed in for the management
 //! operations. The seed is fixed, so that every run is the same.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Result, ensure};
@@ -16,7 +16,8 @@ use harness::python;
 
 use crate::whole_service::WholeService;
 
-const SCHEMATHESIS: &str = "schemathesis==4.32.5";
+/// Its version and its settings.
+const SCHEMATHESIS: &str = "xtask/schemathesis";
 const SEED: &str = "20261121";
 /// Examples for each operation, in the suite.
 pub(crate) const FEW: u32 = 3;
@@ -37,28 +38,10 @@ pub(crate) fn check(
     examples: u32,
     interrupt: &Interrupt,
 ) -> Result<()> {
-    let schemathesis = provide(checkout, interrupt)?;
+    let schemathesis = python::provide(checkout, SCHEMATHESIS, interrupt)?.join("bin/schemathesis");
     make_owner(checkout, service)?;
     make_customer(service)?;
     run(&schemathesis, checkout, service, examples, interrupt)
-}
-
-/// The pinned Schemathesis, installed once for a target directory.
-fn provide(checkout: &Checkout, interrupt: &Interrupt) -> Result<PathBuf> {
-    let environment = checkout.target_dir().join(SCHEMATHESIS.replace("==", "-"));
-    let program = environment.join("bin/schemathesis");
-    let marker = environment.join("complete");
-    // Run it: an environment that was moved with its target directory no longer starts.
-    let runs = || process::output(Command::new(&program).arg("--version")).is_ok();
-    if marker.is_file() && runs() {
-        return Ok(program);
-    }
-    let step = Step::start(format_args!("Installing {SCHEMATHESIS}"));
-    python::make_environment(&environment, &[SCHEMATHESIS], interrupt)?;
-    // The marker is missing after an interrupted installation.
-    std::fs::write(marker, "")?;
-    step.done("installed");
-    Ok(program)
 }
 
 fn run(
@@ -77,7 +60,7 @@ fn run(
         // Schemathesis writes its cache of earlier runs to the working directory.
         .current_dir(checkout.target_dir())
         .arg("--config-file")
-        .arg(checkout.root.join("xtask/schemathesis.toml"))
+        .arg(checkout.root.join(SCHEMATHESIS).join("schemathesis.toml"))
         .arg("run")
         .arg(format!("{}/openapi.json", service.ingest.url()))
         .args(["--header", &format!("Authorization: Bearer {key}")])

@@ -5,12 +5,11 @@
 
 use std::env::consts::ARCH;
 use std::fs::{self, File};
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use harness::area::Checkout;
 use harness::interrupt::Interrupt;
 use harness::process;
@@ -35,12 +34,15 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn fuzz(checkout: &Checkout, options: &Options, interrupt: &Interrupt) -> Result<()> {
-    let all = targets(checkout)?;
-    let chosen: Vec<String> = match &options.target {
-        Some(target) if all.contains(target) => vec![target.clone()],
-        Some(target) => bail!("there is no target {target}; there are {}", all.join(", ")),
-        None => all,
-    };
+    let mut targets = targets(checkout)?;
+    if let Some(target) = &options.target {
+        let all = targets.join(", ");
+        ensure!(
+            targets.contains(target),
+            "there is no target {target}; there are {all}"
+        );
+        targets.retain(|one| one == target);
+    }
     let step = Step::start("Building the targets");
     let target_dir = checkout.target_dir().join("fuzz");
     let tools = cargo_tool::provide(checkout, CARGO_FUZZ, CARGO_FUZZ_VERSION, interrupt)?;
@@ -50,32 +52,32 @@ pub(crate) fn fuzz(checkout: &Checkout, options: &Options, interrupt: &Interrupt
         // Set by the stable cargo that runs us.
         .env_remove("CARGO")
         .env("RUSTUP_TOOLCHAIN", TOOLCHAIN)
+        .args(["fuzz", "build", "--fuzz-dir", ENTRY_POINTS])
         // We have no unsafe code for a sanitizer to check, and without one twice as many inputs are tried.
-        .args([
-            "fuzz",
-            "build",
-            "--fuzz-dir",
-            ENTRY_POINTS,
-            "--sanitizer",
-            "none",
-            "--target-dir",
-        ])
+        .args(["--sanitizer", "none", "--target-dir"])
         .arg(&target_dir);
     process::run(&mut build, interrupt)?;
     step.done("built");
-    let directories = Directories {
-        programs: target_dir.join(format!("{ARCH}-unknown-linux-gnu/release")),
-        found: target_dir.join("found"),
-        kept: checkout.root.join(CORPUS),
-        fixtures: checkout.root.join("webhook-consumer/tests/fixtures"),
-    };
+
     let step = Step::start(format_args!("Fuzzing, {} min each", options.minutes));
-    let failed = run(&directories, chosen, options.minutes * 60, interrupt)?;
-    ensure!(
-        failed.is_empty(),
-        "a property does not hold: {}",
-        failed.join(", ")
-    );
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let fuzz = |first: usize| -> Result<bool> {
+        let mut all_hold = true;
+        for target in targets.iter().skip(first).step_by(threads) {
+            all_hold &= holds(checkout, &target_dir, target, options.minutes * 60, interrupt)?;
+        }
+        Ok(all_hold)
+    };
+    let all_hold = thread::scope(|scope| {
+        let fuzz = &fuzz;
+        let threads: Vec<_> = (0..threads)
+            .map(|first| scope.spawn(move || fuzz(first)))
+            .collect();
+        threads.into_iter().try_fold(true, |all_hold, thread| {
+            Ok::<_, anyhow::Error>(thread.join().unwrap_or_else(|_| bail!("a thread panicked"))? && all_hold)
+        })
+    })?;
+    ensure!(all_hold, "a property does not hold");
     step.done("every property holds");
     Ok(())
 }
@@ -90,68 +92,38 @@ fn targets(checkout: &Checkout) -> Result<Vec<String>> {
     Ok(names)
 }
 
-struct Directories {
-    programs: PathBuf,
-    found: PathBuf,
-    kept: PathBuf,
-    fixtures: PathBuf,
-}
-
-/// Returns the targets whose property does not hold.
-fn run(
-    directories: &Directories,
-    targets: Vec<String>,
+/// Whether the target's property holds.
+fn holds(
+    checkout: &Checkout,
+    target_dir: &Path,
+    target: &str,
     seconds: u64,
     interrupt: &Interrupt,
-) -> Result<Vec<String>> {
-    let waiting = Mutex::new(targets.into_iter());
-    let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
-    let work = || -> Result<Vec<String>> {
-        let mut failed = Vec::new();
-        while let Some(target) = next() {
-            if !directories.fuzz(&target, seconds, interrupt)? {
-                failed.push(target);
-            }
-        }
-        Ok(failed)
-    };
-    let threads = thread::available_parallelism().map_or(1, usize::from);
-    thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        let failed = workers
-            .into_iter()
-            .map(|worker| worker.join().unwrap_or_else(|_| bail!("a thread panicked")));
-        Ok(failed.collect::<Result<Vec<_>>>()?.concat())
-    })
-}
-
-impl Directories {
-    /// Whether the target's property holds.
-    fn fuzz(&self, target: &str, seconds: u64, interrupt: &Interrupt) -> Result<bool> {
-        let found = self.found.join(target);
-        let failures = self.found.join(format!("{target}-failures"));
-        for dir in [&found, &failures] {
-            fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
-        }
-        let log = self.found.join(format!("{target}.log"));
-        let file = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
-        let mut command = Command::new(self.programs.join(target));
-        command
-            .arg(format!("-max_total_time={seconds}"))
-            .arg("-print_final_stats=1")
-            .arg(format!("-artifact_prefix={}/", failures.display()))
-            // Bodies are longer than libFuzzer's default; longer ones are rejected before parsing.
-            .arg("-max_len=16384")
-            .args([&found, &self.kept.join(target)]);
-        if target == "stripe_event" {
-            command.arg(&self.fixtures);
-        }
-        let status = process::status(command.stdout(Stdio::null()).stderr(file), interrupt)?;
-        if status.success() {
-            println!("{target}: holds; {}", log.display());
-        } else {
-            eprintln!("{target}: {}", process::tail(&log));
-        }
-        Ok(status.success())
+) -> Result<bool> {
+    let all_found = target_dir.join("found");
+    let found = all_found.join(target);
+    let failures = all_found.join(format!("{target}-failures"));
+    fs::create_dir_all(&found)?;
+    fs::create_dir_all(&failures)?;
+    let log = all_found.join(format!("{target}.log"));
+    let program = format!("{ARCH}-unknown-linux-gnu/release/{target}");
+    let mut command = Command::new(target_dir.join(program));
+    command
+        .arg(format!("-max_total_time={seconds}"))
+        .arg("-print_final_stats=1")
+        .arg(format!("-artifact_prefix={}/", failures.display()))
+        // Bodies are longer than libFuzzer's default; longer ones are rejected before parsing.
+        .arg("-max_len=16384")
+        .args([found, checkout.root.join(CORPUS).join(target)]);
+    if target == "stripe_event" {
+        command.arg(checkout.root.join("webhook-consumer/tests/fixtures"));
     }
+    let command = command.stdout(Stdio::null()).stderr(File::create(&log)?);
+    let holds = process::status(command, interrupt)?.success();
+    if holds {
+        println!("{target}: holds; {}", log.display());
+    } else {
+        eprintln!("{target}: {}", process::tail(&log));
+    }
+    Ok(holds)
 }

@@ -16,7 +16,7 @@ use harness::servers::{Servers, debian};
 use crate::clients::Clients;
 use crate::conformance;
 use crate::dashboard::Dashboard;
-use crate::oracles::{self, Oracles};
+use crate::oracles::Oracles;
 use crate::snippets;
 use crate::tracker::Tracker;
 use crate::whole_service::{WholeService, with_whole_service, with_whole_services};
@@ -101,7 +101,7 @@ pub(crate) fn test_clients(checkout: &Checkout, interrupt: &Interrupt) -> Result
 /// The examples of the documents alone.
 pub(crate) fn test_examples(checkout: &Checkout, interrupt: &Interrupt) -> Result<()> {
     let mut environment = start(checkout, interrupt)?;
-    let oracles = oracles::provide(checkout, interrupt)?;
+    let oracles = Oracles::provide(checkout, interrupt)?;
     with_whole_service(checkout, &mut environment, interrupt, |service| {
         check_examples(checkout, service, &oracles, interrupt)
     })
@@ -124,7 +124,7 @@ pub(crate) fn test(checkout: &Checkout, args: &[String], interrupt: &Interrupt) 
         // Only the tests of `deploy/backup` need it, and fail without it.
         debian::install(&["pgbackrest"], interrupt).unwrap_or_else(|error| note(format_args!("{error:#}")));
     }
-    let oracles = match oracles::provide(checkout, interrupt) {
+    let oracles = match Oracles::provide(checkout, interrupt) {
         // With a filter: most tests do not need them, and those that do fail.
         Err(error) if !args.is_empty() => {
             interrupt.check()?;
