@@ -12,7 +12,7 @@ use crate::process::{self, find_all};
 use crate::progress::Step;
 use crate::servers::debian;
 
-/// The file that pins an environment's packages by version and hash.
+/// The file that pins an environment's packages.
 const PINS: &str = "requirements.txt";
 
 /// Where the environment of a directory's pins belongs: another one for each content.
@@ -44,13 +44,10 @@ pub fn provide(checkout: &Checkout, sources: &str, interrupt: &Interrupt) -> Res
         interrupt,
     )?;
     let mut pip = Command::new(environment.join("bin/pip"));
-    pip.args([
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        "--requirement",
-    ])
-    .arg(checkout.root.join(sources).join(PINS));
+    // What packages need is pinned beside them, so that nothing is added.
+    pip.args(["install", "--quiet", "--disable-pip-version-check", "--no-deps"]);
+    pip.arg("--requirement")
+        .arg(checkout.root.join(sources).join(PINS));
     process::run(&mut pip, interrupt)?;
     fs::write(marker, "")?;
     step.done("installed");
