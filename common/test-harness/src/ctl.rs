@@ -25,6 +25,24 @@ impl Ran {
             .find_map(|line| line.split_once(": ").filter(|(it, _)| *it == name));
         line.unwrap_or_else(|| panic!("no {name}: {self:?}")).1.to_owned()
     }
+
+    /// Asserts that the command succeeded and wrote this text.
+    #[track_caller]
+    pub fn says(&self, text: &str) {
+        assert!(self.ok && self.out.contains(text), "{text}: {self:?}");
+    }
+
+    /// Asserts that the command failed with this text.
+    #[track_caller]
+    pub fn fails(&self, text: &str) {
+        assert!(!self.ok && self.err.contains(text), "{text}: {self:?}");
+    }
+}
+
+/// Runs a command line whose arguments contain no spaces.
+pub async fn ctl_line(stack: &Stack, line: &str) -> Ran {
+    let arguments: Vec<&str> = line.split_whitespace().collect();
+    ctl(stack, &arguments).await
 }
 
 pub async fn ctl(stack: &Stack, arguments: &[&str]) -> Ran {

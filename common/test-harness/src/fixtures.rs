@@ -5,8 +5,6 @@ use domain::earnings::ledger::payout;
 use domain::earnings::payout::pay;
 use domain::ids::{CommissionId, EventId, SaleId};
 use domain::money::{Cents, Currency};
-use reqwest::StatusCode;
-use serde_json::json;
 use sqlx::AssertSqlSafe;
 use storage::money::ledger::{NewEntry, post};
 use storage::money::payouts::{self, NewPayout};
@@ -14,20 +12,6 @@ use storage::money::payouts::{self, NewPayout};
 use crate::program::{Program, noon};
 use crate::stack::Stack;
 use crate::{recomputation, rows};
-
-/// A customer with a lead, whose first click is on Ada's link and whose second is on Bruno's.
-pub async fn switched_customer(stack: &Stack, program: &Program, key: &str) -> String {
-    let click_id = stack.customer(program, &program.ada.code, key).await;
-    rows::counted(stack, program.ada.link, 1).await;
-    let again = stack
-        .click_with(&program.bruno.code, json!({ "existing_click_id": click_id }))
-        .await;
-    assert_eq!(again.status, StatusCode::OK, "{again:?}");
-    assert_eq!(again.body["click_id"], click_id);
-    assert_eq!(again.body["partner_code"], program.bruno.code);
-    rows::counted(stack, program.bruno.link, 1).await;
-    click_id
-}
 
 /// Pays Ada's commission of a sale in a payout of its own, even if the commission is pending.
 pub async fn pay_out(stack: &Stack, program: &Program, transaction_id: &str) {

@@ -12,6 +12,7 @@ mod ctl;
 mod edge;
 mod fixtures;
 pub mod hooks;
+mod json;
 pub mod leads;
 mod logged_services;
 mod mail_server;
@@ -29,17 +30,18 @@ mod stack;
 mod streams;
 pub mod webhooks;
 
-pub use self::ctl::{Ran, ctl, ctl_reading, succeeds};
+pub use self::ctl::{Ran, ctl, ctl_line, ctl_reading, succeeds};
 pub use self::edge::{
     Edge, PATIENT, allow_open_files, answering_within, ended, sale_at_a_dying_ingest, sale_of,
 };
-pub use self::fixtures::{digests, mark_for_rotation, pay_out, switched_customer, two_clicks};
+pub use self::fixtures::{digests, mark_for_rotation, pay_out, two_clicks};
+pub use self::json::Json;
 pub use self::logged_services::LoggedServices;
 pub use self::mail_server::{MAIL_PASSWORD, MailServer, Manner, ReceivedEmail};
 pub use self::people::{PASSWORD, Person, Workspace};
 pub use self::program::{Partner, Program, noon, percentage};
 pub use self::receiver::{Receiver, Reply, Webhook};
-pub use self::requests::Answer;
-pub use self::shop::{Shop, reasons, sell};
+pub use self::requests::{Answer, BOT, refund_of, test_mode};
+pub use self::shop::{Shop, sell};
 pub use self::stack::Stack;
 pub use self::streams::Streams;

@@ -57,16 +57,43 @@ impl Stack {
         self.signed_in(user_id, email).await
     }
 
+    pub async fn workspace_of(&self, program: &Program) -> WorkspaceId {
+        let query = format!(
+            "SELECT workspace_id FROM programs WHERE id = {}",
+            program.program_id
+        );
+        WorkspaceId::new(self.value(&query).await)
+    }
+
     /// Adds a signed-in owner to the workspace of a program that [`Self::program`] made.
     pub async fn owner_of(&self, program: &Program) -> Person {
-        let workspace_id: i64 = sqlx::query_scalar("SELECT workspace_id FROM programs WHERE id = $1")
-            .bind(program.program_id.get())
-            .fetch_one(self.pool())
-            .await
-            .unwrap();
         let email = format!("owner-of-{}@program.example", program.program_id);
-        self.member(WorkspaceId::new(workspace_id), &email, Role::Owner)
+        self.member(self.workspace_of(program).await, &email, Role::Owner)
             .await
+    }
+
+    /// Adds a signed-in member without permissions to the workspace of a program.
+    pub async fn member_of(&self, program: &Program, email: &str) -> Person {
+        self.member(self.workspace_of(program).await, email, Role::Member)
+            .await
+    }
+
+    /// Gives a member these permissions for a program, separated by commas, and takes all others.
+    pub async fn permit(&self, program: &Program, member: &Person, permissions: &str) {
+        self.execute(&format!(
+            "DELETE FROM member_permissions;
+             INSERT INTO member_permissions SELECT id, {}, '{{{permissions}}}' FROM workspace_members
+             WHERE user_id = {}",
+            program.program_id, member.user_id
+        ))
+        .await;
+    }
+
+    /// Opens a new session, for example because the earlier one has expired.
+    pub async fn sign_in_again(&self, person: &mut Person) {
+        let query = format!("SELECT email FROM users WHERE id = {}", person.user_id);
+        let email: String = self.value(&query).await;
+        *person = self.signed_in(person.user_id, &email).await;
     }
 
     /// A partner's account, linked to these partner records.

@@ -9,6 +9,7 @@ use domain::programs::partner::{MembershipStatus, ShortCode};
 use domain::programs::program::{ProgramSettings, ProgramStatus, Slug};
 use domain::token::ProgramToken;
 use domain::tracking::attribution::AttributionModel;
+use runtime::clock::Clock;
 use sqlx::PgConnection;
 use storage::people::workspaces;
 use storage::program::links;
@@ -16,6 +17,8 @@ use storage::program::partners::{self, NewMembership, NewPartner};
 use storage::program::policies::{self, NewPolicy};
 use storage::program::program_settings::{self, NewProgram};
 
+use crate::managed::PROGRAMS;
+use crate::rows;
 use crate::stack::Stack;
 
 /// A program with two partners who have one link each. By default it pays 20 % of every payment for ever.
@@ -35,6 +38,14 @@ pub struct Partner {
     pub code: String,
 }
 
+impl Program {
+    /// The path of something below the program, such as `commissions`, or of the program itself.
+    pub fn path(&self, below: &str) -> String {
+        let path = format!("{PROGRAMS}/{}/{below}", self.program_id);
+        path.trim_end_matches('/').to_owned()
+    }
+}
+
 impl Stack {
     /// A running stack and a program.
     pub async fn with_program() -> (Self, Program) {
@@ -50,13 +61,23 @@ impl Stack {
         (stack, program)
     }
 
+    /// As [`Self::with_customer`], on a clock that the test moves; it shows [`noon`]. The click is counted.
+    pub async fn with_customer_at_noon() -> (Self, Program) {
+        let stack = Self::start_with(Clock::manual(noon())).await;
+        let program = stack.program().await;
+        stack.customer(&program, &program.ada.code, "user-1").await;
+        rows::counted(&stack, program.ada.link, 1).await;
+        (stack, program)
+    }
+
     pub async fn program(&self) -> Program {
-        self.program_with(
-            AttributionModel::LastClick,
-            CommissionType::CpsLifetime,
-            percentage(2_000),
-        )
-        .await
+        self.program_paying(CommissionType::CpsLifetime).await
+    }
+
+    /// A program that pays commissions of this type.
+    pub async fn program_paying(&self, kind: CommissionType) -> Program {
+        self.program_with(AttributionModel::LastClick, kind, percentage(2_000))
+            .await
     }
 
     pub async fn program_with(&self, model: AttributionModel, kind: CommissionType, rate: Rate) -> Program {

@@ -4,8 +4,23 @@ use reqwest::header::HeaderMap;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::program::Program;
+use crate::json::Json;
+use crate::program::{Partner, Program};
+use crate::rows;
 use crate::stack::Stack;
+
+/// A user agent of a bot.
+pub const BOT: &str = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)";
+
+/// The fields of a test event.
+pub fn test_mode() -> Value {
+    json!({ "additional_data": { "test_mode": true } })
+}
+
+/// A refund of a sale; zero cents ask for the rest.
+pub fn refund_of(transaction_id: &str, cents: i64) -> Value {
+    json!({ "transaction_id": transaction_id, "refund_amount_cents": cents })
+}
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
@@ -103,11 +118,35 @@ impl Stack {
     }
 
     pub async fn click_with(&self, code: &str, more: Value) -> Answer {
-        let mut body = json!({ "affiliate_url": format!("https://shop.example/landing?aff={code}") });
-        body.as_object_mut()
-            .unwrap()
-            .extend(more.as_object().unwrap().clone());
-        self.post("click", None, body).await
+        let body = json!({ "affiliate_url": format!("https://shop.example/landing?aff={code}") });
+        self.post("click", None, body.with(more)).await
+    }
+
+    /// A visitor comes back through this partner's link. Waits until the link has counted this many clicks.
+    pub async fn returns(&self, partner: &Partner, click_id: &str, clicks: i64) {
+        let again = json!({ "existing_click_id": click_id });
+        let answer = self.click_with(&partner.code, again).await.ok();
+        assert_eq!(answer.body["click_id"], click_id);
+        rows::counted(self, partner.link, clicks).await;
+    }
+
+    /// Asserts which values of a field a list shows, by query; and that the total is their number, unless the
+    /// query asks for a page.
+    pub async fn lists(&self, token: &str, path: &str, field: &str, by_query: Value) {
+        for (query, values) in by_query.as_object().unwrap() {
+            let list = self.get(&format!("{path}?{query}"), token).await;
+            assert_eq!(list.column(field), *values, "{path}?{query}");
+            let total = values.as_array().unwrap().len();
+            assert!(query.contains("page") || *list.total() == total, "{path}?{query}");
+        }
+    }
+
+    /// Asserts that queries are refused with these messages, by query.
+    pub async fn refuses(&self, token: &str, path: &str, by_query: Value) {
+        for (query, message) in by_query.as_object().unwrap() {
+            let answer = self.get(&format!("{path}?{query}"), token).await;
+            answer.refused(400, message.as_str().unwrap());
+        }
     }
 
     pub async fn lead(&self, program: &Program, click_id: &str, customer_key: &str) -> Answer {

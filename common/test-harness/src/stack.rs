@@ -16,9 +16,11 @@ use runtime::lifecycle::Lifecycle;
 use sqlx::{AssertSqlSafe, PgPool, Postgres, Transaction};
 use storage::operations::verify::divided::divided;
 use storage::operations::{partitions, verify};
-use testing::{TestDatabase, block_on, free_address, from_environment, unique_name};
+use testing::{Process, TestDatabase, block_on, free_address, from_environment, unique_name};
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
+
+use crate::edge::ended;
 
 /// The limit for waiting for something that must happen. It is long, because other tests keep the machine
 /// busy.
@@ -197,6 +199,14 @@ impl Stack {
         format!("{:#}", ended.unwrap().unwrap_err())
     }
 
+    /// Runs a process of its own with these further settings, and asserts that it fails.
+    pub async fn fails(&self, binary: &str, more: &[(&'static str, &str)]) {
+        let mut settings = self.environment(free_address());
+        settings.extend(more.iter().map(|(name, value)| (*name, (*value).to_owned())));
+        let process = Process::start(binary, &settings);
+        assert!(!ended(process).await.success());
+    }
+
     /// Ends the workers in this process, as a signal would.
     pub async fn stop_workers(&mut self) {
         for worker in mem::take(&mut self.workers) {
@@ -261,12 +271,17 @@ impl Stack {
 
     /// Blocks writes of clicks until the transaction ends.
     pub async fn hold_up_clicks(&self) -> Transaction<'static, Postgres> {
-        let mut holding_up = self.pool().begin().await.unwrap();
-        sqlx::raw_sql("LOCK TABLE click_events IN SHARE MODE")
-            .execute(&mut *holding_up)
+        self.holding("LOCK TABLE click_events IN SHARE MODE").await
+    }
+
+    /// A transaction that has run this statement, and holds its locks.
+    pub async fn holding(&self, statement: &str) -> Transaction<'static, Postgres> {
+        let mut transaction = self.pool().begin().await.unwrap();
+        sqlx::raw_sql(AssertSqlSafe(statement.to_owned()))
+            .execute(&mut *transaction)
             .await
             .unwrap();
-        holding_up
+        transaction
     }
 
     pub fn pool(&self) -> &PgPool {
@@ -274,11 +289,21 @@ impl Stack {
     }
 
     /// The only value of a query's only row.
-    pub async fn value<T>(&self, query: &'static str) -> T
+    pub async fn value<T>(&self, query: &str) -> T
     where
         T: for<'r> sqlx::Decode<'r, Postgres> + sqlx::Type<Postgres> + Send + Unpin,
     {
-        sqlx::query_scalar(query).fetch_one(self.pool()).await.unwrap()
+        let query = sqlx::query_scalar(AssertSqlSafe(query.to_owned()));
+        query.fetch_one(self.pool()).await.unwrap()
+    }
+
+    /// The only value of each row of a query.
+    pub async fn values<T>(&self, query: &str) -> Vec<T>
+    where
+        T: for<'r> sqlx::Decode<'r, Postgres> + sqlx::Type<Postgres> + Send + Unpin,
+    {
+        let query = sqlx::query_scalar(AssertSqlSafe(query.to_owned()));
+        query.fetch_all(self.pool()).await.unwrap()
     }
 
     /// Number of rows in a table. A condition may follow the table's name.

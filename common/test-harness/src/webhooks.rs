@@ -5,11 +5,13 @@ use domain::ids::{CustomerId, WebhookEndpointId};
 use domain::programs::outbound_event::{OutboundEventType, WantedEvents};
 use domain::programs::webhook::SigningSecret;
 use domain::sealed::SealingKeys;
+use runtime::clock::Clock;
 use serde_json::json;
 use sqlx::AssertSqlSafe;
 use storage::outbound::outbound_events::{self, NewOutboundEvent};
 
 use crate::program::Program;
+use crate::receiver::{Receiver, Reply};
 use crate::stack::Stack;
 
 /// The installation's keys in [`Stack`].
@@ -25,6 +27,21 @@ fn seal(endpoint_id: WebhookEndpointId, secret: &SigningSecret) -> Vec<u8> {
             rand::random(),
         )
         .unwrap()
+}
+
+/// A stack without services, whose program has one endpoint: it wants events of leads, at a receiver that
+/// replies like this.
+pub async fn receiving(clock: Clock, reply: Reply) -> (Stack, Program, Receiver) {
+    let stack = Stack::without_services(clock).await;
+    let (program, receiver) = (stack.program().await, Receiver::replying(reply).await);
+    endpoint(
+        &stack,
+        &program,
+        &receiver.url(),
+        &[OutboundEventType::LeadCreated],
+    )
+    .await;
+    (stack, program, receiver)
 }
 
 /// Creates an endpoint that wants these types of events. Returns its id and its secret.

@@ -14,24 +14,13 @@ async fn failure(stack: &Stack) -> String {
 async fn an_endpoint_inside_is_not_connected_to() {
     let receiver = Receiver::start().await;
     let port = receiver.address.port();
+    let inside = "the host's address is not public";
     for (url, why) in [
         (receiver.url(), "the URL is not allowed"),
-        (
-            format!("https://127.0.0.1:{port}/"),
-            "the host's address is not public",
-        ),
-        (
-            format!("https://localhost:{port}/"),
-            "the host's address is not public",
-        ),
-        (
-            format!("https://[::ffff:127.0.0.1]:{port}/"),
-            "the host's address is not public",
-        ),
-        (
-            "https://169.254.169.254/latest/meta-data/".to_owned(),
-            "the host's address is not public",
-        ),
+        (format!("https://127.0.0.1:{port}/"), inside),
+        (format!("https://localhost:{port}/"), inside),
+        (format!("https://[::ffff:127.0.0.1]:{port}/"), inside),
+        ("https://169.254.169.254/latest/meta-data/".to_owned(), inside),
     ] {
         let mut stack = Stack::without_services(Clock::manual(noon())).await;
         stack.set("WEBHOOK_ALLOW_LOOPBACK", "false");

@@ -5,23 +5,18 @@ use std::collections::BTreeSet;
 use domain::programs::outbound_event::OutboundEventType::LeadCreated;
 use reqwest::StatusCode;
 use runtime::clock::Clock;
-use test_harness::{Receiver, Stack, ended, webhooks};
+use test_harness::{Receiver, Reply, Stack, webhooks};
 use testing::{Process, free_address};
 
 /// Short, so that a dead process's leases end while the test waits.
 const TIMEOUT: &str = "500";
 
 async fn survives(crash_point: &str, most: usize) {
-    let mut stack = Stack::without_services(Clock::system()).await;
+    let (mut stack, program, receiver) = webhooks::receiving(Clock::system(), Reply::Status(200)).await;
     stack.set("WEBHOOK_TIMEOUT_MS", TIMEOUT);
-    let (program, receiver) = (stack.program().await, Receiver::start().await);
-    webhooks::endpoint(&stack, &program, &receiver.url(), &[LeadCreated]).await;
     let ids = webhooks::leads(&stack, &program, (0..12).map(|n| n % 4)).await;
-    let mut settings = stack.environment(free_address());
-    settings.push(("WORKER_ROLE", "delivery".to_owned()));
-    settings.push(("CRASH_AT", crash_point.to_owned()));
-    let process = Process::start("worker", &settings);
-    assert!(!ended(process).await.success());
+    let crash = [("WORKER_ROLE", "delivery"), ("CRASH_AT", crash_point)];
+    stack.fails("worker", &crash).await;
     stack.start_delivery();
     webhooks::drained(&stack).await;
     let arrived = receiver.ids();
@@ -72,7 +67,7 @@ async fn a_shutdown_finishes_what_is_in_flight_and_takes_nothing_more() {
     let mut stack = Stack::without_services(Clock::system()).await;
     stack.set("WEBHOOK_IN_FLIGHT", "3");
     let program = stack.program().await;
-    let receiver = Receiver::replying(test_harness::Reply::Hang).await;
+    let receiver = Receiver::replying(Reply::Hang).await;
     for _ in 0..3 {
         webhooks::endpoint(&stack, &program, &receiver.url(), &[LeadCreated]).await;
     }

@@ -24,9 +24,7 @@ fn by_customer(arrived: &[Webhook]) -> BTreeMap<i64, Vec<String>> {
 
 #[tokio::test]
 async fn events_of_a_customer_come_in_their_order_and_wait_for_one_that_fails() {
-    let mut stack = Stack::without_services(Clock::manual(noon())).await;
-    let (program, receiver) = (stack.program().await, Receiver::start().await);
-    webhooks::endpoint(&stack, &program, &receiver.url(), &[LeadCreated]).await;
+    let (mut stack, program, receiver) = webhooks::receiving(Clock::manual(noon()), Reply::Status(200)).await;
     let customers = (0..30).map(|n| n % 3);
     let ids = webhooks::leads(&stack, &program, customers).await;
     let of = |customer: usize| -> Vec<String> { ids.iter().skip(customer).step_by(3).cloned().collect() };
@@ -64,9 +62,7 @@ async fn events_of_a_customer_come_in_their_order_and_wait_for_one_that_fails() 
 /// One customer has more events than a take looks at.
 #[tokio::test]
 async fn a_customer_with_many_events_holds_up_nobody_else() {
-    let mut stack = Stack::without_services(Clock::manual(noon())).await;
-    let (program, receiver) = (stack.program().await, Receiver::start().await);
-    webhooks::endpoint(&stack, &program, &receiver.url(), &[LeadCreated]).await;
+    let (mut stack, program, receiver) = webhooks::receiving(Clock::manual(noon()), Reply::Status(200)).await;
     let customers = std::iter::repeat_n(1, 1_200).chain([2, 3, 2]);
     let ids = webhooks::leads(&stack, &program, customers).await;
     let (first, second, third) = (ids[0].clone(), ids[1_200].clone(), ids[1_201].clone());
@@ -303,12 +299,8 @@ async fn events_are_placed_while_one_of_their_endpoints_is_deleted() {
     let (going, _) = webhooks::endpoint(&stack, &program, url, &[LeadCreated]).await;
     let (staying, _) = webhooks::endpoint(&stack, &program, url, &[LeadCreated]).await;
     webhooks::leads(&stack, &program, [1]).await;
-    let mut deletion = stack.pool().begin().await.unwrap();
-    sqlx::query("DELETE FROM webhook_endpoints WHERE id = $1")
-        .bind(going.get())
-        .execute(&mut *deletion)
-        .await
-        .unwrap();
+    let delete = format!("DELETE FROM webhook_endpoints WHERE id = {going}");
+    let deletion = stack.holding(&delete).await;
     let place = async {
         let mut placing = stack.pool().begin().await.unwrap();
         let placed = outbound_events::place(&mut placing, stack.clock.now(), 10).await;

@@ -1,15 +1,12 @@
 //! Failures are retried by the schedule, and no longer than it says.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::programs::outbound_event::OutboundEventType::LeadCreated;
 use runtime::clock::Clock;
 use test_harness::{Program, Receiver, Reply, Stack, noon, webhooks};
 
 /// Starts a delivery role on a stopped clock, with one endpoint.
 async fn delivering(reply: Reply) -> (Stack, Program, Receiver) {
-    let mut stack = Stack::without_services(Clock::manual(noon())).await;
-    let (program, receiver) = (stack.program().await, Receiver::replying(reply).await);
-    webhooks::endpoint(&stack, &program, &receiver.url(), &[LeadCreated]).await;
+    let (mut stack, program, receiver) = webhooks::receiving(Clock::manual(noon()), reply).await;
     stack.start_delivery();
     (stack, program, receiver)
 }
@@ -155,10 +152,8 @@ async fn every_other_answer_or_none_is_a_failure() {
 
 #[tokio::test]
 async fn an_answer_after_its_time_is_a_failure() {
-    let mut stack = Stack::without_services(Clock::manual(noon())).await;
+    let (mut stack, program, receiver) = webhooks::receiving(Clock::manual(noon()), Reply::Hang).await;
     stack.set("WEBHOOK_TIMEOUT_MS", "200");
-    let (program, receiver) = (stack.program().await, Receiver::replying(Reply::Hang).await);
-    webhooks::endpoint(&stack, &program, &receiver.url(), &[LeadCreated]).await;
     stack.start_delivery();
     let ids = webhooks::leads(&stack, &program, [1]).await;
     attempted(&stack, 1).await;

@@ -4,7 +4,7 @@ use chrono::TimeDelta;
 use domain::programs::outbound_event::OutboundEventType::LeadCreated;
 use domain::programs::webhook::{SigningSecret, signatures};
 use runtime::clock::Clock;
-use test_harness::{Receiver, Stack, Webhook, noon, webhooks};
+use test_harness::{Receiver, Reply, Stack, Webhook, noon, webhooks};
 
 fn signed_with(webhook: &Webhook, secrets: &[SigningSecret]) -> bool {
     let timestamp = webhook.timestamp.parse().unwrap();
@@ -91,9 +91,7 @@ async fn endpoints_get_the_types_they_want_and_nothing_of_other_programs() {
 /// An event that was erased before its delivery is not sent.
 #[tokio::test]
 async fn an_erased_event_is_cancelled() {
-    let mut stack = Stack::without_services(Clock::system()).await;
-    let (program, receiver) = (stack.program().await, Receiver::start().await);
-    webhooks::endpoint(&stack, &program, &receiver.url(), &[LeadCreated]).await;
+    let (mut stack, program, receiver) = webhooks::receiving(Clock::system(), Reply::Status(200)).await;
     let ids = webhooks::leads(&stack, &program, [1, 2]).await;
     let mut placing = stack.pool().begin().await.unwrap();
     let placed = storage::outbound::outbound_events::place(&mut placing, stack.clock.now(), 10).await;

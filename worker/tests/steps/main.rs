@@ -5,10 +5,7 @@
     clippy::indexing_slicing,
     reason = "a test stops at the first surprise"
 )]
-#![expect(
-    clippy::too_many_lines,
-    reason = "a test reads from its first step to its last"
-)]
+
 mod money;
 mod outbound;
 mod reliability;

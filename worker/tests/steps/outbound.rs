@@ -5,9 +5,9 @@ use chrono::TimeDelta;
 use domain::programs::outbound_event::OutboundEventType;
 use reqwest::StatusCode;
 use runtime::clock::Clock;
-use serde_json::{Value, json};
+use serde_json::json;
 use test_harness::outbound_events::{outbound_bodies, outbound_types, want, want_all};
-use test_harness::{Program, Stack, Streams, leads, noon, rows, sale_of, sell};
+use test_harness::{Json, Program, Stack, Streams, leads, noon, rows, sale_of, sell};
 
 /// A lead, two sales, and refunds of both.
 async fn traffic(stack: &Stack, program: &Program) -> String {
@@ -43,8 +43,7 @@ async fn each_step_tells_what_it_did_in_the_order_in_which_it_happened() {
     want_all(&stack, &program).await;
     let click_id = traffic(&stack, &program).await;
     let bodies = outbound_bodies(&stack, &program).await;
-    let types: Vec<&Value> = bodies.iter().map(|body| &body["type"]).collect();
-    assert_eq!(types, TRAFFIC);
+    assert_eq!(json!(bodies).column("type"), json!(TRAFFIC));
     let (sale, commission) = (
         rows::sale(&stack, "t1").await,
         rows::commission(&stack, "t1").await,
@@ -54,47 +53,27 @@ async fn each_step_tells_what_it_did_in_the_order_in_which_it_happened() {
         "partner_id": program.ada.partner_id, "referral_link_code": program.ada.code,
     });
     for body in &bodies[..5] {
-        for (name, value) in common.as_object().unwrap() {
-            assert_eq!(&body["data"][name], value, "{body}");
-        }
+        body["data"].has(common.clone());
     }
     assert_eq!(bodies[0]["data"]["provisional"], false);
     let recorded = &bodies[1]["data"];
-    assert_eq!(recorded["sale_id"], sale["id"]);
-    assert_eq!(recorded["amount_cents"], 5_000);
-    assert_eq!(recorded["currency"], "USD");
-    assert_eq!(recorded["commission_ids"], json!([commission["id"]]));
+    recorded.has(json!({
+        "sale_id": sale["id"], "amount_cents": 5_000, "currency": "USD",
+        "commission_ids": [commission["id"]],
+    }));
     let created = &bodies[2]["data"];
-    assert_eq!(
-        (&created["amount_cents"], &created["status"]),
-        (&json!(1_000), &json!("pending"))
-    );
+    created.has(json!({ "amount_cents": 1_000, "status": "pending" }));
     assert_eq!(created["commission_id"], commission["id"]);
     assert_eq!(bodies[3]["data"]["subscription_id"], "sub");
     let (partly, rest) = (&bodies[5]["data"], &bodies[7]["data"]);
-    assert_eq!(
-        (&partly["refunded_cents"], &partly["total_refunded_cents"]),
-        (&json!(1_000), &json!(1_000))
-    );
-    assert_eq!(
-        (&rest["refunded_cents"], &rest["total_refunded_cents"]),
-        (&json!(4_000), &json!(5_000))
-    );
+    partly.has(json!({ "refunded_cents": 1_000, "total_refunded_cents": 1_000 }));
+    rest.has(json!({ "refunded_cents": 4_000, "total_refunded_cents": 5_000 }));
     assert_eq!(partly["refund_reason"], "returned");
     let (partly, rest) = (&bodies[6]["data"], &bodies[8]["data"]);
-    assert_eq!(
-        (
-            &partly["reversed_cents"],
-            &partly["deducted_cents"],
-            &partly["status"],
-            &partly["reason"]
-        ),
-        (&json!(200), &json!(200), &json!("refunded"), &json!("returned"))
-    );
-    assert_eq!(
-        (&rest["reversed_cents"], &rest["deducted_cents"], &rest["status"]),
-        (&json!(800), &json!(1_000), &json!("reversed"))
-    );
+    partly.has(json!({
+        "reversed_cents": 200, "deducted_cents": 200, "status": "refunded", "reason": "returned",
+    }));
+    rest.has(json!({ "reversed_cents": 800, "deducted_cents": 1_000, "status": "reversed" }));
     let customers = "SELECT count(DISTINCT customer_id) FROM outbound_events WHERE customer_id IS NOT NULL";
     assert_eq!(stack.value::<i64>(customers).await, 1);
     assert_eq!(stack.count("outbound_events WHERE customer_id IS NULL").await, 0);
@@ -175,24 +154,15 @@ async fn events_of_browser_leads_are_provisional() {
     let click_id = stack.click(&program.ada.code).await;
     leads::browser(&stack, json!({ "click_id": click_id, "customer_key": "user-1" })).await;
     stack.signed_up(&program, &click_id, "user-1").await;
-    let provisional: Vec<Value> = outbound_bodies(&stack, &program)
-        .await
-        .iter()
-        .map(|body| {
-            json!([
-                body["type"],
-                body["data"]["provisional"],
-                body["data"]["customer_key"]
-            ])
-        })
-        .collect();
+    let bodies = outbound_bodies(&stack, &program).await;
     assert_eq!(
-        provisional,
-        [
-            json!(["lead.created", true, "user-1"]),
-            json!(["lead.created", false, "user-1"])
-        ]
+        json!(bodies).column("type"),
+        json!(["lead.created", "lead.created"])
     );
+    let provisional = json!(bodies)
+        .column("data")
+        .columns(["provisional", "customer_key"]);
+    assert_eq!(provisional, json!([[true, "user-1"], [false, "user-1"]]));
 }
 
 #[tokio::test]
@@ -211,12 +181,8 @@ async fn the_end_of_a_hold_period_makes_events_of_approval() {
     stack.reaches("commissions WHERE status = 'approved'", 2).await;
     let bodies = outbound_bodies(&stack, &program).await;
     assert_eq!(bodies.len(), 1, "{bodies:?}");
-    assert_eq!(bodies[0]["type"], "commission.approved");
-    assert_eq!(bodies[0]["timestamp"], "2026-03-06T12:00:00.000Z");
-    assert_eq!(
-        (&bodies[0]["data"]["transaction_id"], &bodies[0]["data"]["status"]),
-        (&json!("t1"), &json!("approved"))
-    );
+    bodies[0].has(json!({ "type": "commission.approved", "timestamp": "2026-03-06T12:00:00.000Z" }));
+    bodies[0]["data"].has(json!({ "transaction_id": "t1", "status": "approved" }));
     assert_eq!(stack.count("outbound_events").await, 1);
 }
 
@@ -241,11 +207,9 @@ async fn a_sale_that_is_credited_again_tells_of_both_commissions() {
         (&json!("commission.reversed"), &json!("commission.created"))
     );
     assert_eq!(reversed["data"]["partner_id"], program.ada.partner_id.get());
-    assert_eq!(
-        (&reversed["data"]["reversed_cents"], &reversed["data"]["status"]),
-        (&json!(1_000), &json!("reversed"))
-    );
-    assert_eq!(created["data"]["partner_id"], program.bruno.partner_id.get());
-    assert_eq!(created["data"]["referral_link_code"], program.bruno.code.as_str());
+    reversed["data"].has(json!({ "reversed_cents": 1_000, "status": "reversed" }));
+    created["data"].has(json!({
+        "partner_id": program.bruno.partner_id.get(), "referral_link_code": program.bruno.code.as_str(),
+    }));
     stack.verify().await;
 }

@@ -1,19 +1,18 @@
 //! Outbound events of changes by hand, payouts and partners, made by routes and by the command line.
 
-use reqwest::StatusCode;
 use serde_json::{Value, json};
 use test_harness::outbound_events::{outbound_bodies, outbound_types, want_all};
-use test_harness::{Shop, succeeds};
+use test_harness::{Json, Shop, ctl_line};
 
-async fn adjust(shop: &Shop, id: i64, cents: i64) {
-    let body = json!({ "amount_cents": cents, "reason": "agreed" });
-    let answer = shop.post(&format!("commissions/{id}/adjust"), body).await;
-    assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
-}
-
-/// Named fields of an event's data.
-fn fields(body: &Value, names: &[&str]) -> Vec<Value> {
-    names.iter().map(|name| body["data"][name].clone()).collect()
+/// Asserts the type and fields of each event of the program, in order.
+async fn outbound_are(shop: &Shop, expected: Value) {
+    let bodies = outbound_bodies(&shop.stack, &shop.program).await;
+    let expected = expected.as_array().unwrap();
+    assert_eq!(bodies.len(), expected.len(), "{bodies:?}");
+    for (body, event) in bodies.iter().zip(expected) {
+        assert_eq!(body["type"], event[0]);
+        body["data"].has(event[1].clone());
+    }
 }
 
 #[tokio::test]
@@ -21,201 +20,70 @@ async fn changes_of_commissions_by_hand_are_outbound_events_with_their_reasons()
     let shop = Shop::open().await;
     let (kept, rejected) = (shop.sell("t1", json!({})).await, shop.sell("t2", json!({})).await);
     want_all(&shop.stack, &shop.program).await;
-    adjust(&shop, kept, -500).await;
-    let reject = json!({ "commission_ids": [rejected], "reason": "fraud" });
-    assert_eq!(
-        shop.post("commissions/reject", reject).await.status,
-        StatusCode::OK
-    );
+    shop.adjust(kept, -500).await.ok();
+    shop.reject(&[rejected]).await.ok();
     shop.approve(&[kept]).await;
-    let bonus = json!({ "partner_program_id": shop.program.ada.membership, "amount_cents": 700, "currency": "USD", "note": "May" });
-    assert_eq!(shop.post("commissions", bonus).await.status, StatusCode::CREATED);
-    let bodies = outbound_bodies(&shop.stack, &shop.program).await;
-    let types: Vec<&Value> = bodies.iter().map(|body| &body["type"]).collect();
-    assert_eq!(
-        types,
-        [
-            "commission.adjusted",
-            "commission.rejected",
-            "commission.approved",
-            "commission.created"
-        ]
-    );
-    let names = [
-        "commission_id",
-        "amount_cents",
-        "status",
-        "changed_by_cents",
-        "reason",
-        "transaction_id",
-    ];
-    assert_eq!(
-        fields(&bodies[0], &names),
-        [
-            json!(kept),
-            json!(1_500),
-            json!("pending"),
-            json!(-500),
-            json!("agreed"),
-            json!("t1")
-        ]
-    );
-    assert_eq!(
-        fields(&bodies[1], &names),
-        [
-            json!(rejected),
-            json!(0),
-            json!("reversed"),
-            json!(-2_000),
-            json!("fraud"),
-            json!("t2")
-        ]
-    );
-    assert_eq!(
-        fields(&bodies[2], &names[..3]),
-        [json!(kept), json!(1_500), json!("approved")]
-    );
-    assert_eq!(
-        fields(
-            &bodies[3],
-            &["sale_id", "amount_cents", "status", "customer_key", "partner_id"]
-        ),
-        [
-            Value::Null,
-            json!(700),
-            json!("approved"),
-            Value::Null,
-            json!(shop.program.ada.partner_id)
-        ]
-    );
+    shop.add_commission(json!({})).await.created();
+    let ada = shop.program.ada.partner_id;
+    outbound_are(&shop, json!([
+        ["commission.adjusted", { "commission_id": kept, "amount_cents": 1_500, "status": "pending",
+                                  "changed_by_cents": -500, "reason": "agreed", "transaction_id": "t1" }],
+        ["commission.rejected", { "commission_id": rejected, "amount_cents": 0, "status": "reversed",
+                                  "changed_by_cents": -2_000, "reason": "own purchase", "transaction_id": "t2" }],
+        ["commission.approved", { "commission_id": kept, "amount_cents": 1_500, "status": "approved" }],
+        ["commission.created", { "sale_id": null, "amount_cents": 2_500, "status": "approved", "customer_key": null,
+                                 "partner_id": ada }],
+    ]))
+    .await;
     shop.stack.verify().await;
 }
 
 #[tokio::test]
 async fn the_command_line_tells_of_its_changes() {
     let shop = Shop::open().await;
-    let id = shop.sell("t1", json!({})).await.to_string();
-    let program_id = shop.program.program_id.to_string();
-    let membership = shop.program.ada.membership.to_string();
+    let id = shop.sell("t1", json!({})).await;
     want_all(&shop.stack, &shop.program).await;
-    let adjust = [
-        "commission",
-        "adjust",
-        "--program-id",
-        &program_id,
-        "--amount-cents",
-        "100",
-        "--reason",
-        "agreed",
-        "--yes",
+    let (program, membership) = (shop.program.program_id, shop.program.ada.membership);
+    for line in [
+        format!("commission adjust {id} --amount-cents 100 --reason agreed --yes"),
+        format!("commission reject {id} --reason fraud --yes"),
+        format!(
+            "commission add --partner-program-id {membership} --amount-cents 5 --currency USD --note May --yes"
+        ),
+        "link create --partner Carla".to_owned(),
+    ] {
+        ctl_line(&shop.stack, &format!("{line} --program-id {program}"))
+            .await
+            .says("");
+    }
+    let types = [
+        "commission.adjusted",
+        "commission.rejected",
+        "commission.created",
+        "partner.enrolled",
     ];
-    succeeds(&shop.stack, &[&adjust[..], &[&id]].concat()).await;
-    let reject = [
-        "commission",
-        "reject",
-        "--program-id",
-        &program_id,
-        "--reason",
-        "fraud",
-        "--yes",
-    ];
-    succeeds(&shop.stack, &[&reject[..], &[&id]].concat()).await;
-    let bonus = [
-        "commission",
-        "add",
-        "--program-id",
-        &program_id,
-        "--partner-program-id",
-        &membership,
-        "--amount-cents",
-        "5",
-        "--currency",
-        "USD",
-        "--note",
-        "May",
-        "--yes",
-    ];
-    succeeds(&shop.stack, &bonus).await;
-    let link = [
-        "link",
-        "create",
-        "--program-id",
-        &program_id,
-        "--partner",
-        "Carla",
-    ];
-    succeeds(&shop.stack, &link).await;
-    assert_eq!(
-        outbound_types(&shop.stack, &shop.program).await,
-        [
-            "commission.adjusted",
-            "commission.rejected",
-            "commission.created",
-            "partner.enrolled"
-        ]
-    );
+    assert_eq!(outbound_types(&shop.stack, &shop.program).await, types);
 }
 
 #[tokio::test]
 async fn the_event_of_a_payout_comes_before_those_of_its_commissions() {
     let shop = Shop::open().await;
-    let first = shop.sell("t1", json!({})).await;
-    shop.approve(&[first]).await;
-    shop.pay(json!({ "all_approved": true })).await;
+    shop.earn("t1", json!({})).await;
+    shop.pay_all().await;
     // A paid commission is refunded, so the partner owes it.
     shop.refund("t1", 5_000).await;
-    let second = shop.sell("t2", json!({})).await;
-    shop.approve(&[second]).await;
+    let second = shop.earn("t2", json!({})).await;
     want_all(&shop.stack, &shop.program).await;
     let payout = shop
         .pay(json!({ "all_approved": true, "reference": "June" }))
         .await;
-    let bodies = outbound_bodies(&shop.stack, &shop.program).await;
-    assert_eq!(bodies.len(), 2, "{bodies:?}");
-    assert_eq!(
-        fields(
-            &bodies[0],
-            &[
-                "payout_id",
-                "amount_cents",
-                "currency",
-                "commission_count",
-                "reference"
-            ]
-        ),
-        [
-            payout["id"].clone(),
-            json!(1_000),
-            json!("USD"),
-            json!(1),
-            json!("June")
-        ]
-    );
-    assert_eq!(
-        fields(
-            &bodies[1],
-            &[
-                "commission_id",
-                "status",
-                "payout_id",
-                "paid_cents",
-                "withheld_cents",
-                "transaction_id"
-            ]
-        ),
-        [
-            json!(second),
-            json!("paid"),
-            payout["id"].clone(),
-            json!(1_000),
-            json!(1_000),
-            json!("t2")
-        ]
-    );
-    assert_eq!(
-        (&bodies[0]["type"], &bodies[1]["type"]),
-        (&json!("payout.created"), &json!("commission.paid"))
-    );
+    outbound_are(&shop, json!([
+        ["payout.created", { "payout_id": payout["id"], "amount_cents": 1_000, "currency": "USD", "commission_count": 1,
+                             "reference": "June" }],
+        ["commission.paid", { "commission_id": second, "status": "paid", "payout_id": payout["id"], "paid_cents": 1_000,
+                              "withheld_cents": 1_000, "transaction_id": "t2" }],
+    ]))
+    .await;
     shop.stack.verify().await;
 }
 
@@ -224,8 +92,7 @@ async fn each_status_of_a_partner_is_an_outbound_event() {
     let shop = Shop::open().await;
     want_all(&shop.stack, &shop.program).await;
     let invited = json!({ "name": "Carla", "email": "carla@letters.example" });
-    let added = shop.post("partners", invited).await;
-    assert_eq!(added.status, StatusCode::CREATED, "{added:?}");
+    let added = shop.post("partners", invited).await.created();
     let id = added.body["data"]["id"].clone();
     let path = shop.path(&format!("partners/{id}"));
     for change in [
@@ -234,50 +101,28 @@ async fn each_status_of_a_partner_is_an_outbound_event() {
         json!({ "status": "approved", "name": "Carla B." }),
         json!({ "status": "suspended" }),
     ] {
-        let answer = shop.stack.put(&path, &shop.owner.token, change).await;
-        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+        shop.stack.put(&path, &shop.owner.token, change).await.ok();
     }
-    let bodies = outbound_bodies(&shop.stack, &shop.program).await;
-    let said: Vec<_> = bodies
-        .iter()
-        .map(|body| {
-            (
-                body["type"].clone(),
-                fields(body, &["partner_program_id", "partner_name", "status"]),
-            )
-        })
-        .collect();
-    assert_eq!(
-        said,
-        [
-            (
-                json!("partner.applied"),
-                vec![id.clone(), json!("Carla"), json!("pending")]
-            ),
-            (
-                json!("partner.enrolled"),
-                vec![id.clone(), json!("Carla"), json!("approved")]
-            ),
-            (
-                json!("partner.suspended"),
-                vec![id, json!("Carla B."), json!("suspended")]
-            ),
-        ]
-    );
+    outbound_are(&shop, json!([
+        ["partner.applied", { "partner_program_id": id, "partner_name": "Carla", "status": "pending" }],
+        ["partner.enrolled", { "partner_program_id": id, "partner_name": "Carla", "status": "approved" }],
+        ["partner.suspended", { "partner_program_id": id, "partner_name": "Carla B.", "status": "suspended" }],
+    ]))
+    .await;
 }
 
 #[tokio::test]
 async fn a_change_that_is_refused_and_a_program_of_no_interest_tell_nothing() {
     let shop = Shop::open().await;
     let id = shop.sell("t1", json!({})).await;
-    adjust(&shop, id, 100).await;
+    shop.adjust(id, 100).await.ok();
     shop.approve(&[id]).await;
-    shop.pay(json!({ "all_approved": true })).await;
+    shop.pay_all().await;
     let invited = json!({ "name": "Carla", "email": "carla@letters.example" });
-    assert_eq!(shop.post("partners", invited).await.status, StatusCode::CREATED);
+    shop.post("partners", invited).await.created();
     want_all(&shop.stack, &shop.program).await;
-    let paid = json!({ "amount_cents": 1, "reason": "agreed" });
-    let answer = shop.post(&format!("commissions/{id}/adjust"), paid).await;
-    assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{answer:?}");
+    shop.adjust(id, 1)
+        .await
+        .refuses_commissions(&[(id, "already paid")]);
     assert_eq!(shop.stack.count("outbound_events").await, 0);
 }

@@ -1,16 +1,10 @@
 //! The preview shows what a payout would move, and the payout pays only what the preview showed.
 
-use reqwest::StatusCode;
-use serde_json::{Value, json};
+use serde_json::json;
 use test_harness::managed::PROGRAMS;
-use test_harness::{Answer, Shop};
+use test_harness::{Answer, Json, Shop};
 
 const ANOTHER_AMOUNT: &str = "expected_amount_cents is not what would be paid now: nothing was paid";
-
-async fn sold(shop: &Shop, transaction_id: &str, more: Value) {
-    let id = shop.sell(transaction_id, more).await;
-    shop.approve(&[id]).await;
-}
 
 async fn pay(shop: &Shop, expected: i64) -> Answer {
     let body = json!({ "all_approved": true, "currency": "USD", "expected_amount_cents": expected });
@@ -21,27 +15,23 @@ async fn pay(shop: &Shop, expected: i64) -> Answer {
 async fn a_payout_moves_what_its_preview_shows() {
     let shop = Shop::open().await;
     // A debt: a paid commission is refunded.
-    sold(&shop, "t1", json!({})).await;
-    shop.pay(json!({ "all_approved": true })).await;
+    shop.earn("t1", json!({})).await;
+    shop.pay_all().await;
     shop.refund("t1", 0).await;
     for (transaction_id, amount) in [("t2", 45_000), ("t3", 1_000)] {
-        sold(&shop, transaction_id, json!({ "amount_cents": amount })).await;
+        shop.earn(transaction_id, json!({ "amount_cents": amount })).await;
     }
-    sold(&shop, "t4", json!({ "currency": "JPY", "amount_cents": 700 })).await;
+    shop.earn("t4", json!({ "currency": "JPY", "amount_cents": 700 }))
+        .await;
 
-    let preview = shop.get("payouts/preview?currency=USD").await.body["data"].clone();
-    assert_eq!(
-        (
-            &preview["amount_cents"],
-            &preview["commission_count"],
-            &preview["is_full"]
-        ),
-        (&json!(7_200), &json!(2), &json!(false))
-    );
+    let preview = shop.read("payouts/preview?currency=USD").await;
+    preview.has(json!({ "amount_cents": 7_200, "commission_count": 2, "is_full": false }));
     assert_eq!(shop.stack.count("payouts").await, 1);
-    let yen = shop.get("payouts/preview?currency=JPY").await;
-    assert_eq!(yen.body["data"]["amount_cents"], 140);
-    let totals = shop.get("commissions/totals").await.body["data"].clone();
+    assert_eq!(
+        shop.read("payouts/preview?currency=JPY").await["amount_cents"],
+        140
+    );
+    let totals = shop.read("commissions/totals").await;
     assert_eq!(
         totals,
         json!([
@@ -50,34 +40,33 @@ async fn a_payout_moves_what_its_preview_shows() {
         ])
     );
 
-    let paid = pay(&shop, 7_200).await;
-    assert_eq!(paid.status, StatusCode::CREATED, "{paid:?}");
-    assert_eq!(paid.body["data"]["partners"], preview["partners"]);
-    assert_eq!(paid.body["data"]["amount_cents"], preview["amount_cents"]);
+    let paid = pay(&shop, 7_200).await.created();
+    paid.body["data"].has(json!({
+        "partners": preview["partners"], "amount_cents": preview["amount_cents"],
+    }));
     shop.stack.verify().await;
 }
 
 #[tokio::test]
 async fn another_amount_than_the_one_shown_is_not_paid() {
     let shop = Shop::open().await;
-    sold(&shop, "t1", json!({})).await;
-    let shown = shop.get("payouts/preview").await.body["data"]["amount_cents"]
-        .as_i64()
-        .unwrap();
-    assert_eq!(shown, 2_000);
+    shop.earn("t1", json!({})).await;
+    assert_eq!(shop.read("payouts/preview").await["amount_cents"], 2_000);
     // A sale arrives between preview and payout.
-    sold(&shop, "t2", json!({})).await;
-    pay(&shop, shown).await.refused(409, ANOTHER_AMOUNT);
+    shop.earn("t2", json!({})).await;
+    pay(&shop, 2_000).await.refused(409, ANOTHER_AMOUNT);
     assert_eq!(shop.stack.count("payouts").await, 0);
     assert_eq!(shop.stack.count("commissions WHERE paid_at IS NOT NULL").await, 0);
     let wrong = json!({ "all_approved": true, "expected_amount_cents": "4000" });
     shop.post("payouts", wrong)
         .await
         .refused(400, "expected_amount_cents must be an integer");
-    assert_eq!(pay(&shop, 4_000).await.status, StatusCode::CREATED);
-    shop.get("payouts/preview?currency=USD")
-        .await
-        .refused(400, "There is nothing to pay");
+    pay(&shop, 4_000).await.created();
+    shop.refuses(
+        "payouts/preview",
+        json!({ "currency=USD": "There is nothing to pay" }),
+    )
+    .await;
     shop.stack.verify().await;
 }
 
@@ -85,48 +74,44 @@ async fn another_amount_than_the_one_shown_is_not_paid() {
 #[tokio::test]
 async fn what_an_archived_program_owes_is_shown_and_paid() {
     let shop = Shop::open().await;
-    sold(&shop, "t1", json!({})).await;
+    let sold = shop.sell("t1", json!({})).await;
     let token = &shop.owner.token;
-    let path = format!("{PROGRAMS}/{}", shop.program.program_id);
     let listed = async |query: &str| {
         let list = shop.stack.get(&format!("{PROGRAMS}{query}"), token).await;
-        assert_eq!(list.status, StatusCode::OK, "{list:?}");
-        list.body["meta"]["pagination"]["total"].clone()
+        list.total().clone()
     };
     assert_eq!(
         (listed("").await, listed("?archived=true").await),
         (json!(1), json!(0))
     );
-    let archived = shop.stack.delete(&path, token).await;
-    assert_eq!(archived.status, StatusCode::OK, "{archived:?}");
+    shop.stack.delete(&shop.path(""), token).await.ok();
     assert_eq!(
         (listed("").await, listed("?archived=true").await),
         (json!(0), json!(1))
     );
     shop.stack
-        .get(&format!("{PROGRAMS}?archived=yes"), token)
-        .await
-        .refused(400, "archived must be true or false");
+        .refuses(
+            token,
+            PROGRAMS,
+            json!({ "archived=yes": "archived must be true or false" }),
+        )
+        .await;
 
+    shop.approve(&[sold]).await;
     let unpaid = async || {
         let list = shop.stack.get(&format!("{PROGRAMS}?archived=true"), token).await;
-        list.body["data"][0]["unpaid"].clone()
+        list.data()[0]["unpaid"].clone()
     };
-    assert_eq!(
-        unpaid().await,
-        json!([{ "currency": "USD", "amount_cents": 2_000, "owed_by_partners_cents": 0 }])
-    );
-
-    let totals = shop.get("commissions/totals").await.body["data"].clone();
-    assert_eq!(totals[0]["approved_cents"], 2_000);
-    let preview = shop.get("payouts/preview").await.body["data"].clone();
-    assert_eq!(preview["amount_cents"], 2_000);
-    assert_eq!(pay(&shop, 2_000).await.status, StatusCode::CREATED);
+    let owed = |amount: i64, by_partners: i64| {
+        let one = json!({ "currency": "USD", "amount_cents": amount, "owed_by_partners_cents": by_partners });
+        json!([one])
+    };
+    assert_eq!(unpaid().await, owed(2_000, 0));
+    assert_eq!(shop.read("commissions/totals").await[0]["approved_cents"], 2_000);
+    assert_eq!(shop.read("payouts/preview").await["amount_cents"], 2_000);
+    pay(&shop, 2_000).await.created();
     assert_eq!(unpaid().await, json!([]));
     shop.refund("t1", 500).await;
-    assert_eq!(
-        unpaid().await,
-        json!([{ "currency": "USD", "amount_cents": 0, "owed_by_partners_cents": 100 }])
-    );
+    assert_eq!(unpaid().await, owed(0, 100));
     shop.stack.verify().await;
 }

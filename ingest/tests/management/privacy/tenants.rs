@@ -1,6 +1,8 @@
 //! Dead letters belong to the program that they name: its users reach them, and users of other programs do
 //! not.
 
+use test_harness::managed::audited;
+
 use super::*;
 
 /// A sale that no worker can read, with all of Jane's names; and two records that name no program: a
@@ -57,14 +59,11 @@ async fn another_tenants_owner_reads_and_erases_nothing() {
     let mallory = stack.owner_of(&other).await;
     let before = put_aside(stack).await;
     let ask = async |what: &str, named: &Value| {
-        let path = format!(
-            "/api/advertiser/affiliate-programs/{}/customers/{what}",
-            other.program_id
-        );
+        let path = other.path(&format!("customers/{what}"));
         stack.submit(&path, Some(&mallory.token), named.clone()).await
     };
     for what in ["export", "erase"] {
-        for no_address in ["USD", "@", "a@", "@b"] {
+        for no_address in ["USD", "@", "jane", "a@", "@b"] {
             let answer = ask(what, &json!({ "email": no_address })).await;
             answer.refused(400, "email must be an e-mail address");
         }
@@ -77,26 +76,14 @@ async fn another_tenants_owner_reads_and_erases_nothing() {
             json!({ "customer_key": "USD" }),
             json!({ "customer_key": KEY, "email": EMAIL, "click_id": jane.click_id }),
         ] {
-            let answer = ok(ask(what, &named).await);
+            let answer = ask(what, &named).await.ok();
             let parts = answer.body["data"].as_object().unwrap();
             let nothing = |part: &Value| *part == json!([]) || *part == json!(0);
             assert!(parts.values().all(nothing), "{what} {named}: {answer:?}");
         }
         assert_eq!(put_aside(stack).await, before, "{what}");
     }
-    let erasures = "SELECT count(*) FROM audit_log WHERE action = 'customer.erased'";
-    assert_eq!(stack.value::<i64>(erasures).await, 0);
-}
-
-#[tokio::test]
-async fn an_address_is_an_address() {
-    let jane = Jane::came().await;
-    for what in ["export", "erase"] {
-        for no_address in ["USD", "@", "jane", "a@", "@b"] {
-            let answer = jane.ask(what, json!({ "email": no_address })).await;
-            answer.refused(400, "email must be an e-mail address");
-        }
-    }
+    assert_eq!(audited(stack, "customer.erased").await, 0);
 }
 
 #[tokio::test]
@@ -114,22 +101,17 @@ async fn records_of_no_program_are_for_operators() {
     let before = of_no_program().await;
     assert_eq!(before.len(), 3);
     let all = json!({ "customer_key": KEY, "email": EMAIL, "click_id": jane.click_id });
-    let exported = ok(jane.ask("export", all.clone()).await);
+    let exported = jane.ask("export", all.clone()).await.ok();
     let unprocessed = exported.body["data"]["unprocessed"].as_array().unwrap();
     assert_eq!(unprocessed.len(), 4, "{unprocessed:?}");
-    let erased = ok(jane.ask("erase", all).await);
+    let erased = jane.ask("erase", all).await.ok();
     assert_eq!(erased.body["data"]["unprocessed"], 4);
     assert_eq!(of_no_program().await, before);
-    let program_id = jane.program.program_id.to_string();
-    let names = [
-        "--program-id",
-        &program_id,
-        "--click-id",
-        &jane.click_id,
-        "--email",
-        EMAIL,
-    ];
-    let erased = succeeds(stack, &[&["customer", "erase", "--yes"][..], &names].concat()).await;
+    let erased = format!(
+        "customer erase --yes --program-id {} --click-id {} --email {EMAIL}",
+        jane.program.program_id, jane.click_id
+    );
+    let erased = ctl_line(stack, &erased).await;
     assert_eq!(erased.fact("unprocessed"), "3");
     assert_eq!(standing(stack, &[EMAIL, KEY, &jane.click_id]).await, [""; 0]);
 }

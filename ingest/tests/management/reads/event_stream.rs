@@ -7,26 +7,20 @@ mod order;
 mod waits;
 
 use runtime::clock::Clock;
-use std::collections::BTreeSet;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::CustomerId;
-use domain::name::Name;
-use domain::people::management_key::KeySettings;
-use domain::people::permission::{ProgramScope, Scopes};
 use domain::programs::event_stream::{EventCursor, StreamPlace};
 use domain::programs::outbound_event::OutboundEventType;
-use domain::token::ManagementKey;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 use storage::outbound::outbound_events::{self, NewOutboundEvent};
 use storage::outbound::stream_events::{self, MarkedClicks};
-use storage::people::management_keys::{self, NewKey};
-use test_harness::{Answer, Person, Program, Stack};
+use test_harness::{Answer, Json, Person, Program, Stack, managed::audited, rows};
 use uuid::Uuid;
 
-use super::reports::{owner, workspace};
+const ENROLLED: OutboundEventType = OutboundEventType::PartnerEnrolled;
 
 /// A program whose stream is on, and a key that may read it.
 struct Reader {
@@ -41,8 +35,8 @@ struct Reader {
 impl Reader {
     async fn begun() -> Self {
         let (stack, program) = Stack::with_program().await;
-        let owner = owner(&stack, &program).await;
-        let key = key(&stack, &program, &owner, "events:read").await;
+        let owner = stack.owner_of(&program).await;
+        let key = stack.key(&program, &owner, "{events:read}").await;
         let mut reader = Self {
             stack,
             program,
@@ -61,9 +55,12 @@ impl Reader {
         path(&self.program, query)
     }
 
+    async fn get(&self, query: &str) -> Answer {
+        self.stack.get(&self.path(query), &self.key).await
+    }
+
     async fn read(&self, query: &str) -> Answer {
-        let answer = self.stack.get(&self.path(query), &self.key).await;
-        answer.expect_status(StatusCode::OK)
+        self.get(query).await.ok()
     }
 
     /// Reads after a cursor.
@@ -142,31 +139,7 @@ impl Reader {
 }
 
 fn path(program: &Program, query: &str) -> String {
-    format!(
-        "/api/advertiser/affiliate-programs/{}/event-stream?{query}",
-        program.program_id
-    )
-}
-
-/// A management key with one scope.
-async fn key(stack: &Stack, program: &Program, owner: &Person, scope: &str) -> String {
-    let key = ManagementKey::generate(rand::random());
-    let settings = KeySettings {
-        name: Name::parse(scope).unwrap(),
-        scopes: Scopes::parse([scope]).unwrap(),
-        program_scope: ProgramScope::new(None::<BTreeSet<_>>),
-        expires_at: None,
-    };
-    let new = NewKey {
-        workspace_id: workspace(stack, program).await,
-        settings: &settings,
-        key: &key,
-        created_by: owner.user_id,
-        created_at: stack.clock.now(),
-    };
-    let mut connection = stack.pool().acquire().await.unwrap();
-    management_keys::create(&mut connection, &new).await.unwrap();
-    key.expose().to_owned()
+    program.path(&format!("event-stream?{query}"))
 }
 
 /// Writes an event as the pipeline does. Returns its public id.
@@ -205,11 +178,7 @@ async fn place(stack: &Stack) {
 }
 
 fn ids(answer: &Answer) -> Vec<String> {
-    let events = answer.body["data"].as_array().unwrap();
-    events
-        .iter()
-        .map(|event| event["id"].as_str().unwrap().to_owned())
-        .collect()
+    serde_json::from_value(answer.column("id")).unwrap()
 }
 
 fn next(answer: &Answer) -> String {
@@ -219,27 +188,20 @@ fn next(answer: &Answer) -> String {
 #[tokio::test]
 async fn the_first_read_turns_the_stream_on_and_says_so() {
     let (stack, program) = Stack::with_program().await;
-    let own = owner(&stack, &program).await;
+    let own = stack.owner_of(&program).await;
     stack.click(&program.ada.code).await;
-    test_harness::rows::counted(&stack, program.ada.link, 1).await;
+    rows::counted(&stack, program.ada.link, 1).await;
     // Without a reader no event is written.
     assert_eq!(stack.count("outbound_events").await, 0);
-    let session = stack.get(&path(&program, ""), &own.token).await;
-    assert_eq!(session.status, StatusCode::OK, "{session:?}");
+    let session = stack.get(&path(&program, ""), &own.token).await.ok();
     let (first, again) = (session, stack.get(&path(&program, ""), &own.token).await);
     assert_eq!(first.body["data"], json!([]));
     assert_eq!(
         (&first.body["meta"]["started"], &again.body["meta"]["started"]),
         (&json!(true), &json!(false))
     );
-    assert_eq!(first.body["meta"]["since"], again.body["meta"]["since"]);
-    assert_eq!(first.body["meta"]["has_more"], false);
-    assert_eq!(
-        stack
-            .count("audit_log WHERE action = 'event_stream.turned_on'")
-            .await,
-        1
-    );
+    first.body["meta"].has(json!({ "since": again.body["meta"]["since"], "has_more": false }));
+    assert_eq!(audited(&stack, "event_stream.turned_on").await, 1);
     let wanted: i32 = stack.value("SELECT wanted_events FROM programs LIMIT 1").await;
     assert!(domain::programs::outbound_event::WantedEvents::from_bits(wanted).has_stream());
 }
@@ -247,55 +209,39 @@ async fn the_first_read_turns_the_stream_on_and_says_so() {
 #[tokio::test]
 async fn events_from_before_the_stream_was_on_are_not_in_it() {
     let (stack, program) = Stack::with_program().await;
-    let own = owner(&stack, &program).await;
+    let own = stack.owner_of(&program).await;
     // Endpoints receive the same event.
     let mut connection = stack.pool().acquire().await.unwrap();
-    add(
-        &mut connection,
-        &program,
-        OutboundEventType::PartnerEnrolled,
-        None,
-    )
-    .await;
+    add(&mut connection, &program, ENROLLED, None).await;
     place(&stack).await;
     let first = stack.get(&path(&program, ""), &own.token).await;
     assert_eq!(first.body["data"], json!([]));
-    let enrolled = add(
-        &mut connection,
-        &program,
-        OutboundEventType::PartnerEnrolled,
-        None,
-    )
-    .await;
+    let enrolled = add(&mut connection, &program, ENROLLED, None).await;
     place(&stack).await;
     let all = stack.get(&path(&program, ""), &own.token).await;
     assert_eq!(ids(&all), [enrolled]);
 }
 
+/// `access.yaml` says who may read.
 #[tokio::test]
-async fn only_who_may_read_events_reads_them() {
-    let reader = Reader::begun().await;
-    for scope in ["program:read", "program:list", "dashboard:view"] {
-        let key = key(&reader.stack, &reader.program, &reader.owner, scope).await;
-        let answer = reader.stack.get(&reader.path(""), &key).await;
-        assert_eq!(answer.status, StatusCode::FORBIDDEN, "{scope}");
+async fn a_refused_request_does_not_turn_the_stream_on() {
+    let (stack, program) = Stack::with_program().await;
+    let (owner, other) = (stack.owner_of(&program).await, stack.program().await);
+    let others = stack.owner_of(&other).await;
+    let reading = stack.key(&program, &owner, "{program:read}").await;
+    let foreign = stack.key(&other, &others, "{events:read}").await;
+    for token in [&reading, &foreign, &others.token] {
+        let answer = stack.get(&path(&program, ""), token).await;
+        assert_eq!(answer.status, StatusCode::FORBIDDEN);
     }
-    let other = reader.stack.program().await;
-    let others = owner(&reader.stack, &other).await;
-    let answer = reader.stack.get(&reader.path(""), &others.token).await;
-    assert_eq!(answer.status, StatusCode::FORBIDDEN);
-    // A refused request does not turn the stream on.
-    assert_eq!(reader.stack.count("event_streams").await, 1);
-    let foreign = reader.stack.get(&path(&other, ""), &reader.key).await;
-    assert_eq!(foreign.status, StatusCode::FORBIDDEN);
-    assert_eq!(reader.stack.count("event_streams").await, 1);
+    assert_eq!(stack.count("event_streams").await, 0);
 }
 
 #[tokio::test]
 async fn lines_are_answered_to_who_accepts_them() {
     let reader = Reader::begun().await;
     let click = reader.clicks(1).await.remove(0);
-    let enrolled = reader.happens(OutboundEventType::PartnerEnrolled).await;
+    let enrolled = reader.happens(ENROLLED).await;
     reader.place().await;
     let request = reader
         .stack
@@ -347,54 +293,45 @@ async fn lines_are_not_answered_to_who_refuses_them() {
 #[tokio::test]
 async fn what_is_asked_for_is_checked() {
     let reader = Reader::begun().await;
-    for (query, message) in [
-        ("limit=0", "limit must be an integer from 1 to 10000"),
-        ("limit=10001", "limit must be an integer from 1 to 10000"),
-        ("wait=31", "wait must be an integer from 0 to 30"),
-        ("wait=soon", "wait must be an integer from 0 to 30"),
-        (
-            "types=sale.recorded,clicks",
-            "types names no type of events: clicks",
-        ),
-        (
-            "after=latest",
-            "after must be the next of an answer: it is not whole",
-        ),
-    ] {
-        let answer = reader.stack.get(&reader.path(query), &reader.key).await;
-        answer.refused(400, message);
-    }
+    let path = reader.program.path("event-stream");
+    reader
+        .stack
+        .refuses(
+            &reader.key,
+            &path,
+            json!({
+                "limit=0": "limit must be an integer from 1 to 10000",
+                "limit=10001": "limit must be an integer from 1 to 10000",
+                "wait=31": "wait must be an integer from 0 to 30",
+                "wait=soon": "wait must be an integer from 0 to 30",
+                "types=sale.recorded,clicks": "types names no type of events: clicks",
+                "after=latest": "after must be the next of an answer: it is not whole",
+            }),
+        )
+        .await;
 }
 
 #[tokio::test]
 async fn the_first_read_waits_for_a_change_of_the_program() {
     let (stack, program) = Stack::with_program().await;
-    let owner = owner(&stack, &program).await;
-    let key = key(&stack, &program, &owner, "events:read").await;
-    let mut change = stack.pool().begin().await.unwrap();
+    let owner = stack.owner_of(&program).await;
+    let key = stack.key(&program, &owner, "{events:read}").await;
     // Every change of a program begins with the first lock, and a new token or slug ends with the second.
     // Rows that refer to the program would block them.
-    let [begin, end] = [
-        "SELECT FROM programs WHERE id = $1 FOR NO KEY UPDATE",
-        "SELECT FROM programs WHERE id = $1 FOR UPDATE",
-    ];
-    let program_id = program.program_id.get();
-    sqlx::query(begin)
-        .bind(program_id)
-        .execute(&mut *change)
-        .await
-        .unwrap();
+    let lock = |strength: &str| {
+        format!(
+            "SELECT FROM programs WHERE id = {} FOR {strength}",
+            program.program_id
+        )
+    };
+    let mut change = stack.holding(&lock("NO KEY UPDATE")).await;
     let rest = async {
         stack.locked_out("the read waits", 1).await;
-        sqlx::query(end)
-            .bind(program_id)
-            .execute(&mut *change)
-            .await
-            .unwrap();
+        let end = sqlx::raw_sql(sqlx::AssertSqlSafe(lock("UPDATE")));
+        end.execute(&mut *change).await.unwrap();
         change.commit().await.unwrap();
     };
     let path = path(&program, "");
     let (first, ()) = tokio::join!(stack.get(&path, &key), rest);
-    assert_eq!(first.status, StatusCode::OK, "{first:?}");
-    assert_eq!(first.body["meta"]["started"], true);
+    assert_eq!(first.ok().body["meta"]["started"], true);
 }

@@ -5,7 +5,7 @@ mod own_links;
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};
-use test_harness::{Person, Program, Stack, rows, sell};
+use test_harness::{Json, Person, Program, Stack, refund_of, rows, sell};
 
 /// Ada, who takes part in two advertisers' programs, and Bruno, who takes part in the first.
 struct Scene {
@@ -16,6 +16,7 @@ struct Scene {
     bruno: Person,
 }
 
+/// The first five are lists.
 const PATHS: [&str; 8] = [
     "programs",
     "referral-links",
@@ -50,8 +51,8 @@ impl Scene {
         let answer = self
             .stack
             .get(&format!("/api/partner/{path}"), &person.token)
-            .await;
-        assert_eq!(answer.status, StatusCode::OK, "{path}: {answer:?}");
+            .await
+            .ok();
         answer.body
     }
 
@@ -72,23 +73,19 @@ async fn a_partner_sees_what_is_theirs_in_every_workspace_and_nothing_of_others(
     sell(stack, shop, "secret-1", 10_000, json!({})).await;
     sell(stack, club, "secret-2", 5_000, json!({ "currency": "EUR" })).await;
     let bruno_sells = json!({ "transaction_id": "secret-3", "amount_cents": 700, "customer_key": "user-2" });
-    assert_eq!(stack.sale(shop, bruno_sells).await.status, StatusCode::OK);
+    stack.sold(shop, bruno_sells).await;
     rows::counted(stack, shop.ada.link, 1).await;
     rows::counted(stack, club.ada.link, 1).await;
     rows::counted(stack, shop.bruno.link, 1).await;
 
     let programs = scene.list(&scene.ada, "programs").await;
     assert_eq!(programs.len(), 2);
-    assert_eq!(programs[0]["partner_program_id"], club.ada.membership.get());
-    assert_eq!(
-        programs[0]["balances"],
-        json!([{ "currency": "EUR", "balance_cents": 1_000, "owed_cents": 1_000 }])
-    );
+    programs[0].has(json!({
+        "partner_program_id": club.ada.membership.get(),
+        "balances": [{ "currency": "EUR", "balance_cents": 1_000, "owed_cents": 1_000 }],
+    }));
     assert_eq!(programs[1]["program_id"], shop.program_id.get());
-    assert_eq!(
-        (&programs[1]["status"], &programs[1]["cookie_window_days"]),
-        (&json!("approved"), &json!(90))
-    );
+    programs[1].has(json!({ "status": "approved", "cookie_window_days": 90 }));
     assert_eq!(
         programs[1]["commission_terms"],
         json!([{ "product_id": null, "commission_type": "cps_lifetime", "default_duration_months": null,
@@ -96,14 +93,8 @@ async fn a_partner_sees_what_is_theirs_in_every_workspace_and_nothing_of_others(
     );
 
     let commissions = scene.list(&scene.ada, "commissions").await;
-    let amounts: Vec<_> = commissions
-        .iter()
-        .map(|commission| (&commission["payable_cents"], &commission["currency"]))
-        .collect();
-    assert_eq!(
-        amounts,
-        [(&json!(1_000), &json!("EUR")), (&json!(2_000), &json!("USD"))]
-    );
+    let amounts = json!(commissions).columns(["payable_cents", "currency"]);
+    assert_eq!(amounts, json!([[1_000, "EUR"], [2_000, "USD"]]));
 
     let clicks = scene.list(&scene.ada, "clicks").await;
     assert_eq!(clicks.len(), 2);
@@ -111,8 +102,7 @@ async fn a_partner_sees_what_is_theirs_in_every_workspace_and_nothing_of_others(
     assert_eq!(scene.list(&scene.ada, &of_club).await, clicks[..1]);
     let by_code = format!("clicks?search={}", shop.ada.code.as_str().to_uppercase());
     assert_eq!(scene.list(&scene.ada, &by_code).await, clicks[1..]);
-    assert_eq!(clicks[1]["referral_link_id"], shop.ada.link.get());
-    assert_eq!(clicks[1]["converted"], true);
+    clicks[1].has(json!({ "referral_link_id": shop.ada.link.get(), "converted": true }));
     let mut fields: Vec<_> = clicks[0].as_object().unwrap().keys().collect();
     fields.sort();
     assert_eq!(
@@ -143,14 +133,8 @@ async fn a_partner_sees_what_is_theirs_in_every_workspace_and_nothing_of_others(
             }
         }
     }
-    for (path, count) in [
-        ("programs", 1),
-        ("referral-links", 1),
-        ("clicks", 1),
-        ("commissions", 1),
-        ("balances", 1),
-    ] {
-        assert_eq!(scene.list(&scene.bruno, path).await.len(), count, "{path}");
+    for path in &PATHS[..5] {
+        assert_eq!(scene.list(&scene.bruno, path).await.len(), 1, "{path}");
     }
     let page = scene.get(&scene.ada, "clicks?pageSize=1&page=2").await;
     assert_eq!(page["data"], json!([clicks[1]]));
@@ -158,13 +142,8 @@ async fn a_partner_sees_what_is_theirs_in_every_workspace_and_nothing_of_others(
         page["meta"]["pagination"],
         json!({ "page": 2, "pageSize": 1, "pageCount": 2, "total": 2 })
     );
-    assert_eq!(
-        scene
-            .list(&scene.ada, &format!("clicks?page={}", i64::MAX))
-            .await
-            .len(),
-        0
-    );
+    let beyond = format!("clicks?page={}", i64::MAX);
+    assert_eq!(scene.list(&scene.ada, &beyond).await.len(), 0);
     scene.stack.verify().await;
 }
 
@@ -198,22 +177,15 @@ async fn balances_tell_what_is_held_what_is_due_and_what_was_received() {
         let sale = sell(stack, shop, transaction_id, 10_000, json!({})).await;
         ids.push(sale.body["commission_id"].as_i64().unwrap());
     }
-    let path = format!("/api/advertiser/affiliate-programs/{}", shop.program_id);
     let submit = async |rest: &str, body: Value| {
-        let answer = stack
-            .submit(&format!("{path}/{rest}"), Some(&owner.token), body)
-            .await;
-        assert!(answer.status.is_success(), "{answer:?}");
+        let answer = stack.submit(&shop.path(rest), Some(&owner.token), body).await;
+        answer.data();
     };
-    submit(
-        "commissions/approve",
-        json!({ "commission_ids": [ids[0], ids[1]] }),
-    )
-    .await;
+    let approved = json!({ "commission_ids": [ids[0], ids[1]] });
+    submit("commissions/approve", approved).await;
     submit("payouts", json!({ "commission_ids": [ids[0]] })).await;
     for (transaction_id, amount) in [("paid", 2_500), ("due", 5_000)] {
-        let body = json!({ "transaction_id": transaction_id, "refund_amount_cents": amount });
-        assert_eq!(stack.refund(shop, body).await.status, StatusCode::OK);
+        stack.refunded(shop, refund_of(transaction_id, amount)).await;
     }
     let commissions = scene.list(&scene.ada, "commissions").await;
     let held_until = commissions[0]["hold_until"].as_str().unwrap();
@@ -228,10 +200,7 @@ async fn balances_tell_what_is_held_what_is_due_and_what_was_received() {
         })]
     );
     let paid = &commissions[2];
-    assert_eq!(
-        (&paid["status"], &paid["deducted_cents"]),
-        (&json!("refunded"), &json!(500))
-    );
+    paid.has(json!({ "status": "refunded", "deducted_cents": 500 }));
     assert!(paid["paid_at"].is_string());
     scene.stack.verify().await;
 }
@@ -244,8 +213,7 @@ async fn a_partner_is_told_of_an_archived_program() {
     stack.customer(shop, &shop.ada.code, "user-1").await;
     sell(stack, shop, "t1", 10_000, json!({})).await;
     let owner = stack.owner_of(shop).await;
-    let program = format!("/api/advertiser/affiliate-programs/{}", shop.program_id);
-    assert_eq!(stack.delete(&program, &owner.token).await.status, StatusCode::OK);
+    stack.delete(&shop.path(""), &owner.token).await.ok();
     for path in ["programs", "referral-links", "balances"] {
         for row in scene.list(&scene.ada, path).await {
             let is_shops = row["program_id"] == json!(shop.program_id);
@@ -298,10 +266,7 @@ async fn a_link_that_the_advertiser_turned_off_stays_off_for_its_partner() {
     let Scene { stack, shop, .. } = &scene;
     let owner = stack.owner_of(shop).await;
     let link = shop.ada.link.get();
-    let theirs = format!(
-        "/api/advertiser/affiliate-programs/{}/referral-links/{link}",
-        shop.program_id
-    );
+    let theirs = shop.path(&format!("referral-links/{link}"));
     let own = format!("/api/partner/referral-links/{link}");
     let advertiser = async |body: Value| stack.put(&theirs, &owner.token, body).await;
     let partner = async |status: &str| {
@@ -313,18 +278,12 @@ async fn a_link_that_the_advertiser_turned_off_stays_off_for_its_partner() {
     // The order in which advertiser and partner turn the link off does not matter.
     for first in ["active", "inactive"] {
         assert_eq!(partner(first).await.body["data"]["status"], first);
-        assert_eq!(
-            advertiser(json!({ "status": "inactive" })).await.status,
-            StatusCode::OK
-        );
+        advertiser(json!({ "status": "inactive" })).await.ok();
         // A new code does not change the status. A partner who turns it off again still cannot turn it on.
         advertiser(json!({ "short_code": format!("ada-{first}") })).await;
-        assert_eq!(partner("inactive").await.status, StatusCode::OK);
+        partner("inactive").await.ok();
         partner("active").await.refused(409, off_by_advertiser);
-        assert_eq!(
-            advertiser(json!({ "status": "active" })).await.status,
-            StatusCode::OK
-        );
+        advertiser(json!({ "status": "active" })).await.ok();
     }
     assert_eq!(partner("inactive").await.body["data"]["status"], "inactive");
     assert_eq!(partner("active").await.body["data"]["status"], "active");
@@ -382,8 +341,7 @@ async fn partners_read_their_own_notifications() {
     stack.customer(shop, &shop.ada.code, "user-1").await;
     sell(stack, shop, "secret-1", 10_000, json!({})).await;
     for amount in [1_000, 2_000] {
-        let body = json!({ "transaction_id": "secret-1", "refund_amount_cents": amount });
-        assert_eq!(stack.refund(shop, body).await.status, StatusCode::OK);
+        stack.refunded(shop, refund_of("secret-1", amount)).await;
     }
     stack
         .eventually("notifications arrive", async || {
@@ -416,23 +374,4 @@ async fn partners_read_their_own_notifications() {
     assert_eq!(unread.len(), 1);
     assert_ne!(unread[0]["id"], newest["id"]);
     assert_eq!(mark(&scene.ada, json!({ "all": true })).await, 1);
-}
-
-#[tokio::test]
-async fn advertisers_and_keys_are_not_partners() {
-    let scene = Scene::set().await;
-    let owner = scene.stack.owner_of(&scene.shop).await;
-    for path in PATHS {
-        let path = format!("/api/partner/{path}");
-        let answer = scene.stack.get(&path, &owner.token).await;
-        assert_eq!(answer.status, StatusCode::FORBIDDEN, "{path}");
-        let answer = scene.stack.get(&path, &scene.shop.token).await;
-        assert_eq!(answer.status, StatusCode::UNAUTHORIZED, "{path}");
-    }
-    let path = format!(
-        "/api/advertiser/affiliate-programs/{}/payouts",
-        scene.shop.program_id
-    );
-    let answer = scene.stack.get(&path, &scene.ada.token).await;
-    assert_eq!(answer.status, StatusCode::FORBIDDEN);
 }

@@ -10,25 +10,7 @@ mod replica;
 mod status;
 
 use chrono::{DateTime, Utc};
-use domain::ids::WorkspaceId;
-use domain::people::permission::Role;
-use test_harness::{Person, Program, Stack};
-
-pub async fn workspace(stack: &Stack, program: &Program) -> WorkspaceId {
-    let id: i64 = sqlx::query_scalar("SELECT workspace_id FROM programs WHERE id = $1")
-        .bind(program.program_id.get())
-        .fetch_one(stack.pool())
-        .await
-        .unwrap();
-    WorkspaceId::new(id)
-}
-
-/// The owner of a program's workspace.
-pub async fn owner(stack: &Stack, program: &Program) -> Person {
-    let workspace_id = workspace(stack, program).await;
-    let email = format!("owner@{workspace_id}.example");
-    stack.member(workspace_id, &email, Role::Owner).await
-}
+use test_harness::{Program, Stack};
 
 /// Adds a row of `click_events`: `(event_id, program_id, …)`, beside its time.
 pub async fn add_click(

@@ -1,22 +1,8 @@
 //! Sorting and searching in an advertiser's lists.
 
-use serde_json::{Value, json};
-use test_harness::managed::Managed;
-use test_harness::{Shop, Stack, rows};
-
-const PROGRAMS: &str = "/api/advertiser/affiliate-programs";
-
-/// One field of each entry of a list.
-async fn listed(shop: &Shop, path: &str, field: &str) -> Value {
-    let answer = shop.get(path).await;
-    assert_eq!(answer.status, 200, "{path}: {answer:?}");
-    fields(&answer.body["data"], field)
-}
-
-fn fields(list: &Value, field: &str) -> Value {
-    let entries = list.as_array().unwrap().iter();
-    json!(entries.map(|entry| &entry[field]).collect::<Vec<_>>())
-}
+use serde_json::json;
+use test_harness::managed::{Managed, PROGRAMS};
+use test_harness::{Partner, Shop, Stack, rows};
 
 #[tokio::test]
 async fn partners_are_sorted_by_what_their_table_shows() {
@@ -29,24 +15,22 @@ async fn partners_are_sorted_by_what_their_table_shows() {
     let cleo = shop.stack.partner(shop.program.program_id, "Cleo").await;
     rows::counted(&shop.stack, bruno.link, 3).await;
     rows::counted(&shop.stack, ada.link, 1).await;
-    let (ada, bruno, cleo) = (
-        ada.membership.get(),
-        bruno.membership.get(),
-        cleo.membership.get(),
-    );
-    for (sorted, memberships) in [
-        ("sort=clicks", [bruno, ada, cleo]),
-        ("sort=clicks&order=asc", [cleo, ada, bruno]),
-        // A partner without clicks comes last in both orders.
-        ("sort=last_clicked&order=desc", [bruno, ada, cleo]),
-        ("sort=last_clicked&order=asc", [ada, bruno, cleo]),
-        // A partner without a balance comes last, the newest first.
-        ("sort=owed", [ada, cleo, bruno]),
-        ("", [cleo, bruno, ada]),
-    ] {
-        let found = listed(&shop, &format!("partners?{sorted}"), "id").await;
-        assert_eq!(found, json!(memberships), "{sorted}");
-    }
+    let (ada, bruno, cleo) = (ada.membership, bruno.membership, cleo.membership);
+    shop.lists(
+        "partners",
+        "id",
+        json!({
+            "sort=clicks": [bruno, ada, cleo],
+            "sort=clicks&order=asc": [cleo, ada, bruno],
+            // A partner without clicks comes last in both orders.
+            "sort=last_clicked&order=desc": [bruno, ada, cleo],
+            "sort=last_clicked&order=asc": [ada, bruno, cleo],
+            // A partner without a balance comes last, the newest first.
+            "sort=owed": [ada, cleo, bruno],
+            "": [cleo, bruno, ada],
+        }),
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -67,44 +51,38 @@ async fn links_are_sorted_and_found_by_code_and_partner() {
         codes.push(made["id"].clone());
     }
     let off = format!("referral-links/{}", codes[2]);
-    let answer = program.put(&stack, &off, json!({ "status": "inactive" })).await;
-    assert_eq!(answer.status, 200, "{answer:?}");
-    for (query, codes) in [
-        (
-            "sort=short_code&order=asc",
-            json!(["a-summer", "b-summer", "C-winter"]),
-        ),
-        ("sort=short_code", json!(["C-winter", "b-summer", "a-summer"])),
-        (
-            "sort=partner&order=asc",
-            json!(["b-summer", "C-winter", "a-summer"]),
-        ),
-        ("search=SUMMER", json!(["b-summer", "a-summer"])),
-        ("search=be", json!(["b-summer", "C-winter"])),
-        (
-            "search=summer&sort=short_code&order=asc&status=active",
-            json!(["a-summer"]),
-        ),
-        ("status=inactive", json!(["b-summer"])),
-    ] {
-        let list = program.get(&stack, &format!("referral-links?{query}")).await;
-        assert_eq!(fields(&list.body["data"], "short_code"), codes, "{query}");
-        let total = codes.as_array().unwrap().len();
-        assert_eq!(list.body["meta"]["pagination"]["total"], total, "{query}");
-    }
-    for (query, refusal) in [
-        ("status=on", "status must be active or inactive"),
-        (
-            "sort=name",
-            "sort must be one of short_code, partner, clicks, last_clicked",
-        ),
-        ("search=%20", "search must be 1 to 120 visible characters"),
-    ] {
-        program
-            .get(&stack, &format!("referral-links?{query}"))
-            .await
-            .refused(400, refusal);
-    }
+    program
+        .put(&stack, &off, json!({ "status": "inactive" }))
+        .await
+        .ok();
+    let (path, token) = (program.path("referral-links"), &acme.owner.token);
+    stack
+        .lists(
+            token,
+            &path,
+            "short_code",
+            json!({
+                "sort=short_code&order=asc": ["a-summer", "b-summer", "C-winter"],
+                "sort=short_code": ["C-winter", "b-summer", "a-summer"],
+                "sort=partner&order=asc": ["b-summer", "C-winter", "a-summer"],
+                "search=SUMMER": ["b-summer", "a-summer"],
+                "search=be": ["b-summer", "C-winter"],
+                "search=summer&sort=short_code&order=asc&status=active": ["a-summer"],
+                "status=inactive": ["b-summer"],
+            }),
+        )
+        .await;
+    stack
+        .refuses(
+            token,
+            &path,
+            json!({
+                "status=on": "status must be active or inactive",
+                "sort=name": "sort must be one of short_code, partner, clicks, last_clicked",
+                "search=%20": "search must be 1 to 120 visible characters",
+            }),
+        )
+        .await;
 }
 
 #[tokio::test]
@@ -116,31 +94,31 @@ async fn commissions_are_sorted_and_found_by_transaction() {
     let yen = shop
         .sell("yen", json!({ "currency": "JPY", "amount_cents": 500_000 }))
         .await;
-    let by_hand = shop
-        .post(
-            "commissions",
-            json!({ "partner_program_id": shop.program.bruno.membership.get(), "amount_cents": 700, "currency": "USD", "note": "bonus" }),
-        )
-        .await;
-    let bonus = by_hand.body["data"]["id"].as_i64().unwrap();
-    for (query, ids) in [
-        // Sorted by currency first.
-        ("sort=amount", vec![yen, great, bonus, small]),
-        ("sort=amount&order=asc", vec![yen, small, bonus, great]),
-        ("sort=partner&order=asc", vec![yen, great, small, bonus]),
-        ("sort=amount&pageSize=1&page=2", vec![great]),
-        ("transaction_id=great", vec![great]),
-        ("transaction_id=GREAT", vec![]),
-        ("", vec![bonus, yen, great, small]),
-    ] {
-        let found = listed(&shop, &format!("commissions?{query}"), "id").await;
-        assert_eq!(found, json!(ids), "{query}");
-    }
-    shop.get("commissions?sort=status")
-        .await
-        .refused(400, "sort must be one of partner, amount, hold_until");
-    let file = shop.get("commissions/export.csv?transaction_id=great").await;
-    assert_eq!(file.status, 200, "{file:?}");
+    let by_hand = json!({ "partner_program_id": shop.program.bruno.membership, "amount_cents": 700 });
+    let bonus = shop.add_commission(by_hand).await.data()["id"].clone();
+    shop.lists(
+        "commissions",
+        "id",
+        json!({
+            // Sorted by currency first.
+            "sort=amount": [yen, great, bonus, small],
+            "sort=amount&order=asc": [yen, small, bonus, great],
+            "sort=partner&order=asc": [yen, great, small, bonus],
+            "sort=amount&pageSize=1&page=2": [great],
+            "transaction_id=great": [great],
+            "transaction_id=GREAT": [],
+            "": [bonus, yen, great, small],
+        }),
+    )
+    .await;
+    shop.refuses(
+        "commissions",
+        json!({
+            "sort=status": "sort must be one of partner, amount, hold_until",
+        }),
+    )
+    .await;
+    shop.get("commissions/export.csv?transaction_id=great").await.ok();
 }
 
 /// Pays these commissions, and returns the payout.
@@ -171,50 +149,46 @@ async fn three_payouts(shop: &Shop) -> [i64; 3] {
 async fn payouts_are_sorted_and_found_by_reference_and_currency() {
     let shop = Shop::open().await;
     let [alone, both, euros] = three_payouts(&shop).await;
-    let of_ada = format!("partner_program_id={}&", shop.program.ada.membership);
-    let of_bruno = format!("partner_program_id={}&", shop.program.bruno.membership);
-    let (of_ada, of_bruno) = (of_ada.as_str(), of_bruno.as_str());
-    for (whose, query, ids) in [
-        ("", "", vec![euros, both, alone]),
-        ("", "sort=date", vec![euros, both, alone]),
-        ("", "sort=date&order=asc", vec![alone, both, euros]),
-        // Sorted by currency first.
-        ("", "sort=amount", vec![euros, both, alone]),
-        ("", "sort=amount&order=asc", vec![euros, alone, both]),
-        ("", "search=bank", vec![alone]),
-        ("", "search=b%C3%A4nk", vec![euros]),
-        ("", "search=%25", vec![euros]),
-        ("", "currency=USD", vec![both, alone]),
-        ("", "currency=USD&search=a&sort=date&order=asc", vec![alone, both]),
-        ("", "currency=JPY", vec![]),
-        (of_ada, "", vec![euros, both, alone]),
-        (of_ada, "sort=date&order=asc", vec![alone, both, euros]),
-        (of_ada, "sort=amount", vec![euros, alone, both]),
-        (of_ada, "sort=amount&order=asc", vec![euros, both, alone]),
-        (of_ada, "search=MAY", vec![both]),
-        (of_ada, "currency=EUR", vec![euros]),
-        (of_bruno, "currency=USD", vec![both]),
-        (of_bruno, "search=bank", vec![]),
-    ] {
-        let path = format!("payouts?{whose}{query}");
-        let list = shop.get(&path).await;
-        assert_eq!(fields(&list.body["data"], "id"), json!(ids), "{path}");
-        assert_eq!(list.body["meta"]["pagination"]["total"], ids.len(), "{path}");
-    }
-    for (whose, second) in [("", both), (of_ada, alone)] {
-        let page = format!("payouts?{whose}sort=amount&pageSize=1&page=2");
-        assert_eq!(listed(&shop, &page, "id").await, json!([second]), "{page}");
-    }
-    for (query, refusal) in [
-        ("sort=reference", "sort must be date or amount"),
-        (
-            "currency=EURO",
-            "currency must be a currency code of three letters",
-        ),
-        ("search=%20", "search must be 1 to 120 visible characters"),
-    ] {
-        shop.get(&format!("payouts?{query}")).await.refused(400, refusal);
-    }
+    let of = |partner: &Partner, query: &str| format!("partner_program_id={}&{query}", partner.membership);
+    let (ada, bruno) = (&shop.program.ada, &shop.program.bruno);
+    shop.lists(
+        "payouts",
+        "id",
+        json!({
+            "": [euros, both, alone],
+            "sort=date": [euros, both, alone],
+            "sort=date&order=asc": [alone, both, euros],
+            // Sorted by currency first.
+            "sort=amount": [euros, both, alone],
+            "sort=amount&order=asc": [euros, alone, both],
+            "sort=amount&pageSize=1&page=2": [both],
+            "search=bank": [alone],
+            "search=b%C3%A4nk": [euros],
+            "search=%25": [euros],
+            "currency=USD": [both, alone],
+            "currency=USD&search=a&sort=date&order=asc": [alone, both],
+            "currency=JPY": [],
+            (of(ada, "")): [euros, both, alone],
+            (of(ada, "sort=date&order=asc")): [alone, both, euros],
+            (of(ada, "sort=amount")): [euros, alone, both],
+            (of(ada, "sort=amount&order=asc")): [euros, both, alone],
+            (of(ada, "sort=amount&pageSize=1&page=2")): [alone],
+            (of(ada, "search=MAY")): [both],
+            (of(ada, "currency=EUR")): [euros],
+            (of(bruno, "currency=USD")): [both],
+            (of(bruno, "search=bank")): [],
+        }),
+    )
+    .await;
+    shop.refuses(
+        "payouts",
+        json!({
+            "sort=reference": "sort must be date or amount",
+            "currency=EURO": "currency must be a currency code of three letters",
+            "search=%20": "search must be 1 to 120 visible characters",
+        }),
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -223,27 +197,26 @@ async fn a_partner_sorts_and_filters_what_they_received() {
     let ada = &[shop.program.ada.partner_id];
     let person = shop.stack.account_of("ada@partner.example", ada).await;
     let [alone, both, euros] = three_payouts(&shop).await;
-    let get = async |query: &str| {
-        let path = format!("/api/partner/payouts?{query}");
-        shop.stack.get(&path, &person.token).await
-    };
-    let here = format!("program_id={}", shop.program.program_id);
-    for (query, ids) in [
-        ("sort=date&order=asc", vec![alone, both, euros]),
-        ("sort=amount", vec![euros, alone, both]),
-        ("sort=amount&order=asc", vec![euros, both, alone]),
-        ("currency=USD", vec![both, alone]),
-        (here.as_str(), vec![euros, both, alone]),
-        ("program_id=0", vec![]),
-        // A partner cannot search the reference.
-        ("search=bank", vec![euros, both, alone]),
-    ] {
-        let list = get(query).await;
-        assert_eq!(fields(&list.body["data"], "id"), json!(ids), "{query}");
-    }
-    get("sort=program")
-        .await
-        .refused(400, "sort must be date or amount");
+    let (token, path) = (&person.token, "/api/partner/payouts");
+    shop.stack
+        .lists(
+            token,
+            path,
+            "id",
+            json!({
+                "sort=date&order=asc": [alone, both, euros],
+                "sort=amount": [euros, alone, both],
+                "sort=amount&order=asc": [euros, both, alone],
+                "currency=USD": [both, alone],
+                (format!("program_id={}", shop.program.program_id)): [euros, both, alone],
+                "program_id=0": [],
+                // A partner cannot search the reference.
+                "search=bank": [euros, both, alone],
+            }),
+        )
+        .await;
+    let wrong = json!({ "sort=program": "sort must be date or amount" });
+    shop.stack.refuses(token, path, wrong).await;
 }
 
 #[tokio::test]
@@ -255,107 +228,91 @@ async fn programs_are_sorted_and_found_by_name() {
     }
     let rival = stack.workspace("rival").await;
     Managed::new(&stack, &rival, "Rival shoes").await;
-    for (query, names) in [
-        (
-            "sort=name&order=asc",
-            json!(["Ähren", "ants", "Shoes & more", "Zebra shoes"]),
-        ),
-        (
-            "sort=name",
-            json!(["Zebra shoes", "Shoes & more", "ants", "Ähren"]),
-        ),
-        ("search=%C3%A4HR", json!(["Ähren"])),
-        ("search=SHOES", json!(["Shoes & more", "Zebra shoes"])),
-        ("search=shoes&status=live", json!([])),
-        ("search=%25", json!([])),
-        ("", json!(["Ähren", "Shoes & more", "ants", "Zebra shoes"])),
-    ] {
-        let list = stack.get(&format!("{PROGRAMS}?{query}"), &acme.owner.token).await;
-        assert_eq!(fields(&list.body["data"], "name"), names, "{query}");
-        assert_eq!(list.body["data"][0]["unpaid"], Value::Null);
-    }
+    let token = &acme.owner.token;
     stack
-        .get(&format!("{PROGRAMS}?status=archived"), &acme.owner.token)
-        .await
-        .refused(400, "status must be draft or live");
+        .lists(
+            token,
+            PROGRAMS,
+            "name",
+            json!({
+                "sort=name&order=asc": ["Ähren", "ants", "Shoes & more", "Zebra shoes"],
+                "sort=name": ["Zebra shoes", "Shoes & more", "ants", "Ähren"],
+                "search=%C3%A4HR": ["Ähren"],
+                "search=SHOES": ["Shoes & more", "Zebra shoes"],
+                "search=shoes&status=live": [],
+                "search=%25": [],
+                "": ["Ähren", "Shoes & more", "ants", "Zebra shoes"],
+            }),
+        )
+        .await;
+    let all = stack.get(PROGRAMS, token).await.column("unpaid");
+    assert_eq!(all, json!([null, null, null, null]));
+    let wrong = json!({ "status=archived": "status must be draft or live" });
+    stack.refuses(token, PROGRAMS, wrong).await;
     stack
         .execute("UPDATE programs SET status = 'archived', archived_at = now() WHERE name <> 'ants'")
         .await;
-    for (query, names) in [
-        (
-            "sort=name&order=asc",
-            json!(["Ähren", "Shoes & more", "Zebra shoes"]),
-        ),
-        ("search=SHOES", json!(["Shoes & more", "Zebra shoes"])),
-        ("search=ants", json!([])),
-    ] {
-        let path = format!("{PROGRAMS}?archived=true&{query}");
-        let list = stack.get(&path, &acme.owner.token).await;
-        assert_eq!(fields(&list.body["data"], "name"), names, "{query}");
-    }
+    stack
+        .lists(
+            token,
+            PROGRAMS,
+            "name",
+            json!({
+                "archived=true&sort=name&order=asc": ["Ähren", "Shoes & more", "Zebra shoes"],
+                "archived=true&search=SHOES": ["Shoes & more", "Zebra shoes"],
+                "archived=true&search=ants": [],
+            }),
+        )
+        .await;
 }
 
 #[tokio::test]
 async fn a_partner_sorts_and_filters_their_own_links_and_commissions() {
     let shop = Shop::open().await;
-    let ada = &shop.program.ada;
-    let person = shop
-        .stack
-        .account_of("ada@partner.example", &[ada.partner_id])
-        .await;
-    let get = async |path: &str, field: &str| {
-        let answer = shop
-            .stack
-            .get(&format!("/api/partner/{path}"), &person.token)
-            .await;
-        assert_eq!(answer.status, 200, "{path}: {answer:?}");
-        fields(&answer.body["data"], field)
-    };
-    let made = shop
-        .post(
-            "referral-links",
-            json!({ "partner_program_id": ada.membership.get(), "short_code": "zz-late" }),
+    let (stack, ada) = (&shop.stack, &shop.program.ada);
+    let person = stack.account_of("ada@partner.example", &[ada.partner_id]).await;
+    let token = &person.token;
+    let late = json!({ "partner_program_id": ada.membership, "short_code": "zz-late" });
+    shop.post("referral-links", late).await.created();
+    rows::counted(stack, ada.link, 1).await;
+    let (links, code) = ("/api/partner/referral-links", ada.code.as_str());
+    stack
+        .lists(
+            token,
+            links,
+            "short_code",
+            json!({
+                "": ["zz-late", code],
+                "sort=clicks": [code, "zz-late"],
+                "sort=last_clicked&order=asc": [code, "zz-late"],
+                "sort=short_code": ["zz-late", code],
+                "sort=short_code&order=asc": [code, "zz-late"],
+                "search=ZZ": ["zz-late"],
+                "program_id=0": [],
+            }),
         )
         .await;
-    assert_eq!(made.status, 201, "{made:?}");
-    rows::counted(&shop.stack, ada.link, 1).await;
-    let code = ada.code.as_str();
-    for (query, codes) in [
-        ("", json!(["zz-late", code])),
-        ("sort=clicks", json!([code, "zz-late"])),
-        ("sort=last_clicked&order=asc", json!([code, "zz-late"])),
-        ("sort=short_code", json!(["zz-late", code])),
-        ("sort=short_code&order=asc", json!([code, "zz-late"])),
-        ("search=ZZ", json!(["zz-late"])),
-        ("program_id=0", json!([])),
-    ] {
-        let path = format!("referral-links?{query}");
-        assert_eq!(get(&path, "short_code").await, codes, "{query}");
-    }
+    let wrong = json!({ "sort=partner": "sort must be one of short_code, clicks, last_clicked" });
+    stack.refuses(token, links, wrong).await;
     let small = shop.sell("small", json!({ "amount_cents": 1_000 })).await;
     let great = shop.sell("great", json!({ "amount_cents": 30_000 })).await;
     let middle = shop.sell("middle", json!({ "amount_cents": 2_000 })).await;
     shop.approve(&[small]).await;
-    for (query, ids) in [
-        ("", vec![middle, great, small]),
-        ("sort=amount", vec![great, middle, small]),
-        ("sort=amount&order=asc", vec![small, middle, great]),
-        ("status=approved", vec![small]),
-        ("program_id=0", vec![]),
-    ] {
-        let path = format!("commissions?{query}");
-        assert_eq!(get(&path, "id").await, json!(ids), "{query}");
-    }
-    for (path, refusal) in [
-        (
-            "referral-links?sort=partner",
-            "sort must be one of short_code, clicks, last_clicked",
-        ),
-        ("commissions?sort=partner", "sort must be amount or hold_until"),
-    ] {
-        shop.stack
-            .get(&format!("/api/partner/{path}"), &person.token)
-            .await
-            .refused(400, refusal);
-    }
+    let commissions = "/api/partner/commissions";
+    stack
+        .lists(
+            token,
+            commissions,
+            "id",
+            json!({
+                "": [middle, great, small],
+                "sort=amount": [great, middle, small],
+                "sort=amount&order=asc": [small, middle, great],
+                "status=approved": [small],
+                "program_id=0": [],
+            }),
+        )
+        .await;
+    let wrong = json!({ "sort=partner": "sort must be amount or hold_until" });
+    stack.refuses(token, commissions, wrong).await;
 }

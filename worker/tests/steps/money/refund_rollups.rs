@@ -3,7 +3,6 @@
 use chrono::{DateTime, NaiveDate, TimeZone, Utc};
 use domain::earnings::commission::CommissionType;
 use domain::tracking::attribution::AttributionModel;
-use reqwest::StatusCode;
 use runtime::clock::Clock;
 use serde_json::json;
 use storage::reads::refund_rollups::{self, RefundDay, RefundSums};
@@ -11,6 +10,7 @@ use storage::reads::rollups;
 use test_harness::{
     Program, Stack, Streams, noon, percentage,
     recomputation::{kept, recomputed},
+    refund_of, sell,
 };
 
 fn on(day: u32) -> DateTime<Utc> {
@@ -28,20 +28,11 @@ async fn given_back(stack: &Stack, program: &Program) -> Vec<(NaiveDate, i64, i6
     days.into_iter().map(figures).collect()
 }
 
-async fn refund(stack: &Stack, program: &Program, transaction_id: &str, cents: i64) {
-    let body = json!({ "transaction_id": transaction_id, "refund_amount_cents": cents });
-    let answer = stack.refund(program, body).await;
-    assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
-}
-
 /// A program with a sale of 10 dollars on 3 March, of which Ada earned two.
 async fn sold_on_the_third() -> (Stack, Program) {
-    let stack = Stack::start_with(Clock::manual(noon())).await;
-    let program = stack.program().await;
-    stack.customer(&program, &program.ada.code, "user-1").await;
+    let (stack, program) = Stack::with_customer_at_noon().await;
     stack.clock.set(on(3));
-    let sale = json!({ "transaction_id": "t1", "amount_cents": 1_000, "customer_key": "user-1" });
-    stack.sold(&program, sale).await;
+    sell(&stack, &program, "t1", 1_000, json!({})).await;
     (stack, program)
 }
 
@@ -50,9 +41,9 @@ async fn a_refund_counts_once_on_its_own_day_and_leaves_the_day_of_the_sale_as_i
     let (stack, program) = sold_on_the_third().await;
     let before = kept(&stack).await;
     stack.clock.set(on(5));
-    refund(&stack, &program, "t1", 250).await;
+    stack.refunded(&program, refund_of("t1", 250)).await;
     stack.clock.set(on(7));
-    refund(&stack, &program, "t1", 5_000).await;
+    stack.refunded(&program, refund_of("t1", 5_000)).await;
     let days = [(on(5).date_naive(), 250, 50), (on(7).date_naive(), 750, 150)];
     assert_eq!(given_back(&stack, &program).await, days);
     Streams::of(&stack).await.replay(&stack).await;
@@ -75,7 +66,7 @@ async fn a_refund_counts_once_on_its_own_day_and_leaves_the_day_of_the_sale_as_i
 #[tokio::test]
 async fn refund_days_survive_a_fold_and_damaged_days_are_found_and_rebuilt() {
     let (stack, program) = sold_on_the_third().await;
-    refund(&stack, &program, "t1", 300).await;
+    stack.refunded(&program, refund_of("t1", 300)).await;
     let before = given_back(&stack, &program).await;
     stack.reaches("refund_deltas", 0).await;
     assert_eq!(stack.count("program_refund_days").await, 1);
@@ -106,21 +97,16 @@ async fn what_was_taken_from_a_commission_that_is_superseded_counts_no_more() {
     let (model, kind) = (AttributionModel::LastClick, CommissionType::CpsOneTime);
     let program = stack.program_with(model, kind, percentage(2_000)).await;
     stack.customer(&program, &program.ada.code, "user-1").await;
-    let sell = async |transaction_id: &str| {
-        let sale =
-            json!({ "transaction_id": transaction_id, "amount_cents": 1_000, "customer_key": "user-1" });
-        stack.sold(&program, sale).await;
-    };
     stack.clock.set(on(5));
-    sell("later").await;
+    sell(&stack, &program, "later", 1_000, json!({})).await;
     stack.clock.set(on(6));
-    refund(&stack, &program, "later", 500).await;
+    stack.refunded(&program, refund_of("later", 500)).await;
     assert_eq!(
         given_back(&stack, &program).await,
         [(on(6).date_naive(), 500, 100)]
     );
     stack.clock.set(on(3));
-    sell("earlier").await;
+    sell(&stack, &program, "earlier", 1_000, json!({})).await;
     let given_back = given_back(&stack, &program).await;
     assert_eq!(given_back, [(on(6).date_naive(), 500, 0)]);
     let kept = kept(&stack).await;

@@ -3,14 +3,13 @@
 use std::collections::{BTreeMap, HashMap};
 
 use domain::earnings::commission::CommissionType;
-use domain::tracking::attribution::AttributionModel;
 use futures::future::join_all;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use reqwest::StatusCode;
 use runtime::clock::Clock;
 use serde_json::{Value, json};
-use test_harness::{Answer, Edge, PATIENT, Program, Stack, allow_open_files, percentage, sale_of};
+use test_harness::{Answer, Edge, PATIENT, Program, Stack, allow_open_files, sale_of};
 
 /// Starts two ingest processes and two workers. Requests of the stack itself go to the first ingest.
 async fn crowd() -> (Stack, [Edge; 2]) {
@@ -106,13 +105,7 @@ async fn two_refunds_of_one_sale_at_once_take_back_exactly_their_share_of_the_co
 #[tokio::test(flavor = "multi_thread")]
 async fn of_many_first_payments_at_once_a_one_time_program_pays_for_one() {
     let (stack, edges) = crowd().await;
-    let program = stack
-        .program_with(
-            AttributionModel::LastClick,
-            CommissionType::CpsOneTime,
-            percentage(2_000),
-        )
-        .await;
+    let program = stack.program_paying(CommissionType::CpsOneTime).await;
     stack.customer(&program, &program.ada.code, "user-1").await;
     let bodies: Vec<Value> = (0..60).map(|n| sale_of(&format!("t{n}"), "user-1")).collect();
     let calls = bodies.iter().zip(edges.iter().cycle());
@@ -138,10 +131,7 @@ async fn a_lead_sent_fifty_times_at_once_counts_once() {
     assert_eq!(count(&answers, StatusCode::OK), 1, "{answers:?}");
     assert_eq!(count(&answers, StatusCode::BAD_REQUEST), 49, "{answers:?}");
     assert_eq!(stack.count("lead_events").await, 1);
-    assert_eq!(
-        stack.value::<String>("SELECT status FROM customers").await,
-        "lead"
-    );
+    assert_eq!(stack.count("customers WHERE status = 'lead'").await, 1);
     stack.verify().await;
 }
 
@@ -191,8 +181,7 @@ impl Visitor<'_> {
             self.stored(&second, if second == click_id { 2 } else { 1 }).await;
             click_id = second;
         }
-        let lead = self.edge().lead(self.program, &click_id, &self.name).await;
-        assert_eq!(lead.status, StatusCode::OK, "{lead:?}");
+        self.edge().lead(self.program, &click_id, &self.name).await.ok();
         let mut earned = 0;
         for sale in 0..self.random.random_range(1..5) {
             earned += self.buy(&format!("{}-{sale}", self.name)).await;
@@ -205,8 +194,7 @@ impl Visitor<'_> {
         let amount = self.random.random_range(1..100_000);
         let body =
             json!({ "transaction_id": transaction_id, "amount_cents": amount, "customer_key": self.name });
-        let sale = self.edge().sale(self.program, &body).await;
-        assert_eq!(sale.status, StatusCode::OK, "{sale:?}");
+        self.edge().sale(self.program, &body).await.ok();
         if self.random.random_bool(0.2) {
             let repeat = self.edge().sale(self.program, &body).await;
             assert_eq!(repeat.status, StatusCode::CONFLICT, "{repeat:?}");
@@ -220,8 +208,7 @@ impl Visitor<'_> {
                 "refund_id": format!("r{refund}"),
             });
             for _ in 0..self.random.random_range(1..3) {
-                let answer = self.edge().refund(self.program, &body).await;
-                assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+                self.edge().refund(self.program, &body).await.ok();
             }
             refunded = amount.min(refunded + part);
         }
@@ -241,13 +228,8 @@ impl Visitor<'_> {
     }
 
     async fn stored(&self, click_id: &str, clicks: i64) {
-        let query = "SELECT count(*) FROM click_events WHERE click_id = $1";
-        self.stack
-            .eventually("the click is stored", async || {
-                let stored = sqlx::query_scalar::<_, i64>(query).bind(click_id);
-                stored.fetch_one(self.stack.pool()).await.unwrap() == clicks
-            })
-            .await;
+        let stored = format!("click_events WHERE click_id = '{click_id}'");
+        self.stack.reaches(&stored, clicks).await;
     }
 }
 

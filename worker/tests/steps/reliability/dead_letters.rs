@@ -5,7 +5,6 @@ use messages::subject::Subject;
 use reqwest::StatusCode;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
-use sqlx::AssertSqlSafe;
 use test_harness::{PATIENT, Stack, Streams, answering_within, sale_of};
 use uuid::Uuid;
 
@@ -89,10 +88,8 @@ async fn a_sale_that_can_never_be_stored_is_kept_aside_and_its_batch_is_recorded
     let streams = Streams::of(&stack).await;
     streams.drained(&stack).await;
     stack.stop_workers().await;
-    sqlx::query("ALTER TABLE sale_events ADD CONSTRAINT no_poison CHECK (processor_event_id <> 'poison')")
-        .execute(stack.pool())
-        .await
-        .unwrap();
+    let poison = "ALTER TABLE sale_events ADD CONSTRAINT no_poison CHECK (processor_event_id <> 'poison')";
+    stack.execute(poison).await;
     // All calls wait for the worker, so that their records are in one batch.
     let mut ids: Vec<String> = (0..20).map(|n| format!("t{n}")).collect();
     ids.insert(7, "poison".to_owned());
@@ -131,16 +128,12 @@ async fn a_sale_that_can_never_be_stored_is_kept_aside_and_its_batch_is_recorded
 /// reason names the row.
 async fn unreadable_outcome_is_named(stack: &Stack, subject: Subject, table: &str) {
     let damage = format!("UPDATE {table} SET outcome = '{{' RETURNING event_id");
-    let damaged = sqlx::query_scalar(AssertSqlSafe(damage)).fetch_one(stack.pool());
-    let event_id: Uuid = damaged.await.unwrap();
+    let event_id: Uuid = stack.value(&damage).await;
     let streams = Streams::of(stack).await;
     streams.repeat(subject, streams.end(subject).await).await;
     streams.drained(stack).await;
-    let reason: String = sqlx::query_scalar("SELECT reason FROM dead_letters WHERE event_id = $1")
-        .bind(event_id)
-        .fetch_one(stack.pool())
-        .await
-        .unwrap();
+    let reason = format!("SELECT reason FROM dead_letters WHERE event_id = '{event_id}'");
+    let reason: String = stack.value(&reason).await;
     let named = format!("{table}.outcome of row {event_id} holds a value that cannot be read");
     assert_eq!(reason, named);
 }

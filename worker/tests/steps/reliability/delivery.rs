@@ -7,8 +7,8 @@ use reqwest::StatusCode;
 use runtime::clock::Clock;
 use serde_json::{Value, json};
 use test_harness::{
-    Answer, Edge, PATIENT, Program, Stack, Streams, answering_within, digests, sale_at_a_dying_ingest,
-    sale_of,
+    Answer, Edge, Json, PATIENT, Program, Stack, Streams, answering_within, digests, refund_of, rows,
+    sale_at_a_dying_ingest, sale_of,
 };
 
 /// Produces every kind of outcome at least once.
@@ -30,7 +30,7 @@ async fn traffic(stack: &Stack, program: &Program) {
         .refund(program, json!({ "transaction_id": "unknown" }))
         .await;
     for amount in [2_000, 2_000, 1_000] {
-        let refund = json!({ "transaction_id": "first-0", "refund_amount_cents": amount });
+        let refund = refund_of("first-0", amount);
         stack.refund(program, refund).await;
     }
     for _ in 0..2 {
@@ -65,19 +65,11 @@ async fn a_refused_sale_stays_refused_and_leaves_its_transaction_id_to_a_correct
     // The refused sale would succeed now.
     streams.replay(&stack).await;
     assert_eq!(stack.count("sale_events").await, 0);
-    let corrected = stack.sale(
-        &program,
-        json!({ "transaction_id": "t1", "amount_cents": 700, "customer_key": "user-1" }),
-    );
-    assert_eq!(corrected.await.status, StatusCode::OK);
+    let corrected = json!({ "transaction_id": "t1", "amount_cents": 700, "customer_key": "user-1" });
+    stack.sold(&program, corrected).await;
     // The copies of the first call now meet another event's claim.
     streams.replay(&stack).await;
-    assert_eq!(
-        stack
-            .value::<i64>("SELECT sum(amount_cents)::bigint FROM sale_events")
-            .await,
-        700
-    );
+    assert_eq!(stack.count("sale_events WHERE amount_cents = 700").await, 1);
     assert_eq!(stack.balance(program.ada.membership).await, 140);
     // The copies were ignored, not tried.
     assert_eq!(stack.count("dead_letters").await, 0);
@@ -87,10 +79,7 @@ async fn a_refused_sale_stays_refused_and_leaves_its_transaction_id_to_a_correct
 #[tokio::test]
 async fn a_refused_lead_stays_refused_when_its_message_comes_again() {
     let (stack, program) = Stack::with_program().await;
-    sqlx::query("UPDATE programs SET lead_auth = 'server_required'")
-        .execute(stack.pool())
-        .await
-        .unwrap();
+    rows::set(&stack, &program, "lead_auth = 'server_required'").await;
     let streams = Streams::of(&stack).await;
     let by_key = json!({ "customer_key": "user-1" });
     let refused = stack.post("lead", Some(&program.token), by_key.clone()).await;
@@ -106,8 +95,7 @@ async fn a_refused_lead_stays_refused_when_its_message_comes_again() {
         "click"
     );
     assert_eq!(stack.count("lead_events").await, 1);
-    let confirmed = stack.post("lead", Some(&program.token), by_key).await;
-    assert_eq!(confirmed.status, StatusCode::OK, "{confirmed:?}");
+    stack.post("lead", Some(&program.token), by_key).await.ok();
     stack.verify().await;
 }
 
@@ -118,10 +106,7 @@ async fn a_refund_refused_for_want_of_a_sale_stays_refused_when_its_message_come
     let refused = stack.refund(&program, json!({ "transaction_id": "t1" })).await;
     assert_eq!(refused.status, StatusCode::NOT_FOUND);
     stack.customer(&program, &program.ada.code, "user-1").await;
-    assert_eq!(
-        stack.sale(&program, sale_of("t1", "user-1")).await.status,
-        StatusCode::OK
-    );
+    stack.sold(&program, sale_of("t1", "user-1")).await;
     streams.replay(&stack).await;
     assert_eq!(stack.balance(program.ada.membership).await, 1_000);
     stack.verify().await;
@@ -171,12 +156,13 @@ async fn parked_refund(stack: &mut Stack, program: &Program, sale: Value) -> Ans
     tokio::join!(refund, release).0
 }
 
-async fn due_in(stack: &Stack, interval: &'static str) {
-    sqlx::query("UPDATE transaction_claims SET relay_after = now() + $1::interval WHERE state = 'open'")
-        .bind(interval)
-        .execute(stack.pool())
-        .await
-        .unwrap();
+async fn due_in(stack: &Stack, interval: &str) {
+    let due = format!("relay_after = now() + interval '{interval}'");
+    stack
+        .execute(&format!(
+            "UPDATE transaction_claims SET {due} WHERE state = 'open'"
+        ))
+        .await;
 }
 
 #[tokio::test]
@@ -185,8 +171,9 @@ async fn a_refund_parked_before_its_sale_is_settled_with_it() {
     let program = stack.program().await;
     stack.customer(&program, &program.ada.code, "user-1").await;
     let answer = parked_refund(&mut stack, &program, sale_of("t1", "user-1")).await;
-    assert_eq!(answer.body["status"], "reversed", "{answer:?}");
-    assert_eq!(answer.body["deductionAmount"], 10.0);
+    answer
+        .body
+        .has(json!({ "status": "reversed", "deductionAmount": 10.0 }));
     assert_eq!(stack.balance(program.ada.membership).await, 0);
     assert_eq!(stack.count("parked_refunds").await, 0);
     let streams = Streams::of(&stack).await;
@@ -208,6 +195,23 @@ async fn a_refund_parked_for_a_sale_that_is_refused_finds_no_sale() {
     stack.verify().await;
 }
 
+/// Waits until a worker has this many clicks.
+async fn in_hand(stack: &Stack, streams: &Streams, clicks: usize) {
+    stack
+        .eventually("a worker has the clicks", async || {
+            streams.in_hand(Subject::Clicks).await >= clicks
+        })
+        .await;
+}
+
+/// Copies of the last click, which wait like any click.
+async fn copies(streams: &Streams, count: usize) {
+    let click = streams.messages(Subject::Clicks).await.pop().unwrap();
+    for _ in 0..count {
+        streams.publish(Subject::Clicks, click.clone()).await;
+    }
+}
+
 /// More messages than a worker requests at once, so that some wait in its connection.
 const SENT: usize = 700;
 
@@ -221,21 +225,9 @@ async fn a_worker_that_leaves_gives_back_whatever_it_was_sent() {
     let streams = Streams::of(&stack).await;
     let holding_up = stack.hold_up_clicks().await;
     stack.click(&program.ada.code).await;
-    stack
-        .eventually("a worker has the click", async || {
-            streams.in_hand(Subject::Clicks).await == 1
-        })
-        .await;
-    // Copies of the click, which wait like any click.
-    let click = streams.messages(Subject::Clicks).await.pop().unwrap();
-    for _ in 0..SENT {
-        streams.publish(Subject::Clicks, click.clone()).await;
-    }
-    stack
-        .eventually("it has all the others too", async || {
-            streams.in_hand(Subject::Clicks).await > SENT
-        })
-        .await;
+    in_hand(&stack, &streams, 1).await;
+    copies(&streams, SENT).await;
+    in_hand(&stack, &streams, 1 + SENT).await;
     let ((), released) = tokio::join!(stack.stop_workers(), holding_up.rollback());
     released.unwrap();
     // The next worker need not wait for any of the messages.
@@ -263,29 +255,15 @@ async fn whatever_waits_behind_a_slow_batch_is_not_delivered_again() {
     stack.start_services().await;
     let program = stack.program().await;
     let streams = Streams::of(&stack).await;
-    sqlx::raw_sql(SLOW_CLICKS).execute(stack.pool()).await.unwrap();
+    stack.execute(SLOW_CLICKS).await;
     stack.click(&program.ada.code).await;
-    stack
-        .eventually("a worker has the click", async || {
-            streams.in_hand(Subject::Clicks).await == 1
-        })
-        .await;
-    let click = streams.messages(Subject::Clicks).await.pop().unwrap();
-    for _ in 0..FETCHED_AHEAD {
-        streams.publish(Subject::Clicks, click.clone()).await;
-    }
-    stack
-        .eventually("it has all the others too", async || {
-            streams.in_hand(Subject::Clicks).await > FETCHED_AHEAD
-        })
-        .await;
+    in_hand(&stack, &streams, 1).await;
+    copies(&streams, FETCHED_AHEAD).await;
+    in_hand(&stack, &streams, 1 + FETCHED_AHEAD).await;
     streams
         .outlast(Subject::Clicks, Duration::from_millis(ACK_WAIT_MS))
         .await;
     assert_eq!(streams.redelivered(Subject::Clicks).await, 0);
-    sqlx::raw_sql("INSERT INTO go_on VALUES (1)")
-        .execute(stack.pool())
-        .await
-        .unwrap();
+    stack.execute("INSERT INTO go_on VALUES (1)").await;
     streams.drained(&stack).await;
 }

@@ -7,8 +7,7 @@ use domain::people::account::EmailAddress;
 use domain::people::email_content::EmailContent;
 use runtime::clock::Clock;
 use storage::outbound::emails::{self, NewEmail};
-use test_harness::{MailServer, Manner, Stack, ctl, ended, noon};
-use testing::{Process, free_address};
+use test_harness::{MailServer, Manner, Stack, ctl_line, noon};
 
 const ADA: &str = "ada@letters.example";
 
@@ -124,24 +123,16 @@ async fn a_refused_address_gets_nothing_more_until_it_is_allowed_again() {
     stack.reaches("emails WHERE state = 'sent'", 1).await;
     assert_eq!(mail.taken().len(), 1);
 
-    let allow = ["emails", "allow", "--email", "Ada@letters.example"];
-    let allowed = ctl(&stack, &allow).await;
-    assert!(
-        allowed.ok && allowed.out == "the address gets e-mails again\n",
-        "{allowed:?}"
-    );
-    let again = ctl(&stack, &allow).await;
-    assert!(
-        again.ok && again.out == "the address was not stopped\n",
-        "{again:?}"
-    );
+    let allow = "emails allow --email Ada@letters.example";
+    ctl_line(&stack, allow)
+        .await
+        .says("the address gets e-mails again\n");
+    ctl_line(&stack, allow)
+        .await
+        .says("the address was not stopped\n");
     assert!(write(&stack, ADA).await);
     mail.received(&stack, ADA, "password was changed").await;
-    let status = ctl(&stack, &["emails", "status"]).await;
-    assert!(
-        status.ok && status.out.contains("stopped addresses"),
-        "{status:?}"
-    );
+    ctl_line(&stack, "emails status").await.says("stopped addresses");
 }
 
 /// The server refuses the content of an e-mail, not its address.
@@ -181,11 +172,11 @@ async fn a_server_that_hangs_gets_few_sessions_and_a_shutdown_goes_on() {
 async fn a_crash_between_sending_and_storing_it_repeats_the_same_message() {
     let (mut stack, mail) = with_mail(Clock::system()).await;
     assert!(write(&stack, ADA).await);
-    let mut settings = stack.environment(free_address());
-    settings.push(("WORKER_ROLE", "delivery".to_owned()));
-    settings.push(("CRASH_AT", "delivery.after_email_sent".to_owned()));
-    let worker = Process::start("worker", &settings);
-    assert!(!ended(worker).await.success());
+    let crash = [
+        ("WORKER_ROLE", "delivery"),
+        ("CRASH_AT", "delivery.after_email_sent"),
+    ];
+    stack.fails("worker", &crash).await;
     assert_eq!((mail.taken().len(), state(&stack).await.as_str()), (1, "waiting"));
     // The lease of the dead process ends.
     stack.execute("UPDATE emails SET due_at = now()").await;

@@ -5,35 +5,19 @@ use futures::future::join_all;
 use messages::subject::Subject;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
-use sqlx::{Postgres, Transaction};
 use test_harness::{Answer, Edge, PATIENT, Program, Stack, Streams, answering_within, sale_of};
 use tokio::task::JoinHandle;
 
 /// Customers of another tenant.
 const OTHERS: usize = 20;
 
-/// Locks the program's customers until the transaction ends.
-async fn lock_customers_of(stack: &Stack, program: &Program) -> Transaction<'static, Postgres> {
-    let mut holding = stack.pool().begin().await.unwrap();
-    let locked = sqlx::query("SELECT id FROM customers WHERE program_id = $1 FOR UPDATE")
-        .bind(program.program_id.get())
-        .fetch_all(&mut *holding)
-        .await
-        .unwrap();
-    assert!(!locked.is_empty());
-    holding
-}
-
-fn lead_in_background(edge: &Edge, program: &Program, click_id: &str, key: &str) -> JoinHandle<Answer> {
+fn in_background(edge: &Edge, program: &Program, path: &'static str, body: Value) -> JoinHandle<Answer> {
     let (edge, token) = (edge.clone(), program.token.clone());
-    let body = json!({ "click_id": click_id, "customer_key": key });
-    tokio::spawn(async move { edge.post("lead", Some(&token), &body).await })
+    tokio::spawn(async move { edge.post(path, Some(&token), &body).await })
 }
 
 fn sale_in_background(edge: &Edge, program: &Program, transaction_id: &str, key: &str) -> JoinHandle<Answer> {
-    let (edge, token) = (edge.clone(), program.token.clone());
-    let body = sale_of(transaction_id, key);
-    tokio::spawn(async move { edge.post("sale", Some(&token), &body).await })
+    in_background(edge, program, "sale", sale_of(transaction_id, key))
 }
 
 async fn all_ok(answers: impl IntoIterator<Item = JoinHandle<Answer>>) {
@@ -71,7 +55,11 @@ async fn a_locked_customer_holds_up_nobody_elses_clicks_leads_and_sales() {
     streams.drained(&stack).await;
     stack.stop_workers().await;
     let clicks = records(&streams, Subject::Clicks).await;
-    let held = lock_customers_of(&stack, &program).await;
+    let lock = format!(
+        "SELECT id FROM customers WHERE program_id = {} FOR UPDATE",
+        program.program_id
+    );
+    let held = stack.holding(&lock).await;
 
     // No worker runs, so the next records end up in the same batches.
     edge.click(&program.bruno.code, Some(&locked_click)).await;
@@ -85,7 +73,10 @@ async fn a_locked_customer_holds_up_nobody_elses_clicks_leads_and_sales() {
     let others_leads: Vec<_> = newcomers
         .iter()
         .enumerate()
-        .map(|(n, click_id)| lead_in_background(&edge, &other, click_id, &format!("new-{n}")))
+        .map(|(n, click_id)| {
+            let lead = json!({ "click_id": click_id, "customer_key": format!("new-{n}") });
+            in_background(&edge, &other, "lead", lead)
+        })
         .collect();
     let others_sales: Vec<_> = (0..OTHERS)
         .map(|n| sale_in_background(&edge, &other, &format!("o{n}"), "known"))

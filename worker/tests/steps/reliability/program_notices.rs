@@ -1,14 +1,9 @@
 //! E-mails to members of a program that needs attention: at most one a day, which sums everything up.
 
-use std::collections::BTreeMap;
-
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::ids::WorkspaceId;
-use domain::people::permission::{ProgramPermissions, Role};
+use domain::people::permission::Role;
 use runtime::clock::Clock;
-use storage::people::members;
-use test_harness::{MailServer, Program, Stack, ended, noon};
-use testing::{Process, free_address};
+use test_harness::{MailServer, Program, Stack, noon};
 
 const SUBJECT: &str = "needs a look";
 const NOTICES: &str = "emails WHERE kind = 'program_notice'";
@@ -41,17 +36,14 @@ async fn events(stack: &Stack, program: &Program, name: &str, states: &[&str]) {
 
 /// Inserts a disabled endpoint and returns its id.
 async fn disabled_endpoint(stack: &Stack, program: &Program, host: &str, reason: &str) -> i64 {
-    sqlx::query_scalar(
-        "INSERT INTO webhook_endpoints (program_id, url, event_types, secret_sealed, created_at, disabled_at, disabled_reason)
-         VALUES ($1, 'https://' || $2 || '/hooks?key=hidden', '{sale.recorded}', 'x', $3, $3, $4) RETURNING id",
-    )
-    .bind(program.program_id.get())
-    .bind(host)
-    .bind(stack.clock.now())
-    .bind(reason)
-    .fetch_one(stack.pool())
-    .await
-    .unwrap()
+    stack
+        .value(&format!(
+            "INSERT INTO webhook_endpoints (program_id, url, event_types, secret_sealed, created_at, disabled_at, disabled_reason)
+             VALUES ({}, 'https://{host}/hooks?key=hidden', '{{sale.recorded}}', 'x', '{now}', '{now}', '{reason}') RETURNING id",
+            program.program_id,
+            now = stack.clock.now(),
+        ))
+        .await
 }
 
 #[tokio::test]
@@ -144,10 +136,7 @@ async fn only_verified_members_with_a_right_to_the_program_are_told() {
     let (mut stack, mail) = with_mail(Clock::system()).await;
     let shop = stack.program().await;
     stack.owner_of(&shop).await;
-    let id: i64 = stack
-        .value("SELECT workspace_id FROM programs ORDER BY id LIMIT 1")
-        .await;
-    let workspace_id = WorkspaceId::new(id);
+    let workspace_id = stack.workspace_of(&shop).await;
     let reader = stack
         .member(workspace_id, "reader@shop.example", Role::Member)
         .await;
@@ -160,23 +149,7 @@ async fn only_verified_members_with_a_right_to_the_program_are_told() {
     let unverified = stack
         .member(workspace_id, "unverified@shop.example", Role::Admin)
         .await;
-    let given = BTreeMap::from([(
-        shop.program_id,
-        ProgramPermissions::parse(["program:read"]).unwrap(),
-    )]);
-    let mut connection = stack.pool().acquire().await.unwrap();
-    let all = storage::page::Window::EVERYTHING;
-    let (listed, _) = members::list(&mut connection, workspace_id, None, None, all)
-        .await
-        .unwrap();
-    let member = listed
-        .iter()
-        .find(|member| member.user_id == reader.user_id)
-        .unwrap();
-    members::set_permissions(&mut connection, member.member_id, &given)
-        .await
-        .unwrap();
-    drop(connection);
+    stack.permit(&shop, &reader, "program:read").await;
     stack
         .execute(&format!(
             "UPDATE users SET program_notices = false WHERE id = {}; UPDATE users SET verified_at = NULL WHERE id = {}",
@@ -197,10 +170,11 @@ async fn a_process_that_dies_while_it_writes_notices_loses_and_repeats_none() {
     let shop = stack.program().await;
     stack.owner_of(&shop).await;
     disabled_endpoint(&stack, &shop, "gone.example", "gone").await;
-    let mut settings = stack.environment(free_address());
-    settings.push(("WORKER_ROLE", "delivery".to_owned()));
-    settings.push(("CRASH_AT", "delivery.before_notices_written".to_owned()));
-    assert!(!ended(Process::start("worker", &settings)).await.success());
+    let crash = [
+        ("WORKER_ROLE", "delivery"),
+        ("CRASH_AT", "delivery.before_notices_written"),
+    ];
+    stack.fails("worker", &crash).await;
     assert_eq!(stack.count(NOTICES).await, 0);
     assert_eq!(stack.count("program_notices").await, 0);
     stack.start_delivery();

@@ -6,7 +6,7 @@ use messages::envelope;
 use messages::subject::Subject;
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
-use test_harness::{Stack, Streams, digests};
+use test_harness::{Json, Stack, Streams, digests};
 
 /// Another visitor's click_id, which belongs to no customer.
 const ANOTHERS: &str = "cust_7204319856127340_1798796400000";
@@ -22,13 +22,8 @@ async fn first_click(stack: &Stack, streams: &Streams, code: &str) -> Value {
 
 /// A copy of the click with an event id of its own and these fields.
 fn like(stack: &Stack, click: &Value, fields: &Value) -> Value {
-    let mut click = click.clone();
-    click["event_id"] = json!(stack.clock.mint());
-    click
-        .as_object_mut()
-        .unwrap()
-        .extend(fields.as_object().unwrap().clone());
-    click
+    let event_id = json!({ "event_id": stack.clock.mint() });
+    click.clone().with(event_id).with(fields.clone())
 }
 
 /// Publishes clicks in one message, and waits until they are settled.
@@ -42,13 +37,12 @@ async fn publish(stack: &Stack, streams: &Streams, clicks: &[&Value]) {
 
 async fn only_dead_letter(stack: &Stack, click: &Value) {
     stack.reaches("dead_letters", 1).await;
-    let (event_id, reason): (Value, String) =
-        sqlx::query_as("SELECT to_jsonb(event_id), reason FROM dead_letters")
-            .fetch_one(stack.pool())
-            .await
-            .unwrap();
-    assert_eq!(event_id, click["event_id"]);
-    assert_eq!(reason, "the customer_id of the click belongs to another click_id");
+    let letter: Value = stack.value("SELECT to_jsonb(d) FROM dead_letters d").await;
+    assert_eq!(letter["event_id"], click["event_id"]);
+    assert_eq!(
+        letter["reason"],
+        "the customer_id of the click belongs to another click_id"
+    );
 }
 
 #[tokio::test]
@@ -57,11 +51,8 @@ async fn a_new_visitor_with_anothers_id_is_kept_aside_and_the_batch_is_recorded(
     let streams = Streams::of(&stack).await;
     let first = first_click(&stack, &streams, &program.ada.code).await;
     let link = program.bruno.link.get();
-    let taken = like(
-        &stack,
-        &first,
-        &json!({ "click_id": ANOTHERS, "referral_link_id": link }),
-    );
+    let taken = json!({ "click_id": ANOTHERS, "referral_link_id": link });
+    let taken = like(&stack, &first, &taken);
     let again = like(&stack, &first, &json!({ "new_customer": false }));
     let free = json!({ "click_id": ANOTHERS, "customer_id": first["customer_id"].as_i64().unwrap() + 1 });
     let free = like(&stack, &first, &free);
@@ -83,11 +74,8 @@ async fn of_two_visitors_with_one_id_in_a_batch_the_first_is_recorded() {
     let streams = Streams::of(&stack).await;
     let click = first_click(&stack, &streams, &program.ada.code).await;
     let customer_id = click["customer_id"].as_i64().unwrap() + 1;
-    let one = like(
-        &stack,
-        &click,
-        &json!({ "customer_id": customer_id, "click_id": "cust_1_1798796400000" }),
-    );
+    let one = json!({ "customer_id": customer_id, "click_id": "cust_1_1798796400000" });
+    let one = like(&stack, &click, &one);
     let other = like(&stack, &one, &json!({ "click_id": ANOTHERS }));
     publish(&stack, &streams, &[&one, &other, &one]).await;
     only_dead_letter(&stack, &other).await;

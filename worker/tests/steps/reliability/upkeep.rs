@@ -23,11 +23,7 @@ async fn a_round_of_upkeep_goes_on_until_nothing_is_due() {
 async fn clicks_go_on_while_a_months_partition_waits_for_a_reader() {
     let (stack, program) = Stack::with_program().await;
     let month = NaiveDate::from_ymd_opt(2031, 1, 1).unwrap();
-    let mut reader = stack.pool().begin().await.unwrap();
-    sqlx::query("SELECT count(*) FROM click_events")
-        .execute(&mut *reader)
-        .await
-        .unwrap();
+    let reader = stack.holding("SELECT count(*) FROM click_events").await;
     let made = async { while partitions::ensure(stack.pool(), month, 1).await.is_err() {} };
     let clicked = async {
         stack.locked_out("the partition waits", 1).await;
@@ -49,22 +45,18 @@ fn date(year: i32, month: u32, day: u32) -> NaiveDate {
 
 /// The partitions of clicks for these days, without the table's name.
 async fn partitions_of_clicks(stack: &Stack, first: NaiveDate, last: NaiveDate) -> Vec<String> {
-    sqlx::query_scalar(
-        "SELECT substring(name FROM '_y(.*)$') FROM event_partitions
-         WHERE parent = 'click_events' AND first_day BETWEEN $1 AND $2 ORDER BY first_day",
-    )
-    .bind(first)
-    .bind(last)
-    .fetch_all(stack.pool())
-    .await
-    .unwrap()
+    stack
+        .values(&format!(
+            "SELECT substring(name FROM '_y(.*)$') FROM event_partitions
+             WHERE parent = 'click_events' AND first_day BETWEEN '{first}' AND '{last}' ORDER BY first_day"
+        ))
+        .await
 }
 
 /// Waits until this partition exists. `last` does not include the table's name.
 async fn made_ahead(stack: &Stack, last: &str) {
-    let partition = format!("event_partitions WHERE name = 'lead_events_y{last}'");
     stack
-        .eventually("the last partition", async || stack.count(&partition).await == 1)
+        .reaches(&format!("event_partitions WHERE name = 'lead_events_y{last}'"), 1)
         .await;
 }
 
@@ -95,11 +87,7 @@ async fn events_are_kept_and_dropped_by_days() {
     stack.stop_workers().await;
     stack.clock.set(noon(4, 11));
     stack.start_worker();
-    stack
-        .eventually("what is older than eight days is gone", async || {
-            stack.count("click_events").await == 1
-        })
-        .await;
+    stack.reaches("click_events", 1).await;
     let partitions = partitions_of_clicks(&stack, date(2026, 3, 1), date(2026, 4, 4)).await;
     assert_eq!(partitions, ["2026m04d03", "2026m04d04"]);
     rows::counted(&stack, program.ada.link, 3).await;
@@ -137,9 +125,7 @@ async fn visitors_are_dropped_with_their_events_once_their_windows_have_passed()
     stack.customer(&program, &program.ada.code, "user-1").await;
     rows::counted(&stack, program.ada.link, 3).await;
     stack.clock.set(noon(4, 10));
-    let again = serde_json::json!({ "existing_click_id": returning });
-    stack.click_with(&program.bruno.code, again).await;
-    rows::counted(&stack, program.bruno.link, 1).await;
+    stack.returns(&program.bruno, &returning, 1).await;
 
     upkeep_at(&mut stack, noon(4, 12)).await;
     assert_eq!(stack.count("click_events").await, 1);
@@ -211,11 +197,7 @@ async fn what_was_summed_is_dropped_once_no_reader_is_in_the_way() {
     partitions::ensure_days(stack.pool(), date(2026, 1, 1), 1)
         .await
         .unwrap();
-    let mut reader = stack.pool().begin().await.unwrap();
-    sqlx::query("SELECT count(*) FROM lead_events")
-        .execute(&mut *reader)
-        .await
-        .unwrap();
+    let reader = stack.holding("SELECT count(*) FROM lead_events").await;
     partitions::retire(stack.pool(), date(2026, 2, 1)).await.unwrap();
     let dropped = partitions::retire(stack.pool(), date(2026, 2, 1));
     let released = async {

@@ -14,8 +14,7 @@ async fn a_lead_that_a_sale_overtook_is_still_the_customers() {
     let stack = Stack::start_with(Clock::manual(noon())).await;
     let program = stack.program().await;
     let streams = Streams::of(&stack).await;
-    let click = stack.click_with(&program.ada.code, json!({})).await;
-    let click_id = click.body["click_id"].as_str().unwrap();
+    let click_id = stack.click(&program.ada.code).await;
     let led_at = noon() + TimeDelta::minutes(1);
     stack.clock.set(noon() + TimeDelta::minutes(2));
     let sale = json!({ "transaction_id": "t1", "amount_cents": 5_000, "click_id": click_id });
@@ -39,7 +38,7 @@ async fn a_lead_that_a_sale_overtook_is_still_the_customers() {
     stack.verify().await;
 
     // A lead that is sent after the sale is refused, as the contract says.
-    let again = stack.lead(&program, click_id, "user-1").await;
+    let again = stack.lead(&program, &click_id, "user-1").await;
     assert_eq!(again.status, StatusCode::BAD_REQUEST, "{again:?}");
 }
 
@@ -49,17 +48,15 @@ async fn a_sale_waits_for_the_lead_that_binds_its_key() {
     let (program, other) = (stack.program().await, stack.program().await);
     let streams = Streams::of(&stack).await;
     stack.customer(&other, &other.ada.code, "known").await;
-    let click = stack.click_with(&program.ada.code, json!({})).await;
-    let click_id = click.body["click_id"].as_str().unwrap().to_owned();
+    let click_id = stack.click(&program.ada.code).await;
     stack.reaches("customers", 2).await;
     stack.stop_workers().await;
     let leads = streams.messages(Subject::Leads).await.len();
-    let mut holding = stack.pool().begin().await.unwrap();
-    sqlx::query("SELECT id FROM customers WHERE program_id = $1 FOR UPDATE")
-        .bind(program.program_id.get())
-        .fetch_one(&mut *holding)
-        .await
-        .unwrap();
+    let lock = format!(
+        "SELECT id FROM customers WHERE program_id = {} FOR UPDATE",
+        program.program_id
+    );
+    let holding = stack.holding(&lock).await;
     let asked = |path: &'static str, body: serde_json::Value| {
         let (edge, token) = (edge.clone(), program.token.clone());
         tokio::spawn(async move { edge.post(path, Some(&token), &body).await })
@@ -77,8 +74,7 @@ async fn a_sale_waits_for_the_lead_that_binds_its_key() {
     published(Subject::Sales, 1).await;
     stack.start_worker();
     // This sale comes after the waiting one in the stream, and is settled before the lead.
-    let known = edge.sale(&other, &sale_of("t2", "known")).await;
-    assert_eq!(known.status, StatusCode::OK, "{known:?}");
+    edge.sale(&other, &sale_of("t2", "known")).await.ok();
     assert!(!sale.is_finished() && !lead.is_finished());
     holding.rollback().await.unwrap();
     for answer in [lead.await.unwrap(), sale.await.unwrap()] {

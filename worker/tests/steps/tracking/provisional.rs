@@ -5,7 +5,7 @@ use serde_json::json;
 use test_harness::{
     Stack,
     leads::{NOT_FOUND, browser, refused, server},
-    rows,
+    rows, sale_of,
 };
 
 #[tokio::test]
@@ -20,7 +20,7 @@ async fn a_key_proposed_for_two_customers_names_neither() {
         &server(&stack, &program, json!({ "customer_key": "user-1" })).await,
         NOT_FOUND,
     );
-    let body = json!({ "transaction_id": "t1", "amount_cents": 5000, "customer_key": "user-1" });
+    let body = sale_of("t1", "user-1");
     refused(
         &stack.sale(&program, body).await,
         "Customer not found. Provide customer_key or click_id.",

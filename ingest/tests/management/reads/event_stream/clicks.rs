@@ -1,19 +1,19 @@
 use domain::programs::outbound_event::OutboundEventType;
-use reqwest::StatusCode;
 use serde_json::json;
-use test_harness::{Streams, rows};
+use test_harness::{Streams, rows, test_mode};
 
 use super::{Reader, ids, next, place};
 
 /// The events of stored clicks, in the order of their times.
 async fn stored(reader: &Reader) -> Vec<String> {
-    sqlx::query_scalar(
-        "SELECT 'evt_' || event_id FROM click_events WHERE program_id = $1 AND NOT is_test ORDER BY click_timestamp, event_id",
-    )
-    .bind(reader.program.program_id.get())
-    .fetch_all(reader.stack.pool())
-    .await
-    .unwrap()
+    let program = reader.program.program_id;
+    let stored = format!(
+        "click_events WHERE program_id = {program} AND NOT is_test ORDER BY click_timestamp, event_id"
+    );
+    reader
+        .stack
+        .values(&format!("SELECT 'evt_' || event_id FROM {stored}"))
+        .await
 }
 
 #[tokio::test]
@@ -64,9 +64,11 @@ async fn clicks_are_told_once_however_often_they_are_delivered() {
 #[tokio::test]
 async fn a_click_precedes_its_lead_and_its_sale_and_tests_are_in_no_stream() {
     let reader = Reader::begun().await;
-    let test = json!({ "additional_data": { "test_mode": true } });
-    let answer = reader.stack.click_with(&reader.program.ada.code, test).await;
-    assert_eq!(answer.status, StatusCode::OK);
+    reader
+        .stack
+        .click_with(&reader.program.ada.code, test_mode())
+        .await
+        .ok();
     reader
         .stack
         .customer(&reader.program, &reader.program.ada.code, "user-1")
@@ -138,17 +140,13 @@ async fn clicks_that_are_gone_or_erased_are_left_out() {
     reader.place().await;
     let clicks = "&types=click.recorded";
     assert_eq!(reader.all(&reader.start, 100, clicks).await.0.len(), 6);
-    let erased = format!(
-        "/api/advertiser/affiliate-programs/{}/customers/erase",
-        reader.program.program_id
+    let (erase, jane) = (
+        reader.program.path("customers/erase"),
+        json!({ "customer_key": "jane" }),
     );
     reader
         .stack
-        .submitted(
-            &erased,
-            Some(&reader.owner.token),
-            json!({ "customer_key": "jane" }),
-        )
+        .submitted(&erase, Some(&reader.owner.token), jane)
         .await;
     let left: Vec<String> = before.iter().chain(&after).cloned().collect();
     for limit in [2, 100] {

@@ -13,7 +13,7 @@ const TYPE: OutboundEventType = OutboundEventType::SaleRecorded;
 async fn a_cursor_is_of_one_program_and_whole() {
     let reader = Reader::begun().await;
     let other = reader.stack.program().await;
-    let session = super::owner(&reader.stack, &other).await;
+    let session = reader.stack.owner_of(&other).await;
     let query = format!("after={}", reader.start);
     let answer = reader.stack.get(&path(&other, &query), &session.token).await;
     answer.refused(
@@ -21,10 +21,7 @@ async fn a_cursor_is_of_one_program_and_whole() {
         "after must be the next of an answer: it is of another program",
     );
     let cut = &reader.start[..reader.start.len() - 1];
-    let answer = reader
-        .stack
-        .get(&reader.path(&format!("after={cut}")), &reader.key)
-        .await;
+    let answer = reader.get(&format!("after={cut}")).await;
     answer.refused(400, "after must be the next of an answer: it is not whole");
 }
 
@@ -40,10 +37,7 @@ async fn a_cursor_that_is_too_old_is_told_so() {
     let good = reader.cursor(0, now - TimeDelta::days(28));
     reader.after(&good).await;
     let old = reader.cursor(0, now - TimeDelta::days(30));
-    let answer = reader
-        .stack
-        .get(&reader.path(&format!("after={old}")), &reader.key)
-        .await;
+    let answer = reader.get(&format!("after={old}")).await;
     assert_eq!(answer.status, StatusCode::GONE, "{answer:?}");
     assert!(answer.message().contains("older than 29 days"), "{answer:?}");
 }
@@ -93,10 +87,7 @@ async fn a_stream_that_nobody_reads_is_turned_off_and_who_comes_back_is_told_of_
     assert_eq!(reader.stack.count("outbound_events").await, 0);
 
     let before = reader.cursor(0, Clock::system().now() - TimeDelta::days(28));
-    let answer = reader
-        .stack
-        .get(&reader.path(&format!("after={before}")), &reader.key)
-        .await;
+    let answer = reader.get(&format!("after={before}")).await;
     assert_eq!(answer.status, StatusCode::GONE, "{answer:?}");
     assert!(answer.message().contains("turned off"), "{answer:?}");
     // The stream is on from now on, for other readers too.

@@ -80,7 +80,7 @@ async fn who_may_not_read_any_more_is_told_nothing() {
     reader.place().await;
     let body = answered(waits).await;
     assert_eq!(body["data"], json!([]));
-    let again = reader.stack.get(&reader.path(""), &reader.key).await;
+    let again = reader.get("").await;
     assert_eq!(again.status, StatusCode::UNAUTHORIZED);
 }
 
@@ -88,18 +88,12 @@ async fn who_may_not_read_any_more_is_told_nothing() {
 async fn those_who_wait_hold_no_connection_have_a_limit_and_are_answered_at_a_shutdown() {
     let reader = Reader::begun().await;
     let other = reader.stack.program().await;
-    let others = super::owner(&reader.stack, &other).await;
+    let others = reader.stack.owner_of(&other).await;
     let mut waits = Vec::new();
     for _ in 0..32 {
         waits.push(reader.waiting("wait=30").await);
     }
-    let one_too_many = reader
-        .stack
-        .get(
-            &reader.path(&format!("after={}&wait=30", reader.start)),
-            &reader.key,
-        )
-        .await;
+    let one_too_many = reader.get(&format!("after={}&wait=30", reader.start)).await;
     assert_eq!(one_too_many.status, StatusCode::SERVICE_UNAVAILABLE);
     // A read that does not wait is answered, and so is a read of another workspace.
     reader.after(&reader.start).await;

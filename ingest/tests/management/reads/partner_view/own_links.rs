@@ -1,8 +1,7 @@
 //! Links that partners create themselves, up to the limit of their program.
 
-use reqwest::StatusCode;
 use serde_json::{Value, json};
-use test_harness::{Answer, Person, Program, Stack, managed::audited, rows, sell};
+use test_harness::{Answer, Json, Person, Program, Stack, managed::audited, rows, sell};
 
 use super::Scene;
 
@@ -10,12 +9,10 @@ const LINKS: &str = "/api/partner/referral-links";
 const NONE_LEFT: &str = "This program does not let you make more referral links";
 
 async fn make(stack: &Stack, person: &Person, program: &Program, code: Option<&str>) -> Answer {
-    let body = json!({ "program_id": program.program_id, "short_code": code });
-    let body = if code.is_some() {
-        body
-    } else {
-        json!({ "program_id": program.program_id })
-    };
+    let mut body = json!({ "program_id": program.program_id });
+    if let Some(code) = code {
+        body["short_code"] = code.into();
+    }
     stack.submit(LINKS, Some(&person.token), body).await
 }
 
@@ -35,35 +32,25 @@ async fn a_partner_makes_links_that_work_at_once_and_earn() {
     let scene = Scene::set().await;
     let Scene { stack, shop, ada, .. } = &scene;
     rows::set(stack, shop, "domain = 'shop.example'").await;
-    let made = make(stack, ada, shop, Some("Ada_summer-26")).await;
-    assert_eq!(made.status, StatusCode::CREATED, "{made:?}");
+    let made = make(stack, ada, shop, Some("Ada_summer-26")).await.created();
     let link = &made.body["data"];
-    for (name, value) in [
-        ("short_code", json!("Ada_summer-26")),
-        ("program_id", json!(shop.program_id)),
-        ("domain", json!("shop.example")),
-        ("status", json!("active")),
-        ("clicks", json!(0)),
-    ] {
-        assert_eq!(link[name], value, "{name}");
-    }
+    link.has(json!({
+        "short_code": "Ada_summer-26", "program_id": shop.program_id, "domain": "shop.example",
+        "status": "active", "clicks": 0,
+    }));
     assert_eq!(scene.list(ada, "referral-links").await[0], *link);
     stack.customer(shop, "Ada_summer-26", "user-1").await;
     sell(stack, shop, "t1", 10_000, json!({})).await;
     assert_eq!(stack.balance(shop.ada.membership).await, 2_000);
 
     let made_up = make(stack, ada, shop, None).await.body["data"]["short_code"].clone();
-    let click = stack.click_with(made_up.as_str().unwrap(), json!({})).await;
-    assert_eq!(click.status, StatusCode::OK);
+    stack.click_with(made_up.as_str().unwrap(), json!({})).await.ok();
     let owners: Value = stack
         .value("SELECT jsonb_agg(partner_program_id ORDER BY id) FROM referral_links WHERE made_by_partner")
         .await;
     assert_eq!(owners, json!([shop.ada.membership, shop.ada.membership]));
     let owner = stack.owner_of(shop).await;
-    let path = format!(
-        "/api/advertiser/affiliate-programs/{}/referral-links",
-        shop.program_id
-    );
+    let path = shop.path("referral-links");
     let listed = stack.get(&path, &owner.token).await;
     let by_partner = |place: usize| &listed.body["data"][place]["made_by_partner"];
     // The newest come first; the links by the advertiser are older.
@@ -73,19 +60,13 @@ async fn a_partner_makes_links_that_work_at_once_and_earn() {
         "{listed:?}"
     );
 
-    let entry: Value = stack
-        .value(
-            "SELECT to_jsonb(a) FROM audit_log a WHERE action = 'referral_link.created' ORDER BY id LIMIT 1",
-        )
-        .await;
-    assert_eq!(
-        (&entry["actor_id"], &entry["program_id"], &entry["subject_id"]),
-        (&json!(ada.user_id), &json!(shop.program_id), &link["id"])
-    );
-    assert_eq!(
-        entry["details"],
-        json!({ "short_code": "Ada_summer-26", "partner_program_id": shop.ada.membership })
-    );
+    let entry =
+        "SELECT to_jsonb(a) FROM audit_log a WHERE action = 'referral_link.created' ORDER BY id LIMIT 1";
+    let entry: Value = stack.value(entry).await;
+    entry.has(json!({
+        "actor_id": ada.user_id, "program_id": shop.program_id, "subject_id": link["id"],
+    }));
+    entry["details"].has(json!({ "short_code": "Ada_summer-26", "partner_program_id": shop.ada.membership }));
     assert_eq!(audited(stack, "referral_link.created").await, 2);
     stack.verify().await;
 }
@@ -95,7 +76,7 @@ async fn a_partner_makes_as_many_links_as_the_program_allows() {
     let scene = Scene::set().await;
     let Scene { stack, shop, ada, .. } = &scene;
     let owner = stack.owner_of(shop).await;
-    let program = format!("/api/advertiser/affiliate-programs/{}", shop.program_id);
+    let program = shop.path("");
     let allow = async |links: i64| {
         let answer = stack
             .put(&program, &owner.token, json!({ "partner_link_limit": links }))
@@ -106,45 +87,33 @@ async fn a_partner_makes_as_many_links_as_the_program_allows() {
     assert_eq!(scene.links_left().await, 10);
     allow(2).await;
     for (code, left) in [("one", 1), ("two", 0)] {
-        assert_eq!(
-            make(stack, ada, shop, Some(code)).await.status,
-            StatusCode::CREATED
-        );
+        make(stack, ada, shop, Some(code)).await.created();
         assert_eq!(scene.links_left().await, left);
     }
     // A link that is turned off counts.
     let newest = scene.list(ada, "referral-links").await[0]["id"].clone();
-    let off = stack
+    stack
         .put(
             &format!("{LINKS}/{newest}"),
             &ada.token,
             json!({ "status": "inactive" }),
         )
-        .await;
-    assert_eq!(off.status, StatusCode::OK);
+        .await
+        .ok();
     make(stack, ada, shop, Some("three"))
         .await
         .refused(409, NONE_LEFT);
     // Each partner has a limit of their own in each program.
-    assert_eq!(
-        make(stack, &scene.bruno, shop, None).await.status,
-        StatusCode::CREATED
-    );
-    assert_eq!(
-        make(stack, ada, &scene.club, None).await.status,
-        StatusCode::CREATED
-    );
+    make(stack, &scene.bruno, shop, None).await.created();
+    make(stack, ada, &scene.club, None).await.created();
     let theirs = json!({ "partner_program_id": shop.ada.membership, "short_code": "of-the-shop" });
-    let given = stack
+    stack
         .submit(&format!("{program}/referral-links"), Some(&owner.token), theirs)
-        .await;
-    assert_eq!(given.status, StatusCode::CREATED);
+        .await
+        .created();
     allow(3).await;
     assert_eq!(scene.links_left().await, 1);
-    assert_eq!(
-        make(stack, ada, shop, Some("three")).await.status,
-        StatusCode::CREATED
-    );
+    make(stack, ada, shop, Some("three")).await.created();
     allow(0).await;
     assert_eq!(scene.links_left().await, 0);
     for person in [ada, &scene.bruno] {
@@ -157,12 +126,11 @@ async fn of_two_links_made_at_once_the_last_that_is_allowed_is_made() {
     let scene = Scene::set().await;
     let Scene { stack, shop, ada, .. } = &scene;
     rows::set(stack, shop, "partner_link_limit = 1").await;
-    let mut holding_up = stack.pool().begin().await.unwrap();
-    sqlx::query("SELECT FROM partner_programs WHERE id = $1 FOR UPDATE")
-        .bind(shop.ada.membership.get())
-        .execute(&mut *holding_up)
-        .await
-        .unwrap();
+    let lock = format!(
+        "SELECT FROM partner_programs WHERE id = {} FOR UPDATE",
+        shop.ada.membership
+    );
+    let holding_up = stack.holding(&lock).await;
     let let_go = async {
         stack.locked_out("both wait for the membership", 2).await;
         holding_up.rollback().await.unwrap();
@@ -242,14 +210,11 @@ async fn a_code_that_another_link_is_taken_for_or_was_known_by_is_not_made() {
     let scene = Scene::set().await;
     let Scene { stack, shop, ada, .. } = &scene;
     let owner = stack.owner_of(shop).await;
-    let path = format!(
-        "/api/advertiser/affiliate-programs/{}/referral-links/{}",
-        shop.program_id, shop.bruno.link
-    );
-    let renamed = stack
+    let path = shop.path(&format!("referral-links/{}", shop.bruno.link));
+    stack
         .put(&path, &owner.token, json!({ "short_code": "bruno-now" }))
-        .await;
-    assert_eq!(renamed.status, StatusCode::OK, "{renamed:?}");
+        .await
+        .ok();
     for code in [
         "Bruno-NOW",
         shop.bruno.code.as_str(),
@@ -258,6 +223,5 @@ async fn a_code_that_another_link_is_taken_for_or_was_known_by_is_not_made() {
         let answer = make(stack, ada, shop, Some(code)).await;
         answer.refused(409, "short_code is taken by another link");
     }
-    let free = make(stack, ada, shop, Some("bruno-never")).await;
-    assert_eq!(free.status, StatusCode::CREATED, "{free:?}");
+    make(stack, ada, shop, Some("bruno-never")).await.created();
 }

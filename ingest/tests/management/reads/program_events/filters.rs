@@ -1,8 +1,7 @@
 //! Each filter of the list, the search, and the list as a file.
 
-use reqwest::Method;
 use serde_json::{Value, json};
-use test_harness::{Shop, rows};
+use test_harness::{BOT, Json, Shop, rows, test_mode};
 
 use super::{add_clicks, data, names, types, whole};
 
@@ -11,10 +10,12 @@ async fn shop() -> Shop {
     let shop = Shop::open().await;
     let click_id = shop.stack.click(&shop.program.bruno.code).await;
     let lead = json!({ "click_id": click_id, "customer_key": "user-2", "email": "Cleo@Letters.example" });
-    let lead = shop.stack.post("lead", Some(&shop.program.token), lead).await;
-    assert_eq!(lead.status, 200, "{lead:?}");
-    let sale = json!({ "transaction_id": "t2", "amount_cents": 700, "customer_key": "user-2" });
-    shop.stack.sold(&shop.program, sale).await;
+    shop.stack
+        .post("lead", Some(&shop.program.token), lead)
+        .await
+        .ok();
+    shop.sell("t2", json!({ "amount_cents": 700, "customer_key": "user-2" }))
+        .await;
     shop.sell("t1", json!({})).await;
     shop.refund("t1", 100).await;
     let columns = ", geo_country, device_type, referrer_url";
@@ -99,22 +100,20 @@ async fn a_partner_has_the_clicks_of_their_links_and_what_followed() {
 async fn test_events_are_listed_alone_or_not_at_all() {
     let shop = shop().await;
     let before = names(&whole(&shop, "", 50).await);
-    let test = json!({ "additional_data": { "test_mode": true } });
-    let click = shop.stack.click_with(&shop.program.ada.code, test.clone()).await;
-    assert_eq!(click.status, 200, "{click:?}");
-    let sale = json!({ "transaction_id": "tt", "amount_cents": 5, "additional_data": { "test_mode": true } });
-    let sale = shop.stack.sale(&shop.program, sale).await;
-    assert_eq!(sale.status, 200, "{sale:?}");
+    let test = test_mode();
+    shop.stack
+        .click_with(&shop.program.ada.code, test.clone())
+        .await
+        .ok();
+    let sale = test_mode().with(json!({ "transaction_id": "tt", "amount_cents": 5 }));
+    shop.stack.sold(&shop.program, sale).await;
     shop.stack.reaches("click_events WHERE is_test", 1).await;
     shop.stack.reaches("sale_events WHERE is_test", 1).await;
     assert_eq!(names(&whole(&shop, "", 50).await), before);
     let tests = whole(&shop, "is_test=true", 50).await;
     assert_eq!(tests.len(), 2);
     for event in &tests {
-        assert_eq!(
-            (&event["is_test"], &event["customer_id"]),
-            (&json!(true), &Value::Null)
-        );
+        event.has(json!({ "is_test": true, "customer_id": null }));
     }
     assert_eq!(types(&whole(&shop, "is_test=true&type=sale", 50).await), ["sale"]);
 }
@@ -161,12 +160,9 @@ async fn a_search_finds_every_click_of_a_customer() {
     let shop = Shop::open().await;
     let first = shop.stack.click(&shop.program.ada.code).await;
     shop.stack.reaches("click_events", 2).await;
-    let again = json!({ "existing_click_id": first });
-    for _ in 0..3 {
-        let answer = shop.stack.click_with(&shop.program.ada.code, again.clone()).await;
-        assert_eq!(answer.body["click_id"], first.as_str());
+    for clicks in 3..=5 {
+        shop.stack.returns(&shop.program.ada, &first, clicks).await;
     }
-    shop.stack.reaches("click_events", 5).await;
     let found = whole(&shop, &format!("search={first}"), 2).await;
     assert_eq!(types(&found), ["click"; 4]);
 }
@@ -178,12 +174,11 @@ async fn a_search_among_a_partners_events_finds_clicks_that_count() {
     let (stack, ada) = (&shop.stack, &shop.program.ada);
     let click_id = stack.click(&ada.code).await;
     rows::set(stack, &shop.program, "exclude_bots = true").await;
-    let url = format!("https://shop.example/?aff={}", ada.code);
-    let bot = stack
-        .request(Method::POST, "/api/v1/track/click")
-        .header("User-Agent", "Googlebot/2.1 (+http://www.google.com/bot.html)")
-        .body(json!({ "affiliate_url": url, "existing_click_id": click_id }).to_string());
-    assert_eq!(stack.send(bot).await.body["click_id"], click_id.as_str());
+    let bot = json!({ "user_agent": BOT, "existing_click_id": click_id });
+    assert_eq!(
+        stack.click_with(&ada.code, bot).await.body["click_id"],
+        click_id.as_str()
+    );
     stack.reaches("click_events", 3).await;
     let found = whole(&shop, &format!("search={click_id}"), 50).await;
     assert_eq!(types(&found), ["click"; 2]);
@@ -202,18 +197,11 @@ async fn a_file_is_the_list_with_the_same_filters() {
     for filter in ["", "type=sale", "country=DE", "search=user-2"] {
         let listed = whole(&shop, filter, 3).await;
         let lines = shop.get(&format!("events/export?format=ndjson&{filter}")).await;
-        let lines: Vec<Value> = lines
-            .body
-            .as_str()
-            .unwrap()
-            .lines()
-            .map(|line| serde_json::from_str(line).unwrap())
-            .collect();
-        assert_eq!(lines, listed, "{filter}");
+        assert_eq!(lines.ndjson(), listed, "{filter}");
     }
     let file = shop.get("events/export?type=sale&search=t1").await;
     assert_eq!(file.header("content-type"), "text/csv; charset=utf-8");
-    let text = file.body.as_str().unwrap();
+    let text = file.text();
     let cells: Vec<Vec<&str>> = text
         .lines()
         .map(|line| line.trim_matches('"').split("\",\"").collect())

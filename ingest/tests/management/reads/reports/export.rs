@@ -1,9 +1,9 @@
 use chrono::{TimeDelta, TimeZone, Utc};
 use reqwest::StatusCode;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::{add_click, owner};
-use test_harness::{Answer, Stack};
+use super::add_click;
+use test_harness::Stack;
 
 const HEADING: &str = "event_type,id,timestamp,click_id,customer_key,session_id,page_url,referrer_url,geo_country,geo_region,\
                        geo_city,device_type,device_os,browser_name,converted,amount_cents,currency,sale_type,payment_status,\
@@ -14,14 +14,10 @@ fn heading() -> String {
     format!("\"{}\"\r\n", HEADING.replace(',', "\",\""))
 }
 
-fn text(answer: &Answer) -> &str {
-    answer.body.as_str().unwrap()
-}
-
 #[tokio::test]
 async fn an_export_holds_every_event_of_its_dates_once_in_the_lists_order() {
     let (stack, program) = Stack::with_program().await;
-    let own = owner(&stack, &program).await;
+    let own = stack.owner_of(&program).await;
     let id = program.program_id;
     // More than one piece of each type, interleaved, with many events at one instant.
     stack
@@ -46,10 +42,7 @@ async fn an_export_holds_every_event_of_its_dates_once_in_the_lists_order() {
         lines.header("content-disposition"),
         format!("attachment; filename=\"events-{id}.ndjson\"")
     );
-    let events: Vec<Value> = text(&lines)
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let events = lines.ndjson();
     assert_eq!(events.len(), 4_501);
     let rank = |event: &Value| match event["event_type"].as_str().unwrap() {
         "click" => 0,
@@ -75,45 +68,37 @@ async fn an_export_holds_every_event_of_its_dates_once_in_the_lists_order() {
             &own.token,
         )
         .await;
-    let narrow: Vec<Value> = text(&narrow)
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let narrow = narrow.ndjson();
     assert_eq!(narrow.len(), 30);
     assert_eq!(Value::Array(narrow), listed.body["data"]);
 
     let file = stack.get(&path, &own.token).await;
     assert_eq!(file.header("content-type"), "text/csv; charset=utf-8");
-    assert!(text(&file).starts_with(&heading()));
-    assert_eq!(text(&file).lines().count(), 4_502);
+    assert!(file.text().starts_with(&heading()));
+    assert_eq!(file.text().lines().count(), 4_502);
     let nothing = stack.get(&format!("{path}?dateTo=2025-01-01"), &own.token).await;
-    assert_eq!(text(&nothing), heading());
+    assert_eq!(nothing.text(), heading());
     let nothing = stack
         .get(&format!("{path}?format=ndjson&dateTo=2025-01-01"), &own.token)
         .await;
-    assert_eq!((nothing.status, text(&nothing)), (StatusCode::OK, ""));
-    for (query, message) in [
-        ("format=xlsx", "format must be one of csv, ndjson"),
-        (
-            "eventType=refund",
-            "eventType must be one of click, lead, conversion",
-        ),
-        (
-            "dateFrom=2026-01-02&dateTo=2026-01-01",
-            "dateFrom must not be after dateTo",
-        ),
-    ] {
-        stack
-            .get(&format!("{path}?{query}"), &own.token)
-            .await
-            .refused(400, message);
-    }
+    assert_eq!((nothing.status, nothing.text()), (StatusCode::OK, ""));
+    stack
+        .refuses(
+            &own.token,
+            &path,
+            json!({
+                "format=xlsx": "format must be one of csv, ndjson",
+                "eventType=refund": "eventType must be one of click, lead, conversion",
+                "dateFrom=2026-01-02&dateTo=2026-01-01": "dateFrom must not be after dateTo",
+            }),
+        )
+        .await;
 }
 
 #[tokio::test]
 async fn no_cell_of_an_export_is_a_formula() {
     let (stack, program) = Stack::with_program().await;
-    let own = owner(&stack, &program).await;
+    let own = stack.owner_of(&program).await;
     let at = Utc.with_ymd_and_hms(2026, 1, 1, 0, 0, 0).unwrap();
     for (number, click_id) in ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "a,\"b\""]
         .into_iter()
@@ -131,7 +116,8 @@ async fn no_cell_of_an_export_is_a_formula() {
     }
     let path = format!("/api/tracking/events/{}/export?format=csv", program.program_id);
     let file = stack.get(&path, &own.token).await;
-    let cells: Vec<_> = text(&file)
+    let cells: Vec<_> = file
+        .text()
         .lines()
         .skip(1)
         .map(|line| line.splitn(4, ',').nth(3).unwrap())

@@ -3,10 +3,7 @@ use std::time::Duration;
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
 
-use runtime::clock::Clock;
-
-use super::owner;
-use test_harness::{Person, Program, Stack};
+use test_harness::{Json, Person, Program, Stack, sale_of, test_mode};
 
 /// For events that normally arrive within a second.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -82,49 +79,32 @@ impl Live {
 async fn events_show_as_they_come_test_events_marked_and_others_not_at_all() {
     let (stack, program) = Stack::with_program().await;
     let other = stack.program().await;
-    let own = owner(&stack, &program).await;
+    let own = stack.owner_of(&program).await;
     let before = stack.click(&program.ada.code).await;
     test_harness::rows::counted(&stack, program.ada.link, 1).await;
     let mut live = Live::open(&stack, &program, &own).await;
 
-    let test = json!({ "additional_data": { "test_mode": true } });
-    assert_eq!(
-        stack.click_with(&other.ada.code, test.clone()).await.status,
-        StatusCode::OK
-    );
-    assert_eq!(
-        stack.click_with(&program.ada.code, test).await.status,
-        StatusCode::OK
-    );
+    let test = test_mode();
+    stack.click_with(&other.ada.code, test.clone()).await.ok();
+    stack.click_with(&program.ada.code, test).await.ok();
     let (name, data) = live.event().await.unwrap();
-    let row: i64 = sqlx::query_scalar("SELECT id FROM click_events WHERE is_test AND program_id = $1")
-        .bind(program.program_id.get())
-        .fetch_one(stack.pool())
-        .await
-        .unwrap();
-    assert_eq!(
-        (name.as_str(), &data["id"], &data["is_test"], &data["event_type"]),
-        ("click", &json!(row), &json!(true), &json!("click"))
+    let row = format!(
+        "SELECT id FROM click_events WHERE is_test AND program_id = {}",
+        program.program_id
     );
+    let row: i64 = stack.value(&row).await;
+    assert_eq!(name, "click");
+    data.has(json!({ "id": row, "is_test": true, "event_type": "click" }));
 
-    assert_eq!(
-        stack.lead(&program, &before, "user-1").await.status,
-        StatusCode::OK
-    );
+    stack.lead(&program, &before, "user-1").await.ok();
     let (name, data) = live.event().await.unwrap();
-    assert_eq!(
-        (name.as_str(), &data["customer_key"], &data["is_test"]),
-        ("lead", &json!("user-1"), &json!(false))
-    );
-    let sale = json!({ "transaction_id": "t1", "amount_cents": 100, "customer_key": "user-1" });
-    assert_eq!(stack.sale(&program, sale).await.status, StatusCode::OK);
+    assert_eq!(name, "lead");
+    data.has(json!({ "customer_key": "user-1", "is_test": false }));
+    stack.sold(&program, sale_of("t1", "user-1")).await;
     let (name, data) = live.event().await.unwrap();
-    assert_eq!(
-        (name.as_str(), &data["processor_event_id"]),
-        ("conversion", &json!("t1"))
-    );
     let customer: i64 = stack.value("SELECT id FROM customers").await;
-    assert_eq!(data["customer_id"], customer);
+    assert_eq!(name, "conversion");
+    data.has(json!({ "processor_event_id": "t1", "customer_id": customer }));
     // The fields that the list shows of a conversion, whether it is a test, and the id of its customer's
     // page. No other data of a person.
     let mut fields: Vec<_> = data.as_object().unwrap().keys().map(String::as_str).collect();
@@ -153,7 +133,7 @@ async fn events_show_as_they_come_test_events_marked_and_others_not_at_all() {
 #[tokio::test]
 async fn a_stream_that_cannot_show_everything_says_so() {
     let (stack, program) = Stack::with_program().await;
-    let own = owner(&stack, &program).await;
+    let own = stack.owner_of(&program).await;
     let mut live = Live::open(&stack, &program, &own).await;
     stack
         .execute(&format!(
@@ -175,10 +155,8 @@ async fn a_stream_that_cannot_show_everything_says_so() {
 /// After a lost connection or a paused page no event is missing.
 #[tokio::test]
 async fn a_stream_goes_on_where_it_stopped() {
-    let clock = Clock::system();
-    let stack = Stack::start_with(clock).await;
-    let program = stack.program().await;
-    let own = owner(&stack, &program).await;
+    let (stack, program) = Stack::with_program().await;
+    let own = stack.owner_of(&program).await;
     let mut live = Live::open(&stack, &program, &own).await;
     let start = live.id.clone();
     let mut shown = Vec::new();
@@ -227,17 +205,12 @@ async fn a_stream_goes_on_where_it_stopped() {
 #[tokio::test]
 async fn a_stream_ends_with_the_session_and_with_the_right_to_it() {
     let (stack, program) = Stack::with_program().await;
-    let own = owner(&stack, &program).await;
+    let mut own = stack.owner_of(&program).await;
     let mut live = Live::open(&stack, &program, &own).await;
     stack.execute("UPDATE sessions SET revoked_at = now()").await;
     assert_eq!(live.event().await, None);
 
-    let own = stack
-        .signed_in(
-            own.user_id,
-            &format!("owner@{}.example", super::workspace(&stack, &program).await),
-        )
-        .await;
+    stack.sign_in_again(&mut own).await;
     let mut live = Live::open(&stack, &program, &own).await;
     stack
         .execute("UPDATE workspace_members SET role = 'member'")
@@ -248,7 +221,7 @@ async fn a_stream_ends_with_the_session_and_with_the_right_to_it() {
 #[tokio::test]
 async fn a_stream_ends_when_a_second_factor_is_required_that_its_session_lacks() {
     let (stack, program) = Stack::with_program().await;
-    let own = owner(&stack, &program).await;
+    let own = stack.owner_of(&program).await;
     let mut live = Live::open(&stack, &program, &own).await;
     stack
         .execute("UPDATE workspaces SET second_factor_required = true")
@@ -260,7 +233,7 @@ async fn a_stream_ends_when_a_second_factor_is_required_that_its_session_lacks()
 #[tokio::test]
 async fn streams_have_a_limit_for_each_workspace_and_a_shutdown_does_not_wait_for_them() {
     let (stack, program) = Stack::with_program().await;
-    let own = owner(&stack, &program).await;
+    let own = stack.owner_of(&program).await;
     let mut streams = Vec::new();
     for _ in 0..8 {
         streams.push(Live::open(&stack, &program, &own).await);
@@ -276,7 +249,7 @@ async fn streams_have_a_limit_for_each_workspace_and_a_shutdown_does_not_wait_fo
     assert_eq!(one_too_many.header("retry-after"), "1");
     // A workspace that opens many streams does not use up another workspace's.
     let other = stack.program().await;
-    let others = owner(&stack, &other).await;
+    let others = stack.owner_of(&other).await;
     streams.insert(0, Live::open(&stack, &other, &others).await);
     // A permit is free as soon as its client has disconnected.
     drop(streams.pop());

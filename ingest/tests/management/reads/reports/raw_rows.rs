@@ -10,13 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use domain::earnings::commission::CommissionType;
 use domain::tracking::attribution::AttributionModel;
-use reqwest::StatusCode;
 use runtime::clock::Clock;
 use serde_json::{Value, json};
 
-use super::owner;
-use super::performance::{rounded, trend};
-use test_harness::{Person, Program, Stack, Streams, percentage, rows};
+use test_harness::{Person, Program, Stack, Streams, percentage, rows, test_mode};
 
 const BOT: &str = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)";
 const PHONE: &str = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.1 \
@@ -243,6 +240,35 @@ fn report(cut: &Cut<'_>, figures: &Figures) -> Value {
     report
 }
 
+/// Rounds to `decimals` decimals, halves away from zero, by long division.
+fn rounded(numerator: i64, denominator: i64, decimals: u32) -> f64 {
+    if denominator == 0 {
+        return 0.0;
+    }
+    let scaled = i128::from(numerator) * 10_i128.pow(decimals);
+    let (whole, rest) = (scaled / i128::from(denominator), scaled % i128::from(denominator));
+    let digits = if rest * 2 >= i128::from(denominator) {
+        whole + 1
+    } else {
+        whole
+    };
+    format!("{digits}e-{decimals}").parse().unwrap()
+}
+
+fn trend(previous: i64, current: i64) -> Value {
+    let percent = match (previous, current) {
+        (0, 0) => 0.0,
+        (0, _) => 100.0,
+        _ => rounded((current - previous).abs() * 100, previous, 1),
+    };
+    let direction = match current - previous {
+        0 => "stable",
+        change if change > 0 => "up",
+        _ => "down",
+    };
+    json!({ "trend": percent, "trendDirection": direction })
+}
+
 /// In the contract's form: dollars, and averages by conversions.
 fn performance(cut: &Cut<'_>, figures: &Figures) -> (Value, Value) {
     let before = cut.before();
@@ -310,10 +336,9 @@ impl Past<'_> {
 
     /// Clicks that do not count.
     async fn odd_clicks(&self) {
-        let test = json!({ "additional_data": { "test_mode": true } });
+        let test = test_mode();
         for more in [json!({ "user_agent": BOT }), test] {
-            let clicked = self.stack.click_with(&self.program.ada.code, more).await;
-            assert_eq!(clicked.status, StatusCode::OK, "{clicked:?}");
+            self.stack.click_with(&self.program.ada.code, more).await.ok();
         }
     }
 
@@ -349,7 +374,7 @@ impl Past<'_> {
         self.ago(19);
         self.sell(4, &self.customer("b"), 9_999, own).await;
         let test = json!({ "transaction_id": self.id(99), "amount_cents": 7_000, "additional_data": { "test_mode": true } });
-        assert_eq!(stack.sale(program, test).await.status, StatusCode::OK);
+        stack.sold(program, test).await;
         self.ago(15);
         self.refund(2, Some(1_001)).await;
         self.refund(1, None).await;
@@ -381,16 +406,14 @@ impl Past<'_> {
             format!("/api/advertiser/affiliate-programs/{program_id}/commissions/{rest}")
         };
         let reject = json!({ "commission_ids": [id(5).await], "reason": "own purchase" });
-        let rejected = self
-            .stack
+        self.stack
             .submit(&path("reject"), Some(&owner.token), reject)
-            .await;
-        assert_eq!(rejected.status, StatusCode::OK, "{rejected:?}");
+            .await
+            .ok();
         for (number, cents) in [(6, 100), (7, -50)] {
             let adjust = json!({ "amount_cents": cents, "reason": "agreed" });
             let path = path(&format!("{}/adjust", id(number).await));
-            let adjusted = self.stack.submit(&path, Some(&owner.token), adjust).await;
-            assert_eq!(adjusted.status, StatusCode::OK, "{adjusted:?}");
+            self.stack.submit(&path, Some(&owner.token), adjust).await.ok();
         }
     }
 }
@@ -418,7 +441,7 @@ async fn market(stack: &Stack, now: DateTime<Utc>) -> Vec<Owned> {
         };
         past.happens().await;
         // Earlier sessions have expired by now.
-        let owner = owner(stack, &program).await;
+        let owner = stack.owner_of(&program).await;
         past.changes_by_hand(&owner).await;
         market.push(Owned {
             program,
@@ -441,8 +464,7 @@ async fn breakdown(stack: &Stack, owned: &Owned, query: &str) -> Value {
         "/api/advertiser/affiliate-programs/{}/report/breakdown?{query}",
         owned.program.program_id
     );
-    let answer = stack.get(&path, &owned.owner.token).await;
-    assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+    let answer = stack.get(&path, &owned.owner.token).await.ok();
     answer.body
 }
 
@@ -620,18 +642,29 @@ async fn every_number_of_every_report_is_what_the_raw_rows_come_to() {
             taken_back > 0 && cut.cents(&figures, "refunded") > 0,
             "{figures:?}"
         );
-        let range = format!("dateFrom={}&dateTo={}", cut.first, cut.last);
-        let path = format!(
-            "/api/advertiser/affiliate-programs/{}/report?{range}",
-            program.program_id
-        );
-        let answer = stack.get(&path, token).await;
-        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
-        assert_eq!(answer.body["data"], report(&cut, &figures), "program {number}");
-        let path = format!("/api/tracking/performance/{}?{range}", program.program_id);
-        let answer = stack.get(&path, token).await.body;
-        let (days, metrics) = performance(&cut, &figures);
-        assert_eq!((&answer["data"], &answer["metrics"]), (&days, &metrics));
+        for (first, last) in [(29, 0), (59, 0), (20, 11), (16, 16)] {
+            let before = |days| cut.last - TimeDelta::days(days);
+            let cut = Cut {
+                first: before(first),
+                last: before(last),
+                ..cut
+            };
+            let range = format!("dateFrom={}&dateTo={}", cut.first, cut.last);
+            let answer = stack.get(&program.path(&format!("report?{range}")), token).await;
+            assert_eq!(
+                *answer.data(),
+                report(&cut, &figures),
+                "program {number}, {range}"
+            );
+            let path = format!("/api/tracking/performance/{}?{range}", program.program_id);
+            let answer = stack.get(&path, token).await.body;
+            let (days, metrics) = performance(&cut, &figures);
+            assert_eq!(
+                (&answer["data"], &answer["metrics"]),
+                (&days, &metrics),
+                "{range}"
+            );
+        }
         breakdowns(&stack, owned, &cut, &figures).await;
         partners::as_the_advertiser_reads_them(&stack, owned, &cut, &figures).await;
         origins(&stack, owned, &cut).await;

@@ -1,6 +1,3 @@
-use reqwest::StatusCode;
-
-use super::owner;
 use runtime::clock::Clock;
 use test_harness::Stack;
 use testing::{TestDatabase, free_address};
@@ -13,7 +10,7 @@ async fn reports_are_read_from_the_replica_and_rights_are_not() {
     stack.set("REPLICA_DATABASE_URL", &replica.url);
     stack.start_services().await;
     let program = stack.program().await;
-    let own = owner(&stack, &program).await;
+    let own = stack.owner_of(&program).await;
     let id = program.program_id;
     let day = "INSERT INTO program_days VALUES";
     stack
@@ -37,14 +34,14 @@ async fn without_its_replica_the_database_itself_is_read() {
     stack.set("REPLICA_DATABASE_URL", &nobody);
     stack.start_services().await;
     let program = stack.program().await;
-    let own = owner(&stack, &program).await;
+    let own = stack.owner_of(&program).await;
     for report in ["performance", "status", "events"] {
-        let answer = stack
+        stack
             .get(
                 &format!("/api/tracking/{report}/{}", program.program_id),
                 &own.token,
             )
-            .await;
-        assert_eq!(answer.status, StatusCode::OK, "{report}: {:?}", answer.body);
+            .await
+            .ok();
     }
 }

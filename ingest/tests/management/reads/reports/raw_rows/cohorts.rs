@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{Datelike, Months, NaiveDate};
-use reqwest::StatusCode;
 use runtime::clock::Clock;
 use serde_json::{Value, json};
 use storage::reads::rollups;
@@ -147,8 +146,7 @@ pub async fn as_the_advertiser_reads_them(stack: &Stack, owned: &Owned) {
             "/api/advertiser/affiliate-programs/{}/report/cohorts?months=12&currency={currency}",
             owned.program.program_id
         );
-        let answer = stack.get(&path, &owned.owner.token).await;
-        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+        let answer = stack.get(&path, &owned.owner.token).await.ok();
         let expected = report(&figures, owned.currency, currency, last);
         assert_eq!(answer.body["data"], expected, "in {currency}");
     }
@@ -159,8 +157,7 @@ pub async fn as_the_advertiser_reads_them(stack: &Stack, owned: &Owned) {
 async fn a_first_sale_that_arrives_late_moves_its_customer_to_an_earlier_cohort() {
     let shop = Shop::open_at(Clock::manual("2026-10-31T23:00:00Z".parse().unwrap())).await;
     let cohorts = async || {
-        let answer = shop.get("report/cohorts").await;
-        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+        let answer = shop.get("report/cohorts").await.ok();
         let cohorts = answer.body["data"]["cohorts"].as_array().unwrap().clone();
         let shown = cohorts.iter().map(|cohort| {
             let months = cohort["months"].as_array().unwrap().iter();
@@ -195,16 +192,14 @@ async fn a_first_sale_that_arrives_late_moves_its_customer_to_an_earlier_cohort(
         .await
         .unwrap();
     assert_eq!(cohorts().await, moved);
-    for (query, message) in [
-        ("months=0", "months must be an integer from 1 to 36"),
-        ("months=37", "months must be an integer from 1 to 36"),
-        (
-            "currency=dollars",
-            "currency must be a currency code of three letters",
-        ),
-    ] {
-        let answer = shop.get(&format!("report/cohorts?{query}")).await;
-        answer.refused(400, message);
-    }
+    shop.refuses(
+        "report/cohorts",
+        json!({
+            "months=0": "months must be an integer from 1 to 36",
+            "months=37": "months must be an integer from 1 to 36",
+            "currency=dollars": "currency must be a currency code of three letters",
+        }),
+    )
+    .await;
     shop.stack.verify().await;
 }

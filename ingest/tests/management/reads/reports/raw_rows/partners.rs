@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 
 use chrono::NaiveDate;
 use domain::ids::PartnerId;
-use reqwest::StatusCode;
 use serde_json::{Value, json};
 
 use super::{Cut, Figures, Owned, raw, report};
@@ -24,8 +23,7 @@ pub async fn as_the_advertiser_reads_them(stack: &Stack, owned: &Owned, cut: &Cu
             ..*cut
         };
         let path = format!("{path}{}", partner.membership);
-        let answer = stack.get(&path, &owned.owner.token).await;
-        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+        let answer = stack.get(&path, &owned.owner.token).await.ok();
         assert_eq!(answer.body["data"], report(&of_link, figures), "{path}");
     }
     for (named, status, message) in [
@@ -98,8 +96,8 @@ fn expected_report(programs: &[OfProgram<'_>], cut: &Cut<'_>) -> Value {
 async fn own(stack: &Stack, person: &Person, query: &str) -> Value {
     let answer = stack
         .get(&format!("/api/partner/report?{query}"), &person.token)
-        .await;
-    assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+        .await
+        .ok();
     answer.body["data"].clone()
 }
 
