@@ -43,29 +43,16 @@ pub(super) async fn unsettled(jetstream: &Context, subject: Subject) -> Result<u
     Ok(info.num_pending + u64::try_from(info.num_ack_pending)?)
 }
 
-/// Violations that `ctl verify` finds.
-pub(super) async fn broken_invariants(pool: &PgPool) -> Result<Vec<String>> {
-    let violations = verify::violations(pool).await?;
-    Ok(violations
-        .into_iter()
-        .flat_map(|violation| {
-            let name = violation.invariant;
-            violation
-                .rows
-                .into_iter()
-                .map(move |row| format!("verify: {name}: {row}"))
-        })
-        .collect())
-}
-
-/// Dead letters. No injected fault may cause one.
-pub(super) async fn dead_letters(pool: &PgPool) -> Result<Vec<String>> {
-    let letters: Vec<(String, String)> =
-        sqlx::query_as("SELECT subject, reason FROM dead_letters WHERE replayed_at IS NULL")
-            .fetch_all(pool)
-            .await?;
-    Ok(letters
-        .into_iter()
-        .map(|(subject, reason)| format!("dead letter of {subject}: {reason}"))
-        .collect())
+/// What `ctl verify` finds, and dead letters: no injected fault may cause either.
+pub(super) async fn broken(pool: &PgPool) -> Result<Vec<String>> {
+    let mut found: Vec<String> = sqlx::query_scalar(
+        "SELECT 'dead letter of ' || subject || ': ' || reason FROM dead_letters WHERE replayed_at IS NULL",
+    )
+    .fetch_all(pool)
+    .await?;
+    for violation in verify::violations(pool).await? {
+        let name = violation.invariant;
+        found.extend(violation.rows.iter().map(|row| format!("verify: {name}: {row}")));
+    }
+    Ok(found)
 }

@@ -16,7 +16,7 @@ use harness::progress::note;
 use messages::subject::Subject;
 
 use super::disk::Disk;
-use super::proxy::{Cut, NetworkFault, address_of};
+use super::proxy::{NetworkFault, address_of};
 use super::schedule::{Fault, Server, Service, Trouble};
 use super::stack::{STREAM_MAX_BYTES, Stack};
 
@@ -37,10 +37,8 @@ impl Stack<'_> {
             Fault::Clock(service, seconds) => self.set_clock(service, seconds)?,
             Fault::Network { server, of, trouble } => self.trouble(server, of, trouble),
             Fault::CommitUnheard { service, times } => {
-                let is_ingest = Service::INGESTS.contains(&service);
-                let cut = if is_ingest { Cut::LoneInsert } else { Cut::Commit };
                 for proxy in self.proxies(Server::Postgres, Some(service)) {
-                    proxy.cut_next(NetworkFault::CutAt(cut), times);
+                    proxy.cut_next(NetworkFault::CutAtCommit, times);
                 }
             }
             Fault::PostgresStop => self.stop_postgres()?,

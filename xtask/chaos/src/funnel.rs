@@ -4,24 +4,24 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use reqwest::RequestBuilder;
+use reqwest::header::CONTENT_TYPE;
 use runtime::clock::Clock;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
-use super::http::{self, Request};
+use super::http;
 use super::journal::{Answer, Asked, Event, Journal};
 use super::market::Market;
 use super::processor;
 use super::rng::Rng;
 use super::schedule::Plan;
 
-mod crowds;
 mod payments;
 mod receiver;
 pub(super) mod subscriber;
 
-pub(super) use self::crowds::keep_buying;
 pub(super) use self::payments::resend;
 pub(super) use self::receiver::TIMEOUT_MS;
 
@@ -98,6 +98,17 @@ pub(super) async fn probe(
     None
 }
 
+/// Buys without a second attempt, until the load is over, and without a pause but after a 503: two cores have more to do than refuse.
+pub(super) async fn keep_buying(simulation: Arc<Simulation>, number: u64, customer_key: String) {
+    let mut buyer = Visitor::new(simulation, 3_000 + number, &format!("b{number}"));
+    while buyer.goes_on() {
+        let sale = buyer.sale(&customer_key);
+        if buyer.ask(&sale, None).await.status() == Some(503) {
+            buyer.rest(100, 300).await;
+        }
+    }
+}
+
 /// The user agent of every visitor: workers store it once.
 const BROWSER: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0";
 
@@ -109,78 +120,42 @@ impl Simulation {
 
     /// Sends one request, and records it with its answer. `hangs_up_at`: the percentage of the request after which the client disconnects.
     async fn ask(&self, asked: &Asked, to: SocketAddr, hangs_up_at: Option<u64>) -> Answer {
-        let request = self.request(asked);
+        let request = self.request(asked, to);
         let number = self.journal.ask(to, asked);
         let answer = match hangs_up_at {
-            Some(percent) => http::hang_up(to, &request, percent).await,
-            None => http::send(&self.http, to, request).await,
+            Some(percent) => http::hang_up(to, request, percent).await,
+            None => http::send(request).await,
         };
         self.journal.answer(number, &answer);
         answer
     }
 
-    fn request(&self, asked: &Asked) -> Request {
+    fn request(&self, asked: &Asked, to: SocketAddr) -> RequestBuilder {
+        let track = || {
+            self.http
+                .post(format!("http://{to}/api/v1/track/{}", asked.kind()))
+        };
         match asked {
-            Asked::Click { code } => Request {
-                header: None,
-                ..self.track(
-                    "click",
-                    &json!({
-                        "affiliate_url": format!("https://shop.example/?aff={code}"), "user_agent": BROWSER,
-                        "page_title": "Prices of the shop",
-                    }),
-                )
-            },
-            Asked::Lead {
-                click_id,
-                customer_key,
-            } => self.track(
-                "lead",
-                &json!({ "click_id": click_id, "customer_key": customer_key }),
-            ),
-            Asked::Sale {
-                transaction_id,
-                customer_key,
-                amount_cents,
-            } => self.track(
-                "sale",
-                &json!({
-                    "transaction_id": transaction_id, "customer_key": customer_key, "amount_cents": amount_cents,
-                }),
-            ),
-            Asked::Refund {
-                transaction_id,
-                refund_id,
-                amount_cents,
-            } => self.track(
-                "refund",
-                &json!({
-                    "transaction_id": transaction_id, "refund_id": refund_id,
-                    "refund_amount_cents": amount_cents.unwrap_or(0),
-                }),
-            ),
-            Asked::Event(event) => self.event(event),
+            Asked::Click { code } => track().json(&json!({
+                "affiliate_url": format!("https://shop.example/?aff={code}"), "user_agent": BROWSER,
+                "page_title": "Prices of the shop",
+            })),
+            Asked::Event(event) => self.event(event, to),
+            _ => track().bearer_auth(&self.market.token).json(asked),
         }
     }
 
-    /// A request with the program's token.
-    fn track(&self, route: &str, body: &Value) -> Request {
-        Request {
-            path: format!("/api/v1/track/{route}"),
-            header: Some(("Authorization", format!("Bearer {}", self.market.token))),
-            body: body.to_string(),
-        }
-    }
-
-    fn event(&self, event: &Event) -> Request {
+    fn event(&self, event: &Event, to: SocketAddr) -> RequestBuilder {
         let now = Clock::system().now().timestamp();
         let body = processor::body(event, now);
-        Request {
-            path: format!("/webhooks/stripe/{}", self.market.program_id),
-            header: processor::signature(&self.market.secret, now, &body)
-                .map(|signature| ("Stripe-Signature", signature)),
-            body,
-        }
+        self.http
+            .post(format!("http://{to}/webhooks/stripe/{}", self.market.program_id))
+            .header(
+                "Stripe-Signature",
+                processor::signature(&self.market.secret, now, &body),
+            )
+            .header(CONTENT_TYPE, "application/json")
+            .body(body)
     }
 
     pub(super) fn complain(&self, complaint: String) {
@@ -305,7 +280,7 @@ impl Visitor {
             code: self.rng.pick(&codes).to_owned(),
         };
         let answer = self.ask_until_known(&click, ingest).await;
-        answer.text("click_id").map(str::to_owned)
+        answer.body()["click_id"].as_str().map(str::to_owned)
     }
 
     /// A click and a lead; returns the customer_key once the lead is recorded.
@@ -332,7 +307,7 @@ impl Visitor {
         Asked::Sale {
             transaction_id: format!("order-{}", self.name()),
             customer_key: customer_key.to_owned(),
-            amount_cents: i64::try_from(self.rng.between(100, 30_000)).unwrap_or(100),
+            amount_cents: self.rng.cents(100, 30_000),
         }
     }
 
@@ -375,7 +350,7 @@ impl Visitor {
             return;
         };
         for _ in 0..self.rng.between(1, 3) {
-            let part = i64::try_from(self.rng.between(1, 15_000)).unwrap_or(1);
+            let part = self.rng.cents(1, 15_000);
             let refund = Asked::Refund {
                 transaction_id: transaction_id.clone(),
                 refund_id: format!("refund-{}", self.name()),

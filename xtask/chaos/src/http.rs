@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use anyhow::Result;
+use reqwest::header::CONNECTION;
 use reqwest::{Client, RequestBuilder};
 use serde_json::Value;
 use tokio::io::AsyncWriteExt;
@@ -13,14 +15,6 @@ use super::journal::Answer;
 /// Longer than the service waits for an outcome.
 const PATIENCE: Duration = Duration::from_millis(6_500);
 
-#[derive(Debug)]
-pub(super) struct Request {
-    pub(super) path: String,
-    /// The credential or the signature.
-    pub(super) header: Option<(&'static str, String)>,
-    pub(super) body: String,
-}
-
 pub(super) fn client() -> reqwest::Result<Client> {
     Client::builder()
         .no_proxy()
@@ -29,16 +23,8 @@ pub(super) fn client() -> reqwest::Result<Client> {
         .build()
 }
 
-pub(super) async fn send(client: &Client, to: SocketAddr, request: Request) -> Answer {
-    let mut builder = client
-        .post(format!("http://{to}{}", request.path))
-        .header("Connection", "close")
-        .header("Content-Type", "application/json")
-        .body(request.body);
-    if let Some((name, value)) = request.header {
-        builder = builder.header(name, value);
-    }
-    match receive(builder).await {
+pub(super) async fn send(request: RequestBuilder) -> Answer {
+    match receive(request.header(CONNECTION, "close")).await {
         Ok(answer) => answer,
         Err(error) if error.is_connect() => Answer::Refused,
         Err(error) if error.is_timeout() => Answer::Late,
@@ -46,8 +32,8 @@ pub(super) async fn send(client: &Client, to: SocketAddr, request: Request) -> A
     }
 }
 
-async fn receive(builder: RequestBuilder) -> reqwest::Result<Answer> {
-    let response = builder.send().await?;
+async fn receive(request: RequestBuilder) -> reqwest::Result<Answer> {
+    let response = request.send().await?;
     let status = response.status().as_u16();
     let text = response.text().await?;
     let body = serde_json::from_str(&text).unwrap_or(Value::String(text));
@@ -55,23 +41,34 @@ async fn receive(builder: RequestBuilder) -> reqwest::Result<Answer> {
 }
 
 /// Disconnects after sending this percentage of the request.
-pub(super) async fn hang_up(to: SocketAddr, request: &Request, percent: u64) -> Answer {
-    let Request { path, header, body } = request;
-    let header = header
-        .as_ref()
-        .map_or(String::new(), |(name, value)| format!("{name}: {value}\r\n"));
-    let text = format!(
-        "POST {path} HTTP/1.1\r\nHost: edge\r\nContent-Type: application/json\r\n{header}Content-Length: {}\r\n\r\n{body}",
-        body.len()
-    );
+pub(super) async fn hang_up(to: SocketAddr, request: RequestBuilder, percent: u64) -> Answer {
+    let Ok(bytes) = bytes(request) else {
+        return Answer::Broken("no request".to_owned());
+    };
     let Ok(mut stream) = TcpStream::connect(to).await else {
         return Answer::Refused;
     };
-    let sent = text.len() * usize::try_from(percent.min(100)).unwrap_or(100) / 100;
-    let _ = stream
-        .write_all(text.as_bytes().get(..sent).unwrap_or_default())
-        .await;
+    let sent = bytes.len() * usize::try_from(percent.min(100)).unwrap_or(100) / 100;
+    let _ = stream.write_all(bytes.get(..sent).unwrap_or_default()).await;
     Answer::HungUp
+}
+
+/// As it is sent.
+fn bytes(request: RequestBuilder) -> Result<Vec<u8>> {
+    let request = request.build()?;
+    let body = request
+        .body()
+        .and_then(|body| body.as_bytes())
+        .unwrap_or_default();
+    let mut text = format!(
+        "POST {} HTTP/1.1\r\nHost: edge\r\nContent-Length: {}\r\n",
+        request.url().path(),
+        body.len()
+    );
+    for (name, value) in request.headers() {
+        text.extend([name.as_str(), ": ", value.to_str()?, "\r\n"]);
+    }
+    Ok([text.as_bytes(), b"\r\n", body].concat())
 }
 
 #[cfg(test)]
@@ -81,24 +78,30 @@ mod tests {
     use tokio::io::AsyncReadExt;
     use tokio::net::TcpListener;
 
-    /// What a client makes of a server that sends this and closes.
-    async fn answer_of(text: &'static str) -> Answer {
+    fn request(to: SocketAddr) -> RequestBuilder {
+        let client = client().unwrap();
+        client
+            .post(format!("http://{to}/sale"))
+            .bearer_auth("t")
+            .json(&json!({}))
+    }
+
+    /// A server, and its address.
+    async fn server() -> (TcpListener, SocketAddr) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let to = listener.local_addr().unwrap();
-        let serving = tokio::spawn(async move {
+        (listener, to)
+    }
+
+    /// What a client makes of a server that sends this and closes.
+    async fn answer_of(text: &'static str) -> Answer {
+        let (listener, to) = server().await;
+        let serving = async {
             let (mut stream, _) = listener.accept().await.unwrap();
-            let mut request = vec![0; 4_096];
-            let _ = stream.read(&mut request).await.unwrap();
+            let _ = stream.read(&mut [0; 4_096]).await.unwrap();
             stream.write_all(text.as_bytes()).await.unwrap();
-        });
-        let request = Request {
-            path: "/".to_owned(),
-            header: None,
-            body: "{}".to_owned(),
         };
-        let answer = send(&client().unwrap(), to, request).await;
-        serving.await.unwrap();
-        answer
+        tokio::join!(send(request(to)), serving).0
     }
 
     #[tokio::test]
@@ -121,14 +124,22 @@ mod tests {
 
     #[tokio::test]
     async fn where_no_server_listens_a_request_is_refused() {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let to = listener.local_addr().unwrap();
+        let (listener, to) = server().await;
         drop(listener);
-        let request = Request {
-            path: "/".to_owned(),
-            header: None,
-            body: String::new(),
-        };
-        assert_eq!(send(&client().unwrap(), to, request).await, Answer::Refused);
+        assert_eq!(send(request(to)).await, Answer::Refused);
+    }
+
+    #[tokio::test]
+    async fn a_client_that_hangs_up_has_sent_a_part_of_its_request() {
+        let (listener, to) = server().await;
+        let whole = "POST /sale HTTP/1.1\r\nHost: edge\r\nContent-Length: 2\r\nauthorization: Bearer t\r\n\
+                     content-type: application/json\r\n\r\n{}";
+        for (percent, expected) in [(0, ""), (50, &whole[..whole.len() / 2]), (100, whole)] {
+            assert_eq!(hang_up(to, request(to), percent).await, Answer::HungUp);
+            let mut sent = String::new();
+            let (mut stream, _) = listener.accept().await.unwrap();
+            stream.read_to_string(&mut sent).await.unwrap();
+            assert_eq!(sent, expected);
+        }
     }
 }

@@ -11,9 +11,9 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 use serde_json::Value;
 
-/// The relevant fields of a request.
+/// The relevant fields of a request. Except for clicks and events, they are its body.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
+#[serde(untagged)]
 pub(super) enum Asked {
     Click {
         code: String,
@@ -31,9 +31,40 @@ pub(super) enum Asked {
         transaction_id: String,
         refund_id: String,
         /// `None`: the rest of the sale.
+        #[serde(rename = "refund_amount_cents", skip_serializing_if = "Option::is_none")]
         amount_cents: Option<i64>,
     },
     Event(Event),
+}
+
+impl Asked {
+    pub(super) const fn kind(&self) -> &'static str {
+        match self {
+            Self::Click { .. } => "click",
+            Self::Lead { .. } => "lead",
+            Self::Sale { .. } => "sale",
+            Self::Refund { .. } => "refund",
+            Self::Event(_) => "event",
+        }
+    }
+
+    /// The transaction, the customer and the amount of a sale, or of an event of one.
+    pub(super) fn sale(&self) -> Option<(&str, &str, i64)> {
+        match self {
+            Self::Sale {
+                transaction_id,
+                customer_key,
+                amount_cents,
+            }
+            | Self::Event(Event {
+                transaction_id,
+                customer_key,
+                amount_cents,
+                ..
+            }) => Some((transaction_id, customer_key, *amount_cents)),
+            _ => None,
+        }
+    }
 }
 
 /// An event of the payment processor.
@@ -121,41 +152,17 @@ impl Answer {
         self.is_unknown() || *self == Self::Refused
     }
 
-    /// A field of the answer's body.
-    pub(super) fn number(&self, field: &str) -> Option<i64> {
+    /// The answer's body; `null` without an answer.
+    pub(super) fn body(&self) -> &Value {
         match self {
-            Self::Received { body, .. } => body.get(field)?.as_i64(),
-            _ => None,
-        }
-    }
-
-    pub(super) fn text(&self, field: &str) -> Option<&str> {
-        match self {
-            Self::Received { body, .. } => body.get(field)?.as_str(),
-            _ => None,
+            Self::Received { body, .. } => body,
+            _ => &Value::Null,
         }
     }
 
     /// The message of a refusal.
     pub(super) fn message(&self) -> &str {
-        match self {
-            Self::Received { body, .. } => body
-                .pointer("/error/message")
-                .and_then(Value::as_str)
-                .unwrap_or_default(),
-            _ => "",
-        }
-    }
-
-    /// One word for a table of answers.
-    pub(super) fn kind(&self) -> String {
-        match self {
-            Self::Received { status, .. } => status.to_string(),
-            Self::Refused => "refused".to_owned(),
-            Self::Broken(_) => "broken".to_owned(),
-            Self::Late => "late".to_owned(),
-            Self::HungUp => "hung up".to_owned(),
-        }
+        self.body()["error"]["message"].as_str().unwrap_or_default()
     }
 }
 
@@ -166,8 +173,39 @@ pub(super) struct Call {
     pub(super) answer: Option<Answer>,
 }
 
+impl Call {
+    pub(super) fn status(&self) -> Option<u16> {
+        self.answer.as_ref()?.status()
+    }
+
+    pub(super) fn is_ok(&self) -> bool {
+        self.status() == Some(200)
+    }
+
+    /// Whether its outcome is unknown.
+    pub(super) fn is_open(&self) -> bool {
+        self.answer.as_ref().is_none_or(Answer::is_unknown)
+    }
+
+    /// The answer's body; `null` without an answer.
+    pub(super) fn body(&self) -> &Value {
+        self.answer.as_ref().map_or(&Value::Null, Answer::body)
+    }
+
+    /// One word for a table of answers.
+    pub(super) fn kind(&self) -> String {
+        match &self.answer {
+            Some(Answer::Received { status, .. }) => status.to_string(),
+            Some(Answer::Broken(_)) => "broken".to_owned(),
+            Some(other) => format!("{other:?}").to_lowercase(),
+            None => "none".to_owned(),
+        }
+    }
+}
+
 #[derive(Debug, Serialize)]
 struct Entry {
+    kind: &'static str,
     to: SocketAddr,
     asked_at_ms: u64,
     answered_at_ms: Option<u64>,
@@ -193,6 +231,7 @@ impl Journal {
     pub(super) fn ask(&self, to: SocketAddr, asked: &Asked) -> usize {
         let mut entries = self.lock();
         entries.push(Entry {
+            kind: asked.kind(),
             to,
             asked_at_ms: self.now_ms(),
             answered_at_ms: None,
@@ -239,7 +278,7 @@ pub(super) fn accepted_events(calls: &[Call]) -> Vec<Asked> {
     let mut known = BTreeSet::new();
     calls
         .iter()
-        .filter(|call| call.answer.as_ref().is_some_and(Answer::is_ok))
+        .filter(|call| call.is_ok())
         .filter(|call| matches!(&call.asked, Asked::Event(event) if known.insert(&event.id)))
         .map(|call| call.asked.clone())
         .collect()
@@ -278,21 +317,22 @@ mod tests {
             }),
             answer: Some(Answer::Received {
                 status,
-                body: json!({}),
+                body: Value::Null,
             }),
         };
         let click = Call {
             asked: Asked::Click { code: "ada".into() },
             ..call("", 200)
         };
-        let calls = [
-            click,
-            call("evt_2", 503),
-            call("evt_2", 200),
-            call("evt_1", 200),
-            call("evt_2", 200),
-            call("evt_3", 400),
+        let events = [
+            ("evt_2", 503),
+            ("evt_2", 200),
+            ("evt_1", 200),
+            ("evt_2", 200),
+            ("evt_3", 400),
         ];
+        let mut calls = vec![click];
+        calls.extend(events.map(|(id, status)| call(id, status)));
         let again = [calls[2].asked.clone(), calls[3].asked.clone()];
         assert_eq!(accepted_events(&calls), again);
     }

@@ -20,7 +20,6 @@ mod grace;
 mod http;
 mod journal;
 mod market;
-mod outcome;
 mod processor;
 mod proxy;
 mod reconcile;
@@ -42,7 +41,6 @@ use harness::keys::random_hex;
 use harness::progress::note;
 use harness::servers::debian;
 
-use self::outcome::Outcome;
 use self::schedule::Round;
 use self::stack::Stack;
 
@@ -84,6 +82,15 @@ impl Options {
             .map(|number| Round::draw(seed, number, self.only.as_deref()))
             .collect()
     }
+
+    /// What repeats a round, beside the seed.
+    fn again(&self, number: u64) -> String {
+        match &self.only {
+            _ if self.few => "--few".to_owned(),
+            Some(only) => format!("--round {number} --only {only}"),
+            None => format!("--round {number}"),
+        }
+    }
 }
 
 fn main() -> ExitCode {
@@ -102,21 +109,23 @@ fn chaos(checkout: &Checkout, options: &Options, interrupt: &Interrupt) -> Resul
     if faults::faketime().is_none() {
         debian::install(&["libfaketime"], interrupt).unwrap_or_else(|error| note(format_args!("{error:#}")));
     }
-    let journals = checkout.target_dir().join("chaos");
     let mut stack = Stack::start(checkout, interrupt)?;
     let mut requests = 0;
     for round in &rounds {
-        let journal = round::journal_of(&journals, round);
+        let journal = checkout
+            .target_dir()
+            .join(format!("chaos/round-{}.jsonl", round.number));
         let outcome = round::run(&mut stack, round, &journal)?;
-        println!("{outcome}");
+        println!("{}", outcome.summary);
         requests += outcome.requests;
         if !outcome.violations.is_empty() {
-            print_violations(&outcome, options, seed);
-            note(format_args!(
-                "journal: {}; logs and data: {}",
-                journal.display(),
-                stack.area.dir.display()
-            ));
+            print_violations(&outcome.violations);
+            println!(
+                "repeat: cargo xtask chaos --seed {seed} {}",
+                options.again(round.number)
+            );
+            let (journal, kept) = (journal.display(), stack.area.dir.display());
+            note(format_args!("journal: {journal}; logs and data: {kept}"));
             stack.stop();
             return Ok(ExitCode::FAILURE);
         }
@@ -132,16 +141,9 @@ fn chaos(checkout: &Checkout, options: &Options, interrupt: &Interrupt) -> Resul
 
 const SHOWN: usize = 20;
 
-fn print_violations(outcome: &Outcome, options: &Options, seed: u64) {
-    for violation in outcome.violations.iter().take(SHOWN) {
+fn print_violations(violations: &[String]) {
+    for violation in violations.iter().take(SHOWN) {
         println!("  - {violation}");
     }
-    println!("{} violations", outcome.violations.len());
-    let number = outcome.round.number;
-    let which = match &options.only {
-        _ if options.few => "--few".to_owned(),
-        Some(only) => format!("--round {number} --only {only}"),
-        None => format!("--round {number}"),
-    };
-    println!("repeat: cargo xtask chaos --seed {seed} {which}");
+    println!("{} violations", violations.len());
 }

@@ -1,7 +1,7 @@
 //! Events as a payment processor sends and signs them.
 
 use hmac::{Hmac, KeyInit, Mac};
-use serde_json::{Value, json};
+use serde_json::json;
 use sha2::Sha256;
 
 use super::journal::{Event, Names, What};
@@ -48,20 +48,17 @@ pub(super) fn body(event: &Event, now: i64) -> String {
             ("charge.refunded", now, charge)
         }
     };
-    wrapped(&event.id, kind, created, &object).to_string()
-}
-
-fn wrapped(id: &str, kind: &str, created: i64, object: &Value) -> Value {
-    json!({
-        "id": id, "object": "event", "type": kind, "livemode": true, "created": created,
+    let event = json!({
+        "id": event.id, "object": "event", "type": kind, "livemode": true, "created": created,
         "data": { "object": object },
-    })
+    });
+    event.to_string()
 }
 
 /// The value of the signature header. `timestamp` in Unix seconds.
-pub(super) fn signature(secret: &str, timestamp: i64, body: &str) -> Option<String> {
-    let mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).ok()?;
-    let mac = mac.chain_update(format!("{timestamp}.")).chain_update(body);
-    let signature = hex::encode(mac.finalize().into_bytes());
-    Some(format!("t={timestamp},v1={signature}"))
+#[expect(clippy::expect_used, reason = "HMAC takes keys of any length")]
+pub(super) fn signature(secret: &str, timestamp: i64, body: &str) -> String {
+    let mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).expect("any length");
+    let mac = mac.chain_update(format!("{timestamp}.{body}"));
+    format!("t={timestamp},v1={}", hex::encode(mac.finalize().into_bytes()))
 }

@@ -13,7 +13,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::journal::{Answer, Asked, Call};
+use super::journal::{Asked, Call};
 
 /// Commission of every sale of the demo program, in basis points.
 pub(super) const RATE_BPS: i64 = 2_000;
@@ -77,10 +77,11 @@ pub(super) struct Allowed {
 pub(super) fn violations(calls: &[Call], rows: &Rows, allowed: Allowed) -> Vec<String> {
     let mut found = Vec::new();
     unexpected(calls, allowed, &mut found);
-    clicks(calls, rows, allowed, &mut found);
+    recorded(calls, rows, allowed, &mut found);
+    clicks(calls, rows, &mut found);
     leads(calls, rows, &mut found);
     sales::check(calls, rows, allowed, &mut found);
-    refunds(calls, rows, &mut found);
+    refunds(calls, &mut found);
     refunded_amounts(rows, &mut found);
     events(calls, rows, allowed, &mut found);
     found
@@ -89,58 +90,114 @@ pub(super) fn violations(calls: &[Call], rows: &Rows, allowed: Allowed) -> Vec<S
 /// Requests are valid and in order, so only these answers are correct.
 fn unexpected(calls: &[Call], allowed: Allowed, found: &mut Vec<String>) {
     for call in calls {
-        let Some(answer) = &call.answer else { continue };
-        let Some(status) = answer.status() else { continue };
+        let (Some(status), Some(answer)) = (call.status(), &call.answer) else {
+            continue;
+        };
+        let message = answer.message();
         let fits = match (&call.asked, status) {
             (_, 200 | 500..) | (Asked::Sale { .. }, 409) => true,
             // A repeat of a lead whose answer was lost. Its click is found, however late it is stored.
             (Asked::Lead { .. }, 400) => {
-                answer.message().contains("cannot be updated to lead")
-                    || (allowed.lost_clicks && answer.message().contains("not found"))
+                message.contains("cannot be updated to lead")
+                    || (allowed.lost_clicks && message.contains("not found"))
             }
             (Asked::Event(_), 400) => allowed.refused_events,
             _ => false,
         };
         if !fits {
-            found.push(format!(
-                "{:?} was answered {status}: {}",
-                call.asked,
-                answer.message()
-            ));
+            found.push(format!("{:?} was answered {status}: {message}", call.asked));
         }
     }
 }
 
-fn clicks(calls: &[Call], rows: &Rows, allowed: Allowed, found: &mut Vec<String>) {
-    let stored = counts(rows.clicks.iter().map(String::as_str));
-    let of_clicks = || {
-        calls
+/// What was answered is recorded, nothing is recorded twice, and nothing that was not sent.
+fn recorded(calls: &[Call], rows: &Rows, allowed: Allowed, found: &mut Vec<String>) {
+    let (mut sent, mut owed) = (BTreeSet::new(), BTreeSet::new());
+    for call in calls {
+        sent.extend(names(call));
+        let is_owed = match &call.asked {
+            Asked::Click { .. } => call.is_ok() && !allowed.lost_clicks,
+            Asked::Sale { .. } => call.is_ok() || call.status() == Some(409),
+            // A refund of a fully refunded sale may not be stored.
+            Asked::Refund { .. } => call.is_ok() && call.body()["reason"] != "already reversed",
+            Asked::Lead { .. } | Asked::Event(_) => call.is_ok(),
+        };
+        if is_owed {
+            owed.extend(names(call));
+        }
+    }
+    let stored = counts(rows.names());
+    let missing = owed.iter().filter(|name| !stored.contains_key(*name));
+    found.extend(missing.map(|name| format!("{name} was answered as recorded and is missing")));
+    for (name, times) in &stored {
+        if *times > 1 {
+            found.push(format!("{name} is recorded {times} times"));
+        }
+        // A click has its id from its answer, which may be lost: `clicks` counts those.
+        if !sent.contains(name) && !name.starts_with(CLICK) {
+            found.push(format!("{name} was never sent"));
+        }
+    }
+}
+
+const CLICK: &str = "click ";
+
+/// What a call records.
+fn names(call: &Call) -> Vec<String> {
+    match &call.asked {
+        Asked::Click { .. } => click_id(call)
+            .map(|id| format!("{CLICK}{id}"))
+            .into_iter()
+            .collect(),
+        Asked::Lead { customer_key, .. } => vec![format!("the lead of {customer_key}")],
+        Asked::Sale { transaction_id, .. } => vec![format!("sale {transaction_id}")],
+        Asked::Refund {
+            transaction_id,
+            refund_id,
+            ..
+        } => vec![format!("refund {refund_id} of {transaction_id}")],
+        Asked::Event(event) => vec![
+            format!("sale {}", event.transaction_id),
+            format!("event {}", event.id),
+        ],
+    }
+}
+
+impl Rows {
+    /// As [`names`] has them.
+    fn names(&self) -> impl Iterator<Item = String> {
+        let clicks = self.clicks.iter().map(|id| format!("{CLICK}{id}"));
+        let leads = self.leads.iter().map(|key| format!("the lead of {key}"));
+        let sales = self
+            .sales
             .iter()
-            .filter(|call| matches!(call.asked, Asked::Click { .. }))
-    };
-    let answered = counts(
-        of_clicks()
-            .filter_map(|call| call.answer.as_ref())
-            .filter_map(|answer| answer.text("click_id")),
-    );
-    for (click_id, times) in &answered {
-        if *times > 1 {
-            found.push(format!("click_id {click_id} was given {times} times"));
-        }
-        if !stored.contains_key(click_id) && !allowed.lost_clicks {
-            found.push(format!("click {click_id} was answered 200 and is missing"));
-        }
+            .map(|sale| format!("sale {}", sale.transaction_id));
+        let refunds = self
+            .refunds
+            .iter()
+            .map(|refund| format!("refund {} of {}", refund.refund_id, refund.transaction_id));
+        let events = self.events.iter().map(|(id, _)| format!("event {id}"));
+        clicks.chain(leads).chain(sales).chain(refunds).chain(events)
     }
-    for (click_id, times) in &stored {
-        if *times > 1 {
-            found.push(format!("click {click_id} is recorded {times} times"));
-        }
+}
+
+fn click_id(call: &Call) -> Option<&str> {
+    call.body()["click_id"].as_str()
+}
+
+fn clicks(calls: &[Call], rows: &Rows, found: &mut Vec<String>) {
+    let answered = counts(calls.iter().filter_map(click_id));
+    for (click_id, times) in answered.iter().filter(|(_, times)| **times > 1) {
+        found.push(format!("click_id {click_id} was given {times} times"));
     }
-    let open = of_clicks().filter(|call| is_open(call)).count();
-    let unanswered = stored
-        .keys()
-        .filter(|click_id| !answered.contains_key(*click_id))
+    let is_click = |call: &&Call| matches!(call.asked, Asked::Click { .. });
+    let open = calls
+        .iter()
+        .filter(is_click)
+        .filter(|call| call.is_open())
         .count();
+    let is_unanswered = |id: &&String| !answered.contains_key(id.as_str());
+    let unanswered = rows.clicks.iter().filter(is_unanswered).count();
     if unanswered > open {
         found.push(format!(
             "{unanswered} clicks without an answer are recorded, and only {open} had an unknown outcome"
@@ -148,87 +205,32 @@ fn clicks(calls: &[Call], rows: &Rows, allowed: Allowed, found: &mut Vec<String>
     }
 }
 
+/// A lead binds its customer_key to its click.
 fn leads(calls: &[Call], rows: &Rows, found: &mut Vec<String>) {
-    let stored = counts(rows.leads.iter().map(String::as_str));
-    let mut asked = BTreeSet::new();
-    for call in calls {
-        let Asked::Lead {
+    for call in calls.iter().filter(|call| call.is_ok()) {
+        if let Asked::Lead {
             click_id,
             customer_key,
         } = &call.asked
-        else {
-            continue;
-        };
-        asked.insert(customer_key.as_str());
-        if call.answer.as_ref().is_some_and(Answer::is_ok) {
-            if !stored.contains_key(customer_key.as_str()) {
-                found.push(format!(
-                    "the lead of {customer_key} was answered 200 and is missing"
-                ));
-            }
-            let bound = |(key, click): &&(String, String)| key == customer_key && click == click_id;
-            if rows.customers.iter().filter(bound).count() != 1 {
+        {
+            let is_bound = |(key, click): &&(String, String)| key == customer_key && click == click_id;
+            if rows.customers.iter().filter(is_bound).count() != 1 {
                 found.push(format!(
                     "{customer_key} is not the key of the one customer with {click_id}"
                 ));
             }
         }
     }
-    for (customer_key, times) in &stored {
-        if *times > 1 {
-            found.push(format!("the lead of {customer_key} is recorded {times} times"));
-        }
-        if !asked.contains(customer_key) {
-            found.push(format!("the lead of {customer_key} was never sent"));
-        }
-    }
 }
 
-fn refunds(calls: &[Call], rows: &Rows, found: &mut Vec<String>) {
-    let stored = counts(
-        rows.refunds
-            .iter()
-            .map(|refund| (refund.transaction_id.as_str(), refund.refund_id.as_str())),
-    );
-    let mut asked: BTreeMap<(&str, &str), Vec<Option<&Answer>>> = BTreeMap::new();
-    for call in calls {
-        if let Asked::Refund {
-            transaction_id,
-            refund_id,
-            ..
-        } = &call.asked
-        {
-            let key = (transaction_id.as_str(), refund_id.as_str());
-            let answers = asked.entry(key).or_default();
-            answers.push(call.answer.as_ref());
-        }
-    }
-    for ((transaction_id, refund_id), answers) in &asked {
-        let oks = || answers.iter().flatten().filter(|answer| answer.is_ok());
-        let times = stored.get(&(*transaction_id, *refund_id)).copied().unwrap_or(0);
-        let applied = oks()
-            .filter(|answer| answer.text("status") != Some("skipped"))
-            .count();
-        // A refund of a fully refunded sale may not be stored.
-        let may_be_none = oks().all(|answer| answer.text("reason") == Some("already reversed"));
-        if applied > 1 {
-            found.push(format!(
-                "refund {refund_id} of {transaction_id} was applied {applied} times"
-            ));
-        }
-        if times == 0 && !may_be_none {
-            found.push(format!(
-                "refund {refund_id} of {transaction_id} was answered 200 and is missing"
-            ));
-        }
+fn refunds(calls: &[Call], found: &mut Vec<String>) {
+    let applied = calls.iter().filter(|call| {
+        matches!(call.asked, Asked::Refund { .. }) && call.is_ok() && call.body()["status"] != "skipped"
+    });
+    for (refund, times) in counts(applied.flat_map(names)) {
         if times > 1 {
-            found.push(format!(
-                "refund {refund_id} of {transaction_id} is recorded {times} times"
-            ));
+            found.push(format!("{refund} was applied {times} times"));
         }
-    }
-    for key in stored.keys().filter(|key| !asked.contains_key(*key)) {
-        found.push(format!("refund {} of {} was never sent", key.1, key.0));
     }
 }
 
@@ -260,35 +262,26 @@ fn refunded_amounts(rows: &Rows, found: &mut Vec<String>) {
     }
 }
 
+/// An event that was accepted is settled, with its reversals.
 fn events(calls: &[Call], rows: &Rows, allowed: Allowed, found: &mut Vec<String>) {
     let mut refunded: BTreeMap<&str, i64> = BTreeMap::new();
-    let mut sent = BTreeSet::new();
-    for call in calls {
+    let states: BTreeMap<&str, &str> = rows
+        .events
+        .iter()
+        .map(|(id, state)| (id.as_str(), state.as_str()))
+        .collect();
+    for call in calls.iter().filter(|call| call.is_ok()) {
         let Asked::Event(event) = &call.asked else {
             continue;
         };
-        let id = event.id.as_str();
-        sent.insert(id);
-        if !call.answer.as_ref().is_some_and(Answer::is_ok) {
-            continue;
-        }
         let back = refunded.entry(&event.transaction_id).or_default();
         *back = (*back).max(event.refunded_cents());
-        let states: Vec<&str> = rows
-            .events
-            .iter()
-            .filter(|(event, _)| event == id)
-            .map(|(_, state)| state.as_str())
-            .collect();
-        let is_settled = states == ["done"] || (allowed.restored && states == ["done (duplicate)"]);
-        if !is_settled {
-            found.push(format!(
-                "event {id} was answered 200 and is {states:?} in the inbox"
-            ));
+        let id = event.id.as_str();
+        let is_unsettled =
+            |state: &&str| *state != "done" && !(allowed.restored && *state == "done (duplicate)");
+        if let Some(state) = states.get(id).copied().filter(is_unsettled) {
+            found.push(format!("event {id} was answered 200 and is {state} in the inbox"));
         }
-    }
-    for (id, _) in rows.events.iter().filter(|(id, _)| !sent.contains(id.as_str())) {
-        found.push(format!("event {id} was never sent"));
     }
     for sale in &rows.sales {
         let back = refunded.get(sale.transaction_id.as_str()).copied().unwrap_or(0);
@@ -301,11 +294,8 @@ fn events(calls: &[Call], rows: &Rows, allowed: Allowed, found: &mut Vec<String>
     }
 }
 
-fn is_open(call: &Call) -> bool {
-    call.answer.as_ref().is_none_or(Answer::is_unknown)
-}
-
-fn counts<K: Ord>(items: impl Iterator<Item = K>) -> BTreeMap<K, usize> {
+/// How often each occurs.
+pub(super) fn counts<K: Ord>(items: impl Iterator<Item = K>) -> BTreeMap<K, usize> {
     let mut counts = BTreeMap::new();
     for item in items {
         *counts.entry(item).or_default() += 1;

@@ -1,29 +1,25 @@
 //! One round: load, faults, recovery, draining, reconciliation.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{iter, thread};
 
 use anyhow::{Context, Result};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::drain;
 use super::faults::is_possible;
 use super::funnel::subscriber::Subscriber;
 use super::funnel::{Phase, Simulation, probe, visit, warm_up};
-use super::http;
 use super::journal::{Answer, Call, Journal};
 use super::market::Market;
-use super::outcome::{Outcome, kinds};
 use super::proxy::{NetworkFault, Proxy};
-use super::reconcile::{Allowed, violations};
+use super::reconcile::{Allowed, counts, violations};
 use super::rng::Rng;
-use super::rows;
 use super::schedule::{AFTERWARDS, Fault, HEALED, Plan, Round, Scheduled, Service};
 use super::stack::Stack;
-use super::usage;
+use super::{drain, http, rows, usage};
 
 const TICK: Duration = Duration::from_millis(20);
 /// Between two looks at servers.
@@ -41,7 +37,6 @@ pub(super) struct RunningRound<'a, 'b> {
     pub(super) stack: &'a mut Stack<'b>,
     pub(super) round: &'a Round,
     pub(super) simulation: Arc<Simulation>,
-    pub(super) subscriber: Subscriber,
     /// Of other programs, with their own journals.
     pub(super) others: Vec<Arc<Simulation>>,
     /// A customer with a recorded lead.
@@ -50,9 +45,13 @@ pub(super) struct RunningRound<'a, 'b> {
     pub(super) violations: Vec<String>,
 }
 
-/// Where the journal of a violated round is written. `journals`: a directory.
-pub(super) fn journal_of(journals: &Path, round: &Round) -> PathBuf {
-    journals.join(format!("round-{}.jsonl", round.number))
+/// What a round came to.
+#[derive(Debug)]
+pub(super) struct Outcome {
+    /// One line.
+    pub(super) summary: String,
+    pub(super) requests: usize,
+    pub(super) violations: Vec<String>,
 }
 
 /// `journal`: where it is written if the round is violated.
@@ -62,17 +61,15 @@ pub(super) fn run(stack: &mut Stack<'_>, round: &Round, journal: &Path) -> Resul
     let simulation = Arc::new(stack.simulation(round, seen)?);
     let subscriber = stack.subscriber(round, &simulation, phase.subscribe())?;
     let known = stack.runtime.block_on(warm_up(&simulation));
-    let customer_key = known.context("no customer could be created before the first fault")?;
     let visitors = (0..simulation.visitors())
         .map(|number| stack.runtime.spawn(visit(Arc::clone(&simulation), number)))
         .collect();
     let mut running = RunningRound {
         stack,
         round,
-        simulation: Arc::clone(&simulation),
-        subscriber,
+        simulation,
         others: Vec::new(),
-        customer_key,
+        customer_key: known.context("no customer could be created before the first fault")?,
         notes: Vec::new(),
         violations: Vec::new(),
     };
@@ -80,11 +77,14 @@ pub(super) fn run(stack: &mut Stack<'_>, round: &Round, journal: &Path) -> Resul
     phase.send_replace(Phase::Closing);
     running.wait_for_visitors(visitors)?;
     let drained = running.drain()?;
-    let others = running.others.clone();
-    let outcome = running.finish(started, recovered, drained)?;
+    running.reconcile(&subscriber)?;
+    let outcome = running.outcome(&format!(
+        "first 200: {recovered:.2?}, drained in {drained:.1?}, {:.1?}",
+        started.elapsed()
+    ));
     if !outcome.violations.is_empty() {
-        simulation.journal.write(journal)?;
-        for other in others {
+        running.simulation.journal.write(journal)?;
+        for other in &running.others {
             other.journal.write(&journal.with_extension("other.jsonl"))?;
         }
     }
@@ -151,16 +151,15 @@ impl RunningRound<'_, '_> {
         let started = Instant::now();
         for (at, begins, fault) in steps {
             self.watch_for(at.saturating_sub(started.elapsed()))?;
-            let done = if begins {
-                self.stack.begin(fault)
+            let (what, done) = if begins {
+                ("begin", self.stack.begin(fault))
             } else {
-                self.stack.end(fault)
+                ("end", self.stack.end(fault))
             };
-            let what = if begins { "begin" } else { "end" };
             done.with_context(|| format!("cannot {what}: {fault:?}"))?;
         }
         self.watch_for(HEALED.saturating_sub(started.elapsed()))?;
-        let cuts: u32 = self.stack.all_proxies().map(Proxy::take_cuts).sum();
+        let cuts: u64 = self.stack.all_proxies().map(Proxy::take_cuts).sum();
         let crashes = std::mem::take(&mut self.stack.crashes);
         self.notes.push(format!("{cuts} cut, {crashes} crashed"));
         for proxy in self.stack.all_proxies() {
@@ -198,6 +197,21 @@ impl RunningRound<'_, '_> {
         Ok(true)
     }
 
+    /// Waits until nothing is found any more; returns what is left at the limit.
+    fn watch_until_none(
+        &mut self,
+        limit: Duration,
+        find: impl AsyncFn(&Stack<'_>) -> Result<Vec<String>>,
+    ) -> Result<Vec<String>> {
+        let mut left = Vec::new();
+        self.watch_until(limit, |round| {
+            let found = round.stack.runtime.block_on(find(round.stack));
+            left = found.unwrap_or_else(|error| vec![format!("{error:#}")]);
+            left.is_empty()
+        })?;
+        Ok(left)
+    }
+
     pub(super) fn watch_until_finished<T>(&mut self, task: JoinHandle<T>) -> Result<T> {
         while !task.is_finished() {
             self.watch_for(TICK)?;
@@ -205,15 +219,14 @@ impl RunningRound<'_, '_> {
         Ok(self.stack.runtime.block_on(task)?)
     }
 
-    pub(super) fn probe(&mut self) -> Result<Option<Duration>> {
+    fn probe(&mut self) -> Result<Option<Duration>> {
         let simulation = Arc::clone(&self.simulation);
         let probing = probe(simulation, self.customer_key.clone(), RECOVERY_LIMIT);
         let probing = self.stack.runtime.spawn(probing);
         let recovered = self.watch_until_finished(probing)?;
         if recovered.is_none() {
-            let limit = RECOVERY_LIMIT.as_secs();
             self.violations.push(format!(
-                "no sale was answered 200 within {limit} s of the end of the faults"
+                "no sale was answered 200 within {RECOVERY_LIMIT:?} of the end of the faults"
             ));
         }
         Ok(recovered)
@@ -237,93 +250,73 @@ impl RunningRound<'_, '_> {
     /// Waits until nothing is in flight. Returns how long that took.
     fn drain(&mut self) -> Result<Duration> {
         let started = Instant::now();
-        let mut left = Vec::new();
-        let is_empty = self.watch_until(DRAIN_LIMIT, |round| {
-            let found = round.stack.runtime.block_on(async {
-                let jetstream = round.stack.jetstream().await?;
-                drain::pending(&round.stack.pool, &jetstream).await
-            });
-            left = found.unwrap_or_else(|error| vec![format!("{error:#}")]);
-            left.is_empty()
+        let left = self.watch_until_none(DRAIN_LIMIT, async |stack| {
+            drain::pending(&stack.pool, &stack.jetstream().await?).await
         })?;
-        if !is_empty {
-            let (seconds, left) = (DRAIN_LIMIT.as_secs(), left.join(", "));
-            self.violations
-                .push(format!("after {seconds} s there are still {left}"));
-        }
+        self.violations.extend(
+            left.into_iter()
+                .map(|left| format!("after {DRAIN_LIMIT:?} there are still {left}")),
+        );
         Ok(started.elapsed())
     }
 
-    fn finish(mut self, started: Instant, recovered: Option<Duration>, drained: Duration) -> Result<Outcome> {
-        let calls = self.simulation.journal.calls();
+    /// Compares what was answered and received with what is recorded.
+    fn reconcile(&mut self, subscriber: &Subscriber) -> Result<()> {
         let plan = &self.round.plan;
         let allowed = Allowed {
             lost_clicks: plan.may_lose_clicks(),
             refused_events: plan.shifts_clock_of(Service::WEBHOOK_CONSUMER),
             restored: *plan == Plan::Restored,
         };
-        let (rows, dead_letters) = self.stack.runtime.block_on(async {
-            let rows = rows::read(&self.stack.pool, self.simulation.market.program_id).await?;
-            anyhow::Ok((rows, drain::dead_letters(&self.stack.pool).await?))
-        })?;
-        self.violations.extend(violations(&calls, &rows, allowed));
-        for other in &self.others {
-            let rows = rows::read(&self.stack.pool, other.market.program_id);
+        for simulation in iter::once(&self.simulation).chain(&self.others) {
+            let rows = rows::read(&self.stack.pool, simulation.market.program_id);
             let rows = self.stack.runtime.block_on(rows)?;
             self.violations
-                .extend(violations(&other.journal.calls(), &rows, allowed));
+                .extend(violations(&simulation.journal.calls(), &rows, allowed));
         }
-        self.violations.extend(dead_letters);
-        let subscribed = self.subscriber.violations(&self.stack.pool);
+        let subscribed = subscriber.violations(&self.stack.pool);
         let (webhooks, missed) = self.stack.runtime.block_on(subscribed)?;
         self.notes.push(format!("{webhooks} webhooks"));
         self.violations.extend(missed);
         self.violations.append(&mut self.stack.surprises);
-        let mut complaints = self
-            .simulation
-            .complaints
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        self.violations.append(&mut complaints);
-        drop(complaints);
-        self.verify()?;
+        let complaints = &self.simulation.complaints;
+        self.violations
+            .append(&mut complaints.lock().unwrap_or_else(PoisonError::into_inner));
+        let broken = self.watch_until_none(VERIFY_LIMIT, async |stack| drain::broken(&stack.pool).await)?;
+        self.violations.extend(broken);
         if plan.is_invisible() {
+            let calls = self.simulation.journal.calls();
             self.violations
                 .extend(visible_failures(&calls, Answer::is_retryable));
         }
         self.violations.extend(usage::violations(self.stack));
-        Ok(Outcome {
-            round: self.round.clone(),
-            requests: calls.len(),
-            answers: kinds(&calls),
-            recovered,
-            drained,
-            took: started.elapsed(),
-            notes: self.notes,
-            violations: self.violations,
-        })
+        Ok(())
     }
 
-    fn verify(&mut self) -> Result<()> {
-        let mut broken = Vec::new();
-        self.watch_until(VERIFY_LIMIT, |round| {
-            let found = drain::broken_invariants(&round.stack.pool);
-            let found = round.stack.runtime.block_on(found);
-            broken = found.unwrap_or_else(|error| vec![format!("{error:#}")]);
-            broken.is_empty()
-        })?;
-        self.violations.extend(broken);
-        Ok(())
+    fn outcome(&mut self, times: &str) -> Outcome {
+        let calls = self.simulation.journal.calls();
+        let answers = counts(calls.iter().map(Call::kind));
+        let violations = std::mem::take(&mut self.violations);
+        let Round {
+            number, seed, plan, ..
+        } = self.round;
+        let (requests, notes) = (calls.len(), &self.notes);
+        let result = if violations.is_empty() { "ok" } else { "VIOLATED" };
+        Outcome {
+            summary: format!(
+                "round {number}, seed {seed:016x}: {plan:?} {notes:?} | {requests} requests {answers:?} | {times} | {result}"
+            ),
+            requests,
+            violations,
+        }
     }
 }
 
 /// Answers that show a caller the fault.
 pub(super) fn visible_failures(calls: &[Call], is_failure: impl Fn(&Answer) -> bool) -> Vec<String> {
-    let answered = calls
+    calls
         .iter()
-        .filter_map(|call| Some((&call.asked, call.answer.as_ref()?)));
-    answered
-        .filter(|(_, answer)| is_failure(answer))
-        .map(|(asked, answer)| format!("visible to a caller: {asked:?}: {answer:?}"))
+        .filter(|call| call.answer.as_ref().is_some_and(&is_failure))
+        .map(|call| format!("visible to a caller: {call:?}"))
         .collect()
 }

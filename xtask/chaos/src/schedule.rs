@@ -1,28 +1,27 @@
 //! The plan of a round, drawn only from the seed and the round's number.
 //!
 //! Bounds: faults begin within [`FIRST`]..[`LAST`] of the load and end by [`HEALED`], so that a round takes about ten seconds. Faults of
-//! one round have different targets, so that each begins and ends independently. A cycle of rounds has every kind ([`Turn`]) once as its
-//! main fault.
+//! one round have different targets, so that each begins and ends independently. A cycle of rounds has every kind once as its main fault.
 
 mod fault;
 mod kind;
 
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Result, ensure};
 
 pub(super) use self::fault::{Fault, Server, Service, Trouble};
-use self::kind::Kind;
 use super::rng::Rng;
 
-const FIRST: Duration = Duration::from_millis(400);
-const LAST: Duration = Duration::from_millis(1_600);
+/// In milliseconds since the start of the load, as [`LAST`].
+const FIRST: u64 = 400;
+const LAST: u64 = 1_600;
 /// End of all faults, since the start of the load.
 pub(super) const HEALED: Duration = Duration::from_millis(4_500);
 /// How long the load goes on afterwards.
 pub(super) const AFTERWARDS: Duration = Duration::from_secs(1);
 
-/// The distance between consecutive turns, which separates similar kinds. Coprime to their number, so that every turn occurs.
+/// The distance between the kinds of consecutive rounds, which separates similar ones. Coprime to their number, so that every kind occurs.
 const STRIDE: u64 = 23;
 
 /// A fault, and when it begins and ends after the load has begun.
@@ -63,10 +62,7 @@ impl Plan {
 
     /// Whether callers must not notice the faults.
     pub(super) fn is_invisible(&self) -> bool {
-        match self {
-            Self::Faults(_) => self.faults().all(Fault::is_invisible),
-            _ => false,
-        }
+        matches!(self, Self::Faults(_)) && self.faults().all(Fault::is_invisible)
     }
 
     /// Whether clients send as fast as they are answered.
@@ -87,118 +83,91 @@ impl Plan {
         });
         percents.max().unwrap_or(0)
     }
+
+    /// Adds up to two faults with other targets; none where callers must not notice what there is.
+    fn add_faults(&mut self, rng: &mut Rng) {
+        let is_invisible = self.is_invisible();
+        let Self::Faults(faults) = self else { return };
+        for _ in 0..if is_invisible { 0 } else { rng.below(3) } {
+            let (_, fault) = pick(kind::drawn(rng), rng.next());
+            if faults.iter().all(|other| other.fault.target() != fault.target()) {
+                faults.push(scheduled(fault, rng));
+            }
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Round {
     pub(super) number: u64,
     pub(super) seed: u64,
+    /// The name of its main fault, or of what is done instead.
+    pub(super) kind: String,
     pub(super) plan: Plan,
 }
 
 impl Round {
-    /// `only`: rounds of one kind, by a part of its name.
+    /// `only`: rounds of one kind, by a part of its name. Of several such kinds, each has its turn.
     pub(super) fn draw(seed: u64, number: u64, only: Option<&str>) -> Result<Self> {
         let mut rng = Rng::of(seed, number);
         let round_seed = rng.next();
-        let plan = match only {
-            Some(only) => Turn::named(only, seed.wrapping_add(number))?.alone(&mut rng),
-            None => Turn::of(number)?.led(&mut rng),
+        let mut kinds = kinds(&mut rng);
+        let place = match only {
+            Some(only) => {
+                let part = only.to_lowercase();
+                kinds.retain(|(name, _)| name.contains(&part));
+                ensure!(!kinds.is_empty(), "no kind of round has `{only}` in its name");
+                seed.wrapping_add(number)
+            }
+            None => number % cycle() * STRIDE,
         };
+        let (kind, mut plan) = pick(kinds, place);
+        if only.is_none() {
+            plan.add_faults(&mut rng);
+        }
         Ok(Self {
             number,
             seed: round_seed,
+            kind,
             plan,
         })
     }
 }
 
-/// The main fault of a round.
-enum Turn {
-    Fault(Kind),
-    Other(Plan),
-}
-
-/// The number of rounds in which every turn occurs once.
+/// The number of rounds in which every kind occurs once.
 pub(super) fn cycle() -> u64 {
-    Turn::all().len() as u64
+    kinds(&mut Rng::of(0, 0)).len() as u64
 }
 
-impl Turn {
-    fn all() -> Vec<Self> {
-        let faults = Kind::all().into_iter().map(Self::Fault);
-        let others = [
-            Plan::Grace { at_once: false },
-            Plan::Grace { at_once: true },
-            Plan::Rolling,
-            Plan::Restored,
-            Plan::Flood,
-        ];
-        faults.chain(others.map(Self::Other)).collect()
-    }
-
-    fn of(number: u64) -> Result<Self> {
-        let place = (number % cycle()).wrapping_mul(STRIDE);
-        pick(Self::all(), place).context("no kind of round")
-    }
-
-    /// Turns whose name contains `only`, in rotation.
-    fn named(only: &str, number: u64) -> Result<Self> {
-        let lower = only.to_lowercase();
-        let named = Self::all()
-            .into_iter()
-            .filter(|turn| turn.name().contains(&lower));
-        pick(named.collect(), number).with_context(|| format!("no kind of round has `{only}` in its name"))
-    }
-
-    fn name(&self) -> String {
-        match self {
-            Self::Fault(kind) => kind.name.clone(),
-            Self::Other(plan) => format!("{plan:?}").to_lowercase(),
-        }
-    }
-
-    fn alone(&self, rng: &mut Rng) -> Plan {
-        match self {
-            Self::Fault(kind) => {
-                let faults = kind.faults(rng).into_iter();
-                Plan::Faults(faults.map(|fault| scheduled(fault, rng)).collect())
-            }
-            Self::Other(plan) => plan.clone(),
-        }
-    }
-
-    /// With up to two more faults. A fault that callers must not notice has no others.
-    fn led(&self, rng: &mut Rng) -> Plan {
-        let mut plan = self.alone(rng);
-        let is_invisible = plan.is_invisible();
-        if let Plan::Faults(faults) = &mut plan
-            && !is_invisible
-        {
-            for _ in 0..rng.below(3) {
-                let Some(kind) = pick(Kind::all(), rng.next()) else {
-                    continue;
-                };
-                let fault = kind.draw(rng);
-                if faults.iter().all(|other| other.fault.target() != fault.target()) {
-                    faults.push(scheduled(fault, rng));
-                }
-            }
-        }
-        plan
-    }
+/// Every kind of round, by its name, with its own faults alone.
+fn kinds(rng: &mut Rng) -> Vec<(String, Plan)> {
+    let faults = kind::drawn(rng).into_iter().map(|(name, fault)| {
+        let faults = kind::effective(fault, rng).into_iter();
+        (
+            name,
+            Plan::Faults(faults.map(|fault| scheduled(fault, rng)).collect()),
+        )
+    });
+    let others = [
+        Plan::Grace { at_once: false },
+        Plan::Grace { at_once: true },
+        Plan::Rolling,
+        Plan::Restored,
+        Plan::Flood,
+    ];
+    faults
+        .chain(others.map(|plan| (format!("{plan:?}").to_lowercase(), plan)))
+        .collect()
 }
 
-/// `None` if there are none.
-fn pick<T>(mut of: Vec<T>, number: u64) -> Option<T> {
-    let place = number.checked_rem(of.len() as u64)?;
-    Some(of.swap_remove(usize::try_from(place).ok()?))
+/// The one at this place, counted round and round.
+fn pick<T>(mut of: Vec<T>, place: u64) -> T {
+    let place = place % of.len() as u64;
+    of.swap_remove(usize::try_from(place).unwrap_or(0))
 }
 
 fn scheduled(fault: Fault, rng: &mut Rng) -> Scheduled {
-    let first = u64::try_from(FIRST.as_millis()).unwrap_or(0);
-    let last = u64::try_from(LAST.as_millis()).unwrap_or(0);
-    let begins = rng.millis(first, last);
+    let begins = rng.millis(FIRST, LAST);
     let lasts = match fault {
         // Longer than `ACK_WAIT_MS` of the services; and filling a disk or copying a server takes a while.
         Fault::Freeze(_) | Fault::PostgresDiskFull | Fault::NatsDiskFull | Fault::PostgresPromoted => {
@@ -228,6 +197,12 @@ mod tests {
         Round::draw(seed, number, only).unwrap()
     }
 
+    /// The main fault of a round of one kind.
+    fn led_by(only: &str, number: u64) -> Fault {
+        let faults = draw(5, number, Some(only)).plan.faults().next();
+        faults.unwrap_or_else(|| panic!("a round of {only} has no fault"))
+    }
+
     #[test]
     fn a_round_is_drawn_from_seed_and_number_alone() {
         assert_eq!(draw(1, 2, None), draw(1, 2, None));
@@ -242,69 +217,50 @@ mod tests {
                 continue;
             };
             for (index, scheduled) in faults.iter().enumerate() {
-                assert!(scheduled.begins >= FIRST && scheduled.begins < scheduled.ends);
-                assert!(scheduled.ends <= HEALED);
-                let others = &faults[index + 1..];
                 assert!(
-                    others
-                        .iter()
-                        .all(|other| other.fault.target() != scheduled.fault.target())
+                    scheduled.begins >= Duration::from_millis(FIRST) && scheduled.begins < scheduled.ends
                 );
+                assert!(scheduled.ends <= HEALED);
+                let mut others = faults[index + 1..].iter();
+                assert!(others.all(|other| other.fault.target() != scheduled.fault.target()));
             }
         }
     }
 
     #[test]
-    fn every_kind_leads_a_round_of_every_cycle() {
-        let all: BTreeSet<String> = Turn::all().iter().map(Turn::name).collect();
+    fn every_kind_leads_a_round_of_every_cycle_and_can_be_asked_for() {
+        let all: BTreeSet<String> = kinds(&mut Rng::of(0, 0))
+            .into_iter()
+            .map(|(name, _)| name)
+            .collect();
+        assert_eq!(all.len() as u64, cycle());
         for first in [0, 17, 3 * cycle()] {
-            let led: BTreeSet<String> = (first..first + cycle())
-                .map(|number| Turn::of(number).unwrap().name())
-                .collect();
-            assert_eq!(led, all);
+            let led = (first..first + cycle()).map(|number| draw(1, number, None).kind);
+            assert_eq!(led.collect::<BTreeSet<String>>(), all);
         }
-    }
-
-    #[test]
-    fn a_kind_can_be_asked_for_by_its_name() {
-        for turn in Turn::all() {
-            assert!(Round::draw(1, 0, Some(&turn.name())).is_ok(), "{}", turn.name());
+        for name in &all {
+            assert!(draw(1, 0, Some(name)).kind.contains(name));
         }
-        let only = |name| match draw(1, 0, Some(name)).plan {
-            Plan::Faults(faults) => faults[0].fault,
-            other => panic!("{other:?}"),
-        };
-        assert_eq!(only("natswiped"), Fault::NatsWiped);
-        assert!(matches!(
-            only("killwebhook"),
-            Fault::Kill(Service::WEBHOOK_CONSUMER)
-        ));
-        let cut = only("networkrediscut");
-        assert!(
-            matches!(
-                cut,
-                Fault::Network {
-                    server: Server::Redis,
-                    ..
-                }
-            ),
-            "{cut:?}"
-        );
-        assert_eq!(draw(1, 0, Some("flood")).plan, Plan::Flood);
         assert!(Round::draw(1, 0, Some("earthquake")).is_err());
     }
 
     #[test]
+    fn the_name_of_a_kind_is_that_of_its_fault() {
+        assert_eq!(led_by("natswiped", 0), Fault::NatsWiped);
+        assert_eq!(led_by("killwebhook", 0), Fault::Kill(Service::WEBHOOK_CONSUMER));
+        let Fault::Network { server, trouble, .. } = led_by("networkrediscut", 0) else {
+            panic!("no fault of the network");
+        };
+        assert!(server == Server::Redis && matches!(trouble, Trouble::CutAfter(_)));
+        assert_eq!(draw(1, 0, Some("flood")).plan, Plan::Flood);
+    }
+
+    #[test]
     fn rounds_of_one_name_go_through_all_its_kinds() {
-        let points: BTreeSet<String> = (0..15)
-            .map(|number| match draw(5, number, Some("crash")).plan {
-                Plan::Faults(faults) => match faults[0].fault {
-                    Fault::Crash { point, .. } => point.to_owned(),
-                    other => panic!("{other:?}"),
-                },
-                other => panic!("{other:?}"),
-            })
-            .collect();
-        assert_eq!(points.len(), 15);
+        let points = (0..15).map(|number| match led_by("crash", number) {
+            Fault::Crash { point, .. } => point,
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(points.collect::<BTreeSet<_>>().len(), 15);
     }
 }

@@ -32,8 +32,7 @@ impl Visitor {
         let paid = self.payment(customer_key, Names::Key);
         self.deliver(&paid).await;
         if self.rng.chance(40) {
-            let whole = u64::try_from(paid.amount_cents).unwrap_or(1);
-            let cents = i64::try_from(self.rng.between(1, whole)).unwrap_or(1);
+            let cents = self.rng.cents(1, paid.amount_cents);
             let refunded = Event {
                 id: format!("{}_{cents}", paid.id),
                 what: What::Refunded { cents },
@@ -73,7 +72,7 @@ impl Visitor {
             id: format!("evt_{name}"),
             transaction_id: format!("pi_{name}"),
             customer_key: customer_key.to_owned(),
-            amount_cents: i64::try_from(self.rng.between(100, 30_000)).unwrap_or(100),
+            amount_cents: self.rng.cents(100, 30_000),
             what: What::Paid(names),
         }
     }

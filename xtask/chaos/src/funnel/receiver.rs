@@ -1,6 +1,7 @@
 //! A receiver of webhooks that treats some of them badly when it sees them first: it answers 500, redirects, closes, or answers after the
 //! sender's time. Seen again, they are answered 200.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -132,11 +133,9 @@ impl Receiver {
 
 /// One of sixteen is treated badly.
 fn treatment(salt: u64, id: &str) -> Treatment {
-    let hash = id.bytes().fold(salt, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
-    // The last characters reach the highest bits only by another multiplication.
-    match hash.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58 {
+    let mut hasher = DefaultHasher::new();
+    (salt, id).hash(&mut hasher);
+    match hasher.finish() % 64 {
         0 => Treatment::Error,
         1 => Treatment::Redirect,
         2 => Treatment::Close,

@@ -1,14 +1,5 @@
 //! Splits `PostgreSQL`'s responses into messages, so that a connection can be cut exactly at the confirmation of a commit.
 
-/// Where to cut a connection to the database.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Cut {
-    /// Before the confirmation of a commit.
-    Commit,
-    /// Before the confirmation of an insert outside a transaction.
-    LoneInsert,
-}
-
 /// The stream from the server to its client, whose messages are `type, length, content`.
 #[derive(Debug, Default)]
 pub(super) struct Backend {
@@ -16,7 +7,7 @@ pub(super) struct Backend {
     has_started: bool,
     /// Part of a message.
     partial: Vec<u8>,
-    /// Messages since the confirmation of an insert, until the transaction status is known.
+    /// Messages since a confirmation that may be of a commit, until the transaction status is known.
     held: Vec<u8>,
 }
 
@@ -24,7 +15,7 @@ const HEAD: usize = 5;
 
 impl Backend {
     /// Appends to `out` the bytes to forward. `true`: cut the connection after them.
-    pub(super) fn pass(&mut self, bytes: &[u8], cut: Option<Cut>, out: &mut Vec<u8>) -> bool {
+    pub(super) fn pass(&mut self, bytes: &[u8], cuts_at_commit: bool, out: &mut Vec<u8>) -> bool {
         self.partial.extend_from_slice(bytes);
         if !self.has_started
             && let Some(first) = self.partial.first().copied()
@@ -37,16 +28,11 @@ impl Backend {
         }
         while let Some(message) = self.message() {
             let (kind, content) = (message.first().copied(), message.get(HEAD..).unwrap_or_default());
-            let committed = match cut {
-                Some(Cut::Commit) => kind == Some(b'C') && content == b"COMMIT\0",
-                Some(Cut::LoneInsert) => kind == Some(b'Z') && content == b"I" && !self.held.is_empty(),
-                None => false,
-            };
-            if committed {
+            if cuts_at_commit && kind == Some(b'Z') && content == b"I" && !self.held.is_empty() {
                 return true;
             }
-            let confirms_insert = cut == Some(Cut::LoneInsert) && kind == Some(b'C') && is_insert(content);
-            let holds = confirms_insert || !self.held.is_empty();
+            let may_be_commit = cuts_at_commit && kind == Some(b'C') && may_be_commit(content);
+            let holds = may_be_commit || !self.held.is_empty();
             let to = if holds { &mut self.held } else { &mut *out };
             to.extend(&message);
             if kind == Some(b'Z') {
@@ -68,8 +54,9 @@ impl Backend {
     }
 }
 
-fn is_insert(tag: &[u8]) -> bool {
-    tag.starts_with(b"INSERT 0 ") && tag != b"INSERT 0 0\0"
+/// The confirmation of a commit, or of an insert, which is a commit outside a transaction.
+fn may_be_commit(tag: &[u8]) -> bool {
+    tag == b"COMMIT\0" || (tag.starts_with(b"INSERT 0 ") && tag != b"INSERT 0 0\0")
 }
 
 #[cfg(test)]
@@ -81,52 +68,49 @@ mod tests {
         [&[kind][..], &length.to_be_bytes(), content].concat()
     }
 
+    fn messages(all: &[(u8, &[u8])]) -> Vec<u8> {
+        all.iter()
+            .flat_map(|(kind, content)| message(*kind, content))
+            .collect()
+    }
+
     /// What passes, byte by byte, and whether it is cut.
-    fn passed(stream: &[u8], cut: Option<Cut>) -> (Vec<u8>, bool) {
+    fn passed(stream: &[u8], cuts_at_commit: bool) -> (Vec<u8>, bool) {
         let (mut backend, mut out) = (Backend::default(), Vec::new());
-        let is_cut = stream.iter().any(|byte| backend.pass(&[*byte], cut, &mut out));
+        let is_cut = stream
+            .iter()
+            .any(|byte| backend.pass(&[*byte], cuts_at_commit, &mut out));
         (out, is_cut)
     }
 
     #[test]
     fn everything_passes_without_a_cut() {
-        let stream = [
-            vec![b'N'],
-            message(b'R', &[0, 0, 0, 0]),
-            message(b'C', b"COMMIT\0"),
-            message(b'C', b"INSERT 0 1\0"),
-            message(b'Z', b"I"),
-        ]
-        .concat();
-        assert_eq!(passed(&stream, None), (stream, false));
+        let answers = messages(&[
+            (b'R', &[0; 4]),
+            (b'C', b"COMMIT\0"),
+            (b'C', b"INSERT 0 1\0"),
+            (b'Z', b"I"),
+        ]);
+        let stream = [&b"N"[..], &answers].concat();
+        assert_eq!(passed(&stream, false), (stream, false));
     }
 
     #[test]
     fn a_commit_is_cut_before_its_confirmation() {
-        let before = [
-            message(b'R', &[0; 4]),
-            message(b'C', b"UPDATE 1\0"),
-            message(b'Z', b"T"),
-        ]
-        .concat();
-        let stream = [before.clone(), message(b'C', b"COMMIT\0"), message(b'Z', b"I")].concat();
-        assert_eq!(passed(&stream, Some(Cut::Commit)), (before, true));
+        let before = messages(&[(b'R', &[0; 4]), (b'C', b"UPDATE 1\0"), (b'Z', b"T")]);
+        let stream = [before.clone(), messages(&[(b'C', b"COMMIT\0"), (b'Z', b"I")])].concat();
+        assert_eq!(passed(&stream, true), (before, true));
     }
 
     #[test]
     fn an_insert_is_cut_only_outside_a_transaction() {
-        let insert = message(b'C', b"INSERT 0 3\0");
-        let before = message(b'R', &[0; 4]);
-        let alone = [before.clone(), insert.clone(), message(b'Z', b"I")].concat();
-        assert_eq!(passed(&alone, Some(Cut::LoneInsert)), (before, true));
-        let within = [message(b'R', &[0; 4]), insert, message(b'Z', b"T")].concat();
-        assert_eq!(passed(&within, Some(Cut::LoneInsert)), (within.clone(), false));
-        let nothing = [
-            message(b'R', &[0; 4]),
-            message(b'C', b"INSERT 0 0\0"),
-            message(b'Z', b"I"),
-        ]
-        .concat();
-        assert_eq!(passed(&nothing, Some(Cut::LoneInsert)), (nothing.clone(), false));
+        let after = |tag: &'static [u8], status: &'static [u8]| {
+            messages(&[(b'R', &[0; 4]), (b'C', tag), (b'Z', status)])
+        };
+        let alone = after(b"INSERT 0 3\0", b"I");
+        assert_eq!(passed(&alone, true), (message(b'R', &[0; 4]), true));
+        for whole in [after(b"INSERT 0 3\0", b"T"), after(b"INSERT 0 0\0", b"I")] {
+            assert_eq!(passed(&whole, true), (whole.clone(), false));
+        }
     }
 }

@@ -3,40 +3,26 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Allowed, RATE_BPS, Rows, SaleRow};
-use crate::journal::{Answer, Asked, Call, Event, What};
+use crate::journal::{Asked, Call, What};
 
 pub(super) fn check(calls: &[Call], rows: &Rows, allowed: Allowed, found: &mut Vec<String>) {
-    let mut stored: BTreeMap<&str, Vec<&SaleRow>> = BTreeMap::new();
-    for sale in &rows.sales {
-        stored.entry(&sale.transaction_id).or_default().push(sale);
-    }
-    let mut by_id: BTreeMap<&str, Vec<(&Asked, Option<&Answer>)>> = BTreeMap::new();
+    let mut attempts: BTreeMap<&str, Vec<&Call>> = BTreeMap::new();
     for call in calls {
-        let (Asked::Sale { transaction_id, .. } | Asked::Event(Event { transaction_id, .. })) = &call.asked
-        else {
-            continue;
-        };
-        let attempts = by_id.entry(transaction_id).or_default();
-        attempts.push((&call.asked, call.answer.as_ref()));
-    }
-    for (transaction_id, attempts) in &by_id {
-        let there = stored.remove(transaction_id).unwrap_or_default();
-        if there.len() > 1 {
-            found.push(format!("sale {transaction_id} is recorded {} times", there.len()));
+        if let Some((transaction_id, ..)) = call.asked.sale() {
+            attempts.entry(transaction_id).or_default().push(call);
         }
-        one_sale(transaction_id, attempts, there.first().copied(), allowed, found);
-    }
-    for (transaction_id, _) in stored {
-        found.push(format!("sale {transaction_id} was never sent"));
     }
     let earning_nothing = after_the_first(calls, &rows.sales);
     for sale in &rows.sales {
-        if !earning_nothing.contains(sale.transaction_id.as_str()) {
+        let transaction_id = sale.transaction_id.as_str();
+        if let Some(attempts) = attempts.get(transaction_id) {
+            one_sale(sale, attempts, allowed, found);
+        }
+        if !earning_nothing.contains(transaction_id) {
             commission(sale, found);
         } else if !sale.commissions.is_empty() {
             found.push(format!(
-                "sale {} has a commission, and is not its customer's first",
-                sale.transaction_id
+                "sale {transaction_id} has a commission, and is not its customer's first"
             ));
         }
     }
@@ -59,78 +45,46 @@ fn after_the_first<'a>(calls: &'a [Call], sales: &[SaleRow]) -> BTreeSet<&'a str
     later.map(|(_, transaction_id)| *transaction_id).collect()
 }
 
-fn one_sale(
-    transaction_id: &str,
-    attempts: &[(&Asked, Option<&Answer>)],
-    there: Option<&SaleRow>,
-    allowed: Allowed,
-    found: &mut Vec<String>,
-) {
-    let answered = |status| {
-        attempts
-            .iter()
-            .filter(move |(_, answer)| answer.and_then(Answer::status) == Some(status))
+fn one_sale(sale: &SaleRow, attempts: &[&Call], allowed: Allowed, found: &mut Vec<String>) {
+    let transaction_id = &sale.transaction_id;
+    let is_this = |call: &Call| {
+        call.asked.sale()
+            == Some((
+                transaction_id.as_str(),
+                sale.customer_key.as_str(),
+                sale.amount_cents,
+            ))
     };
-    let is_api = |asked: &Asked| matches!(asked, Asked::Sale { .. });
-    let recorded: Vec<_> = answered(200).filter(|(asked, _)| is_api(asked)).collect();
+    let is_recorded = |call: &&&Call| matches!(call.asked, Asked::Sale { .. }) && call.is_ok();
+    let recorded: Vec<_> = attempts.iter().filter(is_recorded).collect();
     if recorded.len() > 1 {
-        found.push(format!(
-            "sale {transaction_id} was answered 200 {} times",
-            recorded.len()
-        ));
+        let times = recorded.len();
+        found.push(format!("sale {transaction_id} was answered 200 {times} times"));
     }
-    let must_be = answered(200).next().is_some() || answered(409).next().is_some();
-    let Some(sale) = there else {
-        if must_be {
+    let Some(call) = recorded.first() else {
+        if !attempts.iter().any(|call| is_this(call)) {
             found.push(format!(
-                "sale {transaction_id} was answered as recorded and is missing"
+                "sale {transaction_id} was never sent like this: {sale:?}"
             ));
         }
         return;
     };
-    let is_of = |asked: &Asked| match asked {
-        Asked::Sale {
-            customer_key,
-            amount_cents,
-            ..
-        }
-        | Asked::Event(Event {
-            customer_key,
-            amount_cents,
-            ..
-        }) => *customer_key == sale.customer_key && *amount_cents == sale.amount_cents,
-        _ => false,
-    };
-    match recorded.first() {
-        Some((asked, Some(answer))) => {
-            if !is_of(asked) || !has_id(answer, "sale_id", Some(sale.sale_id), allowed) {
-                found.push(format!(
-                    "sale {transaction_id} is not the one that was answered 200: {sale:?}"
-                ));
-            }
-            let commission_id = sale
-                .commissions
-                .first()
-                .map(|commission| commission.commission_id);
-            if !has_id(answer, "commission_id", commission_id, allowed) {
-                found.push(format!(
-                    "sale {transaction_id} has not the commission that was answered"
-                ));
-            }
-        }
-        _ => {
-            if !attempts.iter().any(|(asked, _)| is_of(asked)) {
-                found.push(format!(
-                    "sale {transaction_id} was never sent like this: {sale:?}"
-                ));
-            }
-        }
+    if !is_this(call) || !has_id(call, "sale_id", Some(sale.sale_id), allowed) {
+        found.push(format!(
+            "sale {transaction_id} is not the one that was answered 200: {sale:?}"
+        ));
+    }
+    let commission_id = sale.commissions.first().map(|first| first.commission_id);
+    if !has_id(call, "commission_id", commission_id, allowed) {
+        found.push(format!(
+            "sale {transaction_id} has not the commission that was answered"
+        ));
     }
 }
 
 /// Whether the answer has the id of the row; after a restore any id will do.
-fn has_id(answer: &Answer, field: &str, id: Option<i64>, allowed: Allowed) -> bool {
-    let answered = answer.number(field);
+fn has_id(call: &Call, field: &str, id: Option<i64>, allowed: Allowed) -> bool {
+    let answered = call.body()[field].as_i64();
     answered == id || (allowed.restored && answered.is_some() && id.is_some())
 }
 

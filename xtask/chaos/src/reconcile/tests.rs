@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::sales::share;
 use super::*;
-use crate::journal::{Event, Names, What};
+use crate::journal::{Answer, Event, Names, What};
 
 fn call(asked: Asked, status: u16, body: Value) -> Call {
     Call {
@@ -40,27 +40,13 @@ fn refund(refund_id: &str, amount_cents: Option<i64>) -> Asked {
     }
 }
 
-fn event(refunded_cents: i64) -> Asked {
-    let what = match refunded_cents {
-        0 => What::Paid(Names::Key),
-        cents => What::Refunded { cents },
-    };
+fn event(id: &str, transaction_id: &str, what: What) -> Asked {
     Asked::Event(Event {
-        id: format!("evt_{refunded_cents}"),
-        transaction_id: "pi_1".into(),
+        id: id.into(),
+        transaction_id: transaction_id.into(),
         customer_key: "u1".into(),
         amount_cents: 1_000,
         what,
-    })
-}
-
-fn invoice(number: i64, at: i64) -> Asked {
-    Asked::Event(Event {
-        id: format!("evt_invoice_{number}"),
-        transaction_id: format!("in_{number}"),
-        customer_key: "u1".into(),
-        amount_cents: 1_000,
-        what: What::Invoiced { at },
     })
 }
 
@@ -86,8 +72,12 @@ fn correct() -> (Vec<Call>, Rows) {
         call(sale(5_000), 409, json!({})),
         call(refund("r1", Some(500)), 200, refunded()),
         unanswered(refund("r2", Some(700))),
-        call(event(0), 200, json!({})),
-        call(event(250), 200, json!({})),
+        call(event("evt_0", "pi_1", What::Paid(Names::Key)), 200, json!({})),
+        call(
+            event("evt_250", "pi_1", What::Refunded { cents: 250 }),
+            200,
+            json!({}),
+        ),
     ];
     let rows = Rows {
         clicks: vec!["cust_1_1".into(), "cust_2_2".into()],
@@ -174,7 +164,7 @@ fn after_a_restore_a_sale_may_have_another_id_and_an_event_may_report_it_again()
 #[test]
 fn what_was_left_open_may_be_there_or_not() {
     let found = found(|calls, rows| {
-        calls.retain(|call| call.answer.as_ref().and_then(Answer::status) != Some(409));
+        calls.retain(|call| call.status() != Some(409));
         calls.retain(|call| !matches!(call.asked, Asked::Refund { .. }));
         rows.clicks.pop();
         rows.refunds.clear();
@@ -249,9 +239,12 @@ fn a_doubled_refund_is_found() {
 
 #[test]
 fn a_lost_refund_is_found() {
-    finds("refund r1 of t1 was answered 200 and is missing", |_, rows| {
-        rows.refunds.remove(0);
-    });
+    finds(
+        "refund r1 of t1 was answered as recorded and is missing",
+        |_, rows| {
+            rows.refunds.remove(0);
+        },
+    );
     finds("250 of sale pi_1 were refunded", |_, rows| {
         rows.sales[1].processor_refunded_cents = 0;
     });
@@ -259,7 +252,7 @@ fn a_lost_refund_is_found() {
 
 #[test]
 fn a_missing_click_is_found_unless_its_stream_was_taken_away() {
-    finds("cust_1_1 was answered 200 and is missing", |_, rows| {
+    finds("cust_1_1 was answered as recorded and is missing", |_, rows| {
         rows.clicks.remove(0);
     });
     let (calls, mut rows) = correct();
@@ -283,9 +276,12 @@ fn a_click_too_many_is_found() {
 
 #[test]
 fn a_lead_that_is_lost_doubled_or_bound_elsewhere_is_found() {
-    finds("the lead of u1 was answered 200 and is missing", |_, rows| {
-        rows.leads.clear();
-    });
+    finds(
+        "the lead of u1 was answered as recorded and is missing",
+        |_, rows| {
+            rows.leads.clear();
+        },
+    );
     finds("the lead of u1 is recorded 2 times", |_, rows| {
         rows.leads.push("u1".into());
     });
@@ -296,10 +292,10 @@ fn a_lead_that_is_lost_doubled_or_bound_elsewhere_is_found() {
 
 #[test]
 fn an_event_that_is_lost_or_unsettled_is_found() {
-    finds("event evt_0 was answered 200", |_, rows| {
+    finds("event evt_0 was answered as recorded", |_, rows| {
         rows.events.remove(0);
     });
-    finds("event evt_0 was answered 200", |_, rows| {
+    finds("event evt_0 was answered 200 and is open", |_, rows| {
         rows.events[0].1 = "open".into();
     });
     finds("was never sent", |_, rows| {
@@ -356,12 +352,12 @@ fn of_invoices_that_earn_once_the_earliest_has_the_commission() {
     let invoiced = |earning: &'static str| {
         move |calls: &mut Vec<Call>, rows: &mut Rows| {
             for (number, at) in [(1, 200), (2, 100)] {
-                calls.push(call(invoice(number, at), 200, json!({})));
-                let id = format!("in_{number}");
+                let (id, event_id) = (format!("in_{number}"), format!("evt_in_{number}"));
+                calls.push(call(event(&event_id, &id, What::Invoiced { at }), 200, json!({})));
                 let mut row = sale_row(10 + number, &id, 1_000, (0, 0), (200, 0));
                 row.commissions.retain(|_| id == earning);
                 rows.sales.push(row);
-                rows.events.push((format!("evt_invoice_{number}"), "done".into()));
+                rows.events.push((event_id, "done".into()));
             }
         }
     };

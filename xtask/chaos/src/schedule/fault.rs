@@ -89,7 +89,7 @@ pub(crate) enum Fault {
     /// The server commits, and its confirmation is lost.
     CommitUnheard {
         service: Service,
-        times: u32,
+        times: u64,
     },
     /// Immediate: every transaction is lost, and the next start recovers.
     PostgresStop,
