@@ -16,8 +16,8 @@ use harness::progress::note;
 use messages::subject::Subject;
 
 use super::disk::Disk;
-use super::proxy::{NetworkFault, address_of};
-use super::schedule::{Fault, Server, Service, Trouble};
+use super::proxy::{Proxy, address_of};
+use super::schedule::{Fault, Server, Service};
 use super::stack::{STREAM_MAX_BYTES, Stack};
 
 /// Free space in an almost full stream.
@@ -32,19 +32,16 @@ impl Stack<'_> {
             Fault::Freeze(service) => self.signal_service(service, "STOP"),
             Fault::Crash { service, point, time } => {
                 self.kill_service(service)?;
-                self.arm_service(service, format!("{point}@{time}"))?;
+                self.armed.insert(service);
+                self.start_service(service, &[("CRASH_AT", format!("{point}@{time}"))])?;
             }
             Fault::Clock(service, seconds) => self.set_clock(service, seconds)?,
-            Fault::Network { server, of, trouble } => self.trouble(server, of, trouble),
-            Fault::CommitUnheard { service, times } => {
-                for proxy in self.proxies(Server::Postgres, Some(service)) {
-                    proxy.cut_next(NetworkFault::CutAtCommit, times);
-                }
+            Fault::Network { server, of, trouble } => {
+                self.proxies(server, of).for_each(|proxy| proxy.begin(trouble));
             }
             Fault::PostgresStop => self.stop_postgres()?,
             Fault::PostgresTerminate => self.terminate_backends()?,
             Fault::PostgresDiskFull => self.postgres_disk.as_ref().map_or(Ok(()), Disk::fill)?,
-            Fault::PostgresPromoted => self.promote_standby()?,
             Fault::NatsKill | Fault::NatsWiped => self.running.kill(Server::Nats.name())?,
             Fault::NatsStreamsFull => self.limit_streams(None)?,
             Fault::NatsDiskFull => self.nats_disk.as_ref().map_or(Ok(()), Disk::fill)?,
@@ -65,29 +62,17 @@ impl Stack<'_> {
     pub(super) fn end(&mut self, fault: Fault) -> Result<()> {
         match fault {
             Fault::Kill(service) => self.start_service(service, &[])?,
-            Fault::Freeze(service) => self.signal_service(service, "CONT"),
-            Fault::Crash { service, .. } => self.disarm_service(service)?,
-            Fault::Clock(service, _) => {
+            // It has crashed, and was restarted without the crash point.
+            Fault::Crash { service, .. } if !self.armed.remove(&service) => {}
+            Fault::Crash { service, .. } | Fault::Clock(service, _) => {
                 self.kill_service(service)?;
                 self.start_service(service, &[])?;
             }
-            Fault::Network { server, of, trouble } => {
-                for proxy in self.proxies(server, of) {
-                    proxy.set(NetworkFault::None);
-                    if trouble == (Trouble::Silent { breaks: true }) {
-                        proxy.reset();
-                    }
-                }
-            }
-            Fault::CommitUnheard { service, .. } => {
-                for proxy in self.proxies(Server::Postgres, Some(service)) {
-                    proxy.set(NetworkFault::None);
-                }
-            }
+            Fault::Freeze(service) => self.signal_service(service, "CONT"),
+            Fault::Network { server, of, .. } => self.proxies(server, of).for_each(Proxy::end),
             Fault::PostgresStop => self.start_server(Server::Postgres)?,
             Fault::PostgresTerminate => self.terminate_backends()?,
             Fault::PostgresDiskFull => self.clear_postgres_disk()?,
-            Fault::PostgresPromoted => self.move_back()?,
             Fault::NatsKill => self.start_server(Server::Nats)?,
             Fault::NatsWiped => {
                 remove(&self.area.dir.join(Server::Nats.name()).join("jetstream"))?;
@@ -117,17 +102,6 @@ impl Stack<'_> {
             ("DONT_FAKE_MONOTONIC", "1".to_owned()),
         ];
         self.start_service(service, &settings)
-    }
-
-    fn trouble(&self, server: Server, of: Option<Service>, trouble: Trouble) {
-        for proxy in self.proxies(server, of) {
-            match trouble {
-                Trouble::Slow(by) => proxy.set(NetworkFault::Slow(by)),
-                Trouble::Silent { .. } => proxy.set(NetworkFault::Silent),
-                Trouble::Reset => proxy.reset(),
-                Trouble::CutAfter(bytes) => proxy.cut_next(NetworkFault::CutAfter(bytes), 3),
-            }
-        }
     }
 
     fn signal_server(&self, server: Server, signal: &str) {

@@ -1,4 +1,5 @@
-//! Rounds in which another program floods both ingests with sales, more than there are permits and places in their queues.
+//! Rounds in which another program floods both ingests with sales, more than there are permits and places in
+//! their queues.
 //!
 //! No request of the round's own program may be refused for that, and the books of both are compared with their answers.
 
@@ -6,10 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use tokio::sync::watch;
 
-use super::funnel::{Phase, keep_buying, warm_up};
+use super::funnel::{keep_buying, warm_up};
 use super::journal::{Answer, Call};
+use super::reconcile::counts;
 use super::round::{RunningRound, visible_failures};
 use super::schedule::Service;
 
@@ -24,8 +25,7 @@ impl RunningRound<'_, '_> {
     pub(super) fn flood(&mut self) -> Result<()> {
         self.restart_ingests(&[("MAX_WAITING", PERMITS.to_owned())])?;
         self.watch_for(BEFORE)?;
-        let (phase, seen) = watch::channel(Phase::Load);
-        let flood = Arc::new(self.stack.simulation(self.round, seen)?);
+        let flood = Arc::new(self.stack.simulation(self.round)?);
         let known = self.stack.runtime.block_on(warm_up(&flood));
         let customer_key = known.context("no customer could be created before the flood")?;
         let before = self.simulation.journal.calls().len();
@@ -36,39 +36,30 @@ impl RunningRound<'_, '_> {
             })
             .collect();
         self.watch_for(LASTS)?;
-        phase.send_replace(Phase::Closing);
+        flood.over.cancel();
         for buyer in buyers {
             self.watch_until_finished(buyer)?;
         }
-        let calls = self.simulation.journal.calls();
-        let meanwhile = calls.get(before..).unwrap_or_default();
-        self.judge_flood(meanwhile, &flood.journal.calls());
-        self.others.push(flood);
+        let meanwhile = self.simulation.journal.calls().split_off(before);
+        self.judge_flood(&meanwhile, &flood.journal.calls());
+        self.flood = Some(flood);
         self.restart_ingests(&[])
     }
 
     fn judge_flood(&mut self, own: &[Call], of_flood: &[Call]) {
-        let count = |calls: &[Call], status: u16| {
-            let answers = calls.iter().filter_map(|call| call.answer.as_ref());
-            answers.filter(|answer| answer.status() == Some(status)).count()
-        };
-        let (settled, shed) = (count(of_flood, 200), count(of_flood, 503));
-        self.notes.push(format!(
-            "the flood: {settled} sales, {shed} shed; meanwhile {} of the round's own were answered 200",
-            count(own, 200)
-        ));
-        if shed == 0 {
+        let own_answers = counts(own.iter().map(|call| call.answer.kind()));
+        let answers = counts(of_flood.iter().map(|call| call.answer.kind()));
+        if !answers.contains_key("503") {
             self.violations.push("the flood filled no queue".to_owned());
         }
         self.violations.extend(visible_failures(own, |answer| {
             matches!(answer.status(), Some(429 | 503))
         }));
-        let unexpected = of_flood.iter().filter(|call| {
-            let status = call.answer.as_ref().and_then(Answer::status);
-            !matches!(status, Some(200 | 503))
-        });
-        self.violations
-            .extend(unexpected.map(|call| format!("of the flood: {call:?}")));
+        let is_unexpected = |answer: &Answer| !matches!(answer.status(), Some(200 | 503));
+        self.violations.extend(visible_failures(of_flood, is_unexpected));
+        self.notes.push(format!(
+            "the flood: {answers:?}; the round's own meanwhile: {own_answers:?}"
+        ));
     }
 
     fn restart_ingests(&mut self, settings: &[(&str, String)]) -> Result<()> {

@@ -8,8 +8,8 @@ use reqwest::RequestBuilder;
 use reqwest::header::CONTENT_TYPE;
 use runtime::clock::Clock;
 use serde_json::json;
-use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
 
 use super::http;
 use super::journal::{Answer, Asked, Event, Journal};
@@ -32,13 +32,6 @@ const MANY: u64 = 48;
 /// Attempts of one request.
 const TRIES: u64 = 5;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Phase {
-    Load,
-    /// Nothing new is started.
-    Closing,
-}
-
 /// The shared state of a round's visitors.
 #[derive(Debug)]
 pub(super) struct Simulation {
@@ -50,7 +43,8 @@ pub(super) struct Simulation {
     pub(super) seed: u64,
     /// How fast visitors send, how often they retry, and whether they hang up.
     pub(super) plan: Plan,
-    pub(super) phase: watch::Receiver<Phase>,
+    /// Cancelled when the load is over: nothing new is started.
+    pub(super) over: CancellationToken,
     /// Requests whose single retry failed.
     pub(super) complaints: Mutex<Vec<String>>,
 }
@@ -98,7 +92,8 @@ pub(super) async fn probe(
     None
 }
 
-/// Buys without a second attempt, until the load is over, and without a pause but after a 503: two cores have more to do than refuse.
+/// Buys without a second attempt, until the load is over, and without a pause but after a 503: two cores have
+/// more to do than refuse.
 pub(super) async fn keep_buying(simulation: Arc<Simulation>, number: u64, customer_key: String) {
     let mut buyer = Visitor::new(simulation, 3_000 + number, &format!("b{number}"));
     while buyer.goes_on() {
@@ -118,7 +113,8 @@ impl Simulation {
         if self.plan.is_full_load() { MANY } else { FEW }
     }
 
-    /// Sends one request, and records it with its answer. `hangs_up_at`: the percentage of the request after which the client disconnects.
+    /// Sends one request, and records it with its answer. `hangs_up_at`: the percentage of the request after
+    /// which the client disconnects.
     async fn ask(&self, asked: &Asked, to: SocketAddr, hangs_up_at: Option<u64>) -> Answer {
         let request = self.request(asked, to);
         let number = self.journal.ask(to, asked);
@@ -183,7 +179,7 @@ impl Visitor {
     }
 
     fn goes_on(&self) -> bool {
-        *self.simulation.phase.borrow() == Phase::Load
+        !self.simulation.over.is_cancelled()
     }
 
     /// A unique name.
@@ -257,9 +253,6 @@ impl Visitor {
         let Some(customer_key) = self.sign_up(None).await else {
             return;
         };
-        if self.rng.chance(15) {
-            return self.pay_invoices(&customer_key).await;
-        }
         for _ in 0..self.rng.between(1, 4) {
             if !self.goes_on() {
                 break;

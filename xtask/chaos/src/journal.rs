@@ -1,6 +1,5 @@
 //! The journal of requests and answers: each request is noted before it is sent, each answer after it arrives.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -81,10 +80,6 @@ pub(super) struct Event {
 #[serde(rename_all = "snake_case")]
 pub(super) enum What {
     Paid(Names),
-    /// An invoice of the product that earns only on a customer's first payment. In Unix seconds.
-    Invoiced {
-        at: i64,
-    },
     /// The running total of refunds.
     Refunded {
         cents: i64,
@@ -106,7 +101,7 @@ impl Event {
     pub(super) const fn refunded_cents(&self) -> i64 {
         match self.what {
             What::Refunded { cents } => cents,
-            What::Paid(_) | What::Invoiced { .. } => 0,
+            What::Paid(_) => 0,
         }
     }
 }
@@ -124,6 +119,8 @@ pub(super) enum Answer {
     Late,
     /// The client disconnected before the answer.
     HungUp,
+    /// It has not come yet, or the client ended first.
+    Missing,
 }
 
 impl Answer {
@@ -143,7 +140,7 @@ impl Answer {
         match self {
             Self::Received { status, .. } => *status >= 500,
             Self::Refused => false,
-            Self::Broken(_) | Self::Late | Self::HungUp => true,
+            Self::Broken(_) | Self::Late | Self::HungUp | Self::Missing => true,
         }
     }
 
@@ -164,43 +161,21 @@ impl Answer {
     pub(super) fn message(&self) -> &str {
         self.body()["error"]["message"].as_str().unwrap_or_default()
     }
+
+    /// One word for a table of answers.
+    pub(super) fn kind(&self) -> String {
+        match self {
+            Self::Received { status, .. } => status.to_string(),
+            Self::Broken(_) => "broken".to_owned(),
+            other => format!("{other:?}").to_lowercase(),
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Call {
     pub(super) asked: Asked,
-    /// `None` if the client ended first: unknown.
-    pub(super) answer: Option<Answer>,
-}
-
-impl Call {
-    pub(super) fn status(&self) -> Option<u16> {
-        self.answer.as_ref()?.status()
-    }
-
-    pub(super) fn is_ok(&self) -> bool {
-        self.status() == Some(200)
-    }
-
-    /// Whether its outcome is unknown.
-    pub(super) fn is_open(&self) -> bool {
-        self.answer.as_ref().is_none_or(Answer::is_unknown)
-    }
-
-    /// The answer's body; `null` without an answer.
-    pub(super) fn body(&self) -> &Value {
-        self.answer.as_ref().map_or(&Value::Null, Answer::body)
-    }
-
-    /// One word for a table of answers.
-    pub(super) fn kind(&self) -> String {
-        match &self.answer {
-            Some(Answer::Received { status, .. }) => status.to_string(),
-            Some(Answer::Broken(_)) => "broken".to_owned(),
-            Some(other) => format!("{other:?}").to_lowercase(),
-            None => "none".to_owned(),
-        }
-    }
+    pub(super) answer: Answer,
 }
 
 #[derive(Debug, Serialize)]
@@ -237,7 +212,7 @@ impl Journal {
             answered_at_ms: None,
             call: Call {
                 asked: asked.clone(),
-                answer: None,
+                answer: Answer::Missing,
             },
         });
         entries.len() - 1
@@ -246,7 +221,7 @@ impl Journal {
     pub(super) fn answer(&self, number: usize, answer: &Answer) {
         if let Some(entry) = self.lock().get_mut(number) {
             entry.answered_at_ms = Some(self.now_ms());
-            entry.call.answer = Some(answer.clone());
+            entry.call.answer = answer.clone();
         }
     }
 
@@ -273,17 +248,6 @@ impl Journal {
     }
 }
 
-/// Each event that was answered 200, once, in the order of the requests.
-pub(super) fn accepted_events(calls: &[Call]) -> Vec<Asked> {
-    let mut known = BTreeSet::new();
-    calls
-        .iter()
-        .filter(|call| call.is_ok())
-        .filter(|call| matches!(&call.asked, Asked::Event(event) if known.insert(&event.id)))
-        .map(|call| call.asked.clone())
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -301,39 +265,7 @@ mod tests {
             body: json!({ "click_id": "cust_1_1" }),
         };
         journal.answer(first, &received);
-        let answers: Vec<Option<Answer>> = journal.calls().into_iter().map(|call| call.answer).collect();
-        assert_eq!(answers, [Some(received), None]);
-    }
-
-    #[test]
-    fn a_processor_sends_again_what_was_accepted_and_each_event_once() {
-        let call = |id: &str, status: u16| Call {
-            asked: Asked::Event(Event {
-                id: id.into(),
-                transaction_id: "pi_1".into(),
-                customer_key: "u1".into(),
-                amount_cents: 100,
-                what: What::Paid(Names::Key),
-            }),
-            answer: Some(Answer::Received {
-                status,
-                body: Value::Null,
-            }),
-        };
-        let click = Call {
-            asked: Asked::Click { code: "ada".into() },
-            ..call("", 200)
-        };
-        let events = [
-            ("evt_2", 503),
-            ("evt_2", 200),
-            ("evt_1", 200),
-            ("evt_2", 200),
-            ("evt_3", 400),
-        ];
-        let mut calls = vec![click];
-        calls.extend(events.map(|(id, status)| call(id, status)));
-        let again = [calls[2].asked.clone(), calls[3].asked.clone()];
-        assert_eq!(accepted_events(&calls), again);
+        let answers: Vec<Answer> = journal.calls().into_iter().map(|call| call.answer).collect();
+        assert_eq!(answers, [received, Answer::Missing]);
     }
 }

@@ -12,7 +12,6 @@
 
 mod disk;
 mod drain;
-mod failover;
 mod faults;
 mod flood;
 mod funnel;

@@ -9,11 +9,7 @@ use runtime::clock::Clock;
 use sqlx::PgPool;
 use storage::processor::processor_connections::{self, Connection, SealedSecret};
 
-use super::reconcile::RATE_BPS;
 use super::rng::Rng;
-
-/// A product for which only the customer's first payment earns a commission.
-pub(super) const ONCE: &str = "prod_once";
 
 #[derive(Debug, Clone)]
 pub(super) struct Market {
@@ -43,15 +39,6 @@ impl Market {
             "UPDATE commission_policies SET effective_from = effective_from - interval '1 day' WHERE program_id = $1",
         )
         .bind(program_id)
-        .execute(&mut *transaction)
-        .await?;
-        sqlx::query(
-            "INSERT INTO commission_policies (program_id, product_id, commission_type, rate_bps, effective_from)
-             VALUES ($1, $2, 'cps_one_time', $3, now() - interval '1 day')",
-        )
-        .bind(program_id)
-        .bind(ONCE)
-        .bind(RATE_BPS)
         .execute(&mut *transaction)
         .await?;
         let secret = format!("whsec_of_program_{program_id}_chaos");

@@ -5,9 +5,8 @@ use serde_json::json;
 use sha2::Sha256;
 
 use super::journal::{Event, Names, What};
-use super::market::ONCE;
 
-/// The body of an event that is reported at `now`. The payment's transaction_id is its intent, or its invoice.
+/// The body of an event that is reported at `now`. The payment's transaction_id is its intent.
 pub(super) fn body(event: &Event, now: i64) -> String {
     let Event {
         transaction_id,
@@ -16,7 +15,7 @@ pub(super) fn body(event: &Event, now: i64) -> String {
     } = event;
     let name = transaction_id.trim_start_matches("pi_");
     let key = json!({ "tracker_customer_key": event.customer_key });
-    let (kind, created, object) = match &event.what {
+    let (kind, object) = match &event.what {
         What::Paid(names) => {
             let (metadata, customer) = match names {
                 Names::Key => (key, None),
@@ -28,16 +27,7 @@ pub(super) fn body(event: &Event, now: i64) -> String {
                 "payment_intent": transaction_id, "invoice": null, "subscription": null,
                 "amount_total": amount_cents, "currency": "usd", "customer": customer, "metadata": metadata,
             });
-            ("checkout.session.completed", now, session)
-        }
-        What::Invoiced { at } => {
-            let product = json!({ "price_details": { "price": "price_once", "product": ONCE } });
-            let invoice = json!({
-                "id": transaction_id, "object": "invoice", "amount_paid": amount_cents, "total": amount_cents,
-                "currency": "usd", "billing_reason": "manual", "metadata": key,
-                "lines": { "object": "list", "data": [{ "amount": amount_cents, "metadata": {}, "pricing": product }] },
-            });
-            ("invoice.paid", *at, invoice)
+            ("checkout.session.completed", session)
         }
         What::Refunded { cents } => {
             let charge = json!({
@@ -45,11 +35,11 @@ pub(super) fn body(event: &Event, now: i64) -> String {
                 "amount_refunded": cents, "currency": "usd", "payment_intent": transaction_id,
                 "metadata": {}, "refunded": cents == amount_cents,
             });
-            ("charge.refunded", now, charge)
+            ("charge.refunded", charge)
         }
     };
     let event = json!({
-        "id": event.id, "object": "event", "type": kind, "livemode": true, "created": created,
+        "id": event.id, "object": "event", "type": kind, "livemode": true, "created": now,
         "data": { "object": object },
     });
     event.to_string()

@@ -16,29 +16,15 @@ use tokio::sync::watch;
 use url::Url;
 
 use self::wire::Backend;
+use super::schedule::Trouble;
 
 const PIECE: usize = 16 * 1024;
+/// Connections that are cut after a number of bytes.
+const CUTS: u64 = 3;
 
-/// The current fault of the network.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum NetworkFault {
-    #[default]
-    None,
-    /// Delays each chunk.
-    Slow(Duration),
-    /// Nothing passes, and connections stay open.
-    Silent,
-    /// Connections break after this many bytes of responses.
-    CutAfter(u64),
-    /// Connections break before the database confirms a commit.
-    CutAtCommit,
-}
-
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct State {
-    /// Where new connections go.
-    server: SocketAddr,
-    network: NetworkFault,
+    trouble: Option<Trouble>,
     /// How many connections are still to be cut, and how many were.
     cuts_left: u64,
     cuts: u64,
@@ -57,14 +43,9 @@ impl Proxy {
     pub(super) fn start(runtime: &Handle, server: SocketAddr, is_postgres: bool) -> Result<Self> {
         let listener = runtime.block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))?;
         let address = listener.local_addr()?;
-        let state = watch::Sender::new(State {
-            server,
-            network: NetworkFault::None,
-            cuts_left: 0,
-            cuts: 0,
-            age: 0,
-        });
+        let state = watch::Sender::new(State::default());
         let link = Link {
+            server,
             is_postgres,
             state: state.clone(),
         };
@@ -72,20 +53,22 @@ impl Proxy {
         Ok(Self { address, state })
     }
 
-    pub(super) fn set(&self, network: NetworkFault) {
-        self.state.send_modify(|state| state.network = network);
-    }
-
-    /// New connections go to another server.
-    pub(super) fn lead_to(&self, server: SocketAddr) {
-        self.state.send_modify(|state| state.server = server);
-    }
-
-    /// Cuts the next connections that reach the position, about as many as `times`.
-    pub(super) fn cut_next(&self, network: NetworkFault, times: u64) {
+    pub(super) fn begin(&self, trouble: Trouble) {
         self.state.send_modify(|state| {
-            state.network = network;
-            state.cuts_left = times;
+            match trouble {
+                Trouble::Reset => state.age += 1,
+                Trouble::CutAfter(_) => state.cuts_left = CUTS,
+                Trouble::CommitUnheard { times } => state.cuts_left = times,
+                Trouble::Slow(_) | Trouble::Silent { .. } => {}
+            }
+            state.trouble = Some(trouble);
+        });
+    }
+
+    pub(super) fn end(&self) {
+        self.state.send_modify(|state| {
+            let ended = state.trouble.take();
+            state.age += u64::from(ended == Some(Trouble::Silent { breaks: true }));
         });
     }
 
@@ -96,15 +79,11 @@ impl Proxy {
             .send_modify(|state| cuts = std::mem::take(&mut state.cuts));
         cuts
     }
-
-    /// Resets every connection.
-    pub(super) fn reset(&self) {
-        self.state.send_modify(|state| state.age += 1);
-    }
 }
 
 #[derive(Clone)]
 struct Link {
+    server: SocketAddr,
     is_postgres: bool,
     state: watch::Sender<State>,
 }
@@ -128,8 +107,7 @@ impl Link {
         let carried = async {
             let mut watching = self.state.subscribe();
             wait_to_pass(&mut watching).await?;
-            let server = watching.borrow().server;
-            let mut server = TcpStream::connect(server).await.map_err(|_| Broken)?;
+            let mut server = TcpStream::connect(self.server).await.map_err(|_| Broken)?;
             let _ = (client.set_nodelay(true), server.set_nodelay(true));
             let (from_client, to_client) = client.split();
             let (from_server, to_server) = server.split();
@@ -162,16 +140,20 @@ impl Link {
             let Some(bytes) = read(&mut from, &mut piece).await? else {
                 return Ok(());
             };
-            let network = wait_to_pass(&mut state).await?;
+            let trouble = wait_to_pass(&mut state).await?;
             let may_cut = state.borrow().cuts_left > 0;
             out.clear();
             let mut is_cut = false;
             if self.is_postgres {
-                is_cut = backend.pass(bytes, may_cut && network == NetworkFault::CutAtCommit, &mut out);
+                is_cut = backend.pass(
+                    bytes,
+                    may_cut && matches!(trouble, Some(Trouble::CommitUnheard { .. })),
+                    &mut out,
+                );
             } else {
                 out.extend_from_slice(bytes);
             }
-            if let NetworkFault::CutAfter(limit) = network {
+            if let Some(Trouble::CutAfter(limit)) = trouble {
                 let left = usize::try_from(limit)
                     .unwrap_or(usize::MAX)
                     .saturating_sub(passed);
@@ -216,17 +198,14 @@ async fn read<'a>(from: &mut ReadHalf<'_>, piece: &'a mut [u8]) -> Result<Option
     Ok(piece.get(..read).filter(|bytes| !bytes.is_empty()))
 }
 
-/// Waits while the network is silent or slow; returns the current fault.
-async fn wait_to_pass(state: &mut watch::Receiver<State>) -> Result<NetworkFault, Broken> {
-    let network = state
-        .wait_for(|state| state.network != NetworkFault::Silent)
-        .await
-        .map_err(|_| Broken)?
-        .network;
-    if let NetworkFault::Slow(by) = network {
+/// Waits while the network is silent or slow; returns its current fault.
+async fn wait_to_pass(state: &mut watch::Receiver<State>) -> Result<Option<Trouble>, Broken> {
+    let passes = |state: &State| !matches!(state.trouble, Some(Trouble::Silent { .. }));
+    let trouble = state.wait_for(passes).await.map_err(|_| Broken)?.trouble;
+    if let Some(Trouble::Slow(by)) = trouble {
         tokio::time::sleep(by).await;
     }
-    Ok(network)
+    Ok(trouble)
 }
 
 /// The address of a server.
@@ -271,7 +250,7 @@ mod tests {
         let runtime = Runtime::new().unwrap();
         let (proxy, mut client) = echo(&runtime);
         assert_eq!(echoed(&mut client, "hello").unwrap(), "hello");
-        proxy.reset();
+        proxy.begin(Trouble::Reset);
         assert!(client.read(&mut [0; 8]).is_err());
         let mut client = Client::connect(proxy.address).unwrap();
         assert_eq!(echoed(&mut client, "again").unwrap(), "again");
@@ -282,12 +261,12 @@ mod tests {
         let runtime = Runtime::new().unwrap();
         let (proxy, mut client) = echo(&runtime);
         echoed(&mut client, "hello").unwrap();
-        proxy.set(NetworkFault::Silent);
+        proxy.begin(Trouble::Silent { breaks: false });
         client.write_all(b"later").unwrap();
         client.set_nonblocking(true).unwrap();
         assert!(client.read(&mut [0; 8]).is_err());
         client.set_nonblocking(false).unwrap();
-        proxy.set(NetworkFault::None);
+        proxy.end();
         let mut received = [0; 5];
         client.read_exact(&mut received).unwrap();
         assert_eq!(&received, b"later");
@@ -297,7 +276,7 @@ mod tests {
     fn a_cut_passes_the_given_bytes() {
         let runtime = Runtime::new().unwrap();
         let (proxy, mut client) = echo(&runtime);
-        proxy.cut_next(NetworkFault::CutAfter(3), 1);
+        proxy.begin(Trouble::CutAfter(3));
         client.write_all(b"abcdef").unwrap();
         let mut received = Vec::new();
         // Bytes before a reset may be lost, but none after the cut arrives.

@@ -4,7 +4,6 @@
 //!   outcome one or none.
 //! - A click that was answered 200 is recorded once, unless its stream was deleted before it was stored.
 //! - A lead that was answered 200 is recorded once, and its key is bound to its click. No lead is refused because its click is not found.
-//! - Of payments that earn a commission once, the earliest earns it, whatever the order of arrival.
 //! - A refund takes effect once; one with an unknown outcome once or not at all. The deduction matches the rule for all refunds of the
 //!   sale.
 //! - An event of the processor is settled once, with its payment and its reversals.
@@ -16,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::journal::{Asked, Call};
 
 /// Commission of every sale of the demo program, in basis points.
-pub(super) const RATE_BPS: i64 = 2_000;
+const RATE_BPS: i64 = 2_000;
 
 /// The rows of one round's program.
 #[derive(Debug, Clone, Default)]
@@ -90,10 +89,10 @@ pub(super) fn violations(calls: &[Call], rows: &Rows, allowed: Allowed) -> Vec<S
 /// Requests are valid and in order, so only these answers are correct.
 fn unexpected(calls: &[Call], allowed: Allowed, found: &mut Vec<String>) {
     for call in calls {
-        let (Some(status), Some(answer)) = (call.status(), &call.answer) else {
+        let Some(status) = call.answer.status() else {
             continue;
         };
-        let message = answer.message();
+        let message = call.answer.message();
         let fits = match (&call.asked, status) {
             (_, 200 | 500..) | (Asked::Sale { .. }, 409) => true,
             // A repeat of a lead whose answer was lost. Its click is found, however late it is stored.
@@ -116,11 +115,11 @@ fn recorded(calls: &[Call], rows: &Rows, allowed: Allowed, found: &mut Vec<Strin
     for call in calls {
         sent.extend(names(call));
         let is_owed = match &call.asked {
-            Asked::Click { .. } => call.is_ok() && !allowed.lost_clicks,
-            Asked::Sale { .. } => call.is_ok() || call.status() == Some(409),
+            Asked::Click { .. } => call.answer.is_ok() && !allowed.lost_clicks,
+            Asked::Sale { .. } => call.answer.is_ok() || call.answer.status() == Some(409),
             // A refund of a fully refunded sale may not be stored.
-            Asked::Refund { .. } => call.is_ok() && call.body()["reason"] != "already reversed",
-            Asked::Lead { .. } | Asked::Event(_) => call.is_ok(),
+            Asked::Refund { .. } => call.answer.is_ok() && call.answer.body()["reason"] != "already reversed",
+            Asked::Lead { .. } | Asked::Event(_) => call.answer.is_ok(),
         };
         if is_owed {
             owed.extend(names(call));
@@ -182,7 +181,7 @@ impl Rows {
 }
 
 fn click_id(call: &Call) -> Option<&str> {
-    call.body()["click_id"].as_str()
+    call.answer.body()["click_id"].as_str()
 }
 
 fn clicks(calls: &[Call], rows: &Rows, found: &mut Vec<String>) {
@@ -194,7 +193,7 @@ fn clicks(calls: &[Call], rows: &Rows, found: &mut Vec<String>) {
     let open = calls
         .iter()
         .filter(is_click)
-        .filter(|call| call.is_open())
+        .filter(|call| call.answer.is_unknown())
         .count();
     let is_unanswered = |id: &&String| !answered.contains_key(id.as_str());
     let unanswered = rows.clicks.iter().filter(is_unanswered).count();
@@ -207,7 +206,7 @@ fn clicks(calls: &[Call], rows: &Rows, found: &mut Vec<String>) {
 
 /// A lead binds its customer_key to its click.
 fn leads(calls: &[Call], rows: &Rows, found: &mut Vec<String>) {
-    for call in calls.iter().filter(|call| call.is_ok()) {
+    for call in calls.iter().filter(|call| call.answer.is_ok()) {
         if let Asked::Lead {
             click_id,
             customer_key,
@@ -225,7 +224,9 @@ fn leads(calls: &[Call], rows: &Rows, found: &mut Vec<String>) {
 
 fn refunds(calls: &[Call], found: &mut Vec<String>) {
     let applied = calls.iter().filter(|call| {
-        matches!(call.asked, Asked::Refund { .. }) && call.is_ok() && call.body()["status"] != "skipped"
+        matches!(call.asked, Asked::Refund { .. })
+            && call.answer.is_ok()
+            && call.answer.body()["status"] != "skipped"
     });
     for (refund, times) in counts(applied.flat_map(names)) {
         if times > 1 {
@@ -270,7 +271,7 @@ fn events(calls: &[Call], rows: &Rows, allowed: Allowed, found: &mut Vec<String>
         .iter()
         .map(|(id, state)| (id.as_str(), state.as_str()))
         .collect();
-    for call in calls.iter().filter(|call| call.is_ok()) {
+    for call in calls.iter().filter(|call| call.answer.is_ok()) {
         let Asked::Event(event) = &call.asked else {
             continue;
         };

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use bus::stream_trim::remove_settled;
+use harness::area::Area;
 use harness::process;
+use harness::servers::postgres::{self, STANDBY};
 use harness::services::ctl;
 use messages::subject::Subject;
 use runtime::clock::Clock;
@@ -13,7 +15,7 @@ use super::drain;
 use super::funnel::resend;
 use super::rng::Rng;
 use super::round::RunningRound;
-use super::schedule::Service;
+use super::schedule::{Server, Service};
 use super::stack::Stack;
 
 const BEFORE: Duration = Duration::from_millis(500);
@@ -21,6 +23,7 @@ const BEFORE: Duration = Duration::from_millis(500);
 const LOST: Duration = Duration::from_secs(2);
 /// Claims are rebuilt from a little before the backup.
 const MARGIN: Duration = Duration::from_secs(1);
+const NO_SERVER: &str = "no PostgreSQL here";
 const REPLAY_LIMIT: Duration = Duration::from_mins(1);
 /// Streams that are delivered again from their start. A sale is refused while its customer is missing, a refund while its sale has no
 /// claim, and refusals are remembered.
@@ -102,6 +105,28 @@ impl Stack<'_> {
             }
             Ok(left)
         })
+    }
+
+    /// A standby that is stopped is a backup up to this moment.
+    fn back_up(&mut self) -> Result<()> {
+        let area = self.standby_area();
+        let postgres = self.servers.postgres.as_ref().context(NO_SERVER)?;
+        let primary = (&self.area, self.servers.database_url.as_str());
+        postgres.start_standby(primary, &area, &mut self.running, self.interrupt)?;
+        self.running.stop(STANDBY)
+    }
+
+    /// The backup takes the place of the primary, which has stopped, on a timeline of its own.
+    fn restore_backup(&mut self) -> Result<()> {
+        postgres::replace(&self.area, &self.standby_area())?;
+        self.start_server(Server::Postgres)?;
+        let postgres = self.servers.postgres.as_ref().context(NO_SERVER)?;
+        postgres.query(&self.servers.database_url, "SELECT pg_promote()")?;
+        Ok(())
+    }
+
+    fn standby_area(&self) -> Area {
+        Area::at(self.area.dir.join(STANDBY))
     }
 
     /// Removes what is settled from the streams. Workers do so from a quarter full on; in this round that would lose messages of the

@@ -6,15 +6,16 @@ use std::time::{Duration, Instant};
 use std::{iter, thread};
 
 use anyhow::{Context, Result};
-use tokio::sync::watch;
+use domain::ids::ProgramId;
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 use super::faults::is_possible;
 use super::funnel::subscriber::Subscriber;
-use super::funnel::{Phase, Simulation, probe, visit, warm_up};
+use super::funnel::{Simulation, probe, visit, warm_up};
 use super::journal::{Answer, Call, Journal};
 use super::market::Market;
-use super::proxy::{NetworkFault, Proxy};
+use super::proxy::Proxy;
 use super::reconcile::{Allowed, counts, violations};
 use super::rng::Rng;
 use super::schedule::{AFTERWARDS, Fault, HEALED, Plan, Round, Scheduled, Service};
@@ -37,8 +38,8 @@ pub(super) struct RunningRound<'a, 'b> {
     pub(super) stack: &'a mut Stack<'b>,
     pub(super) round: &'a Round,
     pub(super) simulation: Arc<Simulation>,
-    /// Of other programs, with their own journals.
-    pub(super) others: Vec<Arc<Simulation>>,
+    /// Of another program, with its own journal.
+    pub(super) flood: Option<Arc<Simulation>>,
     /// A customer with a recorded lead.
     pub(super) customer_key: String,
     pub(super) notes: Vec<String>,
@@ -57,9 +58,8 @@ pub(super) struct Outcome {
 /// `journal`: where it is written if the round is violated.
 pub(super) fn run(stack: &mut Stack<'_>, round: &Round, journal: &Path) -> Result<Outcome> {
     let started = Instant::now();
-    let (phase, seen) = watch::channel(Phase::Load);
-    let simulation = Arc::new(stack.simulation(round, seen)?);
-    let subscriber = stack.subscriber(round, &simulation, phase.subscribe())?;
+    let simulation = Arc::new(stack.simulation(round)?);
+    let subscriber = stack.subscriber(round, &simulation)?;
     let known = stack.runtime.block_on(warm_up(&simulation));
     let visitors = (0..simulation.visitors())
         .map(|number| stack.runtime.spawn(visit(Arc::clone(&simulation), number)))
@@ -68,13 +68,13 @@ pub(super) fn run(stack: &mut Stack<'_>, round: &Round, journal: &Path) -> Resul
         stack,
         round,
         simulation,
-        others: Vec::new(),
+        flood: None,
         customer_key: known.context("no customer could be created before the first fault")?,
         notes: Vec::new(),
         violations: Vec::new(),
     };
     let recovered = running.play()?;
-    phase.send_replace(Phase::Closing);
+    running.simulation.over.cancel();
     running.wait_for_visitors(visitors)?;
     let drained = running.drain()?;
     running.reconcile(&subscriber)?;
@@ -84,8 +84,8 @@ pub(super) fn run(stack: &mut Stack<'_>, round: &Round, journal: &Path) -> Resul
     ));
     if !outcome.violations.is_empty() {
         running.simulation.journal.write(journal)?;
-        for other in &running.others {
-            other.journal.write(&journal.with_extension("other.jsonl"))?;
+        if let Some(flood) = &running.flood {
+            flood.journal.write(&journal.with_extension("flood.jsonl"))?;
         }
     }
     Ok(outcome)
@@ -93,7 +93,7 @@ pub(super) fn run(stack: &mut Stack<'_>, round: &Round, journal: &Path) -> Resul
 
 impl Stack<'_> {
     /// A new program, and what its visitors share.
-    pub(super) fn simulation(&self, round: &Round, phase: watch::Receiver<Phase>) -> Result<Simulation> {
+    pub(super) fn simulation(&self, round: &Round) -> Result<Simulation> {
         let mut rng = Rng::of(round.seed, u64::MAX);
         let (demo, keys) = (self.seed_demo()?, self.sealing_keys()?);
         let market = Market::create(&self.pool, &demo, &keys, &mut rng);
@@ -105,21 +105,16 @@ impl Stack<'_> {
             market: self.runtime.block_on(market)?,
             seed: round.seed,
             plan: round.plan.clone(),
-            phase,
+            over: CancellationToken::new(),
             complaints: Mutex::default(),
         })
     }
 
     /// Of the round's program.
-    fn subscriber(
-        &self,
-        round: &Round,
-        simulation: &Simulation,
-        phase: watch::Receiver<Phase>,
-    ) -> Result<Subscriber> {
+    fn subscriber(&self, round: &Round, simulation: &Simulation) -> Result<Subscriber> {
         let mut rng = Rng::of(round.seed, u64::MAX - 2);
-        let (program_id, keys) = (simulation.market.program_id, self.sealing_keys()?);
-        let starting = Subscriber::start(&self.pool, program_id, &keys, &mut rng, phase);
+        let (program_id, keys) = (ProgramId::new(simulation.market.program_id), self.sealing_keys()?);
+        let starting = Subscriber::start(&self.pool, program_id, &keys, &mut rng);
         self.runtime.block_on(starting)
     }
 }
@@ -162,9 +157,7 @@ impl RunningRound<'_, '_> {
         let cuts: u64 = self.stack.all_proxies().map(Proxy::take_cuts).sum();
         let crashes = std::mem::take(&mut self.stack.crashes);
         self.notes.push(format!("{cuts} cut, {crashes} crashed"));
-        for proxy in self.stack.all_proxies() {
-            proxy.set(NetworkFault::None);
-        }
+        self.stack.all_proxies().for_each(Proxy::end);
         Ok(())
     }
 
@@ -268,7 +261,7 @@ impl RunningRound<'_, '_> {
             refused_events: plan.shifts_clock_of(Service::WEBHOOK_CONSUMER),
             restored: *plan == Plan::Restored,
         };
-        for simulation in iter::once(&self.simulation).chain(&self.others) {
+        for simulation in iter::once(&self.simulation).chain(&self.flood) {
             let rows = rows::read(&self.stack.pool, simulation.market.program_id);
             let rows = self.stack.runtime.block_on(rows)?;
             self.violations
@@ -295,7 +288,7 @@ impl RunningRound<'_, '_> {
 
     fn outcome(&mut self, times: &str) -> Outcome {
         let calls = self.simulation.journal.calls();
-        let answers = counts(calls.iter().map(Call::kind));
+        let answers = counts(calls.iter().map(|call| call.answer.kind()));
         let violations = std::mem::take(&mut self.violations);
         let Round {
             number, seed, plan, ..
@@ -312,11 +305,11 @@ impl RunningRound<'_, '_> {
     }
 }
 
-/// Answers that show a caller the fault.
+/// Answers that show a caller the fault. One that is missing may yet come.
 pub(super) fn visible_failures(calls: &[Call], is_failure: impl Fn(&Answer) -> bool) -> Vec<String> {
     calls
         .iter()
-        .filter(|call| call.answer.as_ref().is_some_and(&is_failure))
+        .filter(|call| call.answer != Answer::Missing && is_failure(&call.answer))
         .map(|call| format!("visible to a caller: {call:?}"))
         .collect()
 }

@@ -1,7 +1,8 @@
 //! The plan of a round, drawn only from the seed and the round's number.
 //!
-//! Bounds: faults begin within [`FIRST`]..[`LAST`] of the load and end by [`HEALED`], so that a round takes about ten seconds. Faults of
-//! one round have different targets, so that each begins and ends independently. A cycle of rounds has every kind once as its main fault.
+//! Bounds: faults begin within [`FIRST`]..[`LAST`] of the load and end by [`HEALED`], so that a round takes
+//! about ten seconds. Faults of one round have different targets, so that each begins and ends independently.
+//! A cycle of rounds has every kind once as its main fault.
 
 mod fault;
 mod kind;
@@ -21,7 +22,8 @@ pub(super) const HEALED: Duration = Duration::from_millis(4_500);
 /// How long the load goes on afterwards.
 pub(super) const AFTERWARDS: Duration = Duration::from_secs(1);
 
-/// The distance between the kinds of consecutive rounds, which separates similar ones. Coprime to their number, so that every kind occurs.
+/// The distance between the kinds of consecutive rounds, which separates similar ones. Coprime to their
+/// number, so that every kind occurs.
 const STRIDE: u64 = 23;
 
 /// A fault, and when it begins and ends after the load has begun.
@@ -169,10 +171,8 @@ fn pick<T>(mut of: Vec<T>, place: u64) -> T {
 fn scheduled(fault: Fault, rng: &mut Rng) -> Scheduled {
     let begins = rng.millis(FIRST, LAST);
     let lasts = match fault {
-        // Longer than `ACK_WAIT_MS` of the services; and filling a disk or copying a server takes a while.
-        Fault::Freeze(_) | Fault::PostgresDiskFull | Fault::NatsDiskFull | Fault::PostgresPromoted => {
-            rng.millis(1_800, 2_600)
-        }
+        // Longer than `ACK_WAIT_MS` of the services; and filling a disk takes a while.
+        Fault::Freeze(_) | Fault::PostgresDiskFull | Fault::NatsDiskFull => rng.millis(1_800, 2_600),
         // Longer than the timeout of a publisher, and than a claim waits for the relay.
         Fault::Network {
             trouble: Trouble::Silent { .. },

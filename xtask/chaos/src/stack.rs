@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, ensure};
 use async_nats::jetstream;
 use domain::sealed::SealingKeys;
 use harness::area::{Area, Checkout};
@@ -62,7 +62,7 @@ pub(super) struct Stack<'a> {
     /// Number of starts of each service, which is part of the log's name.
     starts: BTreeMap<Service, u32>,
     /// Services that run with a crash point.
-    armed: BTreeSet<Service>,
+    pub(super) armed: BTreeSet<Service>,
     /// Crashes at crash points.
     pub(super) crashes: u32,
     /// Unexpected exits.
@@ -90,9 +90,7 @@ impl<'a> Stack<'a> {
         let mut running = Running::none(&area)?;
         let servers = provide(checkout, &area, &mut running, interrupt)?;
         let mut env = keys::read_or_create(&area)?;
-        env.set("DATABASE_URL", &servers.database_url);
-        env.set("NATS_URL", &servers.nats_url);
-        env.set("REDIS_URL", &servers.redis_url);
+        env.set_all(servers.urls());
         process::output(ctl(checkout, &env).arg("migrate"))?;
         let runtime = Runtime::new()?;
         let pool = runtime.block_on(connect(&servers.database_url))?;
@@ -192,13 +190,7 @@ impl<'a> Stack<'a> {
         if service.program() == DELIVERY {
             command.env("WORKER_ROLE", DELIVERY);
         }
-        for server in Server::ALL {
-            let name = match server {
-                Server::Postgres => "DATABASE_URL",
-                Server::Nats => "NATS_URL",
-                Server::Redis => "REDIS_URL",
-            };
-            let url = self.url(server);
+        for (server, (name, url)) in Server::ALL.into_iter().zip(self.servers.urls()) {
             let through = match self.proxies.get(&(service, server)) {
                 Some(proxy) => url.replace(&address_of(url)?.to_string(), &proxy.address.to_string()),
                 None => url.to_owned(),
@@ -212,21 +204,6 @@ impl<'a> Stack<'a> {
         self.down.remove(&service);
         self.services
             .start(service.name(), command, log, StopSignal::Term)
-    }
-
-    /// Starts it with a crash point.
-    pub(super) fn arm_service(&mut self, service: Service, crash_at: String) -> Result<()> {
-        self.armed.insert(service);
-        self.start_service(service, &[("CRASH_AT", crash_at)])
-    }
-
-    /// Restarts it without the crash point, unless it crashed and was restarted.
-    pub(super) fn disarm_service(&mut self, service: Service) -> Result<()> {
-        if self.armed.remove(&service) {
-            self.kill_service(service)?;
-            self.start_service(service, &[])?;
-        }
-        Ok(())
     }
 
     /// `None` while it does not run.
@@ -290,27 +267,18 @@ impl<'a> Stack<'a> {
     }
 
     pub(super) fn wait_until_ready(&mut self) -> Result<()> {
-        let mut last = String::new();
+        let mut unready = None;
         let interrupt = self.interrupt;
         let ready = interrupt.wait_until(READY_LIMIT, || {
             self.supervise()?;
-            let unready = Service::ALL.into_iter().find(|service| {
-                let answer = readiness(self.address(*service).port());
-                let is_ready = answer.starts_with("HTTP/1.1 200");
-                if !is_ready {
-                    last = format!(
-                        "{}: {}",
-                        service.name(),
-                        answer.lines().next().unwrap_or_default()
-                    );
-                }
-                !is_ready
-            });
+            let answers =
+                Service::ALL.map(|service| (service.name(), readiness(self.address(service).port())));
+            unready = answers
+                .into_iter()
+                .find(|(_, answer)| !answer.starts_with("HTTP/1.1 200"));
             Ok(unready.is_none())
         })?;
-        if !ready {
-            bail!("not ready: {last}");
-        }
+        ensure!(ready, "not ready: {unready:?}");
         Ok(())
     }
 
@@ -392,17 +360,19 @@ impl<'a> Stack<'a> {
     }
 }
 
-fn settings() -> Vec<(&'static str, String)> {
-    vec![
+/// What differs from the defaults.
+fn settings() -> [(&'static str, String); 8] {
+    let unlimited = || u32::MAX.to_string();
+    [
         ("STREAM_MAX_BYTES", STREAM_MAX_BYTES.to_string()),
         ("ACK_WAIT_MS", ACK_WAIT_MS.to_string()),
         ("WEBHOOK_ALLOW_LOOPBACK", "true".to_owned()),
         ("WEBHOOK_TIMEOUT_MS", TIMEOUT_MS.to_string()),
         // The limiter counts, and never refuses.
-        ("CLICK_LIMIT", u32::MAX.to_string()),
-        ("LEAD_LIMIT", u32::MAX.to_string()),
-        ("BROWSER_LEAD_LIMIT", u32::MAX.to_string()),
-        ("SALE_REFUND_LIMIT", u32::MAX.to_string()),
+        ("CLICK_LIMIT", unlimited()),
+        ("LEAD_LIMIT", unlimited()),
+        ("BROWSER_LEAD_LIMIT", unlimited()),
+        ("SALE_REFUND_LIMIT", unlimited()),
     ]
 }
 

@@ -1,35 +1,25 @@
 //! A round's subscriber: a webhook endpoint, its receiver, and what it was owed.
-//!
-//! Events are those that the services write, and announcements of the driver's own, which keep deliveries in flight all the time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use anyhow::{Context, Result};
-use domain::ids::{CustomerId, ProgramId, WebhookEndpointId};
-use domain::programs::outbound_event::{OutboundEventType, WantedEvents};
-use domain::programs::webhook::{SigningSecret, message_id};
+use domain::ids::ProgramId;
+use domain::programs::outbound_event::OutboundEventType;
+use domain::programs::webhook::{SigningSecret, WebhookUrl, message_id};
+use domain::programs::webhook_endpoint::EventTypes;
 use domain::sealed::SealingKeys;
 use runtime::clock::Clock;
-use serde_json::json;
 use sqlx::PgPool;
-use storage::outbound::outbound_events::{self, NewOutboundEvent};
-use tokio::sync::watch;
+use storage::outbound::webhook_endpoints::{self, EndpointSettings, NewEndpoint};
 use uuid::Uuid;
 
-use super::Phase;
 use super::receiver::{Receiver, Step, Steps};
 use crate::rng::Rng;
 
-const ANNOUNCE_EVERY: Duration = Duration::from_millis(40);
-/// Of announcements. No real customer has their ids: those grow from 1.
-const CUSTOMERS: u64 = 40;
-const FIRST_CUSTOMER: u64 = 1 << 60;
-
 #[derive(Debug)]
 pub(crate) struct Subscriber {
-    program_id: i64,
+    program_id: ProgramId,
     receiver: Receiver,
 }
 
@@ -37,15 +27,13 @@ impl Subscriber {
     /// Starts a receiver, and subscribes it to every type of event. `keys`: as the services have them.
     pub(crate) async fn start(
         pool: &PgPool,
-        program_id: i64,
+        program_id: ProgramId,
         keys: &SealingKeys,
         rng: &mut Rng,
-        phase: watch::Receiver<Phase>,
     ) -> Result<Self> {
         let secret = SigningSecret::generate(rng.bytes());
         let (receiver, address) = Receiver::start(secret.clone(), rng.next()).await?;
         subscribe(pool, program_id, address, keys, &secret, rng).await?;
-        tokio::spawn(announce(pool.clone(), program_id, rng.next(), phase));
         Ok(Self { program_id, receiver })
     }
 
@@ -56,7 +44,7 @@ impl Subscriber {
                     EXISTS (SELECT FROM webhook_deliveries d WHERE d.event_id = e.event_id AND d.state = 'delivered')
              FROM outbound_events e WHERE program_id = $1 ORDER BY position",
         )
-        .bind(self.program_id)
+        .bind(self.program_id.get())
         .fetch_all(pool)
         .await?;
         let owed = owed
@@ -150,75 +138,32 @@ fn violations(owed: &[Owed], steps: &Steps) -> Vec<String> {
     found
 }
 
+/// To every type of event.
 async fn subscribe(
     pool: &PgPool,
-    program_id: i64,
+    program_id: ProgramId,
     address: SocketAddr,
     keys: &SealingKeys,
     secret: &SigningSecret,
     rng: &mut Rng,
 ) -> Result<()> {
-    let types: Vec<&str> = OutboundEventType::ALL.iter().map(|one| one.as_str()).collect();
-    let wanted: WantedEvents = OutboundEventType::ALL.into_iter().collect();
     let mut transaction = pool.begin().await?;
-    let id: i64 = sqlx::query_scalar(
-        "INSERT INTO webhook_endpoints (program_id, url, event_types, secret_sealed, created_at)
-         VALUES ($1, $2, $3, '', now()) RETURNING id",
-    )
-    .bind(program_id)
-    .bind(format!("http://{address}/"))
-    .bind(&types)
-    .fetch_one(&mut *transaction)
-    .await?;
-    let purpose = SigningSecret::purpose(WebhookEndpointId::new(id));
-    let sealed = keys.seal(secret.expose(), &purpose, rng.bytes())?;
-    sqlx::query("UPDATE webhook_endpoints SET secret_sealed = $2 WHERE id = $1")
-        .bind(id)
-        .bind(sealed)
-        .execute(&mut *transaction)
-        .await?;
-    sqlx::query("UPDATE programs SET wanted_events = $2 WHERE id = $1")
-        .bind(program_id)
-        .bind(wanted.bits())
-        .execute(&mut *transaction)
-        .await?;
+    let endpoint_id = webhook_endpoints::draw_id(&mut transaction).await?;
+    let purpose = SigningSecret::purpose(endpoint_id);
+    let types = OutboundEventType::ALL.iter().map(|one| one.as_str());
+    let endpoint = NewEndpoint {
+        endpoint_id,
+        program_id,
+        settings: &EndpointSettings {
+            url: WebhookUrl::parse(&format!("http://{address}/"), true)?,
+            description: None,
+            event_types: EventTypes::parse(types)?,
+        },
+        secret_sealed: &keys.seal(secret.expose(), &purpose, rng.bytes())?,
+        created_at: Clock::system().now(),
+    };
+    webhook_endpoints::create(&mut transaction, &endpoint).await?;
     transaction.commit().await.context("cannot subscribe")
-}
-
-/// Writes events while the load lasts. What is not known to be committed is read back at the end.
-async fn announce(pool: PgPool, program_id: i64, seed: u64, mut phase: watch::Receiver<Phase>) {
-    let (mut rng, clock) = (Rng::of(seed, 0), Clock::system());
-    loop {
-        tokio::select! {
-            _ = phase.changed() => return,
-            () = tokio::time::sleep(ANNOUNCE_EVERY) => {}
-        }
-        let events: Vec<NewOutboundEvent> = (0..rng.between(1, 4))
-            .map(|_| {
-                let customer = i64::try_from(FIRST_CUSTOMER + rng.below(CUSTOMERS)).unwrap_or(i64::MAX);
-                announcement(&clock, program_id, customer)
-            })
-            .collect();
-        let written = async {
-            let mut connection = pool.acquire().await?;
-            outbound_events::add(&mut connection, &events).await
-        };
-        // PostgreSQL may be away: then there is nothing to tell.
-        let _ = written.await;
-    }
-}
-
-fn announcement(clock: &Clock, program_id: i64, customer: i64) -> NewOutboundEvent {
-    let now = clock.now();
-    NewOutboundEvent {
-        event_id: clock.mint(),
-        program_id: ProgramId::new(program_id),
-        event_type: OutboundEventType::LeadCreated,
-        customer_id: Some(CustomerId::new(customer)),
-        occurred_at: now,
-        body: json!({ "type": "lead.created", "timestamp": now, "data": { "program_id": program_id } })
-            .to_string(),
-    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Sales and their commissions.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::{Allowed, RATE_BPS, Rows, SaleRow};
-use crate::journal::{Asked, Call, What};
+use crate::journal::{Asked, Call};
 
 pub(super) fn check(calls: &[Call], rows: &Rows, allowed: Allowed, found: &mut Vec<String>) {
     let mut attempts: BTreeMap<&str, Vec<&Call>> = BTreeMap::new();
@@ -12,37 +12,12 @@ pub(super) fn check(calls: &[Call], rows: &Rows, allowed: Allowed, found: &mut V
             attempts.entry(transaction_id).or_default().push(call);
         }
     }
-    let earning_nothing = after_the_first(calls, &rows.sales);
     for sale in &rows.sales {
-        let transaction_id = sale.transaction_id.as_str();
-        if let Some(attempts) = attempts.get(transaction_id) {
+        if let Some(attempts) = attempts.get(sale.transaction_id.as_str()) {
             one_sale(sale, attempts, allowed, found);
         }
-        if !earning_nothing.contains(transaction_id) {
-            commission(sale, found);
-        } else if !sale.commissions.is_empty() {
-            found.push(format!(
-                "sale {transaction_id} has a commission, and is not its customer's first"
-            ));
-        }
+        commission(sale, found);
     }
-}
-
-/// Recorded payments of the once-only product, except each customer's earliest.
-fn after_the_first<'a>(calls: &'a [Call], sales: &[SaleRow]) -> BTreeSet<&'a str> {
-    let recorded: BTreeSet<&str> = sales.iter().map(|sale| sale.transaction_id.as_str()).collect();
-    let mut invoices: BTreeMap<&str, BTreeSet<(i64, &str)>> = BTreeMap::new();
-    for call in calls {
-        if let Asked::Event(event) = &call.asked
-            && let What::Invoiced { at } = event.what
-            && recorded.contains(event.transaction_id.as_str())
-        {
-            let of_customer = invoices.entry(&event.customer_key).or_default();
-            of_customer.insert((at, &event.transaction_id));
-        }
-    }
-    let later = invoices.values().flat_map(|invoices| invoices.iter().skip(1));
-    later.map(|(_, transaction_id)| *transaction_id).collect()
 }
 
 fn one_sale(sale: &SaleRow, attempts: &[&Call], allowed: Allowed, found: &mut Vec<String>) {
@@ -55,7 +30,7 @@ fn one_sale(sale: &SaleRow, attempts: &[&Call], allowed: Allowed, found: &mut Ve
                 sale.amount_cents,
             ))
     };
-    let is_recorded = |call: &&&Call| matches!(call.asked, Asked::Sale { .. }) && call.is_ok();
+    let is_recorded = |call: &&&Call| matches!(call.asked, Asked::Sale { .. }) && call.answer.is_ok();
     let recorded: Vec<_> = attempts.iter().filter(is_recorded).collect();
     if recorded.len() > 1 {
         let times = recorded.len();
@@ -84,7 +59,7 @@ fn one_sale(sale: &SaleRow, attempts: &[&Call], allowed: Allowed, found: &mut Ve
 
 /// Whether the answer has the id of the row; after a restore any id will do.
 fn has_id(call: &Call, field: &str, id: Option<i64>, allowed: Allowed) -> bool {
-    let answered = call.body()[field].as_i64();
+    let answered = call.answer.body()[field].as_i64();
     answered == id || (allowed.restored && answered.is_some() && id.is_some())
 }
 

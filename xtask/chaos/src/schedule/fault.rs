@@ -54,16 +54,22 @@ impl Server {
     }
 }
 
-/// A fault of the network between services and a server.
+/// A fault of the network between services and a server. It applies to existing connections, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Trouble {
+    /// Each piece is delayed.
     Slow(Duration),
     /// Nothing passes; afterwards connections resume or break.
     Silent {
         breaks: bool,
     },
     Reset,
+    /// Connections break after this many bytes of responses.
     CutAfter(u64),
+    /// The database commits, and connections break before its confirmation: about as many as `times`.
+    CommitUnheard {
+        times: u64,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,17 +92,10 @@ pub(crate) enum Fault {
         of: Option<Service>,
         trouble: Trouble,
     },
-    /// The server commits, and its confirmation is lost.
-    CommitUnheard {
-        service: Service,
-        times: u64,
-    },
     /// Immediate: every transaction is lost, and the next start recovers.
     PostgresStop,
     PostgresTerminate,
     PostgresDiskFull,
-    /// The primary is lost for good: its standby is promoted, and the address moves. At the end it moves back.
-    PostgresPromoted,
     NatsKill,
     NatsStreamsFull,
     NatsDiskFull,
@@ -128,11 +127,9 @@ impl Fault {
             | Self::Crash { service, .. }
             | Self::Clock(service, _) => Target::Service(service),
             Self::Network { server, .. } => Target::Server(server),
-            Self::CommitUnheard { .. }
-            | Self::PostgresStop
-            | Self::PostgresTerminate
-            | Self::PostgresDiskFull
-            | Self::PostgresPromoted => Target::Server(Server::Postgres),
+            Self::PostgresStop | Self::PostgresTerminate | Self::PostgresDiskFull => {
+                Target::Server(Server::Postgres)
+            }
             Self::NatsKill
             | Self::NatsStreamsFull
             | Self::NatsDiskFull

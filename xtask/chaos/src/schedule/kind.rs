@@ -70,7 +70,6 @@ pub(super) fn drawn(rng: &mut Rng) -> Vec<(String, Fault)> {
         ("postgresstop", Fault::PostgresStop),
         ("postgresterminate", Fault::PostgresTerminate),
         ("postgresdiskfull", Fault::PostgresDiskFull),
-        ("postgrespromoted", Fault::PostgresPromoted),
         ("natskill", Fault::NatsKill),
         ("natsstreamsfull", Fault::NatsStreamsFull),
         ("natsdiskfull", Fault::NatsDiskFull),
@@ -89,13 +88,22 @@ pub(super) fn drawn(rng: &mut Rng) -> Vec<(String, Fault)> {
     .map(|(name, fault)| (name.to_owned(), fault))
     .into();
     for (program, services, crash_points) in PROGRAMS {
-        let (service, times) = (rng.pick(services), rng.between(1, 5));
+        let service = rng.pick(services);
         kinds.extend(
             [
                 ("kill", Fault::Kill(service)),
                 ("freeze", Fault::Freeze(service)),
                 ("clock", Fault::Clock(service, rng.pick(&[600, -600]))),
-                ("commitunheard", Fault::CommitUnheard { service, times }),
+                (
+                    "commitunheard",
+                    Fault::Network {
+                        server: Server::Postgres,
+                        of: Some(service),
+                        trouble: Trouble::CommitUnheard {
+                            times: rng.between(1, 5),
+                        },
+                    },
+                ),
             ]
             .map(|(name, fault)| (format!("{name}{program}"), fault)),
         );
