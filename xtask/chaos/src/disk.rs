@@ -37,7 +37,6 @@ impl Disk {
         }
     }
 
-    /// Unmounts what an earlier command left.
     pub(super) fn unmount(dir: &Path) {
         let _ = process::output(Command::new("umount").arg(dir));
     }

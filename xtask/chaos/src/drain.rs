@@ -25,22 +25,24 @@ pub(super) async fn pending(pool: &PgPool, jetstream: &Context) -> Result<Vec<St
         .filter(|(_, count)| *count > 0)
         .map(|(what, count)| format!("{count} {what}"))
         .collect();
-    for subject in Subject::ALL {
-        let messages = unsettled(jetstream, subject).await?;
+    left.extend(unsettled(jetstream, &Subject::ALL).await?);
+    Ok(left)
+}
+
+/// Descriptions of messages that are not acknowledged.
+pub(super) async fn unsettled(jetstream: &Context, subjects: &[Subject]) -> Result<Vec<String>> {
+    let mut left = Vec::new();
+    for subject in subjects {
+        let consumer: PullConsumer = jetstream
+            .get_consumer_from_stream(subject.consumer_name(), subject.stream_name(""))
+            .await?;
+        let info = consumer.cached_info();
+        let messages = info.num_pending + u64::try_from(info.num_ack_pending)?;
         if messages > 0 {
             left.push(format!("{messages} messages of {subject}"));
         }
     }
     Ok(left)
-}
-
-/// Messages that are not acknowledged.
-pub(super) async fn unsettled(jetstream: &Context, subject: Subject) -> Result<u64> {
-    let consumer: PullConsumer = jetstream
-        .get_consumer_from_stream(subject.consumer_name(), subject.stream_name(""))
-        .await?;
-    let info = consumer.cached_info();
-    Ok(info.num_pending + u64::try_from(info.num_ack_pending)?)
 }
 
 /// What `ctl verify` finds, and dead letters: no injected fault may cause either.

@@ -1,7 +1,7 @@
 //! Begins and ends faults.
 //!
-//! Ending a fault does only what an operator or an orchestrator would do: the service itself must handle the rest (a missing stream, a
-//! hanging connection).
+//! Ending a fault does only what an operator or an orchestrator would do: the service itself must handle the
+//! rest (a missing stream, a hanging connection).
 
 use std::fs;
 use std::io::{Read, Write};
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use async_nats::jetstream::stream;
+use async_nats::jetstream::{self, stream};
 use harness::area::remove;
 use harness::progress::note;
 use messages::subject::Subject;
@@ -29,7 +29,7 @@ impl Stack<'_> {
     pub(super) fn begin(&mut self, fault: Fault) -> Result<()> {
         match fault {
             Fault::Kill(service) => self.kill_service(service)?,
-            Fault::Freeze(service) => self.signal_service(service, "STOP"),
+            Fault::Freeze(service) => self.signal(service.name(), "STOP"),
             Fault::Crash { service, point, time } => {
                 self.kill_service(service)?;
                 self.armed.insert(service);
@@ -39,16 +39,22 @@ impl Stack<'_> {
             Fault::Network { server, of, trouble } => {
                 self.proxies(server, of).for_each(|proxy| proxy.begin(trouble));
             }
+            Fault::ServerKill(server) => self.running.kill(server.name())?,
+            Fault::DiskFull(server) => self.disk(server)?.fill()?,
             Fault::PostgresStop => self.stop_postgres()?,
             Fault::PostgresTerminate => self.terminate_backends()?,
-            Fault::PostgresDiskFull => self.postgres_disk.as_ref().map_or(Ok(()), Disk::fill)?,
-            Fault::NatsKill | Fault::NatsWiped => self.running.kill(Server::Nats.name())?,
+            Fault::NatsWiped => self.running.kill(Server::Nats.name())?,
             Fault::NatsStreamsFull => self.limit_streams(None)?,
-            Fault::NatsDiskFull => self.nats_disk.as_ref().map_or(Ok(()), Disk::fill)?,
-            Fault::NatsConsumerDeleted(subject) => self.delete_consumer(subject)?,
-            Fault::NatsStreamDeleted(subject) => self.delete_stream(subject)?,
-            Fault::RedisKill => self.running.kill(Server::Redis.name())?,
-            Fault::RedisFreeze => self.signal_server(Server::Redis, "STOP"),
+            Fault::NatsConsumerDeleted(subject) => self.on_jetstream(async |jetstream| {
+                let stream = jetstream.get_stream(subject.stream_name("")).await?;
+                stream.delete_consumer(&subject.consumer_name()).await?;
+                Ok(())
+            })?,
+            Fault::NatsStreamDeleted(subject) => self.on_jetstream(async |jetstream| {
+                jetstream.delete_stream(subject.stream_name("")).await?;
+                Ok(())
+            })?,
+            Fault::RedisFreeze => self.signal(Server::Redis.name(), "STOP"),
             Fault::RedisFlush => self.redis_command("FLUSHALL")?,
             Fault::RedisFull => {
                 self.redis_command("CONFIG SET maxmemory-policy noeviction")?;
@@ -68,20 +74,18 @@ impl Stack<'_> {
                 self.kill_service(service)?;
                 self.start_service(service, &[])?;
             }
-            Fault::Freeze(service) => self.signal_service(service, "CONT"),
+            Fault::Freeze(service) => self.signal(service.name(), "CONT"),
             Fault::Network { server, of, .. } => self.proxies(server, of).for_each(Proxy::end),
+            Fault::ServerKill(server) => self.start_server(server)?,
+            Fault::DiskFull(server) => self.clear_disk(server)?,
             Fault::PostgresStop => self.start_server(Server::Postgres)?,
             Fault::PostgresTerminate => self.terminate_backends()?,
-            Fault::PostgresDiskFull => self.clear_postgres_disk()?,
-            Fault::NatsKill => self.start_server(Server::Nats)?,
             Fault::NatsWiped => {
                 remove(&self.area.dir.join(Server::Nats.name()).join("jetstream"))?;
                 self.start_server(Server::Nats)?;
             }
             Fault::NatsStreamsFull => self.limit_streams(Some(STREAM_MAX_BYTES))?,
-            Fault::NatsDiskFull => self.clear_nats_disk()?,
-            Fault::RedisKill => self.start_server(Server::Redis)?,
-            Fault::RedisFreeze => self.signal_server(Server::Redis, "CONT"),
+            Fault::RedisFreeze => self.signal(Server::Redis.name(), "CONT"),
             Fault::RedisFull => self.redis_command("CONFIG SET maxmemory 0")?,
             Fault::NatsConsumerDeleted(_)
             | Fault::NatsStreamDeleted(_)
@@ -104,24 +108,15 @@ impl Stack<'_> {
         self.start_service(service, &settings)
     }
 
-    fn signal_server(&self, server: Server, signal: &str) {
-        if let Some(process) = self.running.process(server.name()) {
-            process.send_named(signal);
-        }
-    }
-
     /// PostgreSQL's immediate shutdown.
     pub(super) fn stop_postgres(&mut self) -> Result<()> {
-        self.signal_server(Server::Postgres, "QUIT");
-        self.wait_for_end(Server::Postgres)
-    }
-
-    fn wait_for_end(&mut self, server: Server) -> Result<()> {
+        let name = Server::Postgres.name();
+        self.signal(name, "QUIT");
         let interrupt = self.interrupt;
         let ended = interrupt.wait_until(LIMIT, || {
-            Ok(self.running.ended(server.name())?.is_some() || self.running.process(server.name()).is_none())
+            Ok(self.running.ended(name)?.is_some() || self.running.process(name).is_none())
         })?;
-        ensure!(ended, "{} does not stop", server.name());
+        ensure!(ended, "{name} does not stop");
         Ok(())
     }
 
@@ -134,33 +129,34 @@ impl Stack<'_> {
         Ok(())
     }
 
-    /// The server exits if its WAL cannot grow.
-    fn clear_postgres_disk(&mut self) -> Result<()> {
-        let Some(disk) = &self.postgres_disk else {
-            return Ok(());
-        };
-        disk.clear()?;
-        let has_ended = self.running.ended(Server::Postgres.name())?.is_some();
-        if has_ended || self.running.process(Server::Postgres.name()).is_none() {
-            self.start_server(Server::Postgres)?;
+    fn disk(&self, server: Server) -> Result<&Disk> {
+        self.disks
+            .get(&server)
+            .context("the server has no disk of its own")
+    }
+
+    /// PostgreSQL exits if its WAL cannot grow; after a full disk, NATS stores nothing until it is restarted.
+    fn clear_disk(&mut self, server: Server) -> Result<()> {
+        self.disk(server)?.clear()?;
+        if server == Server::Nats {
+            self.running.kill(server.name())?;
+        }
+        let has_ended = self.running.ended(server.name())?.is_some();
+        if has_ended || self.running.process(server.name()).is_none() {
+            self.start_server(server)?;
         }
         Ok(())
     }
 
-    /// After a full disk, NATS stores nothing until it is restarted.
-    fn clear_nats_disk(&mut self) -> Result<()> {
-        let Some(disk) = &self.nats_disk else {
-            return Ok(());
-        };
-        disk.clear()?;
-        self.running.kill(Server::Nats.name())?;
-        self.start_server(Server::Nats)
+    /// Acts by a direct connection, without a proxy.
+    pub(super) fn on_jetstream(&self, act: impl AsyncFnOnce(jetstream::Context) -> Result<()>) -> Result<()> {
+        self.runtime
+            .block_on(async { act(self.jetstream().await?).await })
     }
 
     /// `None`: to their current size and a little more.
     fn limit_streams(&self, max_bytes: Option<i64>) -> Result<()> {
-        self.runtime.block_on(async {
-            let jetstream = self.jetstream().await?;
+        self.on_jetstream(async |jetstream| {
             for subject in Subject::ALL {
                 let found = jetstream.get_stream(subject.stream_name("")).await?;
                 let info = found.cached_info();
@@ -171,23 +167,6 @@ impl Stack<'_> {
                 };
                 jetstream.update_stream(&config).await?;
             }
-            Ok(())
-        })
-    }
-
-    fn delete_consumer(&self, subject: Subject) -> Result<()> {
-        self.runtime.block_on(async {
-            let jetstream = self.jetstream().await?;
-            let stream = jetstream.get_stream(subject.stream_name("")).await?;
-            stream.delete_consumer(&subject.consumer_name()).await?;
-            Ok(())
-        })
-    }
-
-    fn delete_stream(&self, subject: Subject) -> Result<()> {
-        self.runtime.block_on(async {
-            let jetstream = self.jetstream().await?;
-            jetstream.delete_stream(subject.stream_name("")).await?;
             Ok(())
         })
     }
@@ -216,8 +195,9 @@ pub(super) fn faketime() -> Option<PathBuf> {
 /// Whether this machine allows the fault; prints the reason if not.
 pub(super) fn is_possible(fault: Fault, stack: &Stack<'_>) -> bool {
     let reason = match fault {
-        Fault::PostgresDiskFull if stack.postgres_disk.is_none() => "no disk of its own could be mounted",
-        Fault::NatsDiskFull if stack.nats_disk.is_none() => "no disk of its own could be mounted",
+        Fault::DiskFull(server) if !stack.disks.contains_key(&server) => {
+            "no disk of its own could be mounted"
+        }
         Fault::Clock(..) if faketime().is_none() => "libfaketime is not here",
         _ => return true,
     };

@@ -1,7 +1,8 @@
 //! Rounds in which another program floods both ingests with sales, more than there are permits and places in
 //! their queues.
 //!
-//! No request of the round's own program may be refused for that, and the books of both are compared with their answers.
+//! No request of the round's own program may be refused for that, and the books of both are compared with
+//! their answers.
 
 use std::sync::Arc;
 use std::time::Duration;

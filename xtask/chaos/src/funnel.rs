@@ -212,7 +212,8 @@ impl Visitor {
         self.simulation.ask(asked, to, hangs_up_at).await
     }
 
-    /// Retries until the outcome is known, or attempts are exhausted; while services are replaced, once at the other ingest.
+    /// Retries until the outcome is known, or attempts are exhausted; while services are replaced, once at
+    /// the other ingest.
     async fn ask_until_known(&mut self, asked: &Asked, ingest: Option<SocketAddr>) -> Answer {
         if self.simulation.plan == Plan::Rolling {
             return self.ask_twice(asked).await;
@@ -334,20 +335,15 @@ impl Visitor {
     }
 
     async fn refund(&mut self, sale: &Asked) {
-        let Asked::Sale {
-            transaction_id,
-            amount_cents,
-            ..
-        } = sale
-        else {
+        let Some((transaction_id, _, amount_cents)) = sale.sale() else {
             return;
         };
         for _ in 0..self.rng.between(1, 3) {
             let part = self.rng.cents(1, 15_000);
             let refund = Asked::Refund {
-                transaction_id: transaction_id.clone(),
+                transaction_id: transaction_id.to_owned(),
                 refund_id: format!("refund-{}", self.name()),
-                amount_cents: (part < *amount_cents && self.rng.chance(80)).then_some(part),
+                amount_cents: (part < amount_cents && self.rng.chance(80)).then_some(part),
             };
             let answer = self.ask_until_known(&refund, None).await;
             if answer.is_ok() && self.rng.chance(25) {

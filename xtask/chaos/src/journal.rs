@@ -1,4 +1,5 @@
-//! The journal of requests and answers: each request is noted before it is sent, each answer after it arrives.
+//! The journal of requests and answers: each request is noted before it is sent, each answer after it
+//! arrives.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -159,7 +160,8 @@ impl Answer {
 
     /// The message of a refusal.
     pub(super) fn message(&self) -> &str {
-        self.body()["error"]["message"].as_str().unwrap_or_default()
+        let message = self.body().pointer("/error/message");
+        message.and_then(Value::as_str).unwrap_or_default()
     }
 
     /// One word for a table of answers.

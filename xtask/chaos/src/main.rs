@@ -1,9 +1,11 @@
-//! `cargo xtask chaos`: injects faults under load, and checks that nothing is lost and nothing is counted twice.
+//! `cargo xtask chaos`: injects faults under load, and checks that nothing is lost and nothing is counted
+//! twice.
 //!
-//! Its own stack: two ingests, two workers, two deliveries, a webhook consumer, each connected to each server through a proxy that can fail. A round is
-//! load by simulated visitors with a journal of requests and answers (`funnel.rs`, `journal.rs`), faults drawn from its seed
-//! (`schedule.rs`, `faults.rs`), recovery, draining, and the reconciliation of the journal with the rows (`reconcile.rs`). A violation
-//! ends the command and keeps journal, logs and data.
+//! Its own stack: two ingests, two workers, two deliveries, a webhook consumer, each connected to each server
+//! through a proxy that can fail. A round is load by simulated visitors with a journal of requests and
+//! answers (`funnel.rs`, `journal.rs`), faults drawn from its seed (`schedule.rs`, `faults.rs`), recovery,
+//! draining, and the reconciliation of the journal with the rows (`reconcile.rs`). A violation ends the
+//! command and keeps journal, logs and data.
 
 #![expect(
     clippy::print_stdout,
@@ -54,7 +56,8 @@ struct Options {
     /// Only this one.
     #[arg(long, conflicts_with = "rounds")]
     round: Option<u64>,
-    /// Only rounds of one kind, by a part of its name: `kill`, `killworker`, `natswiped`, `networkredis`, `grace`, `rolling`, `restored`, …
+    /// Only rounds of one kind, by a part of its name: `kill`, `killworker`, `natswiped`, `networkredis`,
+    /// `grace`, `rolling`, `restored`, …
     #[arg(long)]
     only: Option<String>,
     /// Five rounds of fixed kinds: what `cargo xtask test` runs.

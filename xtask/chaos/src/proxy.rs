@@ -1,6 +1,7 @@
 //! A proxy between a service and a server, which simulates network faults.
 //!
-//! Each pair has its own. The current fault applies to each chunk, so that it also affects existing connections.
+//! Each pair has its own. The current fault applies to each chunk, so that it also affects existing
+//! connections.
 
 mod wire;
 
@@ -33,24 +34,28 @@ struct State {
 }
 
 /// Ends with the runtime.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Proxy {
     pub(super) address: SocketAddr,
+    server: SocketAddr,
+    is_postgres: bool,
     state: watch::Sender<State>,
 }
+
+/// A connection was reset.
+struct Broken;
 
 impl Proxy {
     pub(super) fn start(runtime: &Handle, server: SocketAddr, is_postgres: bool) -> Result<Self> {
         let listener = runtime.block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))?;
-        let address = listener.local_addr()?;
-        let state = watch::Sender::new(State::default());
-        let link = Link {
+        let proxy = Self {
+            address: listener.local_addr()?,
             server,
             is_postgres,
-            state: state.clone(),
+            state: watch::Sender::default(),
         };
-        runtime.spawn(link.serve(listener));
-        Ok(Self { address, state })
+        runtime.spawn(proxy.clone().serve(listener));
+        Ok(proxy)
     }
 
     pub(super) fn begin(&self, trouble: Trouble) {
@@ -79,19 +84,7 @@ impl Proxy {
             .send_modify(|state| cuts = std::mem::take(&mut state.cuts));
         cuts
     }
-}
 
-#[derive(Clone)]
-struct Link {
-    server: SocketAddr,
-    is_postgres: bool,
-    state: watch::Sender<State>,
-}
-
-/// A connection was reset.
-struct Broken;
-
-impl Link {
     async fn serve(self, listener: TcpListener) {
         loop {
             match listener.accept().await {

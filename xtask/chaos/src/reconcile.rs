@@ -1,11 +1,12 @@
 //! Compares the answers with the rows.
 //!
-//! - A sale that was answered 200 is recorded once, with its fields; after a 409 there is exactly one with its id; after an unknown
-//!   outcome one or none.
+//! - A sale that was answered 200 is recorded once, with its fields; after a 409 there is exactly one with
+//!   its id; after an unknown outcome one or none.
 //! - A click that was answered 200 is recorded once, unless its stream was deleted before it was stored.
-//! - A lead that was answered 200 is recorded once, and its key is bound to its click. No lead is refused because its click is not found.
-//! - A refund takes effect once; one with an unknown outcome once or not at all. The deduction matches the rule for all refunds of the
-//!   sale.
+//! - A lead that was answered 200 is recorded once, and its key is bound to its click. No lead is refused
+//!   because its click is not found.
+//! - A refund takes effect once; one with an unknown outcome once or not at all. The deduction matches the
+//!   rule for all refunds of the sale.
 //! - An event of the processor is settled once, with its payment and its reversals.
 //!
 //! Pure: rows in, violations out.
@@ -68,7 +69,8 @@ pub(super) struct Allowed {
     pub(super) lost_clicks: bool,
     /// Signatures may look too old or too new.
     pub(super) refused_events: bool,
-    /// Sales and commissions may have other ids than were answered, and processors may report what is recorded.
+    /// Sales and commissions may have other ids than were answered, and processors may report what is
+    /// recorded.
     pub(super) restored: bool,
 }
 

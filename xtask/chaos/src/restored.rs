@@ -1,4 +1,5 @@
-//! Rounds in which PostgreSQL is restored from an older backup beside newer streams, as `docs/runbook.md` describes it.
+//! Rounds in which PostgreSQL is restored from an older backup beside newer streams, as `docs/runbook.md`
+//! describes it.
 
 use std::time::Duration;
 
@@ -25,8 +26,8 @@ const LOST: Duration = Duration::from_secs(2);
 const MARGIN: Duration = Duration::from_secs(1);
 const NO_SERVER: &str = "no PostgreSQL here";
 const REPLAY_LIMIT: Duration = Duration::from_mins(1);
-/// Streams that are delivered again from their start. A sale is refused while its customer is missing, a refund while its sale has no
-/// claim, and refusals are remembered.
+/// Streams that are delivered again from their start. A sale is refused while its customer is missing, a
+/// refund while its sale has no claim, and refusals are remembered.
 const BEFORE_SALES: [Subject; 2] = [Subject::Clicks, Subject::Leads];
 const AFTER_SALES: [Subject; 2] = [Subject::Refunds, Subject::Payments];
 
@@ -83,30 +84,16 @@ impl RunningRound<'_, '_> {
 
     fn wait_until_settled(&mut self, subjects: &[Subject]) -> Result<()> {
         // The worker has yet to create the consumers, which is an error meanwhile.
-        let settled = self.watch_until(REPLAY_LIMIT, |round| {
-            matches!(round.stack.unsettled(subjects), Ok(0))
+        let left = self.watch_until_none(REPLAY_LIMIT, &async |stack: &Stack<'_>| {
+            drain::unsettled(&stack.jetstream().await?, subjects).await
         })?;
-        if !settled {
-            let left = self.stack.unsettled(subjects);
-            self.violations
-                .push(format!("{subjects:?} are not settled again: {left:?}"));
-        }
+        self.violations
+            .extend(left.into_iter().map(|left| format!("not settled again: {left}")));
         Ok(())
     }
 }
 
 impl Stack<'_> {
-    fn unsettled(&self, subjects: &[Subject]) -> Result<u64> {
-        self.runtime.block_on(async {
-            let jetstream = self.jetstream().await?;
-            let mut left = 0;
-            for subject in subjects {
-                left += drain::unsettled(&jetstream, *subject).await?;
-            }
-            Ok(left)
-        })
-    }
-
     /// A standby that is stopped is a backup up to this moment.
     fn back_up(&mut self) -> Result<()> {
         let area = self.standby_area();
@@ -129,11 +116,10 @@ impl Stack<'_> {
         Area::at(self.area.dir.join(STANDBY))
     }
 
-    /// Removes what is settled from the streams. Workers do so from a quarter full on; in this round that would lose messages of the
-    /// time that PostgreSQL is about to lose.
+    /// Removes what is settled from the streams. Workers do so from a quarter full on; in this round that
+    /// would lose messages of the time that PostgreSQL is about to lose.
     fn trim_streams(&self) -> Result<()> {
-        self.runtime.block_on(async {
-            let jetstream = self.jetstream().await?;
+        self.on_jetstream(async |jetstream| {
             for subject in Subject::ALL {
                 let stream = jetstream.get_stream(subject.stream_name("")).await?;
                 remove_settled(&jetstream, &stream, subject).await?;

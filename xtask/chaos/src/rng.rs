@@ -1,4 +1,5 @@
-//! The random numbers of a round, from its seed: ChaCha8, which is the same on every machine and in every version.
+//! The random numbers of a round, from its seed: ChaCha8, which is the same on every machine and in every
+//! version.
 
 use std::time::Duration;
 

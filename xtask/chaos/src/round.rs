@@ -120,7 +120,8 @@ impl Stack<'_> {
 }
 
 impl RunningRound<'_, '_> {
-    /// Runs the round up to the end of the load. Returns the time from the end of the faults to the first 200.
+    /// Runs the round up to the end of the load. Returns the time from the end of the faults to the first
+    /// 200.
     fn play(&mut self) -> Result<Option<Duration>> {
         match &self.round.plan {
             Plan::Faults(faults) => self.faults(faults)?,
@@ -191,10 +192,10 @@ impl RunningRound<'_, '_> {
     }
 
     /// Waits until nothing is found any more; returns what is left at the limit.
-    fn watch_until_none(
+    pub(super) fn watch_until_none(
         &mut self,
         limit: Duration,
-        find: impl AsyncFn(&Stack<'_>) -> Result<Vec<String>>,
+        find: &impl AsyncFn(&Stack<'_>) -> Result<Vec<String>>,
     ) -> Result<Vec<String>> {
         let mut left = Vec::new();
         self.watch_until(limit, |round| {
@@ -243,7 +244,7 @@ impl RunningRound<'_, '_> {
     /// Waits until nothing is in flight. Returns how long that took.
     fn drain(&mut self) -> Result<Duration> {
         let started = Instant::now();
-        let left = self.watch_until_none(DRAIN_LIMIT, async |stack| {
+        let left = self.watch_until_none(DRAIN_LIMIT, &async |stack: &Stack<'_>| {
             drain::pending(&stack.pool, &stack.jetstream().await?).await
         })?;
         self.violations.extend(
@@ -267,15 +268,17 @@ impl RunningRound<'_, '_> {
             self.violations
                 .extend(violations(&simulation.journal.calls(), &rows, allowed));
         }
-        let subscribed = subscriber.violations(&self.stack.pool);
-        let (webhooks, missed) = self.stack.runtime.block_on(subscribed)?;
+        let delivered = subscriber.violations(&self.stack.pool);
+        let (webhooks, missed) = self.stack.runtime.block_on(delivered)?;
         self.notes.push(format!("{webhooks} webhooks"));
         self.violations.extend(missed);
         self.violations.append(&mut self.stack.surprises);
         let complaints = &self.simulation.complaints;
         self.violations
             .append(&mut complaints.lock().unwrap_or_else(PoisonError::into_inner));
-        let broken = self.watch_until_none(VERIFY_LIMIT, async |stack| drain::broken(&stack.pool).await)?;
+        let broken = self.watch_until_none(VERIFY_LIMIT, &async |stack: &Stack<'_>| {
+            drain::broken(&stack.pool).await
+        })?;
         self.violations.extend(broken);
         if plan.is_invisible() {
             let calls = self.simulation.journal.calls();

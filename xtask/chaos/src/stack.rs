@@ -1,6 +1,7 @@
 //! Servers, services and the network between them: started once for all rounds.
 //!
-//! Servers and services are supervised separately: a service may die in a round, a server only by a fault of its own.
+//! Servers and services are supervised separately: a service may die in a round, a server only by a fault of
+//! its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -20,7 +21,7 @@ use harness::pids::StopSignal;
 use harness::ports::Ports;
 use harness::process::{self, Running, in_own_session, tail};
 use harness::progress::{Step, note};
-use harness::servers::{self, Servers, nats, postgres, provide};
+use harness::servers::{self, Servers, postgres, provide};
 use harness::services::{DELIVERY, ctl, program, readiness};
 use harness::stop::start_empty;
 use harness::stop::stop_area;
@@ -67,8 +68,7 @@ pub(super) struct Stack<'a> {
     pub(super) crashes: u32,
     /// Unexpected exits.
     pub(super) surprises: Vec<String>,
-    pub(super) postgres_disk: Option<Disk>,
-    pub(super) nats_disk: Option<Disk>,
+    pub(super) disks: BTreeMap<Server, Disk>,
     _lock: File,
 }
 
@@ -80,13 +80,17 @@ impl<'a> Stack<'a> {
         fs::create_dir_all(services_area.logs())?;
         stop_area(&services_area)?;
         stop_area(&area)?;
-        let [postgres_dir, nats_dir] = [postgres::NAME, nats::NAME].map(|name| area.dir.join(name));
-        Disk::unmount(&postgres_dir);
-        Disk::unmount(&nats_dir);
+        unmount_disks(&area);
         start_empty(&area)?;
-        let is_root = postgres::is_root();
-        let postgres_disk = Disk::mount(&postgres_dir, POSTGRES_MEBIBYTES, is_root.then_some("postgres"))?;
-        let nats_disk = Disk::mount(&nats_dir, NATS_MEBIBYTES, None)?;
+        let owner = postgres::is_root().then_some("postgres");
+        let mut disks = BTreeMap::new();
+        for (server, mebibytes, owner) in [
+            (Server::Postgres, POSTGRES_MEBIBYTES, owner),
+            (Server::Nats, NATS_MEBIBYTES, None),
+        ] {
+            let disk = Disk::mount(&area.dir.join(server.name()), mebibytes, owner)?;
+            disks.extend(disk.map(|disk| (server, disk)));
+        }
         let mut running = Running::none(&area)?;
         let servers = provide(checkout, &area, &mut running, interrupt)?;
         let mut env = keys::read_or_create(&area)?;
@@ -115,8 +119,7 @@ impl<'a> Stack<'a> {
             armed: BTreeSet::new(),
             crashes: 0,
             surprises: Vec::new(),
-            postgres_disk,
-            nats_disk,
+            disks,
             _lock: lock,
         };
         stack.start_proxies()?;
@@ -216,8 +219,10 @@ impl<'a> Stack<'a> {
         self.services.kill(service.name())
     }
 
-    pub(super) fn signal_service(&self, service: Service, signal: &str) {
-        if let Some(process) = self.services.process(service.name()) {
+    /// To a service or a server.
+    pub(super) fn signal(&self, name: &str, signal: &str) {
+        let process = self.services.process(name).or_else(|| self.running.process(name));
+        if let Some(process) = process {
             process.send_named(signal);
         }
     }
@@ -338,11 +343,9 @@ impl<'a> Stack<'a> {
 
     /// Stops everything and unmounts the disks.
     pub(super) fn clear(self) {
-        let dirs = [postgres::NAME, nats::NAME].map(|name| self.area.dir.join(name));
+        let area = Area::at(self.area.dir.clone());
         self.stop();
-        for dir in &dirs {
-            Disk::unmount(dir);
-        }
+        unmount_disks(&area);
     }
 
     /// Stops everything, and keeps data and logs.
@@ -357,6 +360,13 @@ impl<'a> Stack<'a> {
         drop(running);
         // Does not wait for connections to stopped servers.
         runtime.shutdown_background();
+    }
+}
+
+/// Also those that an earlier command left.
+fn unmount_disks(area: &Area) {
+    for server in [Server::Postgres, Server::Nats] {
+        Disk::unmount(&area.dir.join(server.name()));
     }
 }
 

@@ -1,5 +1,5 @@
-//! A receiver of webhooks that treats some of them badly when it sees them first: it answers 500, redirects, closes, or answers after the
-//! sender's time. Seen again, they are answered 200.
+//! A receiver of webhooks that treats some of them badly when it sees them first: it answers 500, redirects,
+//! closes, or answers after the sender's time. Seen again, they are answered 200.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
@@ -29,7 +29,8 @@ pub(super) enum Step {
     },
     /// A 200 within the sender's time.
     Acknowledged,
-    /// A 200 after the sender's time. A sender that was frozen meanwhile reads it as an answer; any other has gone.
+    /// A 200 after the sender's time. A sender that was frozen meanwhile reads it as an answer; any other has
+    /// gone.
     AcknowledgedLate,
 }
 

@@ -1,4 +1,5 @@
-//! Splits `PostgreSQL`'s responses into messages, so that a connection can be cut exactly at the confirmation of a commit.
+//! Splits `PostgreSQL`'s responses into messages, so that a connection can be cut exactly at the confirmation
+//! of a commit.
 
 /// The stream from the server to its client, whose messages are `type, length, content`.
 #[derive(Debug, Default)]

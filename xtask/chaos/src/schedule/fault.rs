@@ -92,18 +92,17 @@ pub(crate) enum Fault {
         of: Option<Service>,
         trouble: Trouble,
     },
+    /// kill -9, restarted at the end.
+    ServerKill(Server),
+    DiskFull(Server),
     /// Immediate: every transaction is lost, and the next start recovers.
     PostgresStop,
     PostgresTerminate,
-    PostgresDiskFull,
-    NatsKill,
     NatsStreamsFull,
-    NatsDiskFull,
     NatsConsumerDeleted(Subject),
     NatsStreamDeleted(Subject),
     /// Restarted with an empty store.
     NatsWiped,
-    RedisKill,
     RedisFreeze,
     RedisFlush,
     RedisFull,
@@ -126,19 +125,15 @@ impl Fault {
             | Self::Freeze(service)
             | Self::Crash { service, .. }
             | Self::Clock(service, _) => Target::Service(service),
-            Self::Network { server, .. } => Target::Server(server),
-            Self::PostgresStop | Self::PostgresTerminate | Self::PostgresDiskFull => {
-                Target::Server(Server::Postgres)
+            Self::Network { server, .. } | Self::ServerKill(server) | Self::DiskFull(server) => {
+                Target::Server(server)
             }
-            Self::NatsKill
-            | Self::NatsStreamsFull
-            | Self::NatsDiskFull
+            Self::PostgresStop | Self::PostgresTerminate => Target::Server(Server::Postgres),
+            Self::NatsStreamsFull
             | Self::NatsConsumerDeleted(_)
             | Self::NatsStreamDeleted(_)
             | Self::NatsWiped => Target::Server(Server::Nats),
-            Self::RedisKill | Self::RedisFreeze | Self::RedisFlush | Self::RedisFull => {
-                Target::Server(Server::Redis)
-            }
+            Self::RedisFreeze | Self::RedisFlush | Self::RedisFull => Target::Server(Server::Redis),
             Self::HangUps(_) => Target::Clients,
         }
     }

@@ -5,49 +5,31 @@ use messages::subject::Subject;
 use super::fault::{Fault, Server, Service, Trouble};
 use crate::rng::Rng;
 
-/// A program, its interchangeable services, and its crash points.
-type Program = (&'static str, &'static [Service], &'static [&'static str]);
+/// The interchangeable services of each program.
+const PROGRAMS: [&[Service]; 4] = [
+    &Service::INGESTS,
+    &Service::WORKERS,
+    &Service::DELIVERIES,
+    &[Service::WEBHOOK_CONSUMER],
+];
 
-const PROGRAMS: [Program; 4] = [
-    (
-        "ingest",
-        &Service::INGESTS,
-        &[
-            "ingest.after_claim",
-            "ingest.after_publish",
-            "ingest.before_answer",
-        ],
-    ),
-    (
-        "worker",
-        &Service::WORKERS,
-        &[
-            "worker.after_commit",
-            "worker.before_ack",
-            "worker.after_outbox_publish",
-            AFTER_RELAY,
-        ],
-    ),
-    (
-        "delivery",
-        &Service::DELIVERIES,
-        &[
-            "delivery.after_place",
-            "delivery.after_take",
-            "delivery.after_send",
-            "delivery.before_finish",
-            "delivery.after_finish",
-        ],
-    ),
-    (
-        "webhookconsumer",
-        &[Service::WEBHOOK_CONSUMER],
-        &[
-            "webhook-consumer.after_commit",
-            "webhook-consumer.before_answer",
-            "webhook-consumer.after_publish",
-        ],
-    ),
+/// Where a process can be made to exit, each after the name of its program.
+const CRASH_POINTS: [&str; 15] = [
+    "ingest.after_claim",
+    "ingest.after_publish",
+    "ingest.before_answer",
+    "worker.after_commit",
+    "worker.before_ack",
+    "worker.after_outbox_publish",
+    AFTER_RELAY,
+    "delivery.after_place",
+    "delivery.after_take",
+    "delivery.after_send",
+    "delivery.before_finish",
+    "delivery.after_finish",
+    "webhook-consumer.after_commit",
+    "webhook-consumer.before_answer",
+    "webhook-consumer.after_publish",
 ];
 
 /// The relay has work only if an ingest could not publish its claims.
@@ -63,23 +45,23 @@ const STREAMS: [Subject; 6] = [
     Subject::Notifications,
 ];
 
-/// A fault of each kind, whose target and parameters are drawn, by the kind's name: `natswiped`, `killworker`,
-/// `networkredissilent`.
+/// A fault of each kind, whose target and parameters are drawn, by the kind's name: `natswiped`,
+/// `killworker`, `networkredissilent`.
 pub(super) fn drawn(rng: &mut Rng) -> Vec<(String, Fault)> {
     let mut kinds: Vec<(String, Fault)> = [
         ("postgresstop", Fault::PostgresStop),
         ("postgresterminate", Fault::PostgresTerminate),
-        ("postgresdiskfull", Fault::PostgresDiskFull),
-        ("natskill", Fault::NatsKill),
+        ("postgresdiskfull", Fault::DiskFull(Server::Postgres)),
+        ("natskill", Fault::ServerKill(Server::Nats)),
         ("natsstreamsfull", Fault::NatsStreamsFull),
-        ("natsdiskfull", Fault::NatsDiskFull),
+        ("natsdiskfull", Fault::DiskFull(Server::Nats)),
         (
             "natsconsumerdeleted",
             Fault::NatsConsumerDeleted(rng.pick(&STREAMS)),
         ),
         ("natsstreamdeleted", Fault::NatsStreamDeleted(rng.pick(&STREAMS))),
         ("natswiped", Fault::NatsWiped),
-        ("rediskill", Fault::RedisKill),
+        ("rediskill", Fault::ServerKill(Server::Redis)),
         ("redisfreeze", Fault::RedisFreeze),
         ("redisflush", Fault::RedisFlush),
         ("redisfull", Fault::RedisFull),
@@ -87,8 +69,9 @@ pub(super) fn drawn(rng: &mut Rng) -> Vec<(String, Fault)> {
     ]
     .map(|(name, fault)| (name.to_owned(), fault))
     .into();
-    for (program, services, crash_points) in PROGRAMS {
+    for services in PROGRAMS {
         let service = rng.pick(services);
+        let program = service.program().replace('-', "");
         kinds.extend(
             [
                 ("kill", Fault::Kill(service)),
@@ -107,10 +90,11 @@ pub(super) fn drawn(rng: &mut Rng) -> Vec<(String, Fault)> {
             ]
             .map(|(name, fault)| (format!("{name}{program}"), fault)),
         );
-        for point in crash_points {
-            let time = rng.between(1, 12);
-            let crash = Fault::Crash { service, point, time };
-            kinds.push((format!("crash{point}"), crash));
+        for point in CRASH_POINTS {
+            if point.split('.').next() == Some(service.program()) {
+                let time = rng.between(1, 12);
+                kinds.push((format!("crash{point}"), Fault::Crash { service, point, time }));
+            }
         }
     }
     for server in Server::ALL {
