@@ -133,8 +133,10 @@ impl Endpoint {
     /// Adds the description, with the answers and headers of the middleware.
     pub fn describe(mut self, api: &mut OpenApi) {
         for operation in operations_mut(&mut self.described) {
+            let refusals = Examples::take_refusals(operation);
             self.layers.describe(&self.path, operation);
             self.examples.add_to(operation);
+            refusals.add_to(operation);
         }
         api.components
             .get_or_insert_default()
@@ -174,7 +176,7 @@ fn describe_ids(path: &str, operation: &mut Operation) {
     }
 }
 
-fn operations_mut(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
+pub fn operations_mut(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
     [
         &mut item.get,
         &mut item.put,
@@ -186,14 +188,12 @@ fn operations_mut(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
     .flatten()
 }
 
-/// Endpoints for people and management keys that share a tag and credentials: the operations of each path,
-/// and their examples.
+/// Endpoints for people and management keys that share a tag and credentials: the operations of each path.
 macro_rules! managed {
-    ($tag:literal, $credentials:expr; $($($route:path),+ => $examples:expr;)+) => {
+    ($tag:literal, $credentials:expr; $($($route:path),+;)+) => {
         vec![$(
             $crate::http::endpoint::Endpoint::new(::utoipa_axum::routes!($($route),+))
-                .managed($tag, &$credentials)
-                .examples($examples),
+                .managed($tag, &$credentials),
         )+]
     };
 }

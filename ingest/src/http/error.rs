@@ -10,6 +10,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use runtime::body::BodyError;
 use runtime::platform_error::platform_error;
+use serde::{Serialize, Serializer};
 use serde_json::json;
 use storage::{Retryable, StorageError};
 
@@ -231,6 +232,13 @@ impl ApiError {
             Self::BadParts { details, .. } => details.clone(),
             _ => json!({}),
         }
+    }
+}
+
+/// As the body of an answer, for lists of examples.
+impl Serialize for ApiError {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.body().serialize(serializer)
     }
 }
 

@@ -29,15 +29,15 @@ pub fn endpoints() -> Vec<Endpoint> {
 fn people_endpoints() -> Vec<Endpoint> {
     [
         managed! { "programs", SESSION_OR_KEY;
-            notifications::list => notifications::list_examples();
-            notifications::mark_read => notifications::mark_read_examples();
+            notifications::list;
+            notifications::mark_read;
         },
         managed! { "privacy", SESSION;
-            customers::export => customers::export_examples();
-            customers::erase => customers::erase_examples();
+            customers::export;
+            customers::erase;
         },
         managed! { "programs", SESSION_OR_KEY;
-            dashboard::summary => dashboard::examples();
+            dashboard::summary;
         },
     ]
     .concat()

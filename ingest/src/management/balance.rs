@@ -1,6 +1,5 @@
 //! A membership's money in one currency, as its advertiser and its partner see it.
 
-use domain::money::{Cents, Currency};
 use storage::money::balances::Balance;
 
 use crate::management::prelude::*;
@@ -23,17 +22,5 @@ impl From<Balance> for CurrencyBalanceView {
             balance_cents: row.balance.get(),
             owed_cents: row.owed.get(),
         }
-    }
-}
-
-impl CurrencyBalanceView {
-    /// An example for the API description.
-    pub fn example() -> Self {
-        Balance {
-            currency: Currency::default(),
-            balance: Cents::new(12_500),
-            owed: Cents::new(12_500),
-        }
-        .into()
     }
 }

@@ -15,15 +15,15 @@ use crate::http::limits::Budget;
 pub fn endpoints() -> Vec<Endpoint> {
     [
         managed! { "set-up", [];
-            auth_start::start => auth_start::examples();
-            auth_poll::poll, auth_poll::poll_by_body => auth_poll::examples();
+            auth_start::start;
+            auth_poll::poll, auth_poll::poll_by_body;
         },
         managed! { "set-up", ["cli_session"];
-            init::init => init::examples();
-            programs::list => programs::examples();
+            init::init;
+            programs::list;
         },
         managed! { "set-up", ["cli_session", "program_key"];
-            stripe_connect::connect => stripe_connect::examples();
+            stripe_connect::connect;
         },
     ]
     .concat()

@@ -1,15 +1,14 @@
 //! Notifications as their readers see them, and the request that marks them as read.
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use messages::notification::Deduction;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use storage::operations::notifications::{StoredNotification, Which};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::http::error::ApiError;
 use crate::http::field::Field;
-use crate::http::openapi::examples::Examples;
 use crate::management::id_list::id_list;
 use messages::instant::{as_instant, as_instant_if_any};
 
@@ -132,32 +131,4 @@ impl MarkReadRequest {
     }
 }
 
-const NEITHER_OR_BOTH: ApiError = ApiError::refusal("ids or all is required, not both");
-
-pub fn list_examples() -> Examples {
-    let notification = NotificationView {
-        id: 3,
-        program_id: 1,
-        kind: "commission_deducted".to_owned(),
-        message: "Commission 12 was refunded: 4.90 USD deducted.".to_owned(),
-        commission_id: Some(12),
-        sale_id: Some(34),
-        deduction: Some(DeductionView {
-            commission_id: 12,
-            deducted_cents: 490,
-            currency: "USD".to_owned(),
-            status: "refunded".to_owned(),
-            refund_reason: None,
-        }),
-        read_at: None,
-        created_at: DateTime::UNIX_EPOCH + TimeDelta::days(20_000),
-    };
-    Examples::of_refusals([ApiError::bad_request("unread must be true or false")]).page(notification)
-}
-
-pub fn mark_read_examples() -> Examples {
-    Examples::of_refusals([NEITHER_OR_BOTH])
-        .request("Some", json!({ "ids": [3, 4] }))
-        .request("All of them", json!({ "all": true }))
-        .data("Two were new", MarkedRead { marked: 2 })
-}
+pub const NEITHER_OR_BOTH: ApiError = ApiError::refusal("ids or all is required, not both");

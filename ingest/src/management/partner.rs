@@ -13,16 +13,16 @@ use crate::http::endpoint::{Endpoint, SESSION, managed};
 
 pub fn endpoints() -> Vec<Endpoint> {
     managed! { "partner accounts", SESSION;
-        programs::list => programs::examples();
-        referral_links::list, referral_links::create => referral_links::list_examples();
-        referral_links::update => referral_links::examples();
-        clicks::list => clicks::examples();
-        commissions::list => commissions::examples();
-        balances::list => balances::examples();
-        report::report => report::examples();
-        payouts::list => payouts::list_examples();
-        payouts::read => payouts::examples();
-        notifications::list => notifications::list_examples();
-        notifications::mark_read => notifications::mark_read_examples();
+        programs::list;
+        referral_links::list, referral_links::create;
+        referral_links::update;
+        clicks::list;
+        commissions::list;
+        balances::list;
+        report::report;
+        payouts::list;
+        payouts::read;
+        notifications::list;
+        notifications::mark_read;
     }
 }

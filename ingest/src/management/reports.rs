@@ -21,18 +21,18 @@ use crate::http::endpoint::{Endpoint, SESSION, managed};
 
 pub fn endpoints() -> Vec<Endpoint> {
     managed! { "reports", SESSION;
-        performance::performance => performance::examples();
-        program_report::report => program_report::examples();
-        report_breakdown::breakdown => report_breakdown::examples();
-        report_cohorts::cohorts => report_cohorts::examples();
-        program_events::list::list => program_events::list::examples();
-        program_events::export::export => program_events::export::examples();
-        customers::list => customers::examples();
-        customer_timeline::read => customer_timeline::examples();
-        customer_timeline::read_sale => customer_timeline::sale_examples();
-        status::status => status::examples();
-        events::list => events::examples();
-        export::export => export::examples();
-        live::live => live::examples();
+        performance::performance;
+        program_report::report;
+        report_breakdown::breakdown;
+        report_cohorts::cohorts;
+        program_events::list::list;
+        program_events::export::export;
+        customers::list;
+        customer_timeline::read;
+        customer_timeline::read_sale;
+        status::status;
+        events::list;
+        export::export;
+        live::live;
     }
 }

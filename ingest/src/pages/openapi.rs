@@ -3,6 +3,7 @@
 //! A route describes its body, its 200 and its specific refusals. [`crate::http::layers`] adds the answers
 //! and headers of the layers around it.
 
+mod examples;
 mod forms;
 mod warnings;
 mod webhooks;
@@ -103,6 +104,7 @@ fn describe() -> utoipa::openapi::OpenApi {
     warnings::put_into_forms(&mut api);
     webhooks::describe(&mut api);
     words::list(&mut api);
+    examples::complete(&mut api);
     drop_unreferenced(&mut api);
     api
 }

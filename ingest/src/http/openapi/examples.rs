@@ -1,5 +1,6 @@
-//! Example bodies in the API description. A route's own types write its answers, and [`ApiError`] writes its
-//! refusals, so an example always matches the service.
+//! Example bodies in the API description. [`ApiError`] writes refusals, and tracking routes write their answers
+//! by their own types. The other bodies' examples are put together from their fields' by
+//! `pages/openapi/examples.rs`.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -8,9 +9,10 @@ use utoipa::openapi::path::Operation;
 use utoipa::openapi::{Content, RefOr};
 
 use crate::http::error::ApiError;
-use crate::management::answers::{Data, Page};
 
-const JSON: &str = "application/json";
+/// Where an operation lists its refusals. The description shows them as examples of its answers instead.
+const REFUSALS: &str = "x-refusals";
+pub const JSON: &str = "application/json";
 
 /// The examples of one operation.
 #[derive(Debug, Clone, Default)]
@@ -20,10 +22,10 @@ pub struct Examples {
 }
 
 #[derive(Debug, Clone)]
-struct Example {
+pub struct Example {
     /// A few words, from which the example's name is made.
-    summary: String,
-    body: Value,
+    pub summary: String,
+    pub body: Value,
 }
 
 impl Examples {
@@ -31,6 +33,29 @@ impl Examples {
         errors
             .into_iter()
             .fold(Self::default(), |examples, error| examples.refusal(&error))
+    }
+
+    /// Takes the refusals that the operation lists as `x-refusals`.
+    pub fn take_refusals(operation: &mut Operation) -> Self {
+        let listed = operation
+            .extensions
+            .as_mut()
+            .and_then(|extensions| extensions.remove(REFUSALS));
+        let refusals = match listed {
+            Some(Value::Array(refusals)) => refusals,
+            _ => Vec::new(),
+        };
+        let example = |body: Value| {
+            let part = |name: &str| body.pointer(&format!("/error/{name}"));
+            let summary = part("message").and_then(Value::as_str).unwrap_or_default();
+            let summary = summary.to_owned();
+            let status = part("status").map(Value::to_string).unwrap_or_default();
+            (status, Example { summary, body })
+        };
+        Self {
+            requests: Vec::new(),
+            answers: refusals.into_iter().map(example).collect(),
+        }
     }
 
     pub fn request(mut self, summary: &str, body: Value) -> Self {
@@ -44,26 +69,6 @@ impl Examples {
     /// An example of a 200.
     pub fn answer(self, summary: &str, body: impl Serialize) -> Self {
         self.add(200, summary.to_owned(), body)
-    }
-
-    /// An example of a 201.
-    pub fn made(self, summary: &str, body: impl Serialize) -> Self {
-        self.add(201, summary.to_owned(), body)
-    }
-
-    /// An example of a 200 with `data` inside the envelope.
-    pub fn data(self, summary: &str, data: impl Serialize) -> Self {
-        self.answer(summary, Data { data })
-    }
-
-    /// An example of a 201 with `data` inside the envelope.
-    pub fn created(self, summary: &str, data: impl Serialize) -> Self {
-        self.made(summary, Data { data })
-    }
-
-    /// An example of a list with one row.
-    pub fn page<T: Serialize>(self, row: T) -> Self {
-        self.answer("One of one", Page::default().listed::<T, _>([row], 1).0)
     }
 
     /// An example of a 503 that is not a refusal.
@@ -109,7 +114,7 @@ impl Examples {
 }
 
 impl Example {
-    fn add_to(&self, content: &mut RefOr<Content>) {
+    pub fn add_to(&self, content: &mut RefOr<Content>) {
         let RefOr::T(content) = content else { return };
         let example = ExampleBuilder::new()
             .summary(self.summary.clone())

@@ -10,14 +10,14 @@ use crate::http::endpoint::{Endpoint, SESSION, SESSION_OR_KEY, managed};
 pub fn endpoints() -> Vec<Endpoint> {
     [
         managed! { "credentials", SESSION_OR_KEY;
-            program_token::regenerate => program_token::regenerate_examples();
-            program_token::mark, program_token::unmark => program_token::rotation_examples();
-            tracking_tokens::list, tracking_tokens::create => tracking_tokens::list_examples();
-            tracking_tokens::revoke => tracking_tokens::examples();
+            program_token::regenerate;
+            program_token::mark, program_token::unmark;
+            tracking_tokens::list, tracking_tokens::create;
+            tracking_tokens::revoke;
         },
         managed! { "credentials", SESSION;
-            api_keys::list, api_keys::create => api_keys::list_examples();
-            api_keys::update, api_keys::revoke => api_keys::examples();
+            api_keys::list, api_keys::create;
+            api_keys::update, api_keys::revoke;
         },
     ]
     .concat()

@@ -13,7 +13,6 @@ use sqlx::PgConnection;
 use storage::people::personal_data::{self, Erased, Export, Found, Reach, Stated};
 
 use crate::http::field::{Field, Key, refused};
-use crate::http::openapi::examples::Examples;
 use crate::management::access::{AdvertiserUser, ProgramAccess, Write};
 use crate::management::answers::{Ids, view};
 use crate::management::prelude::*;
@@ -101,7 +100,8 @@ view! { |row: Erased| CustomerErased {
     responses(
         (status = 200, description = "All of it; empty lists for an unknown customer.", body = Data<CustomerExport>),
         (status = 400, description = "No customer is named, or a name is not what it must be.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([ApiError::bad_request(NONE_NAMED)]))),
 )]
 pub async fn export(mut write: Write<AdvertiserUser, Ids<ProgramId>>) -> Answer<CustomerExport> {
     let (access, found) = asked_for(&mut write).await?;
@@ -129,7 +129,8 @@ pub async fn export(mut write: Write<AdvertiserUser, Ids<ProgramId>>) -> Answer<
     responses(
         (status = 200, description = "Erased, or nothing was there.", body = Data<CustomerErased>),
         (status = 400, description = "No customer is named, or a name is not what it must be.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([ApiError::bad_request(NONE_NAMED)]))),
 )]
 pub async fn erase(mut write: Write<AdvertiserUser, Ids<ProgramId>>) -> Answer<CustomerErased> {
     let (access, found) = asked_for(&mut write).await?;
@@ -203,41 +204,4 @@ fn address(field: Field<String>) -> Result<Option<EmailAddress>, ApiError> {
 /// Row ids identify no person after the erasure. Names must not be in the audit log.
 fn ids(found: &Found) -> Vec<i64> {
     found.customers.iter().map(|id| id.get()).collect()
-}
-
-pub fn export_examples() -> Examples {
-    let none = || json!([]);
-    let export = CustomerExport {
-        customers: json!([{ "id": 42, "customer_key": "user-42", "status": "lead" }]),
-        click_events: none(),
-        lead_events: none(),
-        sale_events: none(),
-        commissions: none(),
-        refunds: none(),
-        notifications: none(),
-        processor_customers: none(),
-        outbound_events: none(),
-        webhook_deliveries: none(),
-        unprocessed: Vec::new(),
-    };
-    named_examples().data("A customer without events", export)
-}
-
-pub fn erase_examples() -> Examples {
-    let erased = Erased {
-        customers: 1,
-        click_events: 3,
-        lead_events: 1,
-        ..Erased::default()
-    };
-    named_examples().data("Erased", CustomerErased::from(erased))
-}
-
-fn named_examples() -> Examples {
-    Examples::of_refusals([ApiError::bad_request(NONE_NAMED)])
-        .request("By key", json!({ "customer_key": "user-42" }))
-        .request(
-            "By every name",
-            json!({ "customer_key": "user-42", "email": "jane@customer.example" }),
-        )
 }

@@ -13,7 +13,6 @@ use storage::program::program_settings;
 use storage::reads::dashboard::{self, Figures, Money};
 use storage::snapshot;
 
-use crate::http::openapi::examples::Examples;
 use crate::management::access::Advertiser;
 use crate::management::prelude::*;
 
@@ -156,35 +155,4 @@ fn sum(figures: &[Figures]) -> Figures {
         }
     }
     Figures { money, ..total }
-}
-
-pub fn examples() -> Examples {
-    let figures = || {
-        let money = Money {
-            revenue: 49_000,
-            refunded: 4_900,
-            pending: 4_900,
-            approved: 980,
-            paid: 1_500,
-        };
-        FiguresView::from(Figures {
-            clicks_all_time: 1_200,
-            clicks: 310,
-            leads: 25,
-            sales: 10,
-            active_partners: 3,
-            unread_notifications: 1,
-            money: BTreeMap::from([("USD".to_owned(), money)]),
-        })
-    };
-    let summary = Summary {
-        programs: vec![ProgramSummary {
-            program_id: 1,
-            name: "Shop affiliates".to_owned(),
-            status: "live".to_owned(),
-            figures: figures(),
-        }],
-        total: figures(),
-    };
-    Examples::default().data("One program", summary)
 }

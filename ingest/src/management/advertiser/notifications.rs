@@ -6,10 +6,10 @@ use crate::http::query::Query;
 use crate::management::access::right::{CleanUp, Read};
 use crate::management::access::{ListProgram, WriteProgram};
 use crate::management::answers::{List, Listed, PageQuery};
-use crate::management::notices::{MarkReadRequest, MarkedRead, NotificationView, UnreadQuery};
+use crate::management::notices::{
+    MarkReadRequest, MarkedRead, NEITHER_OR_BOTH, NotificationView, UnreadQuery,
+};
 use crate::management::prelude::*;
-
-pub use crate::management::notices::{list_examples, mark_read_examples};
 
 /// List notifications
 ///
@@ -19,7 +19,8 @@ pub use crate::management::notices::{list_examples, mark_read_examples};
     path = "/api/advertiser/affiliate-programs/{program_id}/notifications",
     operation_id = "list_notifications",
     params(UnreadQuery, PageQuery),
-    responses((status = 200, description = "A page of them.", body = Listed<NotificationView>))
+    responses((status = 200, description = "A page of them.", body = Listed<NotificationView>)),
+    extensions(("x-refusals" = json!([ApiError::bad_request("unread must be true or false")]))),
 )]
 pub async fn list(mut list: ListProgram<Read>, query: Query) -> List<NotificationView> {
     let unread = query.flag("unread")?;
@@ -36,7 +37,8 @@ pub async fn list(mut list: ListProgram<Read>, query: Query) -> List<Notificatio
     path = "/api/advertiser/affiliate-programs/{program_id}/notifications/read",
     operation_id = "mark_notifications_read",
     request_body = MarkReadRequest,
-    responses((status = 200, description = "Read.", body = Data<MarkedRead>))
+    responses((status = 200, description = "Read.", body = Data<MarkedRead>)),
+    extensions(("x-refusals" = json!([NEITHER_OR_BOTH]))),
 )]
 pub async fn mark_read(mut write: WriteProgram<CleanUp>) -> Answer<MarkedRead> {
     let program_id = write.on.ids;

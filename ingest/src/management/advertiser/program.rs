@@ -20,25 +20,25 @@ use crate::http::endpoint::{Endpoint, SESSION_OR_KEY, managed};
 pub fn endpoints() -> Vec<Endpoint> {
     [
         managed! { "programs", SESSION_OR_KEY;
-            programs::list, programs::create => programs::list_examples();
-            programs::read, programs::update, programs::archive => programs::examples();
-            programs::publish => programs::examples();
-            processor_connection::read, processor_connection::update, processor_connection::remove => processor_connection::examples();
-            processor_health::read => processor_health::examples();
-            processor_connection::rotate_secret => processor_connection::rotation_examples();
-            processor_customers::list, processor_customers::bind => processor_customers::examples();
-            commission_policies::list, commission_policies::create => commission_policies::list_examples();
+            programs::list, programs::create;
+            programs::read, programs::update, programs::archive;
+            programs::publish;
+            processor_connection::read, processor_connection::update, processor_connection::remove;
+            processor_health::read;
+            processor_connection::rotate_secret;
+            processor_customers::list, processor_customers::bind;
+            commission_policies::list, commission_policies::create;
         },
         managed! { "events", SESSION_OR_KEY;
-            event_stream::read => event_stream::examples();
+            event_stream::read;
         },
         managed! { "partners", SESSION_OR_KEY;
-            partners::list, partners::add => partners::list_examples();
-            partners::read, partners::update => partners::examples();
-            partner_note::read, partner_note::write => partner_note::examples();
-            partner_invitation::renew => partner_invitation::examples();
-            referral_links::list, referral_links::create => referral_links::list_examples();
-            referral_links::update => referral_links::examples();
+            partners::list, partners::add;
+            partners::read, partners::update;
+            partner_note::read, partner_note::write;
+            partner_invitation::renew;
+            referral_links::list, referral_links::create;
+            referral_links::update;
         },
     ]
     .concat()

@@ -12,13 +12,13 @@ use crate::http::endpoint::{Endpoint, SESSION_OR_KEY, managed};
 
 pub fn endpoints() -> Vec<Endpoint> {
     managed! { "webhook endpoints", SESSION_OR_KEY;
-        webhook_endpoints::list, webhook_endpoints::create => webhook_endpoints::list_examples();
-        webhook_endpoints::read, webhook_endpoints::update, webhook_endpoints::remove => webhook_endpoints::examples();
-        rotate_secret::rotate => rotate_secret::examples();
-        example_event::send => example_event::examples();
-        webhook_deliveries::list => webhook_deliveries::list_examples();
-        webhook_deliveries::read => webhook_deliveries::examples();
-        replay::one => replay::examples_of_one();
-        replay::many => replay::examples_of_many();
+        webhook_endpoints::list, webhook_endpoints::create;
+        webhook_endpoints::read, webhook_endpoints::update, webhook_endpoints::remove;
+        rotate_secret::rotate;
+        example_event::send;
+        webhook_deliveries::list;
+        webhook_deliveries::read;
+        replay::one;
+        replay::many;
     }
 }

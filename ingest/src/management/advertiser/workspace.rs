@@ -9,17 +9,17 @@ use crate::http::endpoint::{Endpoint, SESSION, managed};
 
 pub fn endpoints() -> Vec<Endpoint> {
     managed! { "workspaces", SESSION;
-        members::list => members::list_examples();
-        members::update, members::remove => members::examples();
-        workspaces::update => workspaces::examples();
-        audit_log::list => audit_log::examples();
-        audit_log::export => audit_log::export_examples();
+        members::list;
+        members::update, members::remove;
+        workspaces::update;
+        audit_log::list;
+        audit_log::export;
     }
 }
 
 pub fn invitation_endpoints() -> Vec<Endpoint> {
     managed! { "accounts", SESSION;
-        invitations::list, invitations::create => invitations::list_examples();
-        invitations::withdraw => invitations::examples();
+        invitations::list, invitations::create;
+        invitations::withdraw;
     }
 }

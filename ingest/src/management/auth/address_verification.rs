@@ -9,7 +9,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::UserId;
 use domain::people::account::EmailAddress;
 use domain::people::email_content::EmailContent;
-use domain::token::{AddressVerification, AddressVerificationToken};
+use domain::token::AddressVerification;
 use messages::instant::as_instant;
 use serde_json::json;
 use sqlx::PgConnection;
@@ -19,7 +19,6 @@ use storage::people::users::{self, User};
 use crate::http::body::RequestBody;
 use crate::http::field::Field;
 use crate::http::openapi::envelopes::RateLimited;
-use crate::http::openapi::examples::Examples;
 use crate::management::access::{SignedIn, Source, Write, commit};
 use crate::management::one_time_links::{NONE, OneTimeLink, open, send};
 use crate::management::prelude::*;
@@ -68,7 +67,8 @@ pub struct VerificationInspected {
         (status = 404, description = "E-mail is not set up here.", body = PlatformError),
         (status = 409, description = "The address is verified already.", body = PlatformError),
         (status = 429, description = "Too many requests of this account, or from this address.", body = RateLimited),
-    )
+    ),
+    extensions(("x-refusals" = json!([NOT_OFFERED, VERIFIED_ALREADY]))),
 )]
 pub async fn request(mut write: Write<SignedIn>) -> Answer<VerificationRequested> {
     offered(&write.app)?;
@@ -106,7 +106,8 @@ pub async fn send_link(app: &App, connection: &mut PgConnection, user: &User) ->
         (status = 200, description = "It works.", body = Data<VerificationInspected>),
         (status = 404, description = "There is none, or it has ended.", body = PlatformError),
         (status = 429, description = "Too many unknown tokens from this address.", body = RateLimited),
-    )
+    ),
+    extensions(("x-refusals" = json!([NONE]))),
 )]
 pub async fn inspect(
     State(app): State<App>,
@@ -134,7 +135,8 @@ pub async fn inspect(
         (status = 204, description = "The address is verified."),
         (status = 404, description = "There is no such link, or it has ended.", body = PlatformError),
         (status = 429, description = "Too many unknown tokens from this address.", body = RateLimited),
-    )
+    ),
+    extensions(("x-refusals" = json!([NONE]))),
 )]
 pub async fn complete(
     State(app): State<App>,
@@ -182,26 +184,3 @@ fn offered(app: &App) -> Result<(), ApiError> {
 const NOT_OFFERED: ApiError =
     ApiError::NotFound("E-mail is not set up here: whoever runs this installation can verify an address");
 const VERIFIED_ALREADY: ApiError = ApiError::Conflict("This address is verified already");
-
-pub fn request_examples() -> Examples {
-    Examples::of_refusals([NOT_OFFERED, VERIFIED_ALREADY, ApiError::LIMITED])
-        .data("On its way", VerificationRequested { emailed: true })
-}
-
-pub fn inspect_examples() -> Examples {
-    let inspected = VerificationInspected {
-        email: "ada@letters.example".to_owned(),
-        expires_at: DateTime::UNIX_EPOCH + TimeDelta::days(20_000),
-    };
-    Examples::of_refusals([NONE, ApiError::LIMITED])
-        .request("A link's", json!({ "token": example_token() }))
-        .data("An account's", inspected)
-}
-
-pub fn complete_examples() -> Examples {
-    Examples::of_refusals([NONE, ApiError::LIMITED]).request("A link's", json!({ "token": example_token() }))
-}
-
-fn example_token() -> String {
-    AddressVerificationToken::generate([7; 32]).expose().to_owned()
-}

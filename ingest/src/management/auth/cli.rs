@@ -1,11 +1,10 @@
 //! `POST /api/auth/cli/inspect` and `…/confirm`: a signed-in user lets a command line act for them in one
 //! workspace.
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use domain::ids::WorkspaceId;
 use domain::people::user_code::UserCode;
 use messages::instant::as_instant;
-use serde_json::json;
 use sqlx::PgConnection;
 use storage::people::cli_logins::{self, Confirmed, WaitingLogin};
 use storage::people::members;
@@ -13,7 +12,6 @@ use storage::people::members;
 use crate::http::body::RequestBody;
 use crate::http::field::Field;
 use crate::http::openapi::envelopes::RateLimited;
-use crate::http::openapi::examples::Examples;
 use crate::management::access::{AdvertiserUser, Audited, Caller, CliConfirmer, commit};
 use crate::management::cli::login::UNKNOWN_LOGIN;
 use crate::management::prelude::*;
@@ -76,7 +74,10 @@ pub struct ConfirmedLogin {
         (status = 404, description = "No login has this code.", body = PlatformError),
         (status = 409, description = "It has been confirmed.", body = PlatformError),
         (status = 429, description = "Too many unknown codes from this address.", body = RateLimited),
-    )
+    ),
+    extensions(("x-refusals" = json!([
+        ApiError::bad_request(EXPIRED), ApiError::AccountBlocked, ApiError::NotFound(UNKNOWN_LOGIN), ApiError::Conflict(TAKEN)
+    ]))),
 )]
 pub async fn inspect(
     State(app): State<App>,
@@ -116,7 +117,11 @@ pub async fn inspect(
         (status = 404, description = "No login has this code.", body = PlatformError),
         (status = 409, description = "It has been confirmed, for this workspace or another.", body = PlatformError),
         (status = 429, description = "Too many unknown codes from this address.", body = RateLimited),
-    )
+    ),
+    extensions(("x-refusals" = json!([
+        ApiError::bad_request(EXPIRED), ApiError::AccountBlocked, ApiError::NotFound(UNKNOWN_LOGIN), ApiError::Conflict(TAKEN),
+        ApiError::PasswordRequired
+    ]))),
 )]
 pub async fn confirm(
     State(app): State<App>,
@@ -178,45 +183,4 @@ async fn waiting(
         return Err(ApiError::Conflict(TAKEN));
     }
     Ok((code, login))
-}
-
-pub fn inspect_examples() -> Examples {
-    let code = UserCode::generate([7; 8]);
-    let created_at = DateTime::UNIX_EPOCH + TimeDelta::days(20_000);
-    let inspected = LoginInspected {
-        user_code: code.expose(),
-        address: Some("192.0.2.7".to_owned()),
-        user_agent: Some("curl/8.14.1".to_owned()),
-        same_address: true,
-        created_at,
-        expires_at: created_at + TimeDelta::minutes(5),
-    };
-    refusals()
-        .request("As it was typed", json!({ "user_code": code.expose() }))
-        .data("It waits", inspected)
-}
-
-pub fn confirm_examples() -> Examples {
-    let confirmed = ConfirmedLogin {
-        workspace_id: 2,
-        workspace_name: "Shop".to_owned(),
-    };
-    let code = UserCode::generate([7; 8]);
-    refusals()
-        .refusal(&ApiError::PasswordRequired)
-        .request(
-            "For one of several",
-            json!({ "user_code": code.expose(), "workspace_id": 2 }),
-        )
-        .data("Confirmed", confirmed)
-}
-
-fn refusals() -> Examples {
-    Examples::of_refusals([
-        ApiError::bad_request(EXPIRED),
-        ApiError::AccountBlocked,
-        ApiError::NotFound(UNKNOWN_LOGIN),
-        ApiError::Conflict(TAKEN),
-        ApiError::LIMITED,
-    ])
 }

@@ -2,17 +2,15 @@
 //! require it.
 
 use axum::http::StatusCode;
-use serde_json::json;
 use storage::people::{sessions, users};
 
 use crate::http::body::RequestBody;
 use crate::http::field::Field;
 use crate::http::openapi::envelopes::RateLimited;
-use crate::http::openapi::examples::Examples;
 use crate::management::access::{Proof, SignedIn, Write};
 use crate::management::prelude::*;
 
-const WRONG: &str = "The password is wrong";
+pub const WRONG: &str = "The password is wrong";
 
 /// The password, and a code where the account has a second factor.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -50,20 +48,6 @@ impl PasswordAgain {
             .await?;
         Ok(write)
     }
-
-    /// An example for the API description.
-    pub fn examples() -> Examples {
-        Examples::of_refusals([
-            ApiError::bad_request(WRONG),
-            ApiError::SecondFactorRequired,
-            ApiError::LIMITED,
-        ])
-        .request("The password", json!({ "password": "correct horse battery" }))
-        .request(
-            "With a second factor",
-            json!({ "password": "correct horse battery", "code": "287082" }),
-        )
-    }
 }
 
 /// Give one's password again
@@ -79,7 +63,8 @@ impl PasswordAgain {
         (status = 400, description = "The password or the code is wrong.", body = PlatformError),
         (status = 403, description = "The account has a second factor, whose code is missing.", body = PlatformError),
         (status = 429, description = "Too many attempts.", body = RateLimited),
-    )
+    ),
+    extensions(("x-refusals" = json!([ApiError::bad_request(WRONG), ApiError::SecondFactorRequired]))),
 )]
 pub async fn confirm(
     State(app): State<App>,
@@ -91,8 +76,4 @@ pub async fn confirm(
     sessions::prove(&mut write.db, session_id, false, now).await?;
     write.commit().await?;
     Ok(StatusCode::NO_CONTENT)
-}
-
-pub fn examples() -> Examples {
-    PasswordAgain::examples()
 }

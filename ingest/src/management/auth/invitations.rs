@@ -4,9 +4,9 @@
 use axum::Extension;
 use axum::http::StatusCode;
 use axum::response::Response;
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use domain::ids::UserId;
-use domain::people::account::{Password, PasswordHash, PersonName, UserKind};
+use domain::people::account::{Password, PasswordHash, PersonName};
 use domain::people::email_content::EmailContent;
 use domain::token::InvitationToken;
 use messages::instant::as_instant;
@@ -24,7 +24,6 @@ use crate::http::body::RequestBody;
 use crate::http::client_address::ClientAddress;
 use crate::http::field::{Field, refused};
 use crate::http::openapi::envelopes::RateLimited;
-use crate::http::openapi::examples::Examples;
 use crate::management::access::{Audited, Proof, Source, commit};
 use crate::management::advertiser::workspace::invitations::MEMBER_ALREADY;
 use crate::management::emails;
@@ -85,7 +84,8 @@ enum Guest {
         (status = 200, description = "It can be accepted.", body = Data<InvitationInspected>),
         (status = 404, description = "There is none, or it has ended.", body = PlatformError),
         (status = 429, description = "Too many unknown tokens from this address.", body = RateLimited),
-    )
+    ),
+    extensions(("x-refusals" = json!([NONE]))),
 )]
 pub async fn inspect(
     State(app): State<App>,
@@ -120,7 +120,10 @@ pub async fn inspect(
         (status = 409, description = "The account is of another kind or is a member already, or the invitation was accepted meanwhile.",
          body = PlatformError),
         (status = 429, description = "Too many attempts from this address, or for this account.", body = RateLimited),
-    )
+    ),
+    extensions(("x-refusals" = json!([
+        WRONG_PASSWORD, ApiError::AccountBlocked, NONE, OTHER_KIND, JUST_ENDED, JUST_MADE
+    ]))),
 )]
 pub async fn accept(State(app): State<App>, source: Source, body: RequestBody) -> Result<Response, ApiError> {
     let request: AcceptRequest = body.json()?;
@@ -289,36 +292,3 @@ const OTHER_KIND: ApiError = ApiError::Conflict("This address has an account of 
 const JUST_ENDED: ApiError = ApiError::Conflict("This invitation has just been accepted or withdrawn");
 const JUST_MADE: ApiError =
     ApiError::Conflict("This address has just got an account: accept with its password");
-
-pub fn inspect_examples() -> Examples {
-    let inspected = InvitationInspected {
-        kind: UserKind::Partner.as_str(),
-        name: "Shop affiliates".to_owned(),
-        email: "ada@letters.example".to_owned(),
-        expires_at: DateTime::UNIX_EPOCH + TimeDelta::days(20_007),
-    };
-    Examples::of_refusals([NONE, ApiError::LIMITED])
-        .request("A partner's", json!({ "token": example_token() }))
-        .data("A partner's", inspected)
-}
-
-pub fn accept_examples() -> Examples {
-    Examples::of_refusals([
-        WRONG_PASSWORD,
-        ApiError::AccountBlocked,
-        NONE,
-        OTHER_KIND,
-        JUST_ENDED,
-        JUST_MADE,
-        ApiError::LIMITED,
-    ])
-    .request(
-        "A new account",
-        json!({ "token": example_token(), "name": "Ada", "password": "correct horse battery" }),
-    )
-    .made("Accepted", SignedInAnswer::example())
-}
-
-fn example_token() -> String {
-    InvitationToken::generate([7; 32]).expose().to_owned()
-}

@@ -4,14 +4,12 @@ use std::collections::BTreeMap;
 
 use axum::Json;
 use chrono::{DateTime, Utc};
-use domain::people::permission::Role;
 use messages::instant::as_instant;
 use storage::people::members::{self, GivenPermissions};
 use storage::people::workspaces::{self, Membership};
 use storage::people::{second_factors, users};
 
 use super::open_session::UserView;
-use crate::http::openapi::examples::Examples;
 use crate::management::access::SignedIn;
 use crate::management::advertiser::workspace::members::shown;
 use crate::management::prelude::*;
@@ -50,17 +48,6 @@ pub struct WorkspaceView {
 }
 
 impl WorkspaceView {
-    /// An example for the API description.
-    pub fn example() -> Self {
-        Self {
-            id: 2,
-            name: "Shop".to_owned(),
-            role: Role::Owner.as_str(),
-            second_factor_required: false,
-            permissions: BTreeMap::new(),
-        }
-    }
-
     pub fn new(membership: Membership, given: &GivenPermissions) -> Self {
         Self {
             permissions: shown(given),
@@ -100,16 +87,4 @@ pub async fn me(State(app): State<App>, signed_in: SignedIn) -> Result<Json<MeAn
         lacks_second_factor: signed_in.user.lacks_second_factor,
         workspaces: workspaces.into_iter().map(view).collect(),
     }))
-}
-
-pub fn examples() -> Examples {
-    Examples::default().answer(
-        "An advertiser",
-        MeAnswer {
-            user: UserView::example(),
-            second_factor: None,
-            lacks_second_factor: false,
-            workspaces: vec![WorkspaceView::example()],
-        },
-    )
 }

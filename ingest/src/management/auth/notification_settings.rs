@@ -4,7 +4,6 @@ use serde_json::json;
 use storage::people::users::{self, WantedEmails};
 
 use crate::http::field::{Field, refused};
-use crate::http::openapi::examples::Examples;
 use crate::management::access::{SignedIn, Write};
 use crate::management::prelude::*;
 
@@ -60,7 +59,8 @@ pub async fn read(State(app): State<App>, signed_in: SignedIn) -> Answer<Notific
     path = "/api/users/me/notification-settings",
     operation_id = "change_notification_settings",
     request_body = NotificationSettingsChanges,
-    responses((status = 200, description = "As they are now.", body = Data<NotificationSettingsView>))
+    responses((status = 200, description = "As they are now.", body = Data<NotificationSettingsView>)),
+    extensions(("x-refusals" = json!([refused("weekly_summary", "must be a boolean")]))),
 )]
 pub async fn change(mut write: Write<SignedIn>) -> Answer<NotificationSettingsView> {
     let user_id = write.caller.user.user_id;
@@ -81,15 +81,4 @@ pub async fn change(mut write: Write<SignedIn>) -> Answer<NotificationSettingsVi
 
 fn choice(field: Field<bool>, name: &str) -> Result<Option<bool>, ApiError> {
     field.optional(|| refused(name, "must be a boolean"))
-}
-
-pub fn examples() -> Examples {
-    let settings = NotificationSettingsView {
-        emails_are_sent: true,
-        weekly_summary: false,
-        program_notices: true,
-    };
-    Examples::of_refusals([refused("weekly_summary", "must be a boolean")])
-        .request("No weekly summary", json!({ "weekly_summary": false }))
-        .data("Without the summary", settings)
 }

@@ -4,7 +4,6 @@ use axum::http::HeaderValue;
 use axum::response::{IntoResponse, Response};
 use axum::{Json, http::header};
 use chrono::TimeDelta;
-use domain::people::account::UserKind;
 use domain::people::email_content::EmailContent;
 use domain::token::SessionToken;
 use serde_json::json;
@@ -39,17 +38,6 @@ pub struct UserView {
 }
 
 impl UserView {
-    /// An example for the API description.
-    pub fn example() -> Self {
-        Self {
-            id: 4,
-            email: "olive@shop.example".to_owned(),
-            name: "Olive".to_owned(),
-            kind: UserKind::Advertiser.as_str(),
-            verified: true,
-        }
-    }
-
     pub fn new(user: &User) -> Self {
         Self {
             id: user.user_id.get(),
@@ -57,16 +45,6 @@ impl UserView {
             name: user.name.clone(),
             kind: user.kind.as_str(),
             verified: user.verified,
-        }
-    }
-}
-
-impl SignedInAnswer {
-    /// An example for the API description.
-    pub fn example() -> Self {
-        Self {
-            jwt: SessionToken::generate([7; 32]).expose().to_owned(),
-            user: UserView::example(),
         }
     }
 }

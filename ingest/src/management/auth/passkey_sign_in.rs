@@ -3,16 +3,15 @@
 use axum::http::StatusCode;
 use axum::response::Response;
 use domain::ids::UserId;
-use serde_json::{Value, json};
+use serde_json::Value;
 use sqlx::PgConnection;
 use storage::people::{passkeys, sessions, users};
 
 use super::open_session::{SignInMethod, SignedInAnswer, sign_in_by};
-use super::passkeys::{ChallengeView, example_handle, keep, taken};
+use super::passkeys::{ChallengeView, keep, taken};
 use crate::http::body::RequestBody;
 use crate::http::field::Field;
 use crate::http::openapi::envelopes::RateLimited;
-use crate::http::openapi::examples::Examples;
 use crate::management::access::{SignedIn, Source, commit};
 use crate::management::passkeys::{not_offered, refused};
 use crate::management::prelude::*;
@@ -38,7 +37,8 @@ pub struct PasskeyShown {
         (status = 200, description = "What the device is to sign, within five minutes.", body = Data<ChallengeView>),
         (status = 409, description = "`PUBLIC_URL` is no HTTPS address with a host name.", body = PlatformError),
         (status = 429, description = "Too many attempts from this address.", body = RateLimited),
-    )
+    ),
+    extensions(("x-refusals" = json!([not_offered()]))),
 )]
 pub async fn ask(State(app): State<App>, source: Source) -> Answer<ChallengeView> {
     app.limits.spend_passkey(source.client).await?;
@@ -61,7 +61,8 @@ pub async fn ask(State(app): State<App>, source: Source) -> Answer<ChallengeView
         (status = 403, description = "The account is suspended, or a page of another site asks.", body = PlatformError),
         (status = 409, description = "`PUBLIC_URL` is no HTTPS address with a host name.", body = PlatformError),
         (status = 429, description = "Too many attempts from this address.", body = RateLimited),
-    )
+    ),
+    extensions(("x-refusals" = json!([refused(), not_offered(), ApiError::AccountBlocked]))),
 )]
 pub async fn sign_in(
     State(app): State<App>,
@@ -92,7 +93,8 @@ pub async fn sign_in(
         (status = 400, description = "The passkey is not theirs, did not sign what was asked, or the time is over.", body = PlatformError),
         (status = 409, description = "`PUBLIC_URL` is no HTTPS address with a host name.", body = PlatformError),
         (status = 429, description = "Too many attempts.", body = RateLimited),
-    )
+    ),
+    extensions(("x-refusals" = json!([refused(), not_offered()]))),
 )]
 pub async fn confirm(
     State(app): State<App>,
@@ -131,16 +133,4 @@ async fn shown(
     let credential = app.passkeys.signed(&shown, state, passkey.credential)?;
     passkeys::note_use(connection, passkey.passkey_id, &credential, app.clock.now()).await?;
     Ok(user_id)
-}
-
-pub fn sign_in_examples() -> Examples {
-    shown_examples()
-        .refusal(&ApiError::AccountBlocked)
-        .answer("Signed in", SignedInAnswer::example())
-}
-
-pub fn shown_examples() -> Examples {
-    let request = json!({ "handle": example_handle(), "credential": { "id": "AQ", "type": "public-key" } });
-    Examples::of_refusals([refused(), not_offered(), ApiError::LIMITED])
-        .request("What the device signed", request)
 }

@@ -16,7 +16,6 @@ use storage::people::{sessions, users};
 
 use super::second_factor::{DEMANDED, keep_a_required_one};
 use crate::http::field::Field;
-use crate::http::openapi::examples::Examples;
 use crate::management::access::{SignedIn, Write};
 use crate::management::answers::{Created, Ids, created, view};
 use crate::management::passkeys::{Challenge, not_offered, refused};
@@ -64,7 +63,8 @@ pub struct NewPasskeyRequest {
     get,
     path = "/api/users/me/passkeys",
     operation_id = "list_passkeys",
-    responses((status = 200, description = "Oldest first.", body = Data<Vec<PasskeyView>>))
+    responses((status = 200, description = "Oldest first.", body = Data<Vec<PasskeyView>>)),
+    extensions(("x-refusals" = json!([ApiError::PasswordRequired, ApiError::PasskeyRequired]))),
 )]
 pub async fn list(State(app): State<App>, signed_in: SignedIn) -> Answer<Vec<PasskeyView>> {
     let mut connection = app.management.acquire().await?;
@@ -83,7 +83,10 @@ pub async fn list(State(app): State<App>, signed_in: SignedIn) -> Answer<Vec<Pas
         (status = 200, description = "What the device is to make, within five minutes.", body = Data<ChallengeView>),
         (status = 403, description = "The password must be given again first, or a passkey shown.", body = PlatformError),
         (status = 409, description = "`PUBLIC_URL` is no HTTPS address with a host name, or there are 20 already.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([
+        not_offered(), ApiError::PasswordRequired, ApiError::PasskeyRequired
+    ]))),
 )]
 pub async fn begin(mut write: Write<SignedIn>) -> Answer<ChallengeView> {
     write
@@ -118,7 +121,8 @@ pub async fn begin(mut write: Write<SignedIn>) -> Answer<ChallengeView> {
         (status = 201, description = "It signs in from now on.", body = Data<PasskeyView>),
         (status = 400, description = "It is not what was asked for, or the time is over.", body = PlatformError),
         (status = 403, description = "The password must be given again first, or a passkey shown.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([refused(), ApiError::PasswordRequired, ApiError::PasskeyRequired]))),
 )]
 pub async fn create(mut write: Write<SignedIn>) -> Created<PasskeyView> {
     let user = write.caller.user;
@@ -159,7 +163,10 @@ pub async fn create(mut write: Write<SignedIn>) -> Created<PasskeyView> {
         (status = 403, description = "The password must be given again first, or a passkey shown.", body = PlatformError),
         (status = 404, description = "They have none of this id.", body = PlatformError),
         (status = 409, description = "It is the last factor, and a workspace requires one.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([
+        NOT_FOUND, ApiError::PasswordRequired, ApiError::PasskeyRequired, ApiError::Conflict(DEMANDED)
+    ]))),
 )]
 pub async fn remove(mut write: Write<SignedIn, Ids<PasskeyId>>) -> Result<StatusCode, ApiError> {
     let user = write.caller.user;
@@ -227,50 +234,3 @@ view! { |passkey: ListedPasskey| PasskeyView {
     name, created_at, last_used_at;
     id: passkey.passkey_id.get(),
 } }
-
-impl PasskeyView {
-    fn example() -> Self {
-        Self {
-            id: 7,
-            name: "Phone".to_owned(),
-            created_at: DateTime::UNIX_EPOCH,
-            last_used_at: None,
-        }
-    }
-}
-
-pub fn example_handle() -> String {
-    PasskeyChallengeToken::generate([7; 32]).expose().to_owned()
-}
-
-pub fn list_examples() -> Examples {
-    let request = json!({ "handle": example_handle(), "name": "Phone", "credential": { "id": "AQ", "type": "public-key" } });
-    let listed = vec![PasskeyView::example()];
-    Examples::of_refusals([refused(), ApiError::PasswordRequired, ApiError::PasskeyRequired])
-        .request("What the device made", request)
-        .data("One", listed)
-        .created("Made", PasskeyView::example())
-}
-
-pub fn challenge_examples() -> Examples {
-    let view = ChallengeView {
-        handle: example_handle(),
-        options: json!({ "publicKey": { "challenge": "AAAA" } }),
-    };
-    Examples::of_refusals([
-        not_offered(),
-        ApiError::PasswordRequired,
-        ApiError::PasskeyRequired,
-        ApiError::LIMITED,
-    ])
-    .data("What is to be signed", view)
-}
-
-pub fn remove_examples() -> Examples {
-    Examples::of_refusals([
-        NOT_FOUND,
-        ApiError::PasswordRequired,
-        ApiError::PasskeyRequired,
-        ApiError::Conflict(DEMANDED),
-    ])
-}

@@ -11,7 +11,6 @@ use super::open_session::{SignInMethod, SignedInAnswer, open_session};
 use crate::http::body::RequestBody;
 use crate::http::field::{Field, refused};
 use crate::http::openapi::envelopes::RateLimited;
-use crate::http::openapi::examples::Examples;
 use crate::management::access::{Proof, SignedIn, commit};
 use crate::management::emails;
 use crate::management::prelude::*;
@@ -44,7 +43,8 @@ pub struct ChangePasswordRequest {
         (status = 400, description = "The current password is wrong, or the new one will not do.", body = PlatformError),
         (status = 403, description = "The account has a second factor, whose code is missing.", body = PlatformError),
         (status = 429, description = "Too many attempts.", body = RateLimited),
-    )
+    ),
+    extensions(("x-refusals" = json!([ApiError::bad_request(WRONG), ApiError::SecondFactorRequired]))),
 )]
 pub async fn change(
     State(app): State<App>,
@@ -112,21 +112,4 @@ pub async fn change(
     let answer = open_session(SignInMethod::Password, &app, &mut transaction, source, &user).await?;
     commit(transaction).await?;
     Ok(answer)
-}
-
-pub fn examples() -> Examples {
-    Examples::of_refusals([
-        ApiError::bad_request(WRONG),
-        ApiError::SecondFactorRequired,
-        ApiError::LIMITED,
-    ])
-    .request(
-        "A new one",
-        json!({
-            "currentPassword": "correct horse battery",
-            "password": "a better one entirely",
-            "passwordConfirmation": "a better one entirely",
-        }),
-    )
-    .answer("Changed", SignedInAnswer::example())
 }

@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::people::account::{EmailAddress, Password, PasswordError};
 use domain::people::email_content::EmailContent;
-use domain::token::{PasswordReset, PasswordResetToken};
+use domain::token::PasswordReset;
 use messages::instant::as_instant;
 use serde_json::json;
 use storage::people::one_time_links::{self, LinkPurpose};
@@ -17,7 +17,6 @@ use storage::people::{second_factors, sessions, users};
 use crate::http::body::RequestBody;
 use crate::http::field::{Field, refused};
 use crate::http::openapi::envelopes::RateLimited;
-use crate::http::openapi::examples::Examples;
 use crate::management::access::{Proof, Source, commit};
 use crate::management::emails;
 use crate::management::one_time_links::{NONE, OneTimeLink, open, send};
@@ -89,7 +88,8 @@ pub struct CompleteRequest {
         (status = 200, description = "Whether the address has an account or not.", body = Data<ResetRequested>),
         (status = 404, description = "E-mail is not set up here.", body = PlatformError),
         (status = 429, description = "Too many attempts from this address, or for this account.", body = RateLimited),
-    )
+    ),
+    extensions(("x-refusals" = json!([NOT_OFFERED]))),
 )]
 pub async fn request(State(app): State<App>, source: Source, body: RequestBody) -> Answer<ResetRequested> {
     offered(&app)?;
@@ -128,7 +128,8 @@ async fn send_link(app: &App, email: &EmailAddress) -> Result<(), ApiError> {
         (status = 200, description = "It works.", body = Data<ResetInspected>),
         (status = 404, description = "There is none, or it has ended.", body = PlatformError),
         (status = 429, description = "Too many unknown tokens from this address.", body = RateLimited),
-    )
+    ),
+    extensions(("x-refusals" = json!([NONE]))),
 )]
 pub async fn inspect(State(app): State<App>, source: Source, body: RequestBody) -> Answer<ResetInspected> {
     offered(&app)?;
@@ -157,7 +158,10 @@ pub async fn inspect(State(app): State<App>, source: Source, body: RequestBody) 
         (status = 403, description = "The account has a second factor, whose code is missing.", body = PlatformError),
         (status = 404, description = "There is no such link, or it has ended.", body = PlatformError),
         (status = 429, description = "Too many attempts.", body = RateLimited),
-    )
+    ),
+    extensions(("x-refusals" = json!([
+        refused("password", &PasswordError::Guessable.to_string()), NONE, ApiError::SecondFactorRequired
+    ]))),
 )]
 pub async fn complete(
     State(app): State<App>,
@@ -222,32 +226,3 @@ fn offered(app: &App) -> Result<(), ApiError> {
 
 const NOT_OFFERED: ApiError =
     ApiError::NotFound("E-mail is not set up here: whoever runs this installation can replace a password");
-
-pub fn request_examples() -> Examples {
-    Examples::of_refusals([NOT_OFFERED, ApiError::LIMITED])
-        .request("An address", json!({ "email": "olive@shop.example" }))
-        .data("For every address", ResetRequested { requested: true })
-}
-
-pub fn inspect_examples() -> Examples {
-    let inspected = ResetInspected {
-        email: "olive@shop.example".to_owned(),
-        second_factor: false,
-        expires_at: DateTime::UNIX_EPOCH + TimeDelta::days(20_000),
-    };
-    Examples::of_refusals([NONE, ApiError::LIMITED])
-        .request("A link's", json!({ "token": example_token() }))
-        .data("An account's", inspected)
-}
-
-pub fn complete_examples() -> Examples {
-    let guessable = refused("password", &PasswordError::Guessable.to_string());
-    Examples::of_refusals([guessable, NONE, ApiError::SecondFactorRequired, ApiError::LIMITED]).request(
-        "A new password",
-        json!({ "token": example_token(), "password": "a better one entirely" }),
-    )
-}
-
-fn example_token() -> String {
-    PasswordResetToken::generate([7; 32]).expose().to_owned()
-}

@@ -10,11 +10,10 @@ use serde_json::json;
 use sqlx::PgConnection;
 use storage::people::{second_factors, sessions, users, workspaces};
 
-use super::confirm::PasswordAgain;
+use super::confirm::{PasswordAgain, WRONG};
 use crate::http::body::RequestBody;
 use crate::http::field::Field;
 use crate::http::openapi::envelopes::RateLimited;
-use crate::http::openapi::examples::Examples;
 use crate::management::access::{SignedIn, Write, commit, take_code};
 use crate::management::prelude::*;
 
@@ -57,7 +56,10 @@ pub struct RecoveryCodes {
         (status = 200, description = "What the app is given. It is shown here only.", body = Data<SecretShown>),
         (status = 403, description = "The password must be given again first, or a passkey shown.", body = PlatformError),
         (status = 409, description = "One is in use.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([
+        ApiError::PasswordRequired, ApiError::PasskeyRequired, ApiError::Conflict(IN_USE)
+    ]))),
 )]
 pub async fn begin(mut write: Write<SignedIn>) -> Answer<SecretShown> {
     write
@@ -97,7 +99,11 @@ pub async fn begin(mut write: Write<SignedIn>) -> Answer<SecretShown> {
         (status = 403, description = "The password must be given again first, or a passkey shown.", body = PlatformError),
         (status = 409, description = "None is being set up.", body = PlatformError),
         (status = 429, description = "Too many attempts.", body = RateLimited),
-    )
+    ),
+    extensions(("x-refusals" = json!([
+        ApiError::bad_request("code is required"), ApiError::PasswordRequired, ApiError::PasskeyRequired,
+        ApiError::Conflict(NOT_BEGUN)
+    ]))),
 )]
 pub async fn enable(State(app): State<App>, signed_in: SignedIn, body: RequestBody) -> Answer<RecoveryCodes> {
     let user = signed_in.user;
@@ -138,7 +144,10 @@ pub async fn enable(State(app): State<App>, signed_in: SignedIn, body: RequestBo
         (status = 403, description = "The code is missing.", body = PlatformError),
         (status = 409, description = "There is no second factor.", body = PlatformError),
         (status = 429, description = "Too many attempts.", body = RateLimited),
-    )
+    ),
+    extensions(("x-refusals" = json!([
+        ApiError::bad_request(WRONG), ApiError::SecondFactorRequired, ApiError::Conflict(NONE)
+    ]))),
 )]
 pub async fn renew_codes(
     State(app): State<App>,
@@ -172,7 +181,10 @@ pub async fn renew_codes(
         (status = 403, description = "The code is missing.", body = PlatformError),
         (status = 409, description = "There is none, or a workspace requires one.", body = PlatformError),
         (status = 429, description = "Too many attempts.", body = RateLimited),
-    )
+    ),
+    extensions(("x-refusals" = json!([
+        ApiError::bad_request(WRONG), ApiError::SecondFactorRequired, ApiError::Conflict(DEMANDED)
+    ]))),
 )]
 pub async fn remove(
     State(app): State<App>,
@@ -212,49 +224,4 @@ async fn new_codes(connection: &mut PgConnection, user_id: UserId) -> Answer<Rec
     Ok(data(RecoveryCodes {
         recovery_codes: codes.iter().map(RecoveryCode::expose).collect(),
     }))
-}
-
-pub fn begin_examples() -> Examples {
-    let secret = AuthenticatorSecret::new([7; 20]);
-    let shown = SecretShown {
-        uri: secret.uri("olive@shop.example").unwrap_or_default(),
-        secret: secret.text(),
-    };
-    Examples::of_refusals([
-        ApiError::PasswordRequired,
-        ApiError::PasskeyRequired,
-        ApiError::Conflict(IN_USE),
-    ])
-    .data("For the app", shown)
-}
-
-pub fn enable_examples() -> Examples {
-    Examples::of_refusals([
-        ApiError::bad_request("code is required"),
-        ApiError::PasswordRequired,
-        ApiError::PasskeyRequired,
-        ApiError::Conflict(NOT_BEGUN),
-        ApiError::LIMITED,
-    ])
-    .request("What the app shows", json!({ "code": "287082" }))
-    .answer("In use", a_list())
-}
-
-pub fn renew_examples() -> Examples {
-    PasswordAgain::examples()
-        .refusal(&ApiError::Conflict(NONE))
-        .answer("A new list", a_list())
-}
-
-pub fn remove_examples() -> Examples {
-    PasswordAgain::examples().refusal(&ApiError::Conflict(DEMANDED))
-}
-
-fn a_list() -> Data<RecoveryCodes> {
-    let code = RecoveryCode::generate([7; RecoveryCode::RANDOM_BYTES]);
-    Data {
-        data: RecoveryCodes {
-            recovery_codes: vec![code.expose()],
-        },
-    }
 }

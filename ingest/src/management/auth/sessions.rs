@@ -7,7 +7,6 @@ use messages::instant::{as_instant, as_instant_if_any};
 use serde_json::json;
 use storage::people::sessions::{self, ListedSession, SessionKind};
 
-use crate::http::openapi::examples::Examples;
 use crate::management::access::{SignedIn, User, Write};
 use crate::management::answers::Ids;
 use crate::management::prelude::*;
@@ -84,7 +83,8 @@ pub async fn list(State(app): State<App>, signed_in: SignedIn) -> Answer<Vec<Ses
     responses(
         (status = 204, description = "Its token is no longer accepted."),
         (status = 404, description = "They have no open session of this id.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([ApiError::NotFound(NONE)]))),
 )]
 pub async fn end(mut write: Write<SignedIn, Ids<SessionId>>) -> Result<StatusCode, ApiError> {
     let user = write.caller.user;
@@ -121,25 +121,4 @@ pub async fn end_others(mut write: Write<SignedIn>) -> Result<StatusCode, ApiErr
         .await?;
     write.commit().await?;
     Ok(StatusCode::NO_CONTENT)
-}
-
-pub fn end_examples() -> Examples {
-    Examples::of_refusals([ApiError::NotFound(NONE)])
-}
-
-pub fn examples() -> Examples {
-    let at = |text: &str| text.parse().unwrap_or_default();
-    let session = SessionView {
-        id: 12,
-        kind: "dashboard",
-        current: true,
-        workspace_id: None,
-        user_agent: Some("Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0".to_owned()),
-        address: Some("192.0.2.7".to_owned()),
-        country: Some("NL".to_owned()),
-        created_at: at("2026-11-20T08:00:00Z"),
-        last_used_at: Some(at("2026-11-21T09:30:00Z")),
-        ends_at: at("2026-11-24T09:30:00Z"),
-    };
-    Examples::default().data("This browser", vec![session])
 }

@@ -2,14 +2,12 @@
 
 use axum::response::Response;
 use domain::people::account::EmailAddress;
-use serde_json::json;
 use storage::people::users;
 
 use super::open_session::{SignInMethod, SignedInAnswer, sign_in_by};
 use crate::http::body::RequestBody;
 use crate::http::field::Field;
 use crate::http::openapi::envelopes::RateLimited;
-use crate::http::openapi::examples::Examples;
 use crate::management::access::{Proof, Source, commit};
 use crate::management::prelude::*;
 
@@ -40,7 +38,10 @@ pub struct SignInRequest {
         (status = 403, description = "A code is required (`error.details.code` is `SECOND_FACTOR_REQUIRED`), the account is suspended, or a \
                                       page of another site asks.", body = PlatformError),
         (status = 429, description = "Too many attempts from this address, or for this account.", body = RateLimited),
-    )
+    ),
+    extensions(("x-refusals" = json!([
+        ApiError::bad_request(REFUSED), ApiError::AccountBlocked, ApiError::SecondFactorRequired
+    ]))),
 )]
 pub async fn sign_in(
     State(app): State<App>,
@@ -70,20 +71,6 @@ pub async fn sign_in(
     let answer = sign_in_by(SignInMethod::Password, &app, &mut transaction, &source, &user).await?;
     commit(transaction).await?;
     Ok(answer)
-}
-
-pub fn examples() -> Examples {
-    Examples::of_refusals([
-        ApiError::bad_request(REFUSED),
-        ApiError::AccountBlocked,
-        ApiError::SecondFactorRequired,
-        ApiError::LIMITED,
-    ])
-    .request(
-        "Address and password",
-        json!({ "identifier": "olive@shop.example", "password": "correct horse battery" }),
-    )
-    .answer("Signed in", SignedInAnswer::example())
 }
 
 fn stated(field: Field<String>, missing: &'static str) -> Result<String, ApiError> {

@@ -1,6 +1,5 @@
 //! `GET /api/auth/sign-in-options`: which ways to sign in the page may offer.
 
-use crate::http::openapi::examples::Examples;
 use crate::management::prelude::*;
 
 /// Of this installation.
@@ -21,8 +20,4 @@ pub async fn read(State(app): State<App>) -> Answer<SignInOptions> {
     Ok(data(SignInOptions {
         password_reset: app.emails.are_on(),
     }))
-}
-
-pub fn examples() -> Examples {
-    Examples::default().data("With e-mail", SignInOptions { password_reset: true })
 }

@@ -14,7 +14,6 @@ use storage::people::users;
 
 use crate::http::client_address::ClientAddress;
 use crate::http::openapi::envelopes::RateLimited;
-use crate::http::openapi::examples::Examples;
 use crate::management::access::{Source, commit};
 use crate::management::prelude::*;
 
@@ -91,10 +90,6 @@ pub async fn unsubscribe(
     }
     commit(transaction).await?;
     Ok(page(StatusCode::OK, "You get no more weekly summaries", SETTINGS))
-}
-
-pub fn examples() -> Examples {
-    Examples::of_refusals([ApiError::LIMITED])
 }
 
 fn whose(app: &App, client: Option<ClientAddress>, token: &str) -> Result<Option<UserId>, ApiError> {

@@ -3,7 +3,6 @@
 use axum::Json;
 use axum::http::{Method, Uri};
 use domain::token::{CliLoginToken, SessionToken};
-use serde_json::json;
 use sqlx::PgConnection;
 use storage::operations::audit_log::AuditActor;
 use storage::people::cli_logins::{self, Confirmed};
@@ -14,7 +13,6 @@ use url::form_urlencoded;
 use super::login::{SESSION_LASTS, UNKNOWN_LOGIN, failed};
 use crate::http::body::RequestBody;
 use crate::http::field::Field;
-use crate::http::openapi::examples::Examples;
 use crate::http::request_id::RequestId;
 use crate::management::access::{Audited, Source, commit};
 use crate::management::prelude::*;
@@ -61,7 +59,11 @@ pub struct PollRequest {
         (status = 400, description = "No state is given.", body = PlatformError),
         (status = 403, description = "The user who confirmed it is suspended.", body = PlatformError),
         (status = 404, description = "There is no such login.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([
+        ApiError::bad_request(NO_STATE), ApiError::AccountBlocked, ApiError::NotFound(UNKNOWN_LOGIN),
+        failed()
+    ]))),
 )]
 pub async fn poll_by_body(
     State(app): State<App>,
@@ -90,7 +92,11 @@ pub async fn poll_by_body(
         (status = 400, description = "No state is given.", body = PlatformError),
         (status = 403, description = "The user who confirmed it is suspended.", body = PlatformError),
         (status = 404, description = "There is no such login.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([
+        ApiError::bad_request(NO_STATE), ApiError::AccountBlocked, ApiError::NotFound(UNKNOWN_LOGIN),
+        failed()
+    ]))),
 )]
 pub async fn poll(
     State(app): State<App>,
@@ -179,25 +185,4 @@ impl PollAnswer {
             advertiser_id: Some(confirmed.workspace_id.get()),
         }
     }
-}
-
-pub fn examples() -> Examples {
-    let complete = PollAnswer {
-        status: "complete",
-        token: Some(SessionToken::generate([7; 32]).expose().to_owned()),
-        email: Some("olive@shop.example".to_owned()),
-        advertiser_id: Some(2),
-    };
-    Examples::of_refusals([
-        ApiError::bad_request(NO_STATE),
-        ApiError::AccountBlocked,
-        ApiError::NotFound(UNKNOWN_LOGIN),
-        failed(),
-    ])
-    .request(
-        "By body",
-        json!({ "state": CliLoginToken::generate([7; 32]).expose() }),
-    )
-    .answer("Not confirmed yet", PollAnswer::without_token("pending"))
-    .answer("Confirmed", complete)
 }

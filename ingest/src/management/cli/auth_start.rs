@@ -9,7 +9,6 @@ use storage::people::cli_logins::{self, NewLogin};
 use url::Url;
 
 use super::login::{LOGIN_LASTS, POLL_SECONDS, failed};
-use crate::http::openapi::examples::Examples;
 use crate::http::request_id::RequestId;
 use crate::management::access::Source;
 use crate::management::prelude::*;
@@ -44,7 +43,8 @@ pub struct LoginStarted {
     post,
     path = "/api/v1/cli/auth/start",
     operation_id = "start_cli_login",
-    responses((status = 200, description = "Started.", body = LoginStarted))
+    responses((status = 200, description = "Started.", body = LoginStarted)),
+    extensions(("x-refusals" = json!([failed()]))),
 )]
 pub async fn start(
     State(app): State<App>,
@@ -94,13 +94,4 @@ impl LoginStarted {
             expires_at,
         }
     }
-}
-
-pub fn examples() -> Examples {
-    let started = Url::parse("https://track.example").ok().map(|url| {
-        let at = DateTime::UNIX_EPOCH + chrono::TimeDelta::days(20_000);
-        let state = CliLoginToken::generate([7; 32]);
-        LoginStarted::new(&url, &state, &UserCode::generate([7; 8]), at)
-    });
-    Examples::of_refusals([failed()]).answer("Started", started)
 }

@@ -10,7 +10,6 @@ use domain::earnings::commission::{CommissionType, Rate};
 use domain::ids::WorkspaceId;
 use domain::money::{BasisPoints, Cents, Currency};
 use domain::programs::program::CookieWindow;
-use domain::token::ProgramToken;
 use serde_json::json;
 use serde_json::value::RawValue;
 use storage::program::policies::{self, NewPolicy};
@@ -19,7 +18,6 @@ use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
 use super::login::failed;
 use crate::http::body;
 use crate::http::field::{Field, IdNumber, refused};
-use crate::http::openapi::examples::Examples;
 use crate::http::request_id::RequestId;
 use crate::management::access::{Audited, CliUser, Write, forbidden};
 use crate::management::advertiser::program::program_settings::ProgramChanges;
@@ -78,7 +76,8 @@ pub struct InitAnswer {
     responses(
         (status = 200, description = "Made. Its key is shown here only.", body = InitAnswer),
         (status = 403, description = "The workspace is another than the command line was connected to, or not theirs to run any more.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([unknown_type(), forbidden(), failed()]))),
 )]
 pub async fn init(
     request_id: RequestId,
@@ -238,38 +237,6 @@ fn rate_schema() -> Schema {
         .schema_type(Type::String)
         .pattern(Some("^[0-9]+([.][0-9]+)?$"));
     OneOfBuilder::new().item(number).item(text).into()
-}
-
-pub fn examples() -> Examples {
-    let made = InitAnswer {
-        program_id: "1".to_owned(),
-        api_key: ProgramToken::generate([7; 32]).expose().to_owned(),
-        program_slug: "shop-affiliates-123456".to_owned(),
-        domain: Some("shop.example".to_owned()),
-    };
-    Examples::of_refusals([unknown_type(), forbidden(), failed()])
-        .request(
-            "A fifth of every payment for a year",
-            json!({
-                "name": "Shop affiliates",
-                "domain": "shop.example",
-                "commission_type": "recurring_percent",
-                "commission_rate": 20,
-                "cookie_duration": 60,
-                "duration_months": 12,
-            }),
-        )
-        .request(
-            "Ten dollars for a customer",
-            json!({
-                "name": "Shop affiliates",
-                "domain": "shop.example",
-                "commission_type": "fixed",
-                "commission_rate": 10.0,
-                "cookie_duration": 90,
-            }),
-        )
-        .answer("A draft", made)
 }
 
 #[cfg(test)]

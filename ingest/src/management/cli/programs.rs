@@ -1,14 +1,12 @@
 //! `GET /api/v1/cli/programs`: the programs of the workspace that the command line is connected to.
 
 use axum::Json;
-use chrono::{DateTime, TimeDelta, Utc};
-use domain::programs::program::ProgramStatus;
+use chrono::{DateTime, Utc};
 use messages::instant::as_instant;
 use storage::reads::program_overview::{self, ProgramOverview};
 
 use super::init::commission_text;
 use super::login::failed;
-use crate::http::openapi::examples::Examples;
 use crate::http::request_id::RequestId;
 use crate::management::access::CliUser;
 use crate::management::prelude::*;
@@ -41,7 +39,8 @@ pub struct ListedProgram {
     get,
     path = "/api/v1/cli/programs",
     operation_id = "list_cli_programs",
-    responses((status = 200, description = "All of them.", body = Vec<ListedProgram>))
+    responses((status = 200, description = "All of them.", body = Vec<ListedProgram>)),
+    extensions(("x-refusals" = json!([failed()]))),
 )]
 pub async fn list(
     State(app): State<App>,
@@ -72,17 +71,4 @@ impl ListedProgram {
             created_at: program.created_at,
         }
     }
-}
-
-pub fn examples() -> Examples {
-    let program = ListedProgram {
-        id: 1,
-        name: "Shop affiliates".to_owned(),
-        domain: Some("shop.example".to_owned()),
-        status: ProgramStatus::Live.as_str(),
-        commission: "20%".to_owned(),
-        partners: 2,
-        created_at: DateTime::UNIX_EPOCH + TimeDelta::days(20_000),
-    };
-    Examples::of_refusals([failed()]).answer("One", [program])
 }

@@ -11,7 +11,6 @@ use domain::ids::ProgramId;
 use domain::people::permission::Permission;
 use domain::processors::processor::ConnectionStatus;
 use domain::programs::tracking_token::TokenScope;
-use serde_json::json;
 use sqlx::PgConnection;
 use storage::operations::audit_log::AuditActor;
 use storage::processor::processor_connections;
@@ -19,7 +18,6 @@ use storage::processor::processor_connections;
 use super::login::failed;
 use crate::http::credential::Credential;
 use crate::http::field::{Field, IdNumber, refused};
-use crate::http::openapi::examples::Examples;
 use crate::http::request_id::RequestId;
 use crate::management::access;
 use crate::management::access::{Caller, CliUser, ProgramAccess, Source, Write, archived};
@@ -67,7 +65,12 @@ pub struct StripeConnectAnswer {
         (status = 403, description = "The program is another than the key's, not theirs to change, connected already, which a key does not change, or the key is for other calls.", body = PlatformError),
         (status = 404, description = "There is no such program.", body = PlatformError),
         (status = 409, description = "The program is archived, or another workspace has the account.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([
+        refused("stripe_user_id", "is required"), ApiError::Forbidden(OTHER_PROGRAM),
+        out_of_scope(TokenScope::Connect), connected_already(), ApiError::NotFound("Program not found"),
+        archived(), held_elsewhere(), failed()
+    ]))),
 )]
 pub async fn connect(
     request_id: RequestId,
@@ -180,34 +183,4 @@ impl FromRequestParts<App> for Connector {
         let Ok(source) = Source::from_request_parts(parts, app).await;
         Ok(Self::Program { program_id, source })
     }
-}
-
-pub fn examples() -> Examples {
-    let connected = StripeConnectAnswer {
-        connected: true,
-        stripe_account_id: "acct_1032D82eZvKYlo2C".to_owned(),
-        webhook_endpoint_id: Some("we_1MhRcsLkdIwHu7ix".to_owned()),
-        charges_enabled: false,
-        payouts_enabled: false,
-    };
-    Examples::of_refusals([
-        refused("stripe_user_id", "is required"),
-        ApiError::Forbidden(OTHER_PROGRAM),
-        out_of_scope(TokenScope::Connect),
-        connected_already(),
-        ApiError::NotFound("Program not found"),
-        archived(),
-        held_elsewhere(),
-        failed(),
-    ])
-    .request(
-        "An account with its webhook",
-        json!({
-            "program_id": "1",
-            "stripe_user_id": connected.stripe_account_id,
-            "webhook_endpoint_id": connected.webhook_endpoint_id,
-            "webhook_secret": "whsec_an_example_of_a_secret",
-        }),
-    )
-    .answer("Connected", connected)
 }

@@ -3,10 +3,8 @@
 use std::collections::HashMap;
 
 use chrono::NaiveDate;
-use domain::programs::program::ProgramStatus;
 use storage::reads::partner_view::{self, PartnerBalance, PartnerDue};
 
-use crate::http::openapi::examples::Examples;
 use crate::management::access::PartnerUser;
 use crate::management::answers::{List, Listed, Page, PageQuery, view};
 use crate::management::prelude::*;
@@ -83,31 +81,4 @@ pub async fn list(State(app): State<App>, partner: PartnerUser, page: Page) -> L
         debt_cents: row.debt_cents,
     };
     Ok(page.listed(rows.into_iter().map(view), total))
-}
-
-pub fn examples() -> Examples {
-    let balance = PartnerBalanceView {
-        partner_program_id: 5,
-        program_id: 1,
-        program_name: "Shop affiliates".to_owned(),
-        program_status: ProgramStatus::Live.as_str().to_owned(),
-        currency: "USD".to_owned(),
-        balance_cents: 2_480,
-        owed_cents: 2_480,
-        pending_cents: 1_500,
-        approved_cents: 980,
-        paid_cents: 4_000,
-        debt_cents: 0,
-        dues: vec![
-            DueView {
-                day: NaiveDate::from_ymd_opt(2026, 12, 7),
-                amount_cents: 1_200,
-            },
-            DueView {
-                day: None,
-                amount_cents: 300,
-            },
-        ],
-    };
-    Examples::default().page(balance)
 }

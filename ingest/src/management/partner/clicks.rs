@@ -1,14 +1,13 @@
 //! `GET /api/partner/clicks`: clicks on a partner's links, with the visitor's country and device, but no
 //! identity.
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use domain::ids::ProgramId;
 use messages::instant::as_instant;
 use storage::reads::partner_lists::LinkFilter;
 use storage::reads::partner_lists::{self, PartnerClick};
 
 use crate::http::field::refused;
-use crate::http::openapi::examples::Examples;
 use crate::http::query::{NO_TEXT, Query};
 use crate::management::access::PartnerUser;
 use crate::management::answers::{List, Listed, Page, PageQuery, view};
@@ -46,7 +45,8 @@ view! { |row: PartnerClick| PartnerClickView {
         ("search" = Option<String>, Query, description = "Only those on links with this in their code, whatever its case."),
         PageQuery,
     ),
-    responses((status = 200, description = "A page of them.", body = Listed<PartnerClickView>))
+    responses((status = 200, description = "A page of them.", body = Listed<PartnerClickView>)),
+    extensions(("x-refusals" = json!([refused("search", NO_TEXT)]))),
 )]
 pub async fn list(
     State(app): State<App>,
@@ -62,18 +62,4 @@ pub async fn list(
     let user_id = partner.user.user_id;
     let (rows, total) = partner_lists::clicks(&mut connection, user_id, &filter, page.window()).await?;
     Ok(page.listed(rows, total))
-}
-
-pub fn examples() -> Examples {
-    let click = PartnerClickView {
-        id: 77,
-        click_timestamp: DateTime::UNIX_EPOCH + TimeDelta::days(20_000),
-        program_id: 1,
-        referral_link_id: 9,
-        short_code: "ada".to_owned(),
-        geo_country: Some("NL".to_owned()),
-        device_type: Some("mobile".to_owned()),
-        converted: false,
-    };
-    Examples::of_refusals([refused("search", NO_TEXT)]).page(click)
 }

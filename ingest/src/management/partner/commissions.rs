@@ -1,7 +1,7 @@
 //! `GET /api/partner/commissions`: a partner's commissions, without the customers: those are the advertiser's
 //! data.
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use domain::earnings::commission::CommissionStatus;
 use domain::ids::{CommissionId, ProgramId};
 use domain::sorting::CommissionColumn;
@@ -10,7 +10,6 @@ use storage::reads::partner_lists::{self, CommissionFilter};
 use storage::reads::partner_view::PartnerCommission;
 
 use crate::http::field::refused;
-use crate::http::openapi::examples::Examples;
 use crate::http::query::Query;
 use crate::management::access::PartnerUser;
 use crate::management::answers::{List, Listed, OrderQuery, Page, PageQuery, view};
@@ -72,7 +71,8 @@ view! { |row: PartnerCommission| PartnerCommissionView {
         OrderQuery,
         PageQuery,
     ),
-    responses((status = 200, description = "A page of them.", body = Listed<PartnerCommissionView>))
+    responses((status = 200, description = "A page of them.", body = Listed<PartnerCommissionView>)),
+    extensions(("x-refusals" = json!([refused("status", STATUSES), refused("sort", NO_COLUMN)]))),
 )]
 pub async fn list(
     State(app): State<App>,
@@ -94,26 +94,4 @@ pub async fn list(
     let (rows, total) =
         partner_lists::commissions(&mut connection, user_id, filter, sorting, page.window()).await?;
     Ok(page.listed(rows, total))
-}
-
-pub fn examples() -> Examples {
-    let at = DateTime::UNIX_EPOCH + TimeDelta::days(20_000);
-    let commission = PartnerCommissionView {
-        id: 12,
-        program_id: 1,
-        program_name: "Shop affiliates".to_owned(),
-        amount_cents: 980,
-        adjusted_cents: 0,
-        deducted_cents: 0,
-        payable_cents: 980,
-        currency: "USD".to_owned(),
-        status: CommissionStatus::Pending.as_str().to_owned(),
-        note: None,
-        hold_until: at + TimeDelta::days(15),
-        approved_at: None,
-        paid_at: None,
-        payout_id: None,
-        created_at: at,
-    };
-    Examples::of_refusals([refused("status", STATUSES), refused("sort", NO_COLUMN)]).page(commission)
 }

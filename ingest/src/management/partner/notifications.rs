@@ -6,10 +6,10 @@ use crate::http::body::RequestBody;
 use crate::http::query::Query;
 use crate::management::access::PartnerUser;
 use crate::management::answers::{List, Listed, Page, PageQuery};
-use crate::management::notices::{MarkReadRequest, MarkedRead, NotificationView, UnreadQuery};
+use crate::management::notices::{
+    MarkReadRequest, MarkedRead, NEITHER_OR_BOTH, NotificationView, UnreadQuery,
+};
 use crate::management::prelude::*;
-
-pub use crate::management::notices::{list_examples, mark_read_examples};
 
 /// List a partner's notifications
 ///
@@ -19,7 +19,8 @@ pub use crate::management::notices::{list_examples, mark_read_examples};
     path = "/api/partner/notifications",
     operation_id = "list_partner_notifications",
     params(UnreadQuery, PageQuery),
-    responses((status = 200, description = "A page of them.", body = Listed<NotificationView>))
+    responses((status = 200, description = "A page of them.", body = Listed<NotificationView>)),
+    extensions(("x-refusals" = json!([ApiError::bad_request("unread must be true or false")]))),
 )]
 pub async fn list(
     State(app): State<App>,
@@ -40,7 +41,8 @@ pub async fn list(
     path = "/api/partner/notifications/read",
     operation_id = "mark_partner_notifications_read",
     request_body = MarkReadRequest,
-    responses((status = 200, description = "Read.", body = Data<MarkedRead>))
+    responses((status = 200, description = "Read.", body = Data<MarkedRead>)),
+    extensions(("x-refusals" = json!([NEITHER_OR_BOTH]))),
 )]
 pub async fn mark_read(
     State(app): State<App>,

@@ -1,6 +1,6 @@
 //! `GET /api/partner/payouts`: a partner's payouts.
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use domain::ids::{PayoutId, ProgramId};
 use domain::money::Currency;
 use domain::sorting::PayoutColumn;
@@ -9,7 +9,6 @@ use storage::reads::partner_payouts::{self, PartnerPayout, ReceivedCommission};
 use storage::reads::payout_lists::Filter;
 
 use crate::http::field::refused;
-use crate::http::openapi::examples::Examples;
 use crate::http::query::Query;
 use crate::management::access::PartnerUser;
 use crate::management::advertiser::money::payouts::{NO_COLUMN, NO_CURRENCY, UNKNOWN, not_a_currency};
@@ -80,7 +79,8 @@ view! { |row: ReceivedCommission| ReceivedCommissionView {
         OrderQuery,
         PageQuery,
     ),
-    responses((status = 200, description = "A page of them.", body = Listed<PartnerPayoutView>))
+    responses((status = 200, description = "A page of them.", body = Listed<PartnerPayoutView>)),
+    extensions(("x-refusals" = json!([not_a_currency(), refused("sort", NO_COLUMN)]))),
 )]
 pub async fn list(
     State(app): State<App>,
@@ -109,7 +109,8 @@ pub async fn list(
     get,
     path = "/api/partner/payouts/{payout_id}",
     operation_id = "read_partner_payout",
-    responses((status = 200, description = "The payout.", body = Data<PartnerPayoutDetail>))
+    responses((status = 200, description = "The payout.", body = Data<PartnerPayoutDetail>)),
+    extensions(("x-refusals" = json!([UNKNOWN]))),
 )]
 pub async fn read(
     State(app): State<App>,
@@ -126,37 +127,4 @@ pub async fn read(
         payout: payout.into(),
         commissions: commissions.into_iter().map(Into::into).collect(),
     }))
-}
-
-fn example() -> PartnerPayoutView {
-    PartnerPayoutView {
-        id: 7,
-        program_id: 1,
-        program_name: "Shop affiliates".to_owned(),
-        currency: Currency::default().to_string(),
-        commission_count: 1,
-        requested_cents: 1_960,
-        shortfall_cents: 460,
-        amount_cents: 1_500,
-        created_at: DateTime::UNIX_EPOCH + TimeDelta::days(20_000),
-    }
-}
-
-pub fn list_examples() -> Examples {
-    Examples::of_refusals([not_a_currency(), refused("sort", NO_COLUMN)]).page(example())
-}
-
-pub fn examples() -> Examples {
-    let detail = PartnerPayoutDetail {
-        payout: example(),
-        commissions: vec![ReceivedCommissionView {
-            id: 12,
-            requested_cents: 1_960,
-            shortfall_cents: 460,
-            amount_cents: 1_500,
-            note: None,
-            created_at: DateTime::UNIX_EPOCH + TimeDelta::days(19_980),
-        }],
-    };
-    Examples::of_refusals([UNKNOWN]).data("Less a debt", detail)
 }

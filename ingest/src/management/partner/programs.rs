@@ -2,15 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use chrono::{DateTime, TimeDelta, Utc};
-use domain::earnings::commission::{CommissionType, Policy, Rate, policy_in_force};
-use domain::programs::program::ProgramStatus;
+use chrono::{DateTime, Utc};
+use domain::earnings::commission::{Policy, Rate, policy_in_force};
 use messages::instant::as_instant;
 use storage::money::balances;
 use storage::program::programs;
 use storage::reads::partner_view;
 
-use crate::http::openapi::examples::Examples;
 use crate::management::access::PartnerUser;
 use crate::management::answers::{List, Listed, Page, PageQuery};
 use crate::management::balance::CurrencyBalanceView;
@@ -134,30 +132,4 @@ fn in_force(policies: &[Policy], now: DateTime<Utc>) -> Vec<TermsView> {
         })
         .map(Into::into)
         .collect()
-}
-
-pub fn examples() -> Examples {
-    let program = PartnerProgramView {
-        partner_program_id: 5,
-        program_id: 1,
-        name: "Shop affiliates".to_owned(),
-        program_status: ProgramStatus::Live.as_str().to_owned(),
-        domain: Some("shop.example".to_owned()),
-        logo_url: Some("https://shop.example/logo.png".to_owned()),
-        color: Some("#0f6259".to_owned()),
-        status: "approved".to_owned(),
-        cookie_window_days: 90,
-        links_left: 9,
-        commission_terms: vec![TermsView {
-            product_id: None,
-            commission_type: CommissionType::CpsLifetime.as_str(),
-            default_duration_months: None,
-            rate_bps: Some(2_000),
-            fixed_cents: None,
-            currency: None,
-        }],
-        balances: vec![CurrencyBalanceView::example()],
-        created_at: DateTime::UNIX_EPOCH + TimeDelta::days(20_000),
-    };
-    Examples::default().page(program)
 }

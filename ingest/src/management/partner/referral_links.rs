@@ -1,6 +1,6 @@
 //! `/api/partner/referral-links`: lists a partner's links, creates them, and turns them on and off.
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use domain::ids::{ProgramId, ReferralLinkId};
 use domain::programs::partner::MembershipStatus;
 use domain::programs::program::ProgramStatus;
@@ -12,7 +12,6 @@ use storage::reads::partner_lists::{self, LinkFilter};
 use storage::reads::partner_view::{self, PartnerLink};
 
 use crate::http::field::{Field, refused};
-use crate::http::openapi::examples::Examples;
 use crate::http::query::Query;
 use crate::management::access::{Audited, PartnerUser, Write, archived};
 use crate::management::advertiser::program::referral_links::{CODE_TAKEN, NOT_APPROVED, code_if_given, make};
@@ -64,7 +63,8 @@ view! { |row: PartnerLink| PartnerLinkView {
         OrderQuery,
         PageQuery,
     ),
-    responses((status = 200, description = "A page of them.", body = Listed<PartnerLinkView>))
+    responses((status = 200, description = "A page of them.", body = Listed<PartnerLinkView>)),
+    extensions(("x-refusals" = json!([refused("sort", NO_COLUMN)]))),
 )]
 pub async fn list(
     State(app): State<App>,
@@ -112,7 +112,8 @@ pub struct NewOwnLink {
         (status = 201, description = "Made.", body = Data<PartnerLinkView>),
         (status = 409, description = "The code is taken, the partner not approved or without links left, or the program archived.",
          body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([archived(), NOT_APPROVED, NO_LINKS_LEFT, CODE_TAKEN]))),
 )]
 pub async fn create(mut write: Write<PartnerUser>) -> Created<PartnerLinkView> {
     let request: NewOwnLink = write.body().json()?;
@@ -166,7 +167,8 @@ pub struct LinkChange {
     responses(
         (status = 200, description = "As it is now.", body = Data<PartnerLinkView>),
         (status = 409, description = "Its program is archived, or the advertiser turned it off.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([neither(), archived(), TURNED_OFF_BY_ADVERTISER]))),
 )]
 pub async fn update(mut write: Write<PartnerUser, Ids<ReferralLinkId>>) -> Answer<PartnerLinkView> {
     let Ids(link_id) = write.on;
@@ -200,45 +202,4 @@ const TURNED_OFF_BY_ADVERTISER: ApiError = ApiError::Conflict("The advertiser ha
 
 fn neither() -> ApiError {
     refused("status", "must be active or inactive")
-}
-
-fn example() -> PartnerLinkView {
-    let at = DateTime::UNIX_EPOCH + TimeDelta::days(20_000);
-    PartnerLinkView {
-        id: 9,
-        program_id: 1,
-        program_name: "Shop affiliates".to_owned(),
-        program_status: ProgramStatus::Live.as_str().to_owned(),
-        domain: Some("shop.example".to_owned()),
-        cookie_window_days: 90,
-        short_code: "ada".to_owned(),
-        status: "active".to_owned(),
-        clicks: 310,
-        last_clicked: Some(at),
-        created_at: at,
-        updated_at: at,
-    }
-}
-
-pub fn list_examples() -> Examples {
-    let refusals = [
-        refused("sort", NO_COLUMN),
-        archived(),
-        NOT_APPROVED,
-        NO_LINKS_LEFT,
-        CODE_TAKEN,
-    ];
-    Examples::of_refusals(refusals)
-        .request(
-            "With a code",
-            json!({ "program_id": 1, "short_code": "ada-summer" }),
-        )
-        .page(example())
-        .created("The link", example())
-}
-
-pub fn examples() -> Examples {
-    Examples::of_refusals([neither(), archived(), TURNED_OFF_BY_ADVERTISER])
-        .request("Off", json!({ "status": "inactive" }))
-        .data("The link", example())
 }

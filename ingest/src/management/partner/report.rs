@@ -3,17 +3,17 @@
 
 use chrono::NaiveDate;
 use domain::ids::ProgramId;
-use domain::money::{Cents, Currency};
+use domain::money::Currency;
 use domain::reports::days::DayRange;
 use domain::reports::figures::{Counts, Earnings, Known};
 use domain::reports::partner_figures::{ByCurrency, PartnerFigures};
 use storage::reads::{partner_days, partner_view};
 
-use crate::http::openapi::examples::Examples;
 use crate::http::query::Query;
 use crate::management::access::PartnerUser;
 use crate::management::prelude::*;
-use crate::management::reports::performance::{Asked, PerformanceQuery, range_refusals};
+use crate::management::reports::dates::REVERSED;
+use crate::management::reports::performance::{Asked, ONE_DATE_ONLY, PerformanceQuery};
 use crate::management::reports::program_report::RangeView;
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -114,7 +114,8 @@ impl PartnerReportView {
         ("program_id" = Option<i64>, Query, description = "Only what they brought to this program."),
         PerformanceQuery,
     ),
-    responses((status = 200, description = "The days and their sums.", body = Data<PartnerReportView>))
+    responses((status = 200, description = "The days and their sums.", body = Data<PartnerReportView>)),
+    extensions(("x-refusals" = json!([ONE_DATE_ONLY, REVERSED, UNKNOWN_PROGRAM]))),
 )]
 pub async fn report(State(app): State<App>, partner: PartnerUser, query: Query) -> Answer<PartnerReportView> {
     let program_id = query.integer("program_id")?.map(ProgramId::new);
@@ -140,31 +141,3 @@ pub async fn report(State(app): State<App>, partner: PartnerUser, query: Query) 
 
 /// The refusal of a program in which the partner takes no part.
 const UNKNOWN_PROGRAM: ApiError = ApiError::NotFound("Program not found");
-
-pub fn examples() -> Examples {
-    let examples = Examples::of_refusals(range_refusals()).refusal(&UNKNOWN_PROGRAM);
-    let last = NaiveDate::default() + chrono::TimeDelta::days(20_000);
-    let Ok(range) = DayRange::ending(last, 2) else {
-        return examples;
-    };
-    let known = Known {
-        day: last,
-        counts: Counts {
-            clicks: 120,
-            leads: 12,
-            conversions: 3,
-            partners: 0,
-            sales: 4,
-        },
-        earnings: Some((
-            Currency::default(),
-            Earnings {
-                sales: 4,
-                commission: Cents::new(3_920),
-                deducted: Cents::new(980),
-                ..Earnings::default()
-            },
-        )),
-    };
-    examples.data("Two days", PartnerReportView::new(&range, &[known]))
-}

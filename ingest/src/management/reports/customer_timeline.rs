@@ -14,7 +14,6 @@ use storage::snapshot;
 use self::view::CustomerTimeline;
 use super::dates::Span;
 use super::program_events::reader;
-use crate::http::openapi::examples::Examples;
 use crate::management::access::AdvertiserUser;
 use crate::management::answers::Ids;
 use crate::management::prelude::*;
@@ -35,7 +34,8 @@ const EVENTS: i64 = 1_000;
     responses(
         (status = 200, description = "The customer, and what happened.", body = Data<CustomerTimeline>),
         (status = 404, description = "The program has no such customer.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([UNKNOWN]))),
 )]
 pub async fn read(
     State(app): State<App>,
@@ -70,7 +70,8 @@ pub async fn read(
     responses(
         (status = 200, description = "The sale's customer, and what happened.", body = Data<CustomerTimeline>),
         (status = 404, description = "The program has no such sale.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([UNKNOWN_SALE]))),
 )]
 pub async fn read_sale(
     State(app): State<App>,
@@ -173,12 +174,4 @@ async fn timeline(
     }
     timeline.sort();
     Ok(data(timeline))
-}
-
-pub fn examples() -> Examples {
-    Examples::of_refusals([UNKNOWN]).data("From a click to a commission", CustomerTimeline::example())
-}
-
-pub fn sale_examples() -> Examples {
-    Examples::of_refusals([UNKNOWN_SALE]).data("From a click to a commission", CustomerTimeline::example())
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use domain::ids::{PartnerProgramId, ProgramId};
 use domain::sorting::CustomerColumn;
 use domain::tracking::customer::CustomerStatus;
@@ -12,7 +12,6 @@ use storage::snapshot;
 
 use super::program_events::{question, reader};
 use crate::http::field::refused;
-use crate::http::openapi::examples::Examples;
 use crate::http::query::Query;
 use crate::management::access::AdvertiserUser;
 use crate::management::advertiser::money::commissions::NamedPartner;
@@ -106,7 +105,8 @@ impl CustomerView {
     path = "/api/advertiser/affiliate-programs/{program_id}/customers",
     operation_id = "list_customers",
     params(CustomersQuery, OrderQuery, PageQuery),
-    responses((status = 200, description = "A page of them.", body = Listed<CustomerView>))
+    responses((status = 200, description = "A page of them.", body = Listed<CustomerView>)),
+    extensions(("x-refusals" = json!([refused("status", NO_STATUS), refused("sort", NO_COLUMN)]))),
 )]
 pub async fn list(
     State(app): State<App>,
@@ -136,30 +136,4 @@ pub async fn list(
         CustomerView::new(customer, bought)
     });
     Ok(page.listed(views, total))
-}
-
-pub fn examples() -> Examples {
-    let at = DateTime::UNIX_EPOCH + TimeDelta::days(20_000);
-    let customer = ListedCustomer {
-        id: 1042,
-        click_id: "cust_7203685477580001_1728000000000".to_owned(),
-        customer_key: Some("user-42".to_owned()),
-        status: CustomerStatus::Conversion.as_str().to_owned(),
-        first_click_at: at,
-        signup_date: Some(at + TimeDelta::minutes(10)),
-        first_purchase_date: Some(at + TimeDelta::minutes(20)),
-        erased_at: None,
-        link_code: Some("ada".to_owned()),
-        partner_program_id: Some(5),
-        partner_id: Some(9),
-        partner_name: Some("Ada".to_owned()),
-    };
-    let bought = Purchases {
-        currency: "USD".to_owned(),
-        sales: 2,
-        revenue_cents: 9_800,
-        refunded_cents: 900,
-    };
-    Examples::of_refusals([refused("status", NO_STATUS), refused("sort", NO_COLUMN)])
-        .page(CustomerView::new(customer, vec![bought]))
 }

@@ -1,6 +1,6 @@
 //! Events as the list, the live view and exports show them.
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use domain::reports::program_events::ProgramEventType;
 use messages::instant::as_instant;
 use storage::reads::program_events::{
@@ -132,11 +132,6 @@ impl EventView {
             details,
         })
     }
-
-    /// An example for the API description.
-    pub fn examples() -> Vec<Self> {
-        examples().into_iter().filter_map(Self::of).collect()
-    }
 }
 
 impl Line for EventView {
@@ -211,75 +206,16 @@ pub fn event_types(query: &Query) -> Result<Vec<ProgramEventType>, ApiError> {
     Ok(types.unwrap_or_else(|| TYPES.to_vec()))
 }
 
-/// One of each type.
-fn examples() -> [ProgramEvent; 3] {
-    let at = DateTime::UNIX_EPOCH + TimeDelta::days(20_000);
-    let event = |id, minutes, details| ProgramEvent {
-        id,
-        at: at + TimeDelta::minutes(minutes),
-        customer_id: Some(1042),
-        click_id: Some("cust_7203685477580001_1728000000000".to_owned()),
-        created_at: at + TimeDelta::minutes(minutes),
-        is_test: false,
-        customer_key: None,
-        link: None,
-        details,
-    };
-    let text = |text: &str| Some(text.to_owned());
-    [
-        event(
-            3,
-            20,
-            ProgramEventDetails::Sale(SaleDetails {
-                transaction_id: "in_1042".to_owned(),
-                amount_cents: 7_999,
-                currency: "USD".to_owned(),
-                sale_type: "payment".to_owned(),
-                payment_status: "paid".to_owned(),
-                is_recurring: false,
-                refunded_cents: 0,
-                no_commission_reason: None,
-                commissions: None,
-            }),
-        ),
-        event(
-            8,
-            10,
-            ProgramEventDetails::Lead(LeadDetails {
-                customer_key: text("user-42"),
-                session_id: None,
-                page_url: None,
-                converted: true,
-            }),
-        ),
-        event(
-            21,
-            0,
-            ProgramEventDetails::Click(ClickDetails {
-                session_id: text("s-1"),
-                page_url: text("https://shop.example/pricing"),
-                referrer_url: text("https://blog.example/review"),
-                geo_country: text("DE"),
-                geo_region: None,
-                geo_city: None,
-                device_type: text("desktop"),
-                device_os: text("macOS"),
-                browser_name: text("Firefox"),
-                converted: true,
-            }),
-        ),
-    ]
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::Value;
 
     use super::*;
+    use crate::management::reports::program_events::view::tests::one_of_each_type;
 
     #[test]
     fn a_csv_file_has_a_column_for_every_field() {
-        for event in EventView::examples() {
+        for event in one_of_each_type().into_iter().filter_map(EventView::of) {
             let Value::Object(fields) = serde_json::to_value(event).unwrap() else {
                 panic!("an event is an object");
             };

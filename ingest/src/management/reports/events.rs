@@ -7,7 +7,6 @@ use storage::reads::program_events::{self, Filter, PageRead, ProgramEvent};
 
 use super::dates::{REVERSED, Span};
 use super::event_view::{EventView, event_types};
-use crate::http::openapi::examples::Examples;
 use crate::http::query::Query;
 use crate::management::access::AdvertiserUser;
 use crate::management::answers::{Ids, List, Listed, Page, PageQuery};
@@ -39,7 +38,10 @@ pub struct EventsQuery {
     path = "/api/tracking/events/{program_id}",
     operation_id = "list_events",
     params(PageQuery, EventsQuery),
-    responses((status = 200, description = "A page of them.", body = Listed<EventView>))
+    responses((status = 200, description = "A page of them.", body = Listed<EventView>)),
+    extensions(("x-refusals" = json!([
+        ApiError::bad_request("eventType must be one of click, lead, conversion"), REVERSED
+    ]))),
 )]
 pub async fn list(
     State(app): State<App>,
@@ -71,17 +73,4 @@ pub async fn list(
     let total = i64::try_from(merged.len()).unwrap_or(i64::MAX);
     let rows = page.window().of(merged).into_iter().filter_map(EventView::of);
     Ok(page.listed(rows, total))
-}
-
-pub fn examples() -> Examples {
-    let events = EventView::examples();
-    let total = i64::try_from(events.len()).unwrap_or_default();
-    Examples::of_refusals([
-        ApiError::bad_request("eventType must be one of click, lead, conversion"),
-        REVERSED,
-    ])
-    .answer(
-        "One of each type",
-        Page::default().listed::<EventView, _>(events, total).0,
-    )
 }

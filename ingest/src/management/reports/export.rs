@@ -10,7 +10,6 @@ use super::event_file::{FORMATS, Format, FormatQuery, download};
 use super::event_lines::EventLines;
 use super::event_view::{EventView, event_types};
 use super::events::EventsQuery;
-use crate::http::openapi::examples::Examples;
 use crate::http::query::Query;
 use crate::management::access::AdvertiserUser;
 use crate::management::answers::Ids;
@@ -31,7 +30,8 @@ use crate::management::prelude::*;
             content((String = "text/csv"), (String = "application/x-ndjson"))
         ),
         (status = 503, description = "Too many downloads at once.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([FORMATS, REVERSED, ApiError::Overloaded]))),
 )]
 pub async fn export(
     State(app): State<App>,
@@ -52,8 +52,4 @@ pub async fn export(
     let filter = Filter::of_types(types, span.from, span.until);
     let lines = EventLines::new(app, program_id, filter, false, permit, EventView::of);
     download(format, &format!("events-{program_id}"), lines).await
-}
-
-pub fn examples() -> Examples {
-    Examples::of_refusals([FORMATS, REVERSED, ApiError::Overloaded])
 }

@@ -22,7 +22,6 @@ use storage::reads::program_events::{self, Filter, PageRead, ProgramEvent};
 
 use super::event_view::{LiveEventView, TYPES, type_name};
 use crate::http::field::refused;
-use crate::http::openapi::examples::Examples;
 use crate::management::access::AdvertiserUser;
 use crate::management::answers::Ids;
 use crate::management::prelude::*;
@@ -57,7 +56,10 @@ const LAST_EVENT_ID: &str = "last-event-id";
     responses(
         (status = 200, description = "A stream without end.", content((LiveEventView = "text/event-stream"))),
         (status = 503, description = "Too many streams at once.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([
+        refused("Last-Event-ID", "must be the id of an event of this stream"), ApiError::Overloaded
+    ]))),
 )]
 pub async fn live(
     State(app): State<App>,
@@ -256,11 +258,4 @@ impl Watch {
         self.looked_at = now;
         Ok(())
     }
-}
-
-pub fn examples() -> Examples {
-    Examples::of_refusals([
-        refused("Last-Event-ID", "must be the id of an event of this stream"),
-        ApiError::Overloaded,
-    ])
 }

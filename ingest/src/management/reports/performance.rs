@@ -10,7 +10,6 @@ use messages::instant::instant;
 use storage::reads::rollups::{self, ProgramDay};
 
 use super::dates::{REVERSED, date_from, date_to};
-use crate::http::openapi::examples::Examples;
 use crate::http::query::Query;
 use crate::management::access::AdvertiserUser;
 use crate::management::answers::Ids;
@@ -177,7 +176,7 @@ impl Asked {
     }
 }
 
-const ONE_DATE_ONLY: ApiError = ApiError::refusal("dateFrom and dateTo must be given together");
+pub const ONE_DATE_ONLY: ApiError = ApiError::refusal("dateFrom and dateTo must be given together");
 
 fn refusal(error: DayRangeError) -> ApiError {
     match error {
@@ -199,7 +198,8 @@ fn refusal(error: DayRangeError) -> ApiError {
     params(PerformanceQuery),
     responses(
         (status = 200, description = "The days, their sums, and how they compare.", body = PerformanceAnswer),
-    )
+    ),
+    extensions(("x-refusals" = json!([ONE_DATE_ONLY, REVERSED, refusal(DayRangeError::TooLong)]))),
 )]
 pub async fn performance(
     State(app): State<App>,
@@ -311,33 +311,6 @@ impl TrendView {
             trend_direction: trend.direction.as_str(),
         }
     }
-}
-
-pub fn range_refusals() -> [ApiError; 3] {
-    [ONE_DATE_ONLY, REVERSED, refusal(DayRangeError::TooLong)]
-}
-
-pub fn examples() -> Examples {
-    let examples = Examples::of_refusals(range_refusals());
-    let last = DateTime::UNIX_EPOCH.date_naive() + chrono::TimeDelta::days(20_000);
-    let Ok(range) = DayRange::ending(last, 2) else {
-        return examples;
-    };
-    let totals = |clicks| Totals {
-        clicks,
-        leads: 12,
-        conversions: 3,
-        partners: 1,
-        sales: 4,
-        revenue: Cents::new(23_997),
-        commission: Cents::new(4_799),
-    };
-    let known = [(range.previous_first(), totals(90)), (last, totals(120))];
-    let performance = Performance::of(&range, known);
-    examples.answer(
-        "Two days",
-        PerformanceAnswer::new(&performance, &range, Some(Period::DEFAULT)),
-    )
 }
 
 #[cfg(test)]

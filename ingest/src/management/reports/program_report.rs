@@ -13,8 +13,8 @@ use storage::reads::refund_rollups::{self, RefundDay};
 use storage::reads::rollups::{self, ProgramDay};
 use storage::snapshot;
 
-use super::performance::{Asked, PerformanceQuery, range_refusals};
-use crate::http::openapi::examples::Examples;
+use super::dates::REVERSED;
+use super::performance::{Asked, ONE_DATE_ONLY, PerformanceQuery};
 use crate::http::query::Query;
 use crate::management::access::AdvertiserUser;
 use crate::management::advertiser::program::program_partner::UNKNOWN_PARTNER;
@@ -198,7 +198,8 @@ fn currencies(period: &Period) -> Vec<CurrencyView> {
         ("partner_program_id" = Option<i64>, Query, description = "Of one membership; none is made by it, so `partners` is 0."),
         PerformanceQuery,
     ),
-    responses((status = 200, description = "The days, their sums, and those before.", body = Data<ReportView>))
+    responses((status = 200, description = "The days, their sums, and those before.", body = Data<ReportView>)),
+    extensions(("x-refusals" = json!([ONE_DATE_ONLY, REVERSED, UNKNOWN_PARTNER]))),
 )]
 pub async fn report(
     State(app): State<App>,
@@ -279,35 +280,4 @@ fn given_back(day: &RefundDay) -> Known {
         counts: Counts::default(),
         earnings: Some((day.currency, earnings)),
     }
-}
-
-pub fn examples() -> Examples {
-    let examples = Examples::of_refusals(range_refusals()).refusal(&UNKNOWN_PARTNER);
-    let last = NaiveDate::default() + chrono::TimeDelta::days(20_000);
-    let Ok(range) = DayRange::ending(last, 2) else {
-        return examples;
-    };
-    let sold = |day, sales| Known {
-        day,
-        counts: Counts {
-            clicks: 120,
-            leads: 12,
-            conversions: 3,
-            partners: 1,
-            sales,
-        },
-        earnings: Some((
-            Currency::default(),
-            Earnings {
-                sales,
-                revenue: Cents::new(4_900 * sales),
-                refunded: Cents::new(4_900),
-                commission: Cents::new(980 * sales),
-                deducted: Cents::new(980),
-            },
-        )),
-    };
-    let known = [sold(range.previous_first(), 2), sold(last, 4)];
-    let report = Report::of(&range, Currency::default(), &known);
-    examples.data("Two days", ReportView::new(&report, &range, Currency::default()))
 }

@@ -2,15 +2,14 @@
 //! link, and its clicks by country, device or referrer.
 
 use domain::ids::ProgramId;
-use domain::money::Cents;
 use domain::reports::breakdown::{Dimension, Measure, Origin};
-use domain::reports::figures::{Counts, Earnings, Figures};
+use domain::reports::figures::{Counts, Earnings};
 use storage::reads::breakdowns::{self, BreakdownRow, Wanted};
 use storage::reads::click_origins::{self, OriginRow};
 
-use super::performance::{Asked, PerformanceQuery, range_refusals};
+use super::dates::REVERSED;
+use super::performance::{Asked, ONE_DATE_ONLY, PerformanceQuery};
 use super::program_report::EarningsView;
-use crate::http::openapi::examples::Examples;
 use crate::http::query::Query;
 use crate::management::access::AdvertiserUser;
 use crate::management::answers::{Ids, List, Listed, Page, PageQuery};
@@ -96,7 +95,8 @@ impl From<OriginRow> for RowView {
     path = "/api/advertiser/affiliate-programs/{program_id}/report/breakdown",
     operation_id = "break_report_down",
     params(BreakdownQuery, PerformanceQuery, PageQuery),
-    responses((status = 200, description = "A page of rows.", body = Listed<RowView>))
+    responses((status = 200, description = "A page of rows.", body = Listed<RowView>)),
+    extensions(("x-refusals" = json!([ONE_DATE_ONLY, REVERSED, NO_DIMENSION]))),
 )]
 pub async fn breakdown(
     State(app): State<App>,
@@ -136,30 +136,4 @@ pub async fn breakdown(
     let days = (range.first(), range.last());
     let (rows, total) = click_origins::page(&mut connection, program_id, origin, days, page.window()).await?;
     Ok(page.listed(rows, total))
-}
-
-pub fn examples() -> Examples {
-    let row = BreakdownRow {
-        id: 5,
-        name: Some("Ada".to_owned()),
-        figures: Figures {
-            counts: Counts {
-                clicks: 240,
-                leads: 24,
-                conversions: 6,
-                partners: 0,
-                sales: 8,
-            },
-            earnings: Earnings {
-                sales: 8,
-                revenue: Cents::new(39_200),
-                refunded: Cents::new(4_900),
-                commission: Cents::new(7_840),
-                deducted: Cents::new(980),
-            },
-        },
-    };
-    Examples::of_refusals(range_refusals())
-        .refusal(&NO_DIMENSION)
-        .page(RowView::from(row))
 }

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 
-use chrono::NaiveDate;
 use domain::ids::ProgramId;
 use domain::money::{Cents, Currency};
 use domain::reports::cohorts::{Cohort, CohortFigures, CohortPiece, CohortRange, MOST_MONTHS};
@@ -12,7 +11,6 @@ use storage::reads::cohorts::{self, CohortMonth};
 
 use super::program_report::EarningsView;
 use crate::http::field::refused;
-use crate::http::openapi::examples::Examples;
 use crate::http::query::Query;
 use crate::management::access::AdvertiserUser;
 use crate::management::answers::Ids;
@@ -102,7 +100,8 @@ impl From<&CohortFigures> for CohortMonthView {
         ("months" = Option<i64>, Query, description = "The cohorts of so many months, this one included: 1 to 36, 12 unless said otherwise."),
         ("currency" = Option<String>, Query, description = "Of the amounts; the program's unless said otherwise.", example = "USD"),
     ),
-    responses((status = 200, description = "The cohorts, and their months.", body = Data<CohortsView>))
+    responses((status = 200, description = "The cohorts, and their months.", body = Data<CohortsView>)),
+    extensions(("x-refusals" = json!([months_refusal(), refused("currency", CURRENCY_RULE)]))),
 )]
 pub async fn cohorts(
     State(app): State<App>,
@@ -150,31 +149,4 @@ const _: () = assert!(MOST_MONTHS == 36);
 
 fn months_refusal() -> ApiError {
     refused("months", MONTHS_RULE)
-}
-
-pub fn examples() -> Examples {
-    let examples = Examples::of_refusals([months_refusal(), refused("currency", CURRENCY_RULE)]);
-    let today = NaiveDate::default() + chrono::TimeDelta::days(20_000);
-    let Some(range) = CohortRange::ending(today, 2) else {
-        return examples;
-    };
-    let of = |cohort, month, customers: i64| CohortPiece {
-        cohort,
-        month,
-        customers,
-        earnings: Some((
-            Currency::default(),
-            Earnings {
-                sales: customers,
-                revenue: Cents::new(4_900 * customers),
-                refunded: Cents::ZERO,
-                commission: Cents::new(980 * customers),
-                deducted: Cents::ZERO,
-            },
-        )),
-    };
-    let (first, last) = (range.first(), range.last());
-    let known = [of(first, first, 3), of(first, last, 2), of(last, last, 4)];
-    let own = Currency::default();
-    examples.data("Two months", CohortsView::new(range, own, own, &known))
 }

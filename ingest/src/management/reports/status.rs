@@ -5,9 +5,8 @@ use domain::ids::ProgramId;
 use domain::people::permission::Permission;
 use messages::instant::{as_instant, as_instant_if_any};
 use storage::program::tracking_setup::{self, ProcessorAccount, TrackingSetup};
-use storage::tracking::test_events::{LatestTestEvent, TestEvents};
+use storage::tracking::test_events::TestEvents;
 
-use crate::http::openapi::examples::Examples;
 use crate::management::access::AdvertiserUser;
 use crate::management::answers::Ids;
 use crate::management::prelude::*;
@@ -171,24 +170,4 @@ impl PaymentStatistics {
             },
         }
     }
-}
-
-pub fn examples() -> Examples {
-    let at = DateTime::UNIX_EPOCH + chrono::TimeDelta::days(20_000);
-    let latest = LatestTestEvent {
-        row_id: 17,
-        timestamp: at,
-        created_at: at,
-    };
-    let setup = TrackingSetup {
-        clicks: TestEvents {
-            count: 2,
-            latest: Some(latest),
-        },
-        leads: TestEvents::NONE,
-        processor: None,
-        has_partners: true,
-    };
-    let status = TrackingStatus::new(ProgramId::new(1), setup, at);
-    Examples::default().data("A click has arrived, a lead has not", status)
 }

@@ -5,7 +5,6 @@ use domain::ids::{ManagementKeyId, WorkspaceId};
 use domain::people::management_key::KeyStatus;
 use domain::sorting::KeyColumn;
 use domain::token::ManagementKey;
-use serde_json::json;
 use sqlx::PgConnection;
 use storage::people::management_keys::{self, KeyFilter, NewKey, StoredKey};
 use storage::people::workspaces;
@@ -13,7 +12,6 @@ use storage::people::workspaces;
 use super::key_settings::{KeyChanges, KeyView, described};
 use crate::http::body;
 use crate::http::field::refused;
-use crate::http::openapi::examples::Examples;
 use crate::http::query::{NO_TEXT, Query};
 use crate::management::access::{AdvertiserUser, Audited, Write, differences};
 use crate::management::advertiser::named_workspace::named_workspace;
@@ -59,7 +57,10 @@ pub struct CreatedKey {
         PageQuery,
         ("workspace_id" = Option<i64>, Query, description = "Required for a user who runs several workspaces.", example = 2),
     ),
-    responses((status = 200, description = "A page of them.", body = Listed<KeyView>))
+    responses((status = 200, description = "A page of them.", body = Listed<KeyView>)),
+    extensions(("x-refusals" = json!([
+        refused("status", NO_STATUS), refused("search", NO_TEXT), refused("sort", NO_COLUMN)
+    ]))),
 )]
 pub async fn list(State(app): State<App>, user: AdvertiserUser, page: Page, query: Query) -> List<KeyView> {
     let mut connection = app.management.acquire().await?;
@@ -80,7 +81,8 @@ pub async fn list(State(app): State<App>, user: AdvertiserUser, page: Page, quer
     path = "/api/advertiser/api-keys",
     operation_id = "create_api_key",
     request_body = NewKeyRequest,
-    responses((status = 201, description = "Made. The key is shown here only.", body = Data<CreatedKey>))
+    responses((status = 201, description = "Made. The key is shown here only.", body = Data<CreatedKey>)),
+    extensions(("x-refusals" = json!([ApiError::bad_request("name is required")]))),
 )]
 pub async fn create(mut write: Write<AdvertiserUser>) -> Created<CreatedKey> {
     let bytes = write.body().bytes()?;
@@ -122,7 +124,8 @@ pub async fn create(mut write: Write<AdvertiserUser>) -> Created<CreatedKey> {
     responses(
         (status = 200, description = "As it is now.", body = Data<KeyView>),
         (status = 409, description = "It is revoked.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([ApiError::bad_request("scopes names no scope: everything"), REVOKED]))),
 )]
 pub async fn update(mut write: Write<AdvertiserUser, Ids<ManagementKeyId>>) -> Answer<KeyView> {
     let Ids(key_id) = write.on;
@@ -192,31 +195,3 @@ async fn check_programs(
 }
 
 const REVOKED: ApiError = ApiError::Conflict("This API key is revoked");
-
-pub fn list_examples() -> Examples {
-    let request = json!({ "name": "Backend", "scopes": ["program:list", "program:read"], "program_scope": ["1"],
-                          "expires_at": "2027-11-21T00:00:00Z" });
-    let made = CreatedKey {
-        view: KeyView::example(),
-        key: ManagementKey::generate([7; 32]).expose().to_owned(),
-    };
-    let refusals = [
-        ApiError::bad_request("name is required"),
-        refused("status", NO_STATUS),
-        refused("search", NO_TEXT),
-        refused("sort", NO_COLUMN),
-    ];
-    Examples::of_refusals(refusals)
-        .request("For one program, for a year", request)
-        .page(KeyView::example())
-        .created("For one program, for a year", made)
-}
-
-pub fn examples() -> Examples {
-    Examples::of_refusals([
-        ApiError::bad_request("scopes names no scope: everything"),
-        REVOKED,
-    ])
-    .request("Fewer scopes", json!({ "scopes": ["program:read"] }))
-    .data("The key", KeyView::example())
-}

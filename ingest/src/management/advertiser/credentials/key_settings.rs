@@ -2,9 +2,8 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::ProgramId;
-use domain::people::management_key::{KeySettings, KeyStatus};
+use domain::people::management_key::KeySettings;
 use domain::people::permission::{ProgramScope, Scopes};
-use domain::token::ManagementKey;
 use messages::instant::{as_instant, instant};
 use serde_json::{Value, json};
 use storage::people::management_keys::StoredKey;
@@ -135,30 +134,6 @@ pub struct KeyView {
 pub struct Creator {
     id: i64,
     name: String,
-}
-
-impl KeyView {
-    /// An example for the API description.
-    pub fn example() -> Self {
-        let key = ManagementKey::generate([7; 32]);
-        Self {
-            id: 3,
-            workspace_id: 2,
-            name: "Backend".to_owned(),
-            prefix: key.prefix().to_owned(),
-            key_masked: key.masked(),
-            scopes: vec!["program:list", "program:read"],
-            program_scope: Some(vec!["1".to_owned()]),
-            status: KeyStatus::Active.as_str(),
-            expires_at: Some("2027-11-21T00:00:00.000Z".to_owned()),
-            created_at: DateTime::UNIX_EPOCH + TimeDelta::days(20_000),
-            created_by: Creator {
-                id: 7,
-                name: "Olive".to_owned(),
-            },
-            last_used_at: None,
-        }
-    }
 }
 
 impl From<StoredKey> for KeyView {

@@ -11,7 +11,6 @@ use storage::program::{program_settings, tracking_tokens};
 
 use crate::http::body;
 use crate::http::field::{Field, refused};
-use crate::http::openapi::examples::Examples;
 use crate::management::access::right::IssueToken;
 use crate::management::access::{WriteProgram, archived};
 use crate::management::prelude::*;
@@ -78,7 +77,8 @@ pub struct RotationView {
     responses(
         (status = 200, description = "The new token, shown here only.", body = Data<NewToken>),
         (status = 409, description = "The program is archived.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([kept_too_long(), archived()]))),
 )]
 pub async fn regenerate(mut write: WriteProgram<IssueToken>) -> Answer<NewToken> {
     let program_id = write.on.ids;
@@ -122,7 +122,8 @@ pub async fn regenerate(mut write: WriteProgram<IssueToken>) -> Answer<NewToken>
     responses(
         (status = 200, description = "Marked.", body = Data<RotationView>),
         (status = 409, description = "The program is archived, or the token's deadline has passed.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([REQUIRED, archived(), DEADLINE_PASSED]))),
 )]
 pub async fn mark(mut write: WriteProgram<IssueToken>) -> Answer<RotationView> {
     let program_id = write.on.ids;
@@ -156,7 +157,8 @@ pub async fn mark(mut write: WriteProgram<IssueToken>) -> Answer<RotationView> {
     responses(
         (status = 200, description = "Not marked.", body = Data<RotationView>),
         (status = 409, description = "The program is archived, or the token's deadline has passed.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([archived(), DEADLINE_PASSED]))),
 )]
 pub async fn unmark(mut write: WriteProgram<IssueToken>) -> Answer<RotationView> {
     let program_id = write.on.ids;
@@ -213,29 +215,4 @@ const REQUIRED: ApiError = ApiError::refusal("rotate_by is required");
 
 fn kept_too_long() -> ApiError {
     refused(KEEP_UNTIL, "must be within 30 days")
-}
-
-pub fn regenerate_examples() -> Examples {
-    let token = ProgramToken::generate([7; 32]);
-    let answer = NewToken {
-        api_token: token.expose().to_owned(),
-        api_token_masked: token.masked(),
-    };
-    Examples::of_refusals([kept_too_long(), archived()])
-        .request(
-            "The old one is accepted for a week",
-            json!({ KEEP_UNTIL: "2026-11-28T12:00:00Z" }),
-        )
-        .data("A new token", answer)
-}
-
-pub fn rotation_examples() -> Examples {
-    let view = RotationView {
-        api_token_masked: ProgramToken::generate([7; 32]).masked(),
-        marked_at: Some("2026-11-21T12:00:00.000Z".to_owned()),
-        rotate_by: Some("2026-12-21T12:00:00.000Z".to_owned()),
-    };
-    Examples::of_refusals([REQUIRED, archived(), DEADLINE_PASSED])
-        .request("Within a month", json!({ "rotate_by": "2026-12-21T12:00:00Z" }))
-        .data("The mark", view)
 }

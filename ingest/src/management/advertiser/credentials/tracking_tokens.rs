@@ -15,7 +15,6 @@ use storage::program::program_settings;
 use storage::program::tracking_tokens::{self, NewToken, StoredToken, TokenKind};
 
 use crate::http::field::{Field, refused};
-use crate::http::openapi::examples::Examples;
 use crate::management::access::right::{IssueToken, Read, RevokeToken};
 use crate::management::access::{ReadProgram, Rights, WriteProgram, archived};
 use crate::management::answers::{Created, created};
@@ -92,7 +91,10 @@ pub async fn list(mut read: ReadProgram<Read>) -> Answer<Vec<TokenView>> {
     responses(
         (status = 201, description = "Made. The token is shown here only.", body = Data<CreatedToken>),
         (status = 409, description = "The program is archived, or has 20 already.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([
+        scopes_error(&TokenScopesError::Unknown("everything".to_owned())), archived(), TOO_MANY
+    ]))),
 )]
 pub async fn create(mut write: WriteProgram<IssueToken>) -> Created<CreatedToken> {
     let program_id = write.on.ids;
@@ -141,7 +143,8 @@ pub async fn create(mut write: WriteProgram<IssueToken>) -> Created<CreatedToken
     responses(
         (status = 204, description = "Revoked."),
         (status = 404, description = "The program has no such token that is accepted.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([NOT_FOUND]))),
 )]
 pub async fn revoke(
     mut write: WriteProgram<RevokeToken, (ProgramId, TrackingTokenId)>,
@@ -204,47 +207,4 @@ impl TokenView {
             last_used_at: token.last_used_at,
         }
     }
-
-    fn example() -> Self {
-        Self {
-            id: Some(3),
-            kind: "named",
-            name: Some("Billing server".to_owned()),
-            api_token_masked: ProgramToken::generate([7; 32]).masked(),
-            scopes: vec!["sale", "refund"],
-            rotate_by: None,
-            created_at: DateTime::UNIX_EPOCH,
-            created_by: Some("Ada".to_owned()),
-            last_used_at: None,
-        }
-    }
-}
-
-pub fn list_examples() -> Examples {
-    let token = ProgramToken::generate([7; 32]);
-    let made = CreatedToken {
-        id: 3,
-        name: "Billing server".to_owned(),
-        scopes: vec!["sale", "refund"],
-        api_token: token.expose().to_owned(),
-        api_token_masked: token.masked(),
-    };
-    let listed = Data {
-        data: vec![TokenView::example()],
-    };
-    Examples::of_refusals([
-        scopes_error(&TokenScopesError::Unknown("everything".to_owned())),
-        archived(),
-        TOO_MANY,
-    ])
-    .request(
-        "For a server that reports payments",
-        json!({ "name": "Billing server", "scopes": ["sale", "refund"] }),
-    )
-    .answer("One", listed)
-    .created("For a server that reports payments", made)
-}
-
-pub fn examples() -> Examples {
-    Examples::of_refusals([NOT_FOUND])
 }

@@ -2,7 +2,6 @@
 //! commission that a sale failed to earn.
 
 use axum::http::HeaderMap;
-use domain::earnings::commission::CommissionStatus;
 use domain::ids::{CommissionId, EventId, PartnerProgramId, ProgramId, SaleId};
 use domain::money::{AmountCents, Currency};
 use domain::text::Text;
@@ -15,7 +14,6 @@ use storage::program::partners;
 use super::commission_changes::{ChangedCommission, read_changed};
 use super::payouts::not_a_currency;
 use crate::http::field::{Field, refused};
-use crate::http::openapi::examples::Examples;
 use crate::management::access::WriteProgram;
 use crate::management::access::right::PayOut;
 use crate::management::answers::{Created, created};
@@ -101,7 +99,8 @@ impl Order {
         (status = 201, description = "Added, by this call or an earlier one of the same key.", body = Data<ChangedCommission>),
         (status = 400, description = "A field is not what it must be.", body = PlatformError),
         (status = 409, description = "The `Idempotency-Key` was used for another request, or the sale has earned.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([not_an_amount(), not_a_currency(), ANOTHER_REQUEST, ALREADY_EARNED]))),
 )]
 pub async fn create(headers: HeaderMap, mut write: WriteProgram<PayOut>) -> Created<ChangedCommission> {
     let program_id = write.on.ids;
@@ -185,19 +184,4 @@ const ALREADY_EARNED: ApiError = ApiError::Conflict("This sale has earned a comm
 fn not_an_amount() -> ApiError {
     let most = AmountCents::MAX.get();
     refused("amount_cents", &format!("must be an integer from 1 to {most}"))
-}
-
-pub fn examples(of_path: Examples) -> Examples {
-    let request =
-        json!({ "partner_program_id": 5, "amount_cents": 2_500, "currency": "USD", "note": "Best of May" });
-    of_path
-        .refusal(&not_an_amount())
-        .refusal(&not_a_currency())
-        .refusal(&ANOTHER_REQUEST)
-        .refusal(&ALREADY_EARNED)
-        .request("A bonus", request)
-        .created(
-            "Added",
-            ChangedCommission::example(15, 2_500, CommissionStatus::Approved.as_str()),
-        )
 }

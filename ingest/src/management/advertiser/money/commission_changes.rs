@@ -13,7 +13,6 @@ use storage::money::payouts::{self, LockedCommission};
 
 use super::expected_amounts::ExpectedAmounts;
 use crate::http::field::{Field, refused};
-use crate::http::openapi::examples::Examples;
 use crate::management::access::WriteProgram;
 use crate::management::access::right::PayOut;
 use crate::management::id_list::id_list;
@@ -94,7 +93,11 @@ impl From<&(LockedCommission, Adjusted)> for ChangedCommission {
     responses(
         (status = 200, description = "Rejected.", body = Data<Vec<ChangedCommission>>),
         (status = 400, description = "Some cannot be rejected; none was.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([
+        refused_commissions(NOT_CHANGEABLE, &[(13, "reversed".to_owned())].into()),
+        ExpectedAmounts::refusal()
+    ]))),
 )]
 pub async fn reject(mut write: WriteProgram<PayOut>) -> Answer<Vec<ChangedCommission>> {
     let program_id = write.on.ids;
@@ -134,7 +137,10 @@ pub async fn reject(mut write: WriteProgram<PayOut>) -> Answer<Vec<ChangedCommis
         (status = 200, description = "Adjusted, by this call or an earlier one of the same key.", body = Data<ChangedCommission>),
         (status = 400, description = "It cannot be changed by that; nothing was.", body = PlatformError),
         (status = 409, description = "The `Idempotency-Key` was used for another request.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([
+        refused_commissions(NOT_CHANGEABLE, &[(12, "already paid".to_owned())].into()), ANOTHER_REQUEST
+    ]))),
 )]
 pub async fn adjust(
     headers: HeaderMap,
@@ -219,43 +225,4 @@ fn amount(field: &Field<i64>) -> Result<Cents, ApiError> {
             &format!("must be an integer from -{most} to {most}, not 0"),
         )),
     }
-}
-
-impl ChangedCommission {
-    /// An example for the API description.
-    pub fn example(id: i64, amount_cents: i64, status: &'static str) -> Self {
-        Self {
-            id,
-            amount_cents,
-            payable_cents: amount_cents,
-            currency: "USD".to_owned(),
-            status,
-        }
-    }
-}
-
-pub fn reject_examples() -> Examples {
-    let reasons = [(13, "reversed".to_owned())];
-    Examples::of_refusals([
-        refused_commissions(NOT_CHANGEABLE, &reasons.into()),
-        ExpectedAmounts::refusal(),
-    ])
-    .request(
-        "One",
-        json!({ "commission_ids": [12], "reason": "The customer is the partner" }),
-    )
-    .data(
-        "Nothing is left of it",
-        vec![ChangedCommission::example(12, 0, "reversed")],
-    )
-}
-
-pub fn adjust_examples() -> Examples {
-    let reasons = [(12, "already paid".to_owned())];
-    Examples::of_refusals([
-        refused_commissions(NOT_CHANGEABLE, &reasons.into()),
-        ANOTHER_REQUEST,
-    ])
-    .request("A bonus", json!({ "amount_cents": 500, "reason": "Best of May" }))
-    .data("Five more", ChangedCommission::example(12, 1_480, "pending"))
 }

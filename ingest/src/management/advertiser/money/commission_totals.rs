@@ -1,9 +1,7 @@
 //! `…/commissions/totals`: what a program owes its partners, and has paid them.
 
-use domain::money::Currency;
 use storage::reads::dashboard::{self, Money};
 
-use crate::http::openapi::examples::Examples;
 use crate::management::access::ReadProgram;
 use crate::management::access::right::Read;
 use crate::management::prelude::*;
@@ -50,16 +48,4 @@ pub async fn read(State(app): State<App>, mut read: ReadProgram<Read>) -> Answer
             .map(|(currency, money)| CommissionTotals::new(currency, money))
             .collect(),
     ))
-}
-
-pub fn examples() -> Examples {
-    let money = Money {
-        revenue: 0,
-        refunded: 0,
-        pending: 4_900,
-        approved: 980,
-        paid: 1_500,
-    };
-    let totals = CommissionTotals::new(Currency::default().to_string(), money);
-    Examples::default().data("In one currency", vec![totals])
 }

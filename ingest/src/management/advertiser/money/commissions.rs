@@ -1,6 +1,6 @@
 //! `…/affiliate-programs/{program_id}/commissions`: the partners' commissions, and their early approval.
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use domain::earnings::commission::CommissionStatus;
 use domain::ids::{EventId, PartnerProgramId, PayoutId, ProgramId};
 use domain::programs::outbound_event::OutboundEventType;
@@ -17,7 +17,6 @@ use storage::reads::commission_lists::{self, Filter, ListedCommission, Wanted};
 
 use super::expected_amounts::ExpectedAmounts;
 use crate::http::field::refused;
-use crate::http::openapi::examples::Examples;
 use crate::http::query::Query;
 use crate::management::access::right::{PayOut, Read};
 use crate::management::access::{ListProgram, WriteProgram};
@@ -134,7 +133,7 @@ pub fn signals_named(text: &str) -> Option<&'static [Signal]> {
 
 const NO_TRANSACTION: &str = "must be 1 to 255 visible characters";
 const NO_COLUMN: &str = "must be one of partner, amount, hold_until";
-const STATUSES: &str = "must be one of pending, approved, paid, refunded, reversed";
+pub const STATUSES: &str = "must be one of pending, approved, paid, refunded, reversed";
 
 /// The filter of a query; `None` if no commission can match it.
 pub async fn filter(
@@ -171,7 +170,10 @@ pub async fn filter(
         OrderQuery,
         PageQuery,
     ),
-    responses((status = 200, description = "A page of them.", body = Listed<CommissionView>))
+    responses((status = 200, description = "A page of them.", body = Listed<CommissionView>)),
+    extensions(("x-refusals" = json!([
+        refused("status", STATUSES), refused("signal", SIGNALS), refused("sort", NO_COLUMN)
+    ]))),
 )]
 pub async fn list(mut list: ListProgram<Read>, query: Query) -> List<CommissionView> {
     let program_id = list.program_id;
@@ -211,7 +213,11 @@ pub struct Approved {
     responses(
         (status = 200, description = "Approved.", body = Data<Approved>),
         (status = 400, description = "Some cannot be approved; none was.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([
+        refused_commissions(NOT_APPROVABLE, &[(13, "paid commissions cannot be approved".to_owned())].into()),
+        ExpectedAmounts::refusal()
+    ]))),
 )]
 pub async fn approve(mut write: WriteProgram<PayOut>) -> Answer<Approved> {
     let program_id = write.on.ids;
@@ -244,63 +250,3 @@ pub async fn approve(mut write: WriteProgram<PayOut>) -> Answer<Approved> {
 }
 
 const NOT_APPROVABLE: &str = "Some commissions cannot be approved; none was";
-
-pub fn list_examples() -> Examples {
-    let at = DateTime::UNIX_EPOCH + TimeDelta::days(20_000);
-    let commission = CommissionView {
-        id: 12,
-        sale_id: Some(34),
-        transaction_id: Some("in_1042".to_owned()),
-        partner_program_id: 5,
-        partner: NamedPartner {
-            id: 6,
-            name: Some("Ada".to_owned()),
-        },
-        sale_amount_cents: Some(5_831),
-        commissionable_cents: Some(4_900),
-        sale_currency: Some("USD".to_owned()),
-        note: None,
-        amount_cents: 980,
-        adjusted_cents: 0,
-        deducted_cents: 0,
-        payable_cents: 980,
-        currency: "USD".to_owned(),
-        status: CommissionStatus::Approved.as_str().to_owned(),
-        refund_reason: None,
-        rejection_reason: None,
-        hold_until: at + TimeDelta::days(15),
-        approved_at: Some(at + TimeDelta::days(15)),
-        paid_at: None,
-        payout_id: None,
-        paid_cents: None,
-        shortfall_cents: None,
-        signals: vec![Signal::FastSale.as_str().to_owned()],
-        created_at: at,
-    };
-    filter_examples()
-        .refusal(&refused("sort", NO_COLUMN))
-        .page(commission)
-}
-
-pub fn filter_examples() -> Examples {
-    Examples::of_refusals([refused("status", STATUSES), refused("signal", SIGNALS)])
-}
-
-pub fn approve_examples() -> Examples {
-    let reasons = [(13, "paid commissions cannot be approved".to_owned())];
-    Examples::of_refusals([
-        refused_commissions(NOT_APPROVABLE, &reasons.into()),
-        ExpectedAmounts::refusal(),
-    ])
-    .request("Two", json!({ "commission_ids": [12, 14] }))
-    .request(
-        "As they were shown",
-        json!({ "commission_ids": [12, 14], "expected_payable_cents": { "12": 980, "14": 490 } }),
-    )
-    .data(
-        "Both",
-        Approved {
-            approved: vec![12, 14],
-        },
-    )
-}

@@ -5,7 +5,8 @@ use domain::ids::{PayoutId, ProgramId};
 use storage::money::payouts::{self, PaidCommission};
 use storage::reads::commission_lists::{self, ListedCommission};
 
-use super::commissions::{CommissionQuery, filter};
+use super::commissions::{CommissionQuery, SIGNALS, STATUSES, filter};
+use crate::http::field::refused;
 use crate::http::query::Query;
 use crate::management::access::right::Read;
 use crate::management::access::{Caller, ReadProgram};
@@ -22,7 +23,8 @@ use crate::management::prelude::*;
     params(CommissionQuery),
     responses(
         (status = 200, description = "A file with a line a commission.", body = String, content_type = "text/csv"),
-    )
+    ),
+    extensions(("x-refusals" = json!([refused("status", STATUSES), refused("signal", SIGNALS)]))),
 )]
 pub async fn commissions(
     State(app): State<App>,

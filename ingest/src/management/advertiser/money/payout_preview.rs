@@ -10,7 +10,6 @@ use storage::program::partners;
 
 use super::commissions::NamedPartner;
 use super::payouts::{NO_CURRENCY, PartnerShareView, not_a_currency};
-use crate::http::openapi::examples::Examples;
 use crate::http::query::Query;
 use crate::management::access::ReadProgram;
 use crate::management::access::right::PayOut;
@@ -42,7 +41,8 @@ pub struct PayoutPreview {
     responses(
         (status = 200, description = "As of now.", body = Data<PayoutPreview>),
         (status = 400, description = "There is nothing to pay, or in several currencies.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([NOTHING_TO_PAY, not_a_currency()]))),
 )]
 pub async fn preview(
     State(app): State<App>,
@@ -101,15 +101,4 @@ fn shares(settled: &Settled, mut names: BTreeMap<PartnerProgramId, String>) -> V
         share.amount_cents += deducted.applied.get();
     }
     shares.into_values().collect()
-}
-
-pub fn examples() -> Examples {
-    let preview = PayoutPreview {
-        currency: Currency::default().to_string(),
-        amount_cents: 1_500,
-        commission_count: 2,
-        is_full: false,
-        partners: vec![PartnerShareView::example()],
-    };
-    Examples::of_refusals([NOTHING_TO_PAY, not_a_currency()]).data("Less a debt", preview)
 }

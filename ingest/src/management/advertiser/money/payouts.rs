@@ -1,7 +1,7 @@
 //! `…/affiliate-programs/{program_id}/payouts`: marks commissions as paid, one batch at a time.
 
 use axum::http::HeaderMap;
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use domain::ids::{EventId, PartnerProgramId, PayoutId, ProgramId};
 use domain::money::{Cents, Currency};
 use domain::sorting::PayoutColumn;
@@ -16,7 +16,6 @@ use storage::reads::payout_lists::{self, Filter};
 use super::commissions::NamedPartner;
 use crate::http::body;
 use crate::http::field::{Field, refused};
-use crate::http::openapi::examples::Examples;
 use crate::http::query::{NO_TEXT, Query};
 use crate::management::access::right::{PayOut, Read};
 use crate::management::access::{ListProgram, ReadProgram, WriteProgram};
@@ -140,7 +139,8 @@ pub const NO_COLUMN: &str = "must be date or amount";
         OrderQuery,
         PageQuery,
     ),
-    responses((status = 200, description = "A page of them.", body = Listed<ListedPayout>))
+    responses((status = 200, description = "A page of them.", body = Listed<ListedPayout>)),
+    extensions(("x-refusals" = json!([refused("sort", NO_COLUMN), refused("search", NO_TEXT)]))),
 )]
 pub async fn list(mut list: ListProgram<Read>, query: Query) -> List<ListedPayout> {
     let (program_id, window) = (list.program_id, list.page.window());
@@ -182,7 +182,8 @@ pub async fn list(mut list: ListProgram<Read>, query: Query) -> List<ListedPayou
         ),
         (status = 409, description = "The amount is not the one expected, or the `Idempotency-Key` was used for another request.",
          body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([NOTHING_TO_PAY, ANOTHER_AMOUNT, ANOTHER_REQUEST, not_a_currency()]))),
 )]
 pub async fn create(headers: HeaderMap, mut write: WriteProgram<PayOut>) -> Created<PayoutDetail> {
     let program_id = write.on.ids;
@@ -273,7 +274,8 @@ pub fn not_a_currency() -> ApiError {
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/payouts/{payout_id}",
     operation_id = "read_payout",
-    responses((status = 200, description = "With each partner's part.", body = Data<PayoutDetail>))
+    responses((status = 200, description = "With each partner's part.", body = Data<PayoutDetail>)),
+    extensions(("x-refusals" = json!([UNKNOWN]))),
 )]
 pub async fn read(mut read: ReadProgram<Read, (ProgramId, PayoutId)>) -> Answer<PayoutDetail> {
     let (program_id, payout_id) = read.ids;
@@ -297,62 +299,3 @@ async fn detail(
 
 /// The refusal of a payout that the program does not have.
 pub const UNKNOWN: ApiError = ApiError::NotFound("Payout not found");
-
-impl PartnerShareView {
-    /// An example for the API description.
-    pub fn example() -> Self {
-        Self {
-            partner_program_id: 5,
-            partner: NamedPartner {
-                id: 6,
-                name: Some("Ada".to_owned()),
-            },
-            commission_count: 2,
-            requested_cents: 1_960,
-            shortfall_cents: 460,
-            amount_cents: 1_500,
-        }
-    }
-}
-
-fn example() -> PayoutDetail {
-    PayoutDetail {
-        payout: example_of_a_list(),
-        partners: vec![PartnerShareView::example()],
-    }
-}
-
-fn example_of_a_list() -> PayoutView {
-    PayoutView {
-        id: 7,
-        currency: Currency::default().to_string(),
-        amount_cents: 1_500,
-        commission_count: 2,
-        reference: Some("May".to_owned()),
-        created_at: DateTime::UNIX_EPOCH + TimeDelta::days(20_000),
-    }
-}
-
-pub fn list_examples() -> Examples {
-    Examples::of_refusals([NOTHING_TO_PAY, ANOTHER_AMOUNT, ANOTHER_REQUEST])
-        .refusal(&not_a_currency())
-        .refusal(&refused("sort", NO_COLUMN))
-        .refusal(&refused("search", NO_TEXT))
-        .request(
-            "Two commissions",
-            json!({ "commission_ids": [12, 14], "reference": "May" }),
-        )
-        .request(
-            "Everything in one currency",
-            json!({ "all_approved": true, "currency": "USD", "expected_amount_cents": 1_500 }),
-        )
-        .page(ListedPayout {
-            payout: example_of_a_list(),
-            partner_share: Some(PartnerShareView::example()),
-        })
-        .created("Paid, less a debt", example())
-}
-
-pub fn examples() -> Examples {
-    Examples::of_refusals([UNKNOWN]).data("The payout", example())
-}

@@ -2,11 +2,9 @@
 //! postpones their approval.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::earnings::commission::CommissionStatus;
 use domain::ids::PartnerProgramId;
 use domain::sorting::FlaggedColumn;
 use domain::text::Text;
-use domain::tracking::signal::Signal;
 use messages::instant::as_instant;
 use serde_json::{Value, json};
 use storage::money::{commissions, payouts};
@@ -15,7 +13,6 @@ use storage::reads::review_queue::{self, Filter, FlaggedCommission};
 use super::commissions::{NamedPartner, SIGNALS, signals_named};
 use super::expected_amounts::ExpectedAmounts;
 use crate::http::field::{Field, refused};
-use crate::http::openapi::examples::Examples;
 use crate::http::query::Query;
 use crate::management::access::right::PayOut;
 use crate::management::access::{ListProgram, WriteProgram};
@@ -85,7 +82,8 @@ view! { |row: FlaggedCommission| FlaggedView {
         OrderQuery,
         PageQuery,
     ),
-    responses((status = 200, description = "A page of them.", body = Listed<FlaggedView>))
+    responses((status = 200, description = "A page of them.", body = Listed<FlaggedView>)),
+    extensions(("x-refusals" = json!([refused("signal", SIGNALS), refused("sort", NO_COLUMN)]))),
 )]
 pub async fn list(State(app): State<App>, mut list: ListProgram<PayOut>, query: Query) -> List<FlaggedView> {
     let filter = Filter {
@@ -139,7 +137,11 @@ pub struct Held {
     responses(
         (status = 200, description = "Held.", body = Data<Held>),
         (status = 400, description = "Some cannot be held; none was.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([
+        refused_commissions(NOT_HOLDABLE, &[(13, "paid commissions cannot be held".to_owned())].into()),
+        ExpectedAmounts::refusal()
+    ]))),
 )]
 pub async fn hold(mut write: WriteProgram<PayOut>) -> Answer<Held> {
     let program_id = write.on.ids;
@@ -179,48 +181,3 @@ pub async fn hold(mut write: WriteProgram<PayOut>) -> Answer<Held> {
 
 const NO_COLUMN: &str = "must be payable or hold_until";
 const NOT_HOLDABLE: &str = "Some commissions cannot be held; none was";
-
-pub fn list_examples() -> Examples {
-    let at = DateTime::UNIX_EPOCH + TimeDelta::days(20_000);
-    let flagged = FlaggedView {
-        id: 12,
-        sale_id: Some(34),
-        transaction_id: Some("in_1042".to_owned()),
-        sale_amount_cents: Some(4_900),
-        sale_currency: Some("USD".to_owned()),
-        customer: Some(NamedCustomer {
-            id: 42,
-            customer_key: Some("user-42".to_owned()),
-        }),
-        partner_program_id: 5,
-        partner: NamedPartner {
-            id: 6,
-            name: Some("Ada".to_owned()),
-        },
-        amount_cents: 980,
-        payable_cents: 980,
-        currency: "USD".to_owned(),
-        status: CommissionStatus::Pending.as_str().to_owned(),
-        approves_itself: true,
-        hold_until: at + TimeDelta::days(15),
-        created_at: at,
-        signals: vec![Signal::FastSale.as_str().to_owned()],
-    };
-    Examples::of_refusals([refused("signal", SIGNALS), refused("sort", NO_COLUMN)]).page(flagged)
-}
-
-pub fn hold_examples() -> Examples {
-    let reasons = [(13, "paid commissions cannot be held".to_owned())];
-    Examples::of_refusals([
-        refused_commissions(NOT_HOLDABLE, &reasons.into()),
-        ExpectedAmounts::refusal(),
-    ])
-    .request("A month", json!({ "commission_ids": [12], "days": 30 }))
-    .data(
-        "Held",
-        Held {
-            held: vec![12],
-            hold_until: DateTime::UNIX_EPOCH + TimeDelta::days(20_030),
-        },
-    )
-}

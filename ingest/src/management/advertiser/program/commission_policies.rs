@@ -1,7 +1,7 @@
 //! `…/commission-policies`: a program's commission terms, in versions. A version never changes; a later
 //! version supersedes it.
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use domain::earnings::commission::{CommissionType, Policy, Rate, policy_in_force};
 use domain::ids::{PolicyId, ProgramId};
 use domain::money::{AmountCents, BasisPoints, Currency};
@@ -13,7 +13,6 @@ use storage::program::policies::{self, NewPolicy, StoredPolicy};
 use storage::program::program_settings::{self, StoredProgram};
 
 use crate::http::field::{Field, refused};
-use crate::http::openapi::examples::Examples;
 use crate::management::access::right::{Read, Update};
 use crate::management::access::{ListProgram, WriteProgram, archived};
 use crate::management::answers::{Created, List, Listed, PageQuery, created};
@@ -91,23 +90,6 @@ impl PolicyView {
             created_at: stored.created_at,
         }
     }
-
-    /// An example for the API description.
-    fn example() -> Self {
-        let at = DateTime::UNIX_EPOCH + TimeDelta::days(20_000);
-        Self {
-            id: 9,
-            product_id: None,
-            commission_type: "cps_recurring",
-            default_duration_months: Some(12),
-            rate_bps: Some(2_000),
-            fixed_cents: None,
-            currency: None,
-            effective_from: at,
-            in_force: true,
-            created_at: at,
-        }
-    }
 }
 
 /// List commission policies
@@ -137,7 +119,8 @@ pub async fn list(State(app): State<App>, mut list: ListProgram<Read>) -> List<P
     responses(
         (status = 201, description = "Set.", body = Data<PolicyView>),
         (status = 409, description = "The program is archived.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([no_commission_type(), archived()]))),
 )]
 pub async fn create(mut write: WriteProgram<Update>) -> Created<PolicyView> {
     let program_id = write.on.ids;
@@ -293,21 +276,6 @@ fn no_commission_type() -> ApiError {
         "commission_type",
         "must be one of cps_recurring, cps_lifetime, cps_one_time",
     )
-}
-
-pub fn list_examples() -> Examples {
-    Examples::of_refusals([no_commission_type(), archived()])
-        .request(
-            "20 % for a year",
-            json!({ "commission_type": "cps_recurring", "default_duration_months": 12, "rate_bps": 2000 }),
-        )
-        .request(
-            "A fixed amount for one product",
-            json!({ "product_id": "starter-kit", "commission_type": "cps_one_time",
-                    "fixed_cents": 1000, "currency": "USD" }),
-        )
-        .page(PolicyView::example())
-        .created("In force", PolicyView::example())
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! A program's processor connection as requests change it and answers show it.
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use domain::ids::ProgramId;
 use domain::processors::processor::{ConnectionStatus, ProcessorId, WebhookSecret};
 use messages::instant::as_instant_if_any;
@@ -213,23 +213,6 @@ impl ConnectionView {
             webhook_secret_last4: last_four.map(|secret| secret.last_four().to_owned()),
             previous_secret_valid_until: valid_until.filter(|until| now < *until),
             connected_at: connection.connected_at,
-        }
-    }
-
-    /// An example for the API description.
-    pub fn example() -> Self {
-        let at = DateTime::UNIX_EPOCH + TimeDelta::days(20_000);
-        Self {
-            account_id: "acct_1032D82eZvKYlo2C".to_owned(),
-            webhook_endpoint_id: Some("we_1MhRcsLkdIwHu7ix".to_owned()),
-            status: ConnectionStatus::Connected.as_str(),
-            confirmed: true,
-            charges_enabled: true,
-            payouts_enabled: true,
-            webhook_secret_set: true,
-            webhook_secret_last4: Some("cret".to_owned()),
-            previous_secret_valid_until: Some(at + TimeDelta::days(1)),
-            connected_at: Some(at),
         }
     }
 }

@@ -21,7 +21,6 @@ use storage::outbound::event_streams;
 use self::answer::StreamPage;
 use self::question::{Question, StreamQuery};
 use self::reading::{Reading, StreamState};
-use crate::http::openapi::examples::Examples;
 use crate::http::query::Query;
 use crate::management::access::right::ReadEvents;
 use crate::management::access::{Caller, ReadProgram, commit};
@@ -53,7 +52,12 @@ const TURNED_OFF: ApiError = ApiError::Gone(
         ),
         (status = 410, description = "The cursor is too old.", body = PlatformError),
         (status = 503, description = "Too many requests wait at once.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([
+        ApiError::bad_request("after must be the next of an answer: it is not whole"),
+        ApiError::bad_request("limit must be an integer from 1 to 10000"), TOO_OLD, TURNED_OFF,
+        ApiError::Overloaded
+    ]))),
 )]
 pub async fn read(
     State(app): State<App>,
@@ -122,15 +126,4 @@ async fn stream_of(app: &App, program: ReadProgram<ReadEvents>) -> Result<Stream
     }
     commit(transaction).await?;
     Ok(StreamState { since, started })
-}
-
-pub fn examples() -> Examples {
-    Examples::of_refusals([
-        ApiError::bad_request("after must be the next of an answer: it is not whole"),
-        ApiError::bad_request("limit must be an integer from 1 to 10000"),
-        TOO_OLD,
-        TURNED_OFF,
-        ApiError::Overloaded,
-    ])
-    .answer("A click and what it led to", StreamPage::example())
 }

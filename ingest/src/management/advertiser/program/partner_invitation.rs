@@ -5,7 +5,6 @@ use domain::people::account::EmailAddress;
 use serde_json::json;
 
 use super::program_partner::{UNKNOWN_PARTNER, stored};
-use crate::http::openapi::examples::Examples;
 use crate::management::access::right::Update;
 use crate::management::access::{WriteProgram, archived};
 use crate::management::advertiser::workspace::invitations::{GETS_NO_EMAIL, InvitationLink, invite_partner};
@@ -24,7 +23,8 @@ use crate::management::prelude::*;
         (status = 201, description = "The new link, or that it is on its way.", body = Data<InvitationLink>),
         (status = 409, description = "They have an account, or no address, or one that gets no e-mail at present, or the program is archived.",
          body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([HAS_ACCOUNT, GETS_NO_EMAIL, archived()]))),
 )]
 pub async fn renew(
     mut write: WriteProgram<Update, (ProgramId, PartnerProgramId)>,
@@ -49,9 +49,3 @@ pub async fn renew(
 }
 
 const HAS_ACCOUNT: ApiError = ApiError::Conflict("This partner has an account already");
-
-pub fn examples() -> Examples {
-    Examples::of_refusals([HAS_ACCOUNT, GETS_NO_EMAIL, archived()])
-        .created("E-mail is off", InvitationLink::example())
-        .created("E-mail is on", InvitationLink::emailed_example())
-}

@@ -1,6 +1,6 @@
 //! `…/partners/{partner_program_id}/note`: the advertiser's note about a partner.
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use domain::ids::{PartnerProgramId, ProgramId};
 use domain::programs::partner::PartnerNote;
 use messages::instant::as_instant_if_any;
@@ -10,7 +10,6 @@ use storage::program::partners;
 
 use super::program_partner::{UNKNOWN_PARTNER, stored};
 use crate::http::field::{Field, refused};
-use crate::http::openapi::examples::Examples;
 use crate::management::access::right::{Read, Update};
 use crate::management::access::{ReadProgram, WriteProgram, archived};
 use crate::management::prelude::*;
@@ -66,7 +65,8 @@ pub async fn read(mut read: ReadProgram<Read, (ProgramId, PartnerProgramId)>) ->
     responses(
         (status = 200, description = "As it is now.", body = Data<NoteView>),
         (status = 409, description = "The program is archived.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([refused("text", "must be at most 10000 characters"), archived()]))),
 )]
 pub async fn write(mut write: WriteProgram<Update, (ProgramId, PartnerProgramId)>) -> Answer<NoteView> {
     let (program_id, membership) = write.on.ids;
@@ -88,17 +88,4 @@ pub async fn write(mut write: WriteProgram<Update, (ProgramId, PartnerProgramId)
     let after = partner_notes::find(&mut write.db, membership).await?;
     write.commit().await?;
     Ok(data(after.map(NoteView::from).unwrap_or_default()))
-}
-
-pub fn examples() -> Examples {
-    let text = "Met at the fair. Wants a rate of their own from spring on.";
-    Examples::of_refusals([refused("text", "must be at most 10000 characters"), archived()])
-        .request("A note", json!({ "text": text }))
-        .data(
-            "A note",
-            NoteView {
-                text: Some(text.to_owned()),
-                updated_at: Some(DateTime::UNIX_EPOCH + TimeDelta::days(20_000)),
-            },
-        )
 }

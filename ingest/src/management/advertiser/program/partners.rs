@@ -1,6 +1,6 @@
 //! `…/partners`: the partners of a program, and their status.
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use domain::ids::{EventId, PartnerProgramId, ProgramId};
 use domain::people::account::EmailAddress;
 use domain::programs::partner::{MembershipStatus, PartnerName, ShortCode};
@@ -15,7 +15,6 @@ use storage::program::partners::{self, NewMembership, NewPartner, ProgramPartner
 use super::program_partner::{UNKNOWN_PARTNER, stored};
 use super::referral_links::{self, CODE_TAKEN, LinkView};
 use crate::http::field::{Field, Object, refused, stated};
-use crate::http::openapi::examples::Examples;
 use crate::http::query::{NO_TEXT, Query};
 use crate::management::access::right::{Read, Update};
 use crate::management::access::{ListProgram, ReadProgram, WriteProgram, archived};
@@ -120,26 +119,6 @@ impl From<ProgramPartner> for PartnerView {
     }
 }
 
-impl PartnerView {
-    /// An example for the API description.
-    fn example() -> Self {
-        let at = DateTime::UNIX_EPOCH + TimeDelta::days(20_000);
-        Self {
-            id: 5,
-            partner_id: Some(3),
-            name: Some("Ada".to_owned()),
-            email: Some("ada@letters.example".to_owned()),
-            has_account: false,
-            status: MembershipStatus::Approved.as_str(),
-            clicks: 240,
-            last_clicked: Some(at),
-            balances: vec![CurrencyBalanceView::example()],
-            created_at: at,
-            updated_at: at,
-        }
-    }
-}
-
 impl InvitedPartner {
     fn new(
         partner: PartnerView,
@@ -170,7 +149,10 @@ impl InvitedPartner {
         OrderQuery,
         PageQuery,
     ),
-    responses((status = 200, description = "A page of them.", body = Listed<PartnerView>))
+    responses((status = 200, description = "A page of them.", body = Listed<PartnerView>)),
+    extensions(("x-refusals" = json!([
+        refused("status", NO_STATUS), refused("search", NO_TEXT), refused("sort", NO_COLUMN)
+    ]))),
 )]
 pub async fn list(mut list: ListProgram<Read>, query: Query) -> List<PartnerView> {
     let filter = Filter {
@@ -201,7 +183,8 @@ pub async fn list(mut list: ListProgram<Read>, query: Query) -> List<PartnerView
     responses(
         (status = 201, description = "Added.", body = Data<InvitedPartner>),
         (status = 409, description = "They are in the program already, or it is archived, or the code is taken.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([ALREADY_A_PARTNER, CODE_TAKEN, archived()]))),
 )]
 pub async fn add(mut write: WriteProgram<Update>) -> Created<InvitedPartner> {
     let program_id = write.on.ids;
@@ -297,7 +280,8 @@ pub async fn read(mut read: ReadProgram<Read, (ProgramId, PartnerProgramId)>) ->
     responses(
         (status = 200, description = "As they are now.", body = Data<PartnerView>),
         (status = 409, description = "The program is archived.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([no_next_status(), archived()]))),
 )]
 pub async fn update(mut write: WriteProgram<Update, (ProgramId, PartnerProgramId)>) -> Answer<PartnerView> {
     let (program_id, membership) = write.on.ids;
@@ -374,42 +358,3 @@ fn no_next_status() -> ApiError {
 }
 
 const ALREADY_A_PARTNER: ApiError = ApiError::Conflict("This partner is in the program already");
-
-pub fn list_examples() -> Examples {
-    let made = |invitation| {
-        InvitedPartner::new(
-            PartnerView::example(),
-            Some(invitation),
-            Some(LinkView::example()),
-        )
-    };
-    let refusals = [
-        refused("status", NO_STATUS),
-        refused("search", NO_TEXT),
-        refused("sort", NO_COLUMN),
-        ALREADY_A_PARTNER,
-        CODE_TAKEN,
-        archived(),
-    ];
-    Examples::of_refusals(refusals)
-        .request(
-            "By address",
-            json!({ "name": "Ada", "email": "ada@letters.example", "status": "approved",
-                    "referral_link": { "short_code": "ada-summer" } }),
-        )
-        .page(PartnerView::example())
-        .created(
-            "Without an account, e-mail is off",
-            made(InvitationLink::example()),
-        )
-        .created(
-            "Without an account, e-mail is on",
-            made(InvitationLink::emailed_example()),
-        )
-}
-
-pub fn examples() -> Examples {
-    Examples::of_refusals([no_next_status(), archived()])
-        .request("Approve", json!({ "status": "approved" }))
-        .data("The partner", PartnerView::example())
-}

@@ -12,7 +12,6 @@ use storage::processor::processor_connections;
 use super::connection_change::{change, held_elsewhere, notify_of_change};
 use super::connection_settings::{ConnectionChanges, ConnectionView, seal, secret};
 use crate::http::field::{Field, refused};
-use crate::http::openapi::examples::Examples;
 use crate::management::access::right::{CleanUp, Read, Update};
 use crate::management::access::{ReadProgram, WriteProgram, archived};
 use crate::management::prelude::*;
@@ -52,7 +51,8 @@ pub async fn read(State(app): State<App>, mut read: ReadProgram<Read>) -> Answer
     responses(
         (status = 200, description = "As it is now.", body = Data<ConnectionView>),
         (status = 409, description = "The program is archived, or another workspace has the account.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([refused("account_id", "is required"), archived(), held_elsewhere()]))),
 )]
 pub async fn update(mut write: WriteProgram<Update>) -> Answer<ConnectionView> {
     // The secret signs sales.
@@ -97,7 +97,8 @@ pub async fn remove(mut write: WriteProgram<CleanUp>) -> Result<StatusCode, ApiE
     responses(
         (status = 200, description = "As it is now.", body = Data<ConnectionView>),
         (status = 409, description = "The program is archived.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([refused("webhook_secret", "is the one in use"), archived()]))),
 )]
 pub async fn rotate_secret(mut write: WriteProgram<Update>) -> Answer<ConnectionView> {
     let program_id = write.on.ids;
@@ -136,23 +137,4 @@ pub async fn rotate_secret(mut write: WriteProgram<Update>) -> Answer<Connection
     let view = ConnectionView::new(&write.app, program_id, connection);
     write.commit().await?;
     Ok(data(view))
-}
-
-pub fn examples() -> Examples {
-    let request = json!({
-        "account_id": "acct_1032D82eZvKYlo2C",
-        "webhook_endpoint_id": "we_1MhRcsLkdIwHu7ix",
-        "webhook_secret": "whsec_an_example_of_a_secret",
-        "status": "connected",
-    });
-    Examples::of_refusals([refused("account_id", "is required"), archived(), held_elsewhere()])
-        .request("A new connection", request)
-        .data("Connected", ConnectionView::example())
-}
-
-pub fn rotation_examples() -> Examples {
-    let request = json!({ "webhook_secret": "whsec_another_example_secret", "previous_valid_hours": 48 });
-    Examples::of_refusals([refused("webhook_secret", "is the one in use"), archived()])
-        .request("With two days for the one before", request)
-        .data("Rotated", ConnectionView::example())
 }

@@ -14,7 +14,6 @@ use serde_json::json;
 use storage::processor::processor_customers::{self, Binding};
 
 use crate::http::field::{Field, Key, refused};
-use crate::http::openapi::examples::Examples;
 use crate::management::access::right::{Read, Update};
 use crate::management::access::{ReadProgram, WriteProgram, archived};
 use crate::management::answers::{Created, created};
@@ -88,7 +87,8 @@ pub async fn list(mut read: ReadProgram<Read>) -> Answer<Vec<ProcessorCustomer>>
         (status = 201, description = "As it is bound now.", body = Data<ProcessorCustomer>),
         (status = 400, description = "No customer is named, or a name is not what it must be.", body = PlatformError),
         (status = 409, description = "The program is archived.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([ApiError::bad_request(NONE_NAMED), archived()]))),
 )]
 pub async fn bind(mut write: WriteProgram<Update>) -> Created<ProcessorCustomer> {
     let program_id = write.on.ids;
@@ -115,22 +115,4 @@ impl ProcessorCustomerNamed {
         let payer = Payer::new(click_id, customer_key).ok_or_else(|| ApiError::bad_request(NONE_NAMED))?;
         Ok((id, payer))
     }
-}
-
-fn example() -> ProcessorCustomer {
-    ProcessorCustomer {
-        processor_customer_id: "cus_NffrFeUfNV2Hib".to_owned(),
-        customer_key: Some("user-42".to_owned()),
-        click_id: None,
-        bound_at: DateTime::UNIX_EPOCH,
-        contested_at: None,
-    }
-}
-
-pub fn examples() -> Examples {
-    let request = json!({ "processor_customer_id": "cus_NffrFeUfNV2Hib", "customer_key": "user-42" });
-    Examples::of_refusals([ApiError::bad_request(NONE_NAMED), archived()])
-        .request("A customer of before the integration", request)
-        .data("One", vec![example()])
-        .created("Bound", example())
 }

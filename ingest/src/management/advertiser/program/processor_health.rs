@@ -1,13 +1,12 @@
 //! `GET /api/advertiser/affiliate-programs/{program_id}/processor-connection/health`: whether the processor's
 //! events arrive and become sales.
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use domain::processors::event_types::{MissingEventType, proven_missing};
 use messages::instant::as_instant;
 use storage::processor::processor_events::{self, UnresolvedEvent};
 use storage::reads::program_health;
 
-use crate::http::openapi::examples::Examples;
 use crate::management::access::ReadProgram;
 use crate::management::access::right::Read;
 use crate::management::answers::view;
@@ -67,21 +66,4 @@ pub async fn read(mut read: ReadProgram<Read>) -> Answer<ProcessorHealth> {
             .collect(),
         unresolved_events: unresolved.into_iter().map(Into::into).collect(),
     }))
-}
-
-pub fn examples() -> Examples {
-    let event = UnresolvedEventView {
-        processor_event_id: "evt_1MhRcsLkdIwHu7ix".to_owned(),
-        kind: "checkout.session.completed".to_owned(),
-        state: "stuck".to_owned(),
-        reason: Some("it names another program".to_owned()),
-        received_at: DateTime::UNIX_EPOCH + TimeDelta::days(20_000),
-    };
-    Examples::default().data(
-        "One that names another program",
-        ProcessorHealth {
-            missing_event_types: Vec::new(),
-            unresolved_events: vec![event],
-        },
-    )
 }

@@ -5,10 +5,9 @@ use domain::earnings::commission::{HoldPeriod, NeedsApproval, Policy, SelfReferr
 use domain::money::{BasisPoints, Currency};
 use domain::people::account::EmailAddress;
 use domain::programs::program::{
-    Color, CookieWindow, Domain, LogoUrl, PartnerLinkLimit, ProgramSettings, ProgramStatus, Slug,
+    Color, CookieWindow, Domain, LogoUrl, PartnerLinkLimit, ProgramSettings, Slug,
 };
 use domain::text::Text;
-use domain::token::ProgramToken;
 use domain::tracking::attribution::{AttributionModel, AttributionWindow};
 use domain::tracking::lead::LeadAuth;
 use messages::instant::{as_instant, as_instant_if_any, instant};
@@ -254,46 +253,6 @@ impl PaysView {
 }
 
 impl ProgramView {
-    /// An example for the API description.
-    pub fn example() -> Self {
-        let at = DateTime::UNIX_EPOCH + chrono::TimeDelta::days(20_000);
-        Self {
-            id: 1,
-            workspace_id: 2,
-            settings: SettingsView {
-                name: "Shop affiliates".to_owned(),
-                slug: "shop-affiliates".to_owned(),
-                description: None,
-                domain: Some("shop.example".to_owned()),
-                currency: Currency::default().to_string(),
-                attribution_model: AttributionModel::LastClick.as_str(),
-                attribution_window_days: AttributionWindow::DEFAULT.days(),
-                cookie_window_days: CookieWindow::DEFAULT.days(),
-                lead_auth: None,
-                hold_days: HoldPeriod::DEFAULT.days(),
-                needs_approval: NeedsApproval::None.as_str(),
-                self_referrals: SelfReferrals::Flag.as_str(),
-                partner_link_limit: PartnerLinkLimit::DEFAULT.links(),
-                exclude_bots: false,
-                logo_url: Some("https://shop.example/logo.png".to_owned()),
-                color: Some("#0f6259".to_owned()),
-                reply_to_email: None,
-            },
-            pays: PaysView {
-                commission_type: Some("cps_recurring"),
-                default_duration_months: Some(12),
-                rate_bps: Some(2_000),
-                fixed_cents: None,
-            },
-            status: ProgramStatus::Live.as_str(),
-            api_token_masked: ProgramToken::generate([7; 32]).masked(),
-            key_rotate_by: None,
-            published_at: Some(at),
-            created_at: at,
-            updated_at: at,
-        }
-    }
-
     /// `pays` is the default policy in force.
     pub fn new(program: &StoredProgram, pays: Option<&Policy>) -> Self {
         Self {

@@ -16,7 +16,6 @@ use super::commission_policies::{NewPolicyRequest, set as set_policy};
 use super::program_settings::{ProgramChanges, ProgramView, changed};
 use crate::http::body;
 use crate::http::field::{Field, Object, refused};
-use crate::http::openapi::examples::Examples;
 use crate::http::query::{NO_TEXT, Query};
 use crate::management::access::right::{Delete, GoLive, Read, Update};
 use crate::management::access::{Advertiser, Audited, ReadProgram, Write, WriteProgram, archived};
@@ -93,7 +92,10 @@ const NO_COLUMN: &str = "must be name";
         OrderQuery,
         PageQuery,
     ),
-    responses((status = 200, description = "A page of them.", body = Listed<ProgramWithUnpaid>))
+    responses((status = 200, description = "A page of them.", body = Listed<ProgramWithUnpaid>)),
+    extensions(("x-refusals" = json!([
+        refused("status", NO_STATUS), refused("search", NO_TEXT), refused("sort", NO_COLUMN)
+    ]))),
 )]
 pub async fn list(
     State(app): State<App>,
@@ -142,7 +144,8 @@ pub async fn list(
     path = "/api/advertiser/affiliate-programs",
     operation_id = "create_program",
     request_body = NewProgramRequest,
-    responses((status = 201, description = "Made. Its token is shown here only.", body = Data<CreatedProgram>))
+    responses((status = 201, description = "Made. Its token is shown here only.", body = Data<CreatedProgram>)),
+    extensions(("x-refusals" = json!([SLUG_TAKEN]))),
 )]
 pub async fn create(mut write: Write<Advertiser>) -> Created<CreatedProgram> {
     write.caller.demand(Permission::ProgramCreate)?;
@@ -235,7 +238,8 @@ pub async fn read(State(app): State<App>, mut read: ReadProgram<Read>) -> Answer
     responses(
         (status = 200, description = "As it is now.", body = Data<ProgramView>),
         (status = 409, description = "It is archived, or its currency is to be another and it has sales.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([SLUG_TAKEN, HAS_SALES, archived()]))),
 )]
 pub async fn update(mut write: WriteProgram<Update>) -> Answer<ProgramView> {
     let program_id = write.on.ids;
@@ -272,7 +276,8 @@ pub async fn update(mut write: WriteProgram<Update>) -> Answer<ProgramView> {
     responses(
         (status = 200, description = "Live.", body = Data<ProgramView>),
         (status = 409, description = "It is archived.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([archived()]))),
 )]
 pub async fn publish(mut write: WriteProgram<GoLive>) -> Answer<ProgramView> {
     let program_id = write.on.ids;
@@ -322,36 +327,6 @@ async fn stored(connection: &mut PgConnection, program_id: ProgramId) -> Result<
     program_settings::find_one(connection, program_id)
         .await?
         .ok_or(ApiError::NotFound("Program not found"))
-}
-
-pub fn list_examples() -> Examples {
-    let request = json!({ "name": "Shop affiliates", "domain": "shop.example", "cookie_window_days": 60,
-                          "commission_policy": { "commission_type": "cps_lifetime", "rate_bps": 2_000 } });
-    let made = CreatedProgram {
-        program: ProgramView::example(),
-        api_token: ProgramToken::generate([7; 32]).expose().to_owned(),
-    };
-    let refusals = [
-        SLUG_TAKEN,
-        refused("status", NO_STATUS),
-        refused("search", NO_TEXT),
-        refused("sort", NO_COLUMN),
-    ];
-    let listed = ProgramWithUnpaid {
-        program: ProgramView::example(),
-        unpaid: None,
-    };
-    Examples::of_refusals(refusals)
-        .request("With the defaults but one", request)
-        .page(listed)
-        .created("A draft", made)
-}
-
-pub fn examples() -> Examples {
-    let request = json!({ "slug": "shop", "hold_days": 30, "lead_auth": "server_required" });
-    Examples::of_refusals([SLUG_TAKEN, HAS_SALES, archived()])
-        .request("Some settings", request)
-        .data("The program", ProgramView::example())
 }
 
 /// Reports show amounts in the program's currency alone: earlier sales would vanish from them.

@@ -1,6 +1,6 @@
 //! `…/referral-links`: the codes that partners put into URLs.
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use domain::ids::{PartnerProgramId, ProgramId, ReferralLinkId};
 use domain::programs::partner::{LinkStatus, MembershipStatus, ShortCode};
 use domain::sorting::LinkColumn;
@@ -13,7 +13,6 @@ use storage::program::partners;
 
 use super::program_partner::UNKNOWN_PARTNER;
 use crate::http::field::{Field, refused, stated};
-use crate::http::openapi::examples::Examples;
 use crate::http::query::{NO_TEXT, Query};
 use crate::management::access::right::{Read, Update};
 use crate::management::access::{ListProgram, ProgramIds, WriteProgram, archived};
@@ -77,25 +76,6 @@ view! { |link: StoredLink| LinkView {
     status: link.status.as_str(),
 } }
 
-impl LinkView {
-    /// An example for the API description.
-    pub fn example() -> Self {
-        let at = DateTime::UNIX_EPOCH + TimeDelta::days(20_000);
-        Self {
-            id: 8,
-            partner_program_id: Some(5),
-            partner_name: Some("Ada".to_owned()),
-            short_code: "ada-summer".to_owned(),
-            status: LinkStatus::Active.as_str(),
-            made_by_partner: false,
-            clicks: 240,
-            last_clicked: Some(at),
-            created_at: at,
-            updated_at: at,
-        }
-    }
-}
-
 /// List referral links
 ///
 /// Newest first, unless sorted; all of them, or one partner's.
@@ -111,7 +91,10 @@ impl LinkView {
         OrderQuery,
         PageQuery,
     ),
-    responses((status = 200, description = "A page of them.", body = Listed<LinkView>))
+    responses((status = 200, description = "A page of them.", body = Listed<LinkView>)),
+    extensions(("x-refusals" = json!([
+        refused("status", NO_STATUS), refused("search", NO_TEXT), refused("sort", NO_COLUMN)
+    ]))),
 )]
 pub async fn list(mut list: ListProgram<Read>, query: Query) -> List<LinkView> {
     let filter = Filter {
@@ -143,7 +126,8 @@ pub async fn list(mut list: ListProgram<Read>, query: Query) -> List<LinkView> {
         (status = 201, description = "Made.", body = Data<LinkView>),
         (status = 409, description = "The code is taken, or the partner not approved, or the program archived.",
          body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([CODE_TAKEN, NOT_APPROVED]))),
 )]
 pub async fn create(mut write: WriteProgram<Update>) -> Created<LinkView> {
     let program_id = write.on.ids;
@@ -211,7 +195,8 @@ pub async fn make(
     responses(
         (status = 200, description = "As it is now.", body = Data<LinkView>),
         (status = 409, description = "The code is taken, or the program archived.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([CODE_TAKEN, archived()]))),
 )]
 pub async fn update(mut write: WriteProgram<Update, (ProgramId, ReferralLinkId)>) -> Answer<LinkView> {
     let (program_id, link_id) = write.on.ids;
@@ -265,26 +250,3 @@ const UNKNOWN: ApiError = ApiError::NotFound("Referral link not found");
 pub const NOT_APPROVED: ApiError = ApiError::Conflict("This partner is not approved");
 /// The refusal of a code that is in use.
 pub const CODE_TAKEN: ApiError = ApiError::Conflict("short_code is taken by another link");
-
-pub fn list_examples() -> Examples {
-    let refusals = [
-        refused("status", NO_STATUS),
-        refused("search", NO_TEXT),
-        refused("sort", NO_COLUMN),
-        CODE_TAKEN,
-        NOT_APPROVED,
-    ];
-    Examples::of_refusals(refusals)
-        .request(
-            "With a code",
-            json!({ "partner_program_id": 5, "short_code": "ada-summer" }),
-        )
-        .page(LinkView::example())
-        .created("A link", LinkView::example())
-}
-
-pub fn examples() -> Examples {
-    Examples::of_refusals([CODE_TAKEN, archived()])
-        .request("Off", json!({ "status": "inactive" }))
-        .data("The link", LinkView::example())
-}

@@ -1,10 +1,10 @@
 //! An endpoint as requests set it and answers show it.
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use domain::programs::outbound_event::OutboundEventType;
 use domain::programs::webhook::WebhookUrl;
 use domain::programs::webhook_address::AllowedAddresses;
-use domain::programs::webhook_endpoint::{DisabledReason, EndpointDescription, EventTypes, EventTypesError};
+use domain::programs::webhook_endpoint::{EndpointDescription, EventTypes, EventTypesError};
 use domain::text::Text;
 use messages::instant::{as_instant, as_instant_if_any};
 use serde_json::{Value, json};
@@ -200,38 +200,6 @@ impl EndpointView {
             last_success_at: endpoint.last_success_at,
             previous_secret_valid_until: endpoint.previous_secret_until.filter(|until| now < *until),
             created_at: endpoint.created_at,
-        }
-    }
-
-    /// An example for the API description.
-    pub fn example() -> Self {
-        let at = DateTime::UNIX_EPOCH + TimeDelta::days(20_000);
-        Self {
-            id: 3,
-            url: "https://shop.example/webhooks/referrals".to_owned(),
-            description: "Billing".to_owned(),
-            event_types: vec!["sale.recorded", "commission.created"],
-            enabled: true,
-            disabled_reason: None,
-            disabled_at: None,
-            failing_since: None,
-            last_failure_at: None,
-            last_success_at: Some(at + TimeDelta::hours(1)),
-            previous_secret_valid_until: None,
-            created_at: at,
-        }
-    }
-
-    /// An example of a disabled endpoint.
-    pub fn disabled_example() -> Self {
-        let at = DateTime::UNIX_EPOCH + TimeDelta::days(20_010);
-        Self {
-            enabled: false,
-            disabled_reason: Some(DisabledReason::Failing.as_str()),
-            disabled_at: Some(at),
-            failing_since: Some(at - TimeDelta::days(5)),
-            last_failure_at: Some(at),
-            ..Self::example()
         }
     }
 }

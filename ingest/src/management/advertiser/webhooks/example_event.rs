@@ -9,7 +9,6 @@ use super::endpoint_settings::event_type;
 use super::webhook_deliveries::{DeliveryView, UNKNOWN as UNKNOWN_DELIVERY};
 use super::webhook_endpoints::locked;
 use crate::http::field::{Field, refused};
-use crate::http::openapi::examples::Examples;
 use crate::management::access::right::Update;
 use crate::management::access::{WriteProgram, archived};
 use crate::management::answers::{Created, created};
@@ -35,7 +34,8 @@ pub struct TestRequest {
     responses(
         (status = 201, description = "It is on its way.", body = Data<DeliveryView>),
         (status = 409, description = "The program is archived.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([refused("type", "names no type of event: click"), archived()]))),
 )]
 pub async fn send(mut write: WriteProgram<Update, (ProgramId, WebhookEndpointId)>) -> Created<DeliveryView> {
     let (program_id, endpoint_id) = write.on.ids;
@@ -61,10 +61,4 @@ pub async fn send(mut write: WriteProgram<Update, (ProgramId, WebhookEndpointId)
         .await?;
     write.commit().await?;
     Ok(created(delivery.ok_or(UNKNOWN_DELIVERY)?.into()))
-}
-
-pub fn examples() -> Examples {
-    Examples::of_refusals([refused("type", "names no type of event: click"), archived()])
-        .request("A sale", json!({ "type": "sale.recorded" }))
-        .created("On its way", DeliveryView::test_example())
 }

@@ -11,7 +11,6 @@ use super::endpoint_settings::event_types;
 use super::webhook_deliveries::{DeliveryView, UNKNOWN as UNKNOWN_DELIVERY};
 use super::webhook_endpoints::locked;
 use crate::http::field::{Field, refused};
-use crate::http::openapi::examples::Examples;
 use crate::management::access::right::Update;
 use crate::management::access::{WriteProgram, archived};
 use crate::management::answers::{Created, created};
@@ -52,7 +51,8 @@ pub struct ReplayAnswer {
     responses(
         (status = 201, description = "It is on its way.", body = Data<DeliveryView>),
         (status = 409, description = "The event is not stored any more, or the program archived.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([UNKNOWN_DELIVERY, NOT_STORED]))),
 )]
 pub async fn one(
     mut write: WriteProgram<Update, (ProgramId, WebhookEndpointId, WebhookDeliveryId)>,
@@ -89,7 +89,8 @@ pub async fn one(
     responses(
         (status = 200, description = "How many are on their way.", body = Data<ReplayAnswer>),
         (status = 409, description = "The program is archived.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([refused("since", "is required"), archived()]))),
 )]
 pub async fn many(mut write: WriteProgram<Update, (ProgramId, WebhookEndpointId)>) -> Answer<ReplayAnswer> {
     let (program_id, endpoint_id) = write.on.ids;
@@ -137,22 +138,4 @@ fn since(field: Field<String>, now: DateTime<Utc>) -> Result<DateTime<Utc>, ApiE
         return Err(refused("since", "must not be in the future"));
     }
     Ok(since)
-}
-
-pub fn examples_of_one() -> Examples {
-    Examples::of_refusals([UNKNOWN_DELIVERY, NOT_STORED])
-        .created("On its way", DeliveryView::asked_for_example())
-}
-
-pub fn examples_of_many() -> Examples {
-    let answer = ReplayAnswer {
-        replayed_count: 12,
-        cursor: None,
-    };
-    Examples::of_refusals([refused("since", "is required"), archived()])
-        .request(
-            "Sales since noon",
-            json!({ "since": "2027-01-31T12:00:00Z", "types": ["sale.recorded"] }),
-        )
-        .data("Everything there was", answer)
 }

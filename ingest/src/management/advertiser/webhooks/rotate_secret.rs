@@ -1,9 +1,8 @@
 //! `…/{endpoint_id}/rotate-secret`: replaces the secret while deliveries go on.
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use domain::ids::{ProgramId, WebhookEndpointId};
 use domain::processors::processor::Overlap;
-use domain::programs::webhook::SigningSecret;
 use messages::instant::as_instant_if_any;
 use serde_json::json;
 use storage::outbound::webhook_endpoints;
@@ -11,7 +10,6 @@ use storage::outbound::webhook_endpoints;
 use super::signing_secret::NewSecret;
 use super::webhook_endpoints::locked;
 use crate::http::field::{Field, refused};
-use crate::http::openapi::examples::Examples;
 use crate::management::access::right::Update;
 use crate::management::access::{WriteProgram, archived};
 use crate::management::prelude::*;
@@ -50,7 +48,10 @@ pub struct RotatedSecret {
     responses(
         (status = 200, description = "Replaced. The secret is shown here only.", body = Data<RotatedSecret>),
         (status = 409, description = "The program is archived, or the secret before still signs.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([
+        archived(), TWO_SECRETS_COUNT, refused("overlap_hours", "must be an integer from 0 to 168")
+    ]))),
 )]
 pub async fn rotate(
     mut write: WriteProgram<Update, (ProgramId, WebhookEndpointId)>,
@@ -84,18 +85,4 @@ pub async fn rotate(
         secret: new.secret.text(),
         previous_secret_valid_until: until,
     }))
-}
-
-pub fn examples() -> Examples {
-    let rotated = RotatedSecret {
-        secret: SigningSecret::generate([8; 32]).text(),
-        previous_secret_valid_until: Some(DateTime::UNIX_EPOCH + TimeDelta::days(20_002)),
-    };
-    Examples::of_refusals([
-        archived(),
-        TWO_SECRETS_COUNT,
-        refused("overlap_hours", "must be an integer from 0 to 168"),
-    ])
-    .request("With two days for the one before", json!({ "overlap_hours": 48 }))
-    .data("Replaced", rotated)
 }

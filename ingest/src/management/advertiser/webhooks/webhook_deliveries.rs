@@ -1,18 +1,16 @@
 //! `…/{endpoint_id}/deliveries`: the deliveries to an endpoint: sent, queued, and what the endpoint answered.
 
 use axum::Json;
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use domain::ids::{ProgramId, WebhookDeliveryId, WebhookEndpointId};
 use domain::programs::outbound_event::OutboundEventType;
 use domain::programs::webhook::message_id;
 use domain::programs::webhook_endpoint::DeliveryState;
 use messages::instant::{as_instant, as_instant_if_any};
 use storage::outbound::webhook_deliveries::{self, DeliveryFilter, StoredDelivery};
-use uuid::Uuid;
 
 use super::webhook_endpoints::stored;
 use crate::http::field::refused;
-use crate::http::openapi::examples::Examples;
 use crate::http::query::Query;
 use crate::management::access::ReadProgram;
 use crate::management::access::right::Read;
@@ -111,7 +109,8 @@ pub struct DeliveryQuery {
     path = "/api/advertiser/affiliate-programs/{program_id}/webhook-endpoints/{webhook_endpoint_id}/deliveries",
     operation_id = "list_webhook_deliveries",
     params(DeliveryQuery),
-    responses((status = 200, description = "Some of them.", body = DeliveryList))
+    responses((status = 200, description = "Some of them.", body = DeliveryList)),
+    extensions(("x-refusals" = json!([refused("state", STATES)]))),
 )]
 pub async fn list(
     mut read: ReadProgram<Read, (ProgramId, WebhookEndpointId)>,
@@ -141,7 +140,8 @@ pub async fn list(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/webhook-endpoints/{webhook_endpoint_id}/deliveries/{webhook_delivery_id}",
     operation_id = "read_webhook_delivery",
-    responses((status = 200, description = "With its last attempt.", body = Data<DeliveryView>))
+    responses((status = 200, description = "With its last attempt.", body = Data<DeliveryView>)),
+    extensions(("x-refusals" = json!([UNKNOWN]))),
 )]
 pub async fn read(
     mut read: ReadProgram<Read, (ProgramId, WebhookEndpointId, WebhookDeliveryId)>,
@@ -154,64 +154,3 @@ pub async fn read(
 
 /// The refusal of a delivery that the endpoint does not have.
 pub const UNKNOWN: ApiError = ApiError::NotFound("Webhook delivery not found");
-
-impl DeliveryView {
-    /// An example for the API description.
-    pub fn example() -> Self {
-        let at = DateTime::UNIX_EPOCH + TimeDelta::days(20_000);
-        Self {
-            id: 41,
-            event_id: message_id(Uuid::from_u128(0x0193_6f3e_6d3a_7bb0_9d3e_6f1d_3b8f_2f10)),
-            event_type: OutboundEventType::SaleRecorded.as_str().to_owned(),
-            state: DeliveryState::Waiting.as_str(),
-            is_replay: false,
-            is_test: false,
-            attempts: 2,
-            status: Some(503),
-            failure: None,
-            answer: Some("try again later".to_owned()),
-            duration_ms: Some(84),
-            attempted_at: Some(at + TimeDelta::seconds(5)),
-            next_attempt_at: Some(at + TimeDelta::minutes(5)),
-            finished_at: None,
-            created_at: at,
-        }
-    }
-
-    /// An example of a requested delivery before its first attempt.
-    pub fn asked_for_example() -> Self {
-        let example = Self::example();
-        Self {
-            id: 42,
-            is_replay: true,
-            attempts: 0,
-            status: None,
-            failure: None,
-            answer: None,
-            duration_ms: None,
-            attempted_at: None,
-            next_attempt_at: Some(example.created_at),
-            ..example
-        }
-    }
-
-    pub fn test_example() -> Self {
-        Self {
-            is_replay: false,
-            is_test: true,
-            ..Self::asked_for_example()
-        }
-    }
-}
-
-pub fn list_examples() -> Examples {
-    let listed = DeliveryList {
-        data: vec![DeliveryView::example()],
-        meta: DeliveryListMeta { next_before: None },
-    };
-    Examples::of_refusals([refused("state", STATES)]).answer("One that is tried again", listed)
-}
-
-pub fn examples() -> Examples {
-    Examples::of_refusals([UNKNOWN]).data("One that is tried again", DeliveryView::example())
-}

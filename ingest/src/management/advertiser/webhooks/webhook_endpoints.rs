@@ -5,7 +5,6 @@
 use axum::http::StatusCode;
 use domain::ids::{ProgramId, WebhookEndpointId};
 use domain::people::permission::Permission;
-use domain::programs::webhook::SigningSecret;
 use domain::programs::webhook_endpoint::{DisabledReason, MAX_ENDPOINTS};
 use serde_json::json;
 use sqlx::PgConnection;
@@ -15,7 +14,6 @@ use storage::program::program_settings;
 use super::endpoint_settings::{EndpointChanges, EndpointView, NewEndpointRequest, described, without_query};
 use super::signing_secret::NewSecret;
 use crate::http::field::refused;
-use crate::http::openapi::examples::Examples;
 use crate::management::access::right::{CleanUp, Read, Update};
 use crate::management::access::{ReadProgram, WriteProgram, archived, differences};
 use crate::management::answers::{Created, created};
@@ -60,7 +58,11 @@ pub async fn list(State(app): State<App>, mut read: ReadProgram<Read>) -> Answer
     responses(
         (status = 201, description = "Made. The secret is shown here only.", body = Data<CreatedEndpoint>),
         (status = 409, description = "The program is archived, or has 20 already.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([
+        refused("url", "must be an https URL"), refused("event_types", "names no type of event: click"),
+        archived(), TOO_MANY
+    ]))),
 )]
 pub async fn create(mut write: WriteProgram<Update>) -> Created<CreatedEndpoint> {
     let program_id = write.on.ids;
@@ -100,7 +102,8 @@ pub async fn create(mut write: WriteProgram<Update>) -> Created<CreatedEndpoint>
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/webhook-endpoints/{webhook_endpoint_id}",
     operation_id = "read_webhook_endpoint",
-    responses((status = 200, description = "With its health.", body = Data<EndpointView>))
+    responses((status = 200, description = "With its health.", body = Data<EndpointView>)),
+    extensions(("x-refusals" = json!([UNKNOWN]))),
 )]
 pub async fn read(
     State(app): State<App>,
@@ -122,7 +125,8 @@ pub async fn read(
     responses(
         (status = 200, description = "As it is now.", body = Data<EndpointView>),
         (status = 409, description = "The program is archived.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([UNKNOWN, archived()]))),
 )]
 pub async fn update(mut write: WriteProgram<Update, (ProgramId, WebhookEndpointId)>) -> Answer<EndpointView> {
     let changes: EndpointChanges = write.body().json()?;
@@ -161,7 +165,8 @@ pub async fn update(mut write: WriteProgram<Update, (ProgramId, WebhookEndpointI
     delete,
     path = "/api/advertiser/affiliate-programs/{program_id}/webhook-endpoints/{webhook_endpoint_id}",
     operation_id = "delete_webhook_endpoint",
-    responses((status = 204, description = "Gone."))
+    responses((status = 204, description = "Gone.")),
+    extensions(("x-refusals" = json!([UNKNOWN]))),
 )]
 pub async fn remove(
     mut write: WriteProgram<CleanUp, (ProgramId, WebhookEndpointId)>,
@@ -200,32 +205,3 @@ pub async fn stored(
 /// The refusal of an endpoint that the program does not have.
 pub const UNKNOWN: ApiError = ApiError::NotFound("Webhook endpoint not found");
 const TOO_MANY: ApiError = ApiError::Conflict("A program has at most 20 webhook endpoints: delete one first");
-
-pub fn list_examples() -> Examples {
-    let made = CreatedEndpoint {
-        view: EndpointView::example(),
-        secret: SigningSecret::generate([7; 32]).text(),
-    };
-    let listed = Data {
-        data: vec![EndpointView::example(), EndpointView::disabled_example()],
-    };
-    Examples::of_refusals([
-        refused("url", "must be an https URL"),
-        refused("event_types", "names no type of event: click"),
-        archived(),
-        TOO_MANY,
-    ])
-    .request(
-        "For sales and commissions",
-        json!({ "url": "https://shop.example/webhooks/referrals", "description": "Billing",
-                "event_types": ["sale.recorded", "commission.created"] }),
-    )
-    .answer("One that works, and one that was disabled", listed)
-    .created("For sales and commissions", made)
-}
-
-pub fn examples() -> Examples {
-    Examples::of_refusals([UNKNOWN, archived()])
-        .request("On again", json!({ "enabled": true }))
-        .data("The endpoint", EndpointView::example())
-}

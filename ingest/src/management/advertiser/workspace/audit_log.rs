@@ -5,16 +5,15 @@ use std::sync::Arc;
 
 use axum::response::Response;
 use chrono::{DateTime, Utc};
-use domain::ids::{ProgramId, UserId, WorkspaceId};
+use domain::ids::{ProgramId, WorkspaceId};
 use domain::people::permission::Role;
 use messages::instant::as_instant;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use sqlx::PgConnection;
 use storage::operations::audit_log::{self, AuditActor, AuditEntry, AuditFilter};
 use storage::people::workspaces;
 
 use crate::http::field::refused;
-use crate::http::openapi::examples::Examples;
 use crate::http::query::Query;
 use crate::management::access::{AdvertiserUser, forbidden};
 use crate::management::answers::{List, Listed, Page, PageQuery, view};
@@ -91,7 +90,8 @@ pub struct ActorView {
     responses(
         (status = 200, description = "A page of it.", body = Listed<AuditEntryView>),
         (status = 404, description = "There is no such program.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!(refusals()))),
 )]
 pub async fn list(
     State(app): State<App>,
@@ -163,7 +163,8 @@ const ACTIONS: &str = "must be an action such as api_key.revoked, or its noun";
     responses(
         (status = 200, description = "A file with a line an entry.", body = String, content_type = "text/csv"),
         (status = 404, description = "There is no such program.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!(refusals()))),
 )]
 pub async fn export(
     State(app): State<App>,
@@ -244,23 +245,4 @@ fn refusals() -> [ApiError; 4] {
         refused("action", ACTIONS),
         FROM_AFTER_TO,
     ]
-}
-
-pub fn export_examples() -> Examples {
-    Examples::of_refusals(refusals())
-}
-
-pub fn examples() -> Examples {
-    let entry = AuditEntryView {
-        id: 8,
-        actor: ActorView::new(AuditActor::User(UserId::new(4)), Some("Olive".to_owned())),
-        action: "program.updated".to_owned(),
-        subject_id: Some(1),
-        program_id: Some(1),
-        details: Map::from_iter([("hold_days".to_owned(), json!({ "before": 15, "after": 30 }))]),
-        address: Some("192.0.2.1".to_owned()),
-        request_id: Some("01936f3e-6d3a-7bb0-9d3e-6f1d3b8f2f10".to_owned()),
-        created_at: DateTime::UNIX_EPOCH + chrono::TimeDelta::days(20_000),
-    };
-    Examples::of_refusals(refusals()).page(entry)
 }

@@ -19,7 +19,6 @@ use storage::program::programs;
 
 use super::members::{read_permissions, read_role, shown};
 use crate::http::field::{Field, refused};
-use crate::http::openapi::examples::Examples;
 use crate::http::query::{NO_TEXT, Query};
 use crate::management::access::right::Update;
 use crate::management::access::{AdvertiserUser, Audited, Caller, ProgramIds, Write, WriteProgram};
@@ -103,21 +102,6 @@ impl InvitationView {
             created_at: invitation.created_at,
         }
     }
-
-    /// An example for the API description.
-    fn example() -> Self {
-        let at = DateTime::UNIX_EPOCH + TimeDelta::days(20_000);
-        Self {
-            id: 6,
-            workspace_id: 2,
-            email: "max@shop.example".to_owned(),
-            role: Role::Member.as_str(),
-            permissions: BTreeMap::from([("1".to_owned(), vec!["program:list", "program:read"])]),
-            status: "pending",
-            expires_at: at + INVITATION_LASTS,
-            created_at: at,
-        }
-    }
 }
 
 impl InvitationLink {
@@ -137,21 +121,6 @@ impl InvitationLink {
             expires_at,
             emailed: true,
         }
-    }
-
-    /// An example for the API description, without e-mail.
-    pub fn example() -> Self {
-        let token = InvitationToken::generate([7; 32]);
-        Self {
-            invitation_url: Some(format!("https://referrals.example/invitation#{}", token.expose())),
-            expires_at: DateTime::UNIX_EPOCH + TimeDelta::days(20_000) + INVITATION_LASTS,
-            emailed: false,
-        }
-    }
-
-    /// An example for the API description, with e-mail.
-    pub fn emailed_example() -> Self {
-        Self::emailed(Self::example().expires_at)
     }
 }
 
@@ -242,7 +211,8 @@ pub async fn invite_partner<I: ProgramIds>(
     responses(
         (status = 201, description = "Invited.", body = Data<CreatedInvitation>),
         (status = 409, description = "They work there already, or the address gets no e-mail at present.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([MEMBER_ALREADY, GETS_NO_EMAIL]))),
 )]
 pub async fn create(mut write: Write<AdvertiserUser>) -> Created<CreatedInvitation> {
     let request: NewInvitationRequest = write.body().json()?;
@@ -302,7 +272,11 @@ pub async fn create(mut write: Write<AdvertiserUser>) -> Created<CreatedInvitati
         PageQuery,
         ("workspace_id" = Option<i64>, Query, description = "Required for a user who runs several workspaces."),
     ),
-    responses((status = 200, description = "A page of them.", body = Listed<InvitationView>))
+    responses((status = 200, description = "A page of them.", body = Listed<InvitationView>)),
+    extensions(("x-refusals" = json!([
+        refused("workspace_id", "must be an integer"), refused("search", NO_TEXT),
+        refused("sort", NO_COLUMN)
+    ]))),
 )]
 pub async fn list(
     State(app): State<App>,
@@ -337,7 +311,8 @@ pub async fn list(
     responses(
         (status = 200, description = "Its link no longer works.", body = Data<InvitationView>),
         (status = 409, description = "It was accepted, or withdrawn before.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([ENDED]))),
 )]
 pub async fn withdraw(mut write: Write<AdvertiserUser, Ids<InvitationId>>) -> Answer<InvitationView> {
     let Ids(invitation_id) = write.on;
@@ -379,34 +354,3 @@ pub const GETS_NO_EMAIL: ApiError = ApiError::Conflict(
 );
 
 const ENDED: ApiError = ApiError::Conflict("This invitation has ended already");
-
-pub fn list_examples() -> Examples {
-    let made = |link: InvitationLink| CreatedInvitation {
-        invitation: InvitationView::example(),
-        invitation_url: link.invitation_url,
-        emailed: link.emailed,
-    };
-    Examples::of_refusals([
-        refused("workspace_id", "must be an integer"),
-        refused("search", NO_TEXT),
-        refused("sort", NO_COLUMN),
-        MEMBER_ALREADY,
-        GETS_NO_EMAIL,
-    ])
-    .request(
-        "A member for one program",
-        json!({ "email": "max@shop.example", "role": "member",
-                    "permissions": { "1": ["program:list", "program:read"] } }),
-    )
-    .page(InvitationView::example())
-    .created("E-mail is off", made(InvitationLink::example()))
-    .created("E-mail is on", made(InvitationLink::emailed_example()))
-}
-
-pub fn examples() -> Examples {
-    let withdrawn = InvitationView {
-        status: "withdrawn",
-        ..InvitationView::example()
-    };
-    Examples::of_refusals([ENDED]).data("Withdrawn", withdrawn)
-}

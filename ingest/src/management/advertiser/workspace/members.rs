@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use axum::http::StatusCode;
 use chrono::{DateTime, Utc};
 use domain::ids::{MemberId, ProgramId, WorkspaceId};
-use domain::people::permission::{Permission, ProgramPermissions, Role};
+use domain::people::permission::{ProgramPermissions, Role};
 use domain::sorting::MemberColumn;
 use messages::instant::as_instant;
 use serde_json::{Map, Value, json};
@@ -20,7 +20,6 @@ use storage::people::members::{self, GivenPermissions, Member};
 use storage::people::workspaces;
 
 use crate::http::field::{Field, refused, stated};
-use crate::http::openapi::examples::Examples;
 use crate::http::query::{NO_TEXT, Query};
 use crate::management::access::{AdvertiserUser, Audited, Write, differences, forbidden};
 use crate::management::answers::{Ids, List, Listed, OrderQuery, Page, PageQuery, view};
@@ -79,7 +78,8 @@ pub struct MemberView {
         PageQuery,
         ("workspace_id" = Option<i64>, Query, description = "Required for a user who runs several workspaces.", example = 2),
     ),
-    responses((status = 200, description = "A page of them.", body = Listed<MemberView>))
+    responses((status = 200, description = "A page of them.", body = Listed<MemberView>)),
+    extensions(("x-refusals" = json!([refused("search", NO_TEXT), refused("sort", NO_COLUMN)]))),
 )]
 pub async fn list(
     State(app): State<App>,
@@ -111,7 +111,8 @@ pub async fn list(
     responses(
         (status = 200, description = "As they are now.", body = Data<MemberView>),
         (status = 409, description = "They are the last owner.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([refused("role", "must be one of owner, admin, member"), LAST_OWNER]))),
 )]
 pub async fn update(mut write: Write<AdvertiserUser, Ids<MemberId>>) -> Answer<MemberView> {
     let Ids(member_id) = write.on;
@@ -153,7 +154,8 @@ pub async fn update(mut write: Write<AdvertiserUser, Ids<MemberId>>) -> Answer<M
     responses(
         (status = 204, description = "Removed."),
         (status = 409, description = "They are the last owner.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([LAST_OWNER]))),
 )]
 pub async fn remove(mut write: Write<AdvertiserUser, Ids<MemberId>>) -> Result<StatusCode, ApiError> {
     let Ids(member_id) = write.on;
@@ -277,28 +279,3 @@ pub fn shown(given: &GivenPermissions) -> BTreeMap<String, Vec<&'static str>> {
 
 const UNKNOWN: ApiError = ApiError::NotFound("Member not found");
 const LAST_OWNER: ApiError = ApiError::Conflict("A workspace keeps at least one owner");
-
-fn example() -> MemberView {
-    MemberView {
-        id: 6,
-        user_id: 5,
-        name: "Mika".to_owned(),
-        email: "mika@shop.example".to_owned(),
-        role: Role::Member.as_str(),
-        verified: true,
-        second_factor: true,
-        permissions: BTreeMap::from([("1".to_owned(), vec![Permission::TrackingRead.as_str()])]),
-        created_at: DateTime::UNIX_EPOCH + chrono::TimeDelta::days(20_000),
-    }
-}
-
-pub fn list_examples() -> Examples {
-    Examples::of_refusals([refused("search", NO_TEXT), refused("sort", NO_COLUMN)]).page(example())
-}
-
-pub fn examples() -> Examples {
-    let request = json!({ "role": "member", "permissions": { "1": ["tracking:read"] } });
-    Examples::of_refusals([refused("role", "must be one of owner, admin, member"), LAST_OWNER])
-        .request("May look at one program's tracking", request)
-        .data("The member", example())
-}

@@ -9,7 +9,6 @@ use storage::people::second_factors;
 use storage::people::workspaces::{self, Membership};
 
 use crate::http::field::{Field, stated};
-use crate::http::openapi::examples::Examples;
 use crate::management::access::{AdvertiserUser, Audited, Write, differences, forbidden};
 use crate::management::answers::Ids;
 use crate::management::auth::me::WorkspaceView;
@@ -40,7 +39,10 @@ pub struct WorkspaceChanges {
     responses(
         (status = 200, description = "As it is now.", body = Data<WorkspaceView>),
         (status = 409, description = "The caller has no second factor of their own.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([
+        ApiError::bad_request(NO_NAME), ApiError::Conflict(NONE_OF_THEIR_OWN)
+    ]))),
 )]
 pub async fn update(mut write: Write<AdvertiserUser, Ids<WorkspaceId>>) -> Answer<WorkspaceView> {
     let Ids(workspace_id) = write.on;
@@ -87,13 +89,4 @@ async fn may_require(
 
 fn described(workspace: &Membership) -> Value {
     json!({ "name": workspace.workspace_name, "second_factor_required": workspace.second_factor_required })
-}
-
-pub fn examples() -> Examples {
-    Examples::of_refusals([
-        ApiError::bad_request(NO_NAME),
-        ApiError::Conflict(NONE_OF_THEIR_OWN),
-    ])
-    .request("A name", json!({ "name": "Shop" }))
-    .data("As it is now", WorkspaceView::example())
 }

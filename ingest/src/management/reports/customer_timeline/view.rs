@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use messages::instant::{as_instant, as_instant_if_any};
 use storage::reads::customer_timeline::{TimelineCommission, TimelineCustomer, TimelineEntry};
 use storage::reads::program_events::{EventPage, ProgramEvent, ProgramEventDetails};
@@ -180,24 +180,6 @@ impl CustomerTimeline {
         self.timeline
             .sort_by_key(|happened| (happened.timestamp, happened.rank()));
     }
-
-    /// An example for the API description.
-    pub fn example() -> Self {
-        let at = DateTime::UNIX_EPOCH + TimeDelta::days(20_000);
-        Self {
-            id: 1042,
-            click_id: "cust_7203685477580001_1728000000000".to_owned(),
-            customer_key: Some("user-42".to_owned()),
-            status: "conversion".to_owned(),
-            first_click_at: at,
-            signup_date: Some(at + TimeDelta::minutes(10)),
-            first_purchase_date: Some(at + TimeDelta::minutes(20)),
-            erased_at: None,
-            shows_earnings: true,
-            has_older_events: false,
-            timeline: vec![HappenedView::example(at + TimeDelta::minutes(20))],
-        }
-    }
 }
 
 impl HappenedView {
@@ -230,45 +212,6 @@ impl HappenedView {
             .iter()
             .position(|kind| *kind == self.kind)
             .unwrap_or(ORDER.len())
-    }
-
-    fn example(at: DateTime<Utc>) -> Self {
-        Self::from(TimelineCommission {
-            id: 4,
-            created_at: at,
-            sale_id: 3,
-            transaction_id: "in_1042".to_owned(),
-            partner_program_id: 5,
-            partner_id: 9,
-            partner_name: Some("Ada".to_owned()),
-            amount_cents: 1_600,
-            adjusted_cents: 0,
-            deducted_cents: 400,
-            currency: "USD".to_owned(),
-            status: "refunded".to_owned(),
-            signals: Vec::new(),
-            refund_reason: None,
-            rejection_reason: None,
-            note: None,
-            hold_until: at + TimeDelta::days(15),
-            approved_at: None,
-            paid_at: None,
-            superseded_at: None,
-            payout_id: None,
-            attribution_model: Some("last_click".to_owned()),
-            referral_link_code: Some("ada".to_owned()),
-            clicked_at: Some(at - TimeDelta::minutes(20)),
-            first_payment_at: None,
-            commissionable_cents: 7_999,
-            sale_currency: "USD".to_owned(),
-            policy_id: Some(2),
-            policy_product_id: None,
-            policy_effective_from: Some(at - TimeDelta::days(30)),
-            commission_type: Some("cps_recurring".to_owned()),
-            default_duration_months: Some(12),
-            rate_bps: Some(2_000),
-            fixed_cents: None,
-        })
     }
 }
 

@@ -3,14 +3,14 @@
 use axum::response::Response;
 use domain::ids::ProgramId;
 
-use super::question::{self, ProgramEventsQuery, refusals};
+use super::question::{self, ProgramEventsQuery, TESTS_ARE_NOBODYS};
 use super::reader;
 use super::view::ProgramEventView;
-use crate::http::openapi::examples::Examples;
 use crate::http::query::Query;
 use crate::management::access::AdvertiserUser;
 use crate::management::answers::Ids;
 use crate::management::prelude::*;
+use crate::management::reports::dates::FROM_AFTER_TO;
 use crate::management::reports::event_file::{FORMATS, Format, FormatQuery, download};
 use crate::management::reports::event_lines::EventLines;
 
@@ -29,7 +29,8 @@ use crate::management::reports::event_lines::EventLines;
             content((String = "text/csv"), (String = "application/x-ndjson"))
         ),
         (status = 503, description = "Too many downloads at once.", body = PlatformError),
-    )
+    ),
+    extensions(("x-refusals" = json!([FROM_AFTER_TO, TESTS_ARE_NOBODYS, FORMATS, ApiError::Overloaded]))),
 )]
 pub async fn export(
     State(app): State<App>,
@@ -48,10 +49,4 @@ pub async fn export(
     let view = |event| Some(ProgramEventView::from(event));
     let lines = EventLines::new(app, program_id, filter, with_commissions, permit, view);
     download(format, &format!("events-{program_id}"), lines).await
-}
-
-pub fn examples() -> Examples {
-    Examples::of_refusals(refusals())
-        .refusal(&FORMATS)
-        .refusal(&ApiError::Overloaded)
 }

@@ -1,22 +1,22 @@
 //! `GET …/affiliate-programs/{program_id}/events`.
 
 use axum::Json;
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use domain::ids::ProgramId;
-use domain::reports::program_events::{EventPlace, ProgramEventType};
+use domain::reports::program_events::EventPlace;
 use messages::instant::as_instant_if_any;
 use storage::reads::program_events::{self, PageRead};
 use storage::snapshot;
 
-use super::question::{self, ProgramEventsQuery, refusals};
+use super::question::{self, ProgramEventsQuery, TESTS_ARE_NOBODYS};
 use super::reader;
 use super::view::ProgramEventView;
 use crate::http::field::refused;
-use crate::http::openapi::examples::Examples;
 use crate::http::query::Query;
 use crate::management::access::AdvertiserUser;
 use crate::management::answers::Ids;
 use crate::management::prelude::*;
+use crate::management::reports::dates::FROM_AFTER_TO;
 
 const DEFAULT_LIMIT: i64 = 50;
 const MAX_LIMIT: i64 = 100;
@@ -57,7 +57,12 @@ pub struct EventPageMeta {
     path = "/api/advertiser/affiliate-programs/{program_id}/events",
     operation_id = "list_program_events",
     params(EventPlaceQuery, ProgramEventsQuery),
-    responses((status = 200, description = "Some of them, in order.", body = ProgramEventPage))
+    responses((status = 200, description = "Some of them, in order.", body = ProgramEventPage)),
+    extensions(("x-refusals" = json!([
+        ApiError::bad_request("type must be one of click, lead, sale, refund"),
+        FROM_AFTER_TO, TESTS_ARE_NOBODYS, ApiError::bad_request("limit must be an integer from 1 to 100"),
+        ApiError::bad_request("after must be the next of an answer: it is not whole")
+    ]))),
 )]
 pub async fn list(
     State(app): State<App>,
@@ -92,27 +97,4 @@ pub async fn list(
             since: page.next.map(|place| place.at),
         },
     }))
-}
-
-pub fn examples() -> Examples {
-    let place = EventPlace {
-        at: DateTime::UNIX_EPOCH + TimeDelta::days(20_000),
-        event_type: ProgramEventType::Click,
-        id: 21,
-    };
-    Examples::of_refusals(refusals())
-        .refusal(&ApiError::bad_request("limit must be an integer from 1 to 100"))
-        .refusal(&ApiError::bad_request(
-            "after must be the next of an answer: it is not whole",
-        ))
-        .answer(
-            "One of each type",
-            ProgramEventPage {
-                data: ProgramEventView::examples(),
-                meta: EventPageMeta {
-                    next: Some(place.encode(ProgramId::new(3))),
-                    since: Some(place.at),
-                },
-            },
-        )
 }

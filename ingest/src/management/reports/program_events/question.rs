@@ -11,14 +11,14 @@ use storage::reads::program_events::{self, ClickOrigin, Filter, Searched, Subjec
 
 use crate::http::query::Query;
 use crate::management::prelude::*;
-use crate::management::reports::dates::{FROM_AFTER_TO, Span};
+use crate::management::reports::dates::Span;
 
 const TYPES: &str = "must be one of click, lead, sale, refund";
 const COUNTRY: &str = "must be two letters of ISO 3166-1";
 const DEVICE: &str = "must be one of desktop, mobile, tablet, tv, bot";
 const SOURCE: &str = "must be the host of a page";
 const SEARCH: &str = "must be 1 to 255 visible characters";
-const TESTS_ARE_NOBODYS: ApiError = ApiError::refusal("search finds no test events");
+pub const TESTS_ARE_NOBODYS: ApiError = ApiError::refusal("search finds no test events");
 /// The longest name in the DNS.
 const LONGEST_HOST: usize = 253;
 
@@ -129,14 +129,6 @@ pub async fn subjects(
     };
     let found = program_events::search(connection, program_id, searched).await?;
     Ok(Some(found))
-}
-
-pub fn refusals() -> [ApiError; 3] {
-    [
-        ApiError::bad_request("type must be one of click, lead, sale, refund"),
-        FROM_AFTER_TO,
-        TESTS_ARE_NOBODYS,
-    ]
 }
 
 #[cfg(test)]

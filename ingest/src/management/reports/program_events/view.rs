@@ -1,11 +1,10 @@
 //! Events as the list, its files and a customer's timeline show them.
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use messages::instant::as_instant;
 use serde_json::Value;
 use storage::reads::program_events::{
-    ClickDetails, CreditedLink, LeadDetails, ProgramEvent, ProgramEventDetails, RefundDetails,
-    SaleCommission, SaleDetails,
+    CreditedLink, LeadDetails, ProgramEvent, ProgramEventDetails, RefundDetails, SaleCommission, SaleDetails,
 };
 
 use crate::management::advertiser::money::commissions::NamedPartner;
@@ -170,11 +169,6 @@ impl From<ProgramEvent> for ProgramEventView {
 }
 
 impl ProgramEventView {
-    /// An example for the API description.
-    pub fn examples() -> Vec<Self> {
-        examples().map(Self::from).into()
-    }
-
     /// The event with the parts of nested objects as fields of their own, one for each cell of a file.
     fn flat(&self) -> Value {
         let mut line = serde_json::to_value(self).unwrap_or_default();
@@ -243,88 +237,91 @@ impl Line for ProgramEventView {
     }
 }
 
-/// One of each type, newest first.
-fn examples() -> [ProgramEvent; 4] {
-    let at = DateTime::UNIX_EPOCH + TimeDelta::days(20_000);
-    let event = |id, minutes, details| ProgramEvent {
-        id,
-        at: at + TimeDelta::minutes(minutes),
-        created_at: at + TimeDelta::minutes(minutes),
-        is_test: false,
-        customer_id: Some(1042),
-        click_id: Some("cust_7203685477580001_1728000000000".to_owned()),
-        customer_key: Some("user-42".to_owned()),
-        link: Some(CreditedLink {
-            code: "ada".to_owned(),
-            partner_program_id: Some(5),
-            partner_id: Some(9),
-            partner_name: Some("Ada".to_owned()),
-        }),
-        details,
-    };
-    let text = |text: &str| Some(text.to_owned());
-    let refund = RefundDetails {
-        sale_id: 3,
-        transaction_id: "in_1042".to_owned(),
-        amount_cents: 1_999,
-        currency: "USD".to_owned(),
-        channel: "api".to_owned(),
-    };
-    let commission = SaleCommission {
-        id: 4,
-        partner_program_id: 5,
-        status: "refunded".to_owned(),
-        amount_cents: 1_600,
-        deducted_cents: 400,
-        currency: "USD".to_owned(),
-    };
-    let sale = SaleDetails {
-        transaction_id: "in_1042".to_owned(),
-        amount_cents: 7_999,
-        currency: "USD".to_owned(),
-        sale_type: "payment".to_owned(),
-        payment_status: "paid".to_owned(),
-        is_recurring: false,
-        refunded_cents: 1_999,
-        no_commission_reason: None,
-        commissions: Some(vec![commission]),
-    };
-    let lead = LeadDetails {
-        customer_key: text("user-42"),
-        session_id: None,
-        page_url: None,
-        converted: true,
-    };
-    let click = ClickDetails {
-        session_id: text("s-1"),
-        page_url: text("https://shop.example/pricing"),
-        referrer_url: text("https://blog.example/review"),
-        geo_country: text("DE"),
-        geo_region: None,
-        geo_city: None,
-        device_type: text("desktop"),
-        device_os: text("macOS"),
-        browser_name: text("Firefox"),
-        converted: true,
-    };
-    [
-        event(2, 30, ProgramEventDetails::Refund(refund)),
-        event(3, 20, ProgramEventDetails::Sale(sale)),
-        event(8, 10, ProgramEventDetails::Lead(lead)),
-        event(21, 0, ProgramEventDetails::Click(click)),
-    ]
-}
-
 #[cfg(test)]
-mod tests {
+pub mod tests {
+    use chrono::TimeDelta;
+    use storage::reads::program_events::ClickDetails;
+
     use super::*;
+
+    /// One of each type, newest first.
+    pub fn one_of_each_type() -> [ProgramEvent; 4] {
+        let at = DateTime::UNIX_EPOCH + TimeDelta::days(20_000);
+        let event = |id, minutes, details| ProgramEvent {
+            id,
+            at: at + TimeDelta::minutes(minutes),
+            created_at: at + TimeDelta::minutes(minutes),
+            is_test: false,
+            customer_id: Some(1042),
+            click_id: Some("cust_7203685477580001_1728000000000".to_owned()),
+            customer_key: Some("user-42".to_owned()),
+            link: Some(CreditedLink {
+                code: "ada".to_owned(),
+                partner_program_id: Some(5),
+                partner_id: Some(9),
+                partner_name: Some("Ada".to_owned()),
+            }),
+            details,
+        };
+        let text = |text: &str| Some(text.to_owned());
+        let refund = RefundDetails {
+            sale_id: 3,
+            transaction_id: "in_1042".to_owned(),
+            amount_cents: 1_999,
+            currency: "USD".to_owned(),
+            channel: "api".to_owned(),
+        };
+        let commission = SaleCommission {
+            id: 4,
+            partner_program_id: 5,
+            status: "refunded".to_owned(),
+            amount_cents: 1_600,
+            deducted_cents: 400,
+            currency: "USD".to_owned(),
+        };
+        let sale = SaleDetails {
+            transaction_id: "in_1042".to_owned(),
+            amount_cents: 7_999,
+            currency: "USD".to_owned(),
+            sale_type: "payment".to_owned(),
+            payment_status: "paid".to_owned(),
+            is_recurring: false,
+            refunded_cents: 1_999,
+            no_commission_reason: None,
+            commissions: Some(vec![commission]),
+        };
+        let lead = LeadDetails {
+            customer_key: text("user-42"),
+            session_id: None,
+            page_url: None,
+            converted: true,
+        };
+        let click = ClickDetails {
+            session_id: text("s-1"),
+            page_url: text("https://shop.example/pricing"),
+            referrer_url: text("https://blog.example/review"),
+            geo_country: text("DE"),
+            geo_region: None,
+            geo_city: None,
+            device_type: text("desktop"),
+            device_os: text("macOS"),
+            browser_name: text("Firefox"),
+            converted: true,
+        };
+        [
+            event(2, 30, ProgramEventDetails::Refund(refund)),
+            event(3, 20, ProgramEventDetails::Sale(sale)),
+            event(8, 10, ProgramEventDetails::Lead(lead)),
+            event(21, 0, ProgramEventDetails::Click(click)),
+        ]
+    }
 
     #[test]
     fn a_csv_file_has_a_column_for_every_field() {
         // These two are objects; their parts have columns.
         let nested = ["partner", "commissions"];
         let mut filled = Vec::new();
-        for event in examples().map(ProgramEventView::from) {
+        for event in one_of_each_type().map(ProgramEventView::from) {
             for (name, value) in event.flat().as_object().unwrap() {
                 let has_column = ProgramEventView::COLUMNS.contains(&name.as_str());
                 assert!(has_column || nested.contains(&name.as_str()), "{name}");

@@ -1,3 +1,4 @@
+use chrono::TimeDelta;
 use serde_json::json;
 
 use super::*;

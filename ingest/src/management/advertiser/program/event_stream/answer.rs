@@ -1,15 +1,13 @@
 //! Writes events of the stream: as one JSON document, or as one line each.
 
 use axum::http::{HeaderMap, header};
-use chrono::{DateTime, TimeDelta};
 use domain::ids::ProgramId;
-use domain::programs::event_stream::{CLICK_RECORDED, EventCursor, StreamPlace};
+use domain::programs::event_stream::CLICK_RECORDED;
 use domain::programs::outbound_event::OutboundEventType;
 use domain::programs::webhook::message_id;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use storage::outbound::stream_events::{StreamEvent, StreamedClick};
 use utoipa::openapi::{ObjectBuilder, Type};
-use uuid::Uuid;
 
 use crate::http::accept::accepts;
 use crate::management::prelude::*;
@@ -90,7 +88,8 @@ impl Format {
 }
 
 /// A part of a program's event stream.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "described, never built: events are written one by one")]
 pub struct StreamPage {
     data: Vec<StreamEventView>,
     meta: StreamMeta,
@@ -109,8 +108,9 @@ pub struct StreamMeta {
 }
 
 /// What happened: a click, or an outbound event as webhook endpoints get it.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, ToSchema)]
 #[schema(as = StreamEvent)]
+#[expect(dead_code, reason = "described, never built: events are written one by one")]
 #[serde(untagged)]
 pub enum StreamEventView {
     Click(Box<ClickEvent>),
@@ -118,8 +118,9 @@ pub enum StreamEventView {
 }
 
 /// An event of a type that webhook endpoints have.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, ToSchema)]
 #[schema(as = OutboundEvent)]
+#[expect(dead_code, reason = "described, never built: events are written one by one")]
 pub struct OutboundEventView {
     /// The same whenever the event is read; that of the `webhook-id` header, where it was sent to an endpoint.
     id: String,
@@ -134,7 +135,7 @@ pub struct OutboundEventView {
 
 /// A click, which webhook endpoints do not get.
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(as = ClickRecorded, example = json!(ClickEvent::example()))]
+#[schema(as = ClickRecorded)]
 pub struct ClickEvent {
     /// The same whenever the click is read.
     id: String,
@@ -184,68 +185,7 @@ fn one_of<const N: usize>(types: [&'static str; N]) -> ObjectBuilder {
         .enum_values(Some(types))
 }
 
-impl StreamPage {
-    /// An example for the API description.
-    pub fn example() -> Self {
-        let suspended = OutboundEventView {
-            id: message_id(Uuid::from_u128(2)),
-            event_type: OutboundEventType::PartnerSuspended.as_str(),
-            timestamp: "2024-10-04T09:00:01.250Z".to_owned(),
-            data: Map::from_iter([
-                ("program_id".to_owned(), json!(1)),
-                ("partner_program_id".to_owned(), json!(9)),
-            ]),
-        };
-        let place = StreamPlace {
-            position: 1_024,
-            clicks: 0,
-        };
-        let next = EventCursor {
-            program_id: ProgramId::new(1),
-            place,
-            read_until: DateTime::UNIX_EPOCH + TimeDelta::days(20_000),
-        };
-        Self {
-            data: vec![
-                StreamEventView::Click(Box::new(ClickEvent::example())),
-                StreamEventView::Outbound(suspended),
-            ],
-            meta: StreamMeta {
-                next: next.encode(),
-                has_more: false,
-                since: "2024-10-01T00:00:00.000Z".to_owned(),
-                started: false,
-            },
-        }
-    }
-}
-
 impl ClickEvent {
-    /// An example for the API description.
-    fn example() -> Self {
-        let some = |text: &str| Some(text.to_owned());
-        let clicked_at = DateTime::UNIX_EPOCH + TimeDelta::days(20_000) + TimeDelta::hours(9);
-        let click = StreamedClick {
-            event_id: Uuid::from_u128(1),
-            clicked_at,
-            click_id: "cust_7203685477580001_1728000000000".to_owned(),
-            partner_id: Some(6),
-            referral_link_code: some("ada"),
-            session_id: some("s-1"),
-            page_url: some("https://shop.example/pricing"),
-            referrer_url: some("https://blog.example/review"),
-            geo_country: some("DE"),
-            geo_region: None,
-            geo_city: None,
-            device_type: some("desktop"),
-            device_os: some("macOS"),
-            browser_name: some("Firefox"),
-            is_bot: false,
-            counted: true,
-        };
-        Self::new(ProgramId::new(1), click)
-    }
-
     fn new(program_id: ProgramId, click: StreamedClick) -> Self {
         Self {
             id: message_id(click.event_id),
