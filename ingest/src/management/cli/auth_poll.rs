@@ -73,10 +73,8 @@ pub async fn poll_by_body(
 ) -> Result<Json<PollAnswer>, ApiError> {
     let request: PollRequest = body.json()?;
     let state = request.state.required(NO_STATE)?;
-    look(&app, &source, &state)
-        .await
-        .map(Json)
-        .map_err(|error| error.quoting(&request_id))
+    let answer = look(&app, &source, &state).await;
+    answer.map(Json).map_err(|error| error.quoting(&request_id))
 }
 
 /// Ask for a login's token by its address
@@ -112,10 +110,8 @@ pub async fn poll(
     let query = uri.query().unwrap_or_default();
     let given = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "state");
     let (_, state) = given.ok_or(ApiError::bad_request(NO_STATE))?;
-    look(&app, &source, &state)
-        .await
-        .map(Json)
-        .map_err(|error| error.quoting(&request_id))
+    let answer = look(&app, &source, &state).await;
+    answer.map(Json).map_err(|error| error.quoting(&request_id))
 }
 
 async fn look(app: &App, source: &Source, state: &str) -> Result<PollAnswer, ApiError> {

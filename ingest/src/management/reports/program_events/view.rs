@@ -108,36 +108,19 @@ view! { |sale: SaleCommission| SaleCommissionView {
     payable_cents: sale.amount_cents - sale.deducted_cents,
 } }
 
-impl From<LeadDetails> for ProgramLeadView {
-    fn from(lead: LeadDetails) -> Self {
-        Self {
-            session_id: lead.session_id,
-            page_url: lead.page_url,
-            converted: lead.converted,
-        }
-    }
-}
+view! { |lead: LeadDetails| ProgramLeadView {
+    session_id, page_url; converted: lead.converted,
+} }
 
 view! { |refund: RefundDetails| RefundView {
     sale_id, transaction_id, amount_cents, currency, channel,
 } }
 
-impl From<SaleDetails> for SaleView {
-    fn from(sale: SaleDetails) -> Self {
-        let shown = |commissions: Vec<SaleCommission>| commissions.into_iter().map(Into::into).collect();
-        Self {
-            transaction_id: sale.transaction_id,
-            amount_cents: sale.amount_cents,
-            currency: sale.currency,
-            sale_type: sale.sale_type,
-            payment_status: sale.payment_status,
-            is_recurring: sale.is_recurring,
-            refunded_cents: sale.refunded_cents,
-            no_commission_reason: sale.no_commission_reason,
-            commissions: sale.commissions.map(shown),
-        }
-    }
-}
+view! { |sale: SaleDetails| SaleView {
+    transaction_id, amount_cents, currency, sale_type, payment_status, is_recurring, refunded_cents,
+    no_commission_reason;
+    commissions: sale.commissions.map(|commissions| commissions.into_iter().map(Into::into).collect()),
+} }
 
 impl From<ProgramEvent> for ProgramEventView {
     fn from(event: ProgramEvent) -> Self {
