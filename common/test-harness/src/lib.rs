@@ -41,7 +41,7 @@ pub use self::mail_server::{MAIL_PASSWORD, MailServer, Manner, ReceivedEmail};
 pub use self::people::{PASSWORD, Person, Workspace};
 pub use self::program::{Partner, Program, noon, percentage};
 pub use self::receiver::{Receiver, Reply, Webhook};
-pub use self::requests::{Answer, BOT, refund_of, test_mode};
+pub use self::requests::{Answer, BOT, refund_of, refused_each, statuses, test_mode};
 pub use self::shop::{Shop, sell};
 pub use self::stack::Stack;
 pub use self::streams::Streams;

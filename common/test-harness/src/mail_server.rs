@@ -4,6 +4,7 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
+use runtime::clock::Clock;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -43,6 +44,26 @@ struct State {
 pub struct ReceivedEmail {
     pub to: String,
     pub message: String,
+}
+
+impl Stack {
+    /// A running stack that sends e-mails, and the mail server that receives them.
+    pub async fn with_mail(clock: Clock) -> (Self, MailServer) {
+        Self::with_mail_set(clock, &[]).await
+    }
+
+    /// As [`Self::with_mail`], with these settings instead of the usual ones.
+    pub async fn with_mail_set(clock: Clock, settings: &[(&'static str, &str)]) -> (Self, MailServer) {
+        let mail = MailServer::start().await;
+        let mut stack = Self::without_services(clock).await;
+        mail.set_in(&mut stack);
+        for (name, value) in settings {
+            stack.set(name, value);
+        }
+        stack.start_services().await;
+        stack.start_delivery();
+        (stack, mail)
+    }
 }
 
 impl MailServer {

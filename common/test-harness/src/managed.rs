@@ -1,7 +1,7 @@
 //! A program made through the management API, for tests of that API.
 
-use reqwest::StatusCode;
 use serde_json::{Value, json};
+use sqlx::AssertSqlSafe;
 
 use crate::people::{Person, Workspace};
 use crate::requests::Answer;
@@ -18,27 +18,36 @@ pub struct Managed {
     pub owner: Person,
 }
 
+impl Stack {
+    /// A running stack and a program of the workspace `acme`.
+    pub async fn with_managed() -> (Self, Managed) {
+        let (stack, acme) = Self::with_workspace().await;
+        let program = Managed::new(&stack, &acme, "Acme").await;
+        (stack, program)
+    }
+}
+
 impl Managed {
     pub async fn new(stack: &Stack, workspace: &Workspace, name: &str) -> Self {
         let owner = workspace.owner.clone();
-        let made = stack
-            .submit(PROGRAMS, Some(&owner.token), json!({ "name": name }))
-            .await;
-        assert_eq!(made.status, StatusCode::CREATED, "{:?}", made.body);
+        let made = owner.submit(PROGRAMS, json!({ "name": name })).await.created();
         let program = Self {
-            id: made.body["data"]["id"].as_i64().unwrap(),
-            api_token: made.body["data"]["api_token"].as_str().unwrap().to_owned(),
+            id: made.id(),
+            api_token: made.string("api_token"),
             owner,
         };
         let policy = json!({ "commission_type": "cps_lifetime", "rate_bps": 2000 });
-        let set = program.submit(stack, "commission-policies", policy).await;
-        assert_eq!(set.status, StatusCode::CREATED, "{:?}", set.body);
+        program
+            .submit(stack, "commission-policies", policy)
+            .await
+            .created();
         program
     }
 
-    /// The path of something below the program, such as `partners`.
+    /// The path of something below the program, such as `partners`; of the program itself if `below` is empty.
     pub fn path(&self, below: &str) -> String {
-        format!("{PROGRAMS}/{}/{below}", self.id)
+        let path = format!("{PROGRAMS}/{}/{below}", self.id);
+        path.trim_end_matches('/').to_owned()
     }
 
     pub async fn get(&self, stack: &Stack, below: &str) -> Answer {
@@ -46,9 +55,8 @@ impl Managed {
     }
 
     pub async fn submit(&self, stack: &Stack, below: &str, body: Value) -> Answer {
-        stack
-            .submit(&self.path(below), Some(&self.owner.token), body)
-            .await
+        let token = Some(self.owner.token.as_str());
+        stack.submit(&self.path(below), token, body).await
     }
 
     pub async fn put(&self, stack: &Stack, below: &str, body: Value) -> Answer {
@@ -66,16 +74,14 @@ impl Managed {
     /// Adds a partner. Returns the partner in the answer.
     pub async fn partner(&self, stack: &Stack, email: &str, status: &str) -> Value {
         let body = json!({ "name": "Ada", "email": email, "status": status });
-        let added = self.submit(stack, "partners", body).await;
-        assert_eq!(added.status, StatusCode::CREATED, "{:?}", added.body);
+        let added = self.submit(stack, "partners", body).await.created();
         added.body["data"].clone()
     }
 
     /// Creates a link of a partner. Returns the link in the answer.
     pub async fn link(&self, stack: &Stack, partner: &Value, code: &str) -> Value {
         let body = json!({ "partner_program_id": partner["id"], "short_code": code });
-        let made = self.submit(stack, "referral-links", body).await;
-        assert_eq!(made.status, StatusCode::CREATED, "{:?}", made.body);
+        let made = self.submit(stack, "referral-links", body).await.created();
         made.body["data"].clone()
     }
 
@@ -89,8 +95,7 @@ impl Managed {
     pub async fn customer(&self, stack: &Stack, code: &str, customer_key: &str) {
         let click_id = stack.click(code).await;
         let body = json!({ "click_id": click_id, "customer_key": customer_key });
-        let lead = stack.post("lead", Some(&self.api_token), body).await;
-        assert_eq!(lead.status, StatusCode::OK, "{lead:?}");
+        stack.post("lead", Some(&self.api_token), body).await.ok();
     }
 }
 
@@ -99,6 +104,24 @@ pub async fn audited(stack: &Stack, action: &str) -> i64 {
     sqlx::query_scalar("SELECT count(*) FROM audit_log WHERE action = $1")
         .bind(action)
         .fetch_one(stack.pool())
+        .await
+        .unwrap()
+}
+
+/// The details of the entries with this action in the audit log, oldest first.
+pub async fn audit_details(stack: &Stack, action: &str) -> Vec<Value> {
+    sqlx::query_scalar("SELECT details FROM audit_log WHERE action = $1 ORDER BY id")
+        .bind(action)
+        .fetch_all(stack.pool())
+        .await
+        .unwrap()
+}
+
+/// The actions of the entries that fit this condition on `audit_log`, oldest first.
+pub async fn audit_actions(stack: &Stack, condition: &str) -> Vec<String> {
+    let query = format!("SELECT action FROM audit_log WHERE {condition} ORDER BY id");
+    sqlx::query_scalar(AssertSqlSafe(query))
+        .fetch_all(stack.pool())
         .await
         .unwrap()
 }

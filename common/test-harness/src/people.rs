@@ -9,16 +9,59 @@ use storage::people::users::{self, NewUser};
 use storage::people::workspaces;
 
 use crate::program::Program;
-use crate::requests::Answer;
+use crate::requests::{Answer, Client};
 use crate::stack::Stack;
 
 pub const PASSWORD: &str = "correct horse battery";
 
-/// A user with a session.
+/// A user with a session, and a client that uses it.
 #[derive(Debug, Clone)]
 pub struct Person {
     pub user_id: UserId,
     pub token: String,
+    client: Client,
+}
+
+impl Person {
+    pub async fn get(&self, path: &str) -> Answer {
+        self.call(Method::GET, path, None).await
+    }
+
+    pub async fn submit(&self, path: &str, body: Value) -> Answer {
+        self.call(Method::POST, path, Some(body)).await
+    }
+
+    pub async fn put(&self, path: &str, body: Value) -> Answer {
+        self.call(Method::PUT, path, Some(body)).await
+    }
+
+    pub async fn patch(&self, path: &str, body: Value) -> Answer {
+        self.call(Method::PATCH, path, Some(body)).await
+    }
+
+    pub async fn delete(&self, path: &str) -> Answer {
+        self.call(Method::DELETE, path, None).await
+    }
+
+    pub async fn call(&self, method: Method, path: &str, body: Option<Value>) -> Answer {
+        let token = Some(self.token.as_str());
+        self.client.call(method, path, token, body.as_ref()).await
+    }
+
+    /// The same person in another session.
+    #[must_use]
+    pub fn in_session(&self, token: String) -> Self {
+        Self {
+            token,
+            ..self.clone()
+        }
+    }
+
+    /// Creates a key of the workspace that the person runs. Returns the key in the answer.
+    pub async fn api_key(&self, settings: Value) -> Value {
+        let made = self.submit("/api/advertiser/api-keys", settings).await;
+        made.created().body["data"].clone()
+    }
 }
 
 /// An advertiser: a workspace with its owner, signed in.
@@ -26,6 +69,24 @@ pub struct Person {
 pub struct Workspace {
     pub workspace_id: WorkspaceId,
     pub owner: Person,
+    name: String,
+}
+
+impl Workspace {
+    /// Adds a signed-in member, `name@workspace.example`.
+    pub async fn join(&self, stack: &Stack, name: &str, role: Role) -> Person {
+        let email = format!("{name}@{}.example", self.name);
+        stack.member(self.workspace_id, &email, role).await
+    }
+
+    /// Adds an account that exists already.
+    pub async fn admit(&self, stack: &Stack, person: &Person, role: Role) {
+        let mut connection = stack.pool().acquire().await.unwrap();
+        workspaces::add_member(&mut connection, self.workspace_id, person.user_id, role)
+            .await
+            .unwrap()
+            .unwrap();
+    }
 }
 
 /// The hash of [`PASSWORD`] with the smallest parameters, which the hash itself contains. A hash that the
@@ -34,16 +95,39 @@ const HASH: &str =
     "$argon2id$v=19$m=8,t=1,p=1$c2FsdCBvZiB0aGUgdGVzdA$eEe+OE12fqIf4UglQj1cTUJiyqA7SHTq6Od7NMLu79A";
 
 impl Stack {
+    /// A running stack and the workspace `acme`.
+    pub async fn with_workspace() -> (Self, Workspace) {
+        let stack = Self::start().await;
+        let acme = stack.workspace("acme").await;
+        (stack, acme)
+    }
+
     pub async fn workspace(&self, name: &str) -> Workspace {
         let mut connection = self.pool().acquire().await.unwrap();
         let workspace_id = workspaces::create(&mut connection, name).await.unwrap();
         drop(connection);
+        let email = format!("owner@{name}.example");
         Workspace {
             workspace_id,
-            owner: self
-                .member(workspace_id, &format!("owner@{name}.example"), Role::Owner)
-                .await,
+            owner: self.member(workspace_id, &email, Role::Owner).await,
+            name: name.to_owned(),
         }
+    }
+
+    /// The path of a person's only membership.
+    pub async fn member_path(&self, person: &Person) -> String {
+        let id: i64 = sqlx::query_scalar("SELECT id FROM workspace_members WHERE user_id = $1")
+            .bind(person.user_id.get())
+            .fetch_one(self.pool())
+            .await
+            .unwrap();
+        format!("/api/advertiser/members/{id}")
+    }
+
+    /// Accepts an invitation with [`PASSWORD`].
+    pub async fn accept(&self, token: &str, name: &str) -> Answer {
+        let body = json!({ "token": token, "name": name, "password": PASSWORD });
+        self.submit("/api/auth/invitations/accept", None, body).await
     }
 
     pub async fn member(&self, workspace_id: WorkspaceId, email: &str, role: Role) -> Person {
@@ -123,21 +207,17 @@ impl Stack {
     }
 
     pub async fn signed_in(&self, user_id: UserId, email: &str) -> Person {
-        let answer = self.sign_in(email, PASSWORD).await;
-        assert_eq!(answer.status, StatusCode::OK, "{:?}", answer.body);
         Person {
             user_id,
-            token: answer.body["jwt"].as_str().unwrap().to_owned(),
+            token: self.sign_in(email, PASSWORD).await.ok().session(),
+            client: self.client.clone(),
         }
     }
 
     /// Confirms the password. A session must do so again after a while.
     pub async fn prove(&self, person: &Person) {
         let body = json!({ "password": PASSWORD });
-        let proved = self
-            .submit("/api/auth/confirm-password", Some(&person.token), body)
-            .await;
-        assert_eq!(proved.status, StatusCode::NO_CONTENT, "{proved:?}");
+        person.submit("/api/auth/confirm-password", body).await.is(204);
     }
 
     pub async fn sign_in(&self, identifier: &str, password: &str) -> Answer {
@@ -145,18 +225,17 @@ impl Stack {
         self.submit("/api/auth/local", None, body).await
     }
 
+    /// Reads without a credential.
+    pub async fn visit(&self, path: &str) -> Answer {
+        self.client.call(Method::GET, path, None, None).await
+    }
+
     pub async fn get(&self, path: &str, token: &str) -> Answer {
-        self.send(self.request(Method::GET, path).bearer_auth(token))
-            .await
+        self.client.call(Method::GET, path, Some(token), None).await
     }
 
     pub async fn submit(&self, path: &str, token: Option<&str>, body: Value) -> Answer {
-        let request = self.request(Method::POST, path).json(&body);
-        self.send(match token {
-            Some(token) => request.bearer_auth(token),
-            None => request,
-        })
-        .await
+        self.client.call(Method::POST, path, token, Some(&body)).await
     }
 
     /// Submits, and asserts that the answer is 200.
@@ -172,18 +251,17 @@ impl Stack {
     }
 
     pub async fn put(&self, path: &str, token: &str, body: Value) -> Answer {
-        self.send(self.request(Method::PUT, path).bearer_auth(token).json(&body))
-            .await
+        let token = Some(token);
+        self.client.call(Method::PUT, path, token, Some(&body)).await
     }
 
     pub async fn patch(&self, path: &str, token: &str, body: Value) -> Answer {
-        self.send(self.request(Method::PATCH, path).bearer_auth(token).json(&body))
-            .await
+        let token = Some(token);
+        self.client.call(Method::PATCH, path, token, Some(&body)).await
     }
 
     pub async fn delete(&self, path: &str, token: &str) -> Answer {
-        self.send(self.request(Method::DELETE, path).bearer_auth(token))
-            .await
+        self.client.call(Method::DELETE, path, Some(token), None).await
     }
 
     /// Runs a statement in this test's own database.
@@ -193,6 +271,7 @@ impl Stack {
             .await
             .unwrap();
     }
+
     /// Runs a statement about links or memberships while the worker may count clicks. It first locks the
     /// links by ascending id, as the product does. In another order, the statement and the count could
     /// deadlock.

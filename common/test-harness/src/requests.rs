@@ -1,7 +1,10 @@
 //! Requests to the ingest of a stack, and the answers.
 
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
 use reqwest::header::HeaderMap;
-use reqwest::{Method, StatusCode};
+use reqwest::{Method, RequestBuilder, StatusCode};
 use serde_json::{Value, json};
 
 use crate::json::Json;
@@ -54,6 +57,14 @@ impl Answer {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())
     }
 
+    /// Asserts the status.
+    #[expect(clippy::return_self_not_must_use, reason = "the assertion is enough")]
+    #[track_caller]
+    pub fn is(self, status: u16) -> Self {
+        assert_eq!(self.status.as_u16(), status, "{self:?}");
+        self
+    }
+
     #[must_use]
     pub fn expect_status(self, status: StatusCode) -> Self {
         assert_eq!(self.status, status, "{self:?}");
@@ -77,9 +88,101 @@ impl Answer {
         assert_eq!(self.status.as_u16(), status, "{self:?}");
     }
 
+    /// Asserts that access is forbidden for the reason with this code, such as `PASSWORD_REQUIRED`.
+    #[track_caller]
+    pub fn forbidden(&self, code: &str) {
+        assert_eq!(self.status, StatusCode::FORBIDDEN, "{self:?}");
+        assert_eq!(self.body["error"]["details"], json!({ "code": code }));
+    }
+
     /// The message in the platform's error envelope.
     pub fn message(&self) -> &str {
         self.body["error"]["message"].as_str().unwrap_or_default()
+    }
+
+    /// The id of the answer's object.
+    #[track_caller]
+    pub fn id(&self) -> i64 {
+        self.body["data"]["id"].as_i64().unwrap()
+    }
+
+    /// A text of the answer's object.
+    #[track_caller]
+    pub fn string(&self, field: &str) -> String {
+        self.body["data"][field].as_str().unwrap().to_owned()
+    }
+
+    /// The token of the session that the answer opens.
+    #[track_caller]
+    pub fn session(&self) -> String {
+        self.body["jwt"].as_str().unwrap().to_owned()
+    }
+}
+
+/// The statuses of answers to concurrent requests, in ascending order.
+pub fn statuses(answers: impl IntoIterator<Item = Answer>) -> Vec<u16> {
+    let mut statuses: Vec<u16> = answers.into_iter().map(|answer| answer.status.as_u16()).collect();
+    statuses.sort_unstable();
+    statuses
+}
+
+/// Sends each case of the table, and asserts that it is refused. The table lists the cases by the message that
+/// refuses them.
+pub async fn refused_each(status: u16, table: Value, send: impl AsyncFn(Value) -> Answer) {
+    let Value::Object(table) = table else {
+        panic!("{table} is no object");
+    };
+    for (message, cases) in table {
+        for case in cases.as_array().unwrap() {
+            let answer = send(case.clone()).await;
+            assert_eq!(answer.message(), message, "{case}");
+            answer.refused(status, &message);
+        }
+    }
+}
+
+/// A client of the ingest that a stack uses at present. Clones follow a change of the ingest.
+#[derive(Debug, Clone)]
+pub struct Client {
+    http: reqwest::Client,
+    base_url: Arc<Mutex<String>>,
+}
+
+impl Default for Client {
+    fn default() -> Self {
+        let http = reqwest::Client::builder().no_proxy().build().unwrap();
+        Self {
+            http,
+            base_url: Arc::default(),
+        }
+    }
+}
+
+impl Client {
+    pub fn use_ingest(&self, address: SocketAddr) {
+        *self.base_url.lock().unwrap() = format!("http://{address}");
+    }
+
+    pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        let url = format!("{}{path}", self.base_url.lock().unwrap());
+        self.http.request(method, url)
+    }
+
+    pub async fn call(
+        &self,
+        method: Method,
+        path: &str,
+        token: Option<&str>,
+        body: Option<&Value>,
+    ) -> Answer {
+        let mut request = self.request(method, path);
+        if let Some(token) = token {
+            request = request.bearer_auth(token);
+        }
+        if let Some(body) = body {
+            request = request.json(body);
+        }
+        Answer::of(request.send().await.unwrap()).await.unwrap()
     }
 }
 
@@ -97,16 +200,16 @@ impl Stack {
     }
 
     /// Starts any request to ingest, to be completed and sent with [`Self::send`].
-    pub fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
-        self.http.request(method, format!("{}{path}", self.base_url))
+    pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        self.client.request(method, path)
     }
 
     /// Starts a request to a tracking route, for tests that set its headers themselves.
-    pub fn tracking(&self, path: &str) -> reqwest::RequestBuilder {
+    pub fn tracking(&self, path: &str) -> RequestBuilder {
         self.request(Method::POST, &format!("/api/v1/track/{path}"))
     }
 
-    pub async fn send(&self, request: reqwest::RequestBuilder) -> Answer {
+    pub async fn send(&self, request: RequestBuilder) -> Answer {
         Answer::of(request.send().await.unwrap()).await.unwrap()
     }
 

@@ -10,7 +10,7 @@ use async_nats::{ConnectOptions, ServerAddr};
 use clap::{CommandFactory, Parser};
 use futures::future::join_all;
 use messages::subject::Subject;
-use reqwest::StatusCode;
+use reqwest::{Method, StatusCode};
 use runtime::clock::Clock;
 use runtime::lifecycle::Lifecycle;
 use sqlx::{AssertSqlSafe, PgPool, Postgres, Transaction};
@@ -21,6 +21,8 @@ use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 
 use crate::edge::ended;
+use crate::program::noon;
+use crate::requests::Client;
 
 /// The limit for waiting for something that must happen. It is long, because other tests keep the machine
 /// busy.
@@ -31,8 +33,7 @@ pub struct Stack {
     pub database: TestDatabase,
     pub settings: Vec<(&'static str, String)>,
     pub clock: Clock,
-    pub(crate) base_url: String,
-    pub(crate) http: reqwest::Client,
+    pub(crate) client: Client,
     services: Vec<Service>,
     workers: Vec<Service>,
 }
@@ -46,6 +47,11 @@ impl Stack {
     /// One ingest and one worker, on the system's clock.
     pub async fn start() -> Self {
         Self::start_with(Clock::system()).await
+    }
+
+    /// As [`Self::start`], on a clock that the test moves.
+    pub async fn at_noon() -> Self {
+        Self::start_with(Clock::manual(noon())).await
     }
 
     pub async fn start_with(clock: Clock) -> Self {
@@ -126,13 +132,11 @@ impl Stack {
             ("TRUSTED_PROXIES", "127.0.0.0/8".to_owned()),
             ("WEBHOOK_ALLOW_LOOPBACK", "true".to_owned()),
         ];
-        let http = reqwest::Client::builder().no_proxy().build().unwrap();
         Self {
             database,
             settings,
             clock,
-            base_url: String::new(),
-            http,
+            client: Client::default(),
             services: Vec::new(),
             workers: Vec::new(),
         }
@@ -215,7 +219,7 @@ impl Stack {
     }
 
     pub fn use_ingest(&mut self, address: SocketAddr) {
-        self.base_url = format!("http://{address}");
+        self.client.use_ingest(address);
     }
 
     /// The settings as the environment of a process that listens on `address`.
@@ -249,7 +253,7 @@ impl Stack {
     /// Waits until `/readyz` of the ingest answers 200.
     pub async fn ready(&self) {
         self.eventually("ingest is ready", async || {
-            let answer = self.http.get(format!("{}/readyz", self.base_url)).send().await;
+            let answer = self.request(Method::GET, "/readyz").send().await;
             answer.is_ok_and(|answer| answer.status() == StatusCode::OK)
         })
         .await;
@@ -282,6 +286,12 @@ impl Stack {
             .await
             .unwrap();
         transaction
+    }
+
+    /// Commits once this many of the database's sessions wait for a lock.
+    pub async fn release(&self, held: Transaction<'static, Postgres>, sessions: i64) {
+        self.locked_out("requests wait for the lock", sessions).await;
+        held.commit().await.unwrap();
     }
 
     pub fn pool(&self) -> &PgPool {

@@ -8,8 +8,6 @@ mod tenant;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use reqwest::Method;
-use runtime::clock::Clock;
 use serde_json::{Value, json};
 
 use self::table::{Call, Expected, Operation, Table};
@@ -30,13 +28,15 @@ struct Tenants {
     b: Tenant,
 }
 
+/// A running stack in which a client may make any number of calls.
+async fn unlimited() -> Stack {
+    let limits = ["CLI_LIMIT", "READINESS_LIMIT", "CHAIN_LIMIT"];
+    Stack::start_set(&limits.map(|limit| (limit, "1000000"))).await
+}
+
 #[tokio::test]
 async fn every_operation_lets_in_whom_the_table_says_and_nobody_else() {
-    let mut stack = Stack::without_services(Clock::system()).await;
-    for limit in ["CLI_LIMIT", "READINESS_LIMIT", "CHAIN_LIMIT"] {
-        stack.settings.push((limit, "1000000".to_owned()));
-    }
-    stack.start_services().await;
+    let stack = unlimited().await;
     let table = Table::read();
     let (operations, described) = (table.operations(), described(&stack).await);
     every_operation_has_one_row(&operations, &described);
@@ -102,7 +102,7 @@ fn every_credential_is_there(table: &Table, credentials: &[Credential]) {
 
 /// The operations of the service's own description, and whether they take a body.
 async fn described(stack: &Stack) -> BTreeMap<String, bool> {
-    let api = stack.send(stack.request(Method::GET, "/openapi.json")).await.body;
+    let api = stack.visit("/openapi.json").await.body;
     let paths = api["paths"].as_object().unwrap().iter();
     paths
         .flat_map(|(path, item)| {

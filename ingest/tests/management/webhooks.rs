@@ -5,26 +5,40 @@ mod endpoints;
 mod operator;
 mod replays;
 
-use reqwest::StatusCode;
 use serde_json::{Value, json};
 use test_harness::{Stack, managed::Managed};
 
 const URL: &str = "https://hooks.acme.example/referrals";
 const ENDPOINTS: &str = "webhook-endpoints";
 
-/// A program with an endpoint for sales; returns the endpoint's id.
-async fn with_endpoint(stack: &Stack) -> (Managed, i64) {
-    let acme = stack.workspace("acme").await;
-    let program = Managed::new(stack, &acme, "Acme").await;
+/// Every endpoint has failed for an hour.
+const FAILS: &str = "UPDATE webhook_endpoints
+    SET failing_since = '2026-03-01 10:00Z', last_failure_at = '2026-03-01 11:00Z'";
+
+/// A program of the workspace `acme` with an endpoint for sales; returns the endpoint's id.
+async fn add_endpoint(stack: &Stack) -> (Managed, i64) {
+    let program = Managed::new(stack, &stack.workspace("acme").await, "Acme").await;
     let id = endpoint(stack, &program, &["sale.recorded"]).await;
     (program, id)
 }
 
+/// A running stack, and a program with an endpoint for sales.
+async fn with_endpoint() -> (Stack, Managed, i64) {
+    let stack = Stack::start().await;
+    let (program, id) = add_endpoint(&stack).await;
+    (stack, program, id)
+}
+
+/// As [`with_endpoint`], on a clock that the test moves.
+async fn with_endpoint_at_noon() -> (Stack, Managed, i64) {
+    let stack = Stack::at_noon().await;
+    let (program, id) = add_endpoint(&stack).await;
+    (stack, program, id)
+}
+
 async fn endpoint(stack: &Stack, program: &Managed, types: &[&str]) -> i64 {
     let body = json!({ "url": URL, "event_types": types });
-    let made = program.submit(stack, ENDPOINTS, body).await;
-    let made = made.expect_status(StatusCode::CREATED);
-    made.body["data"]["id"].as_i64().unwrap()
+    program.submit(stack, ENDPOINTS, body).await.created().id()
 }
 
 /// A path below an endpoint.
@@ -51,10 +65,7 @@ async fn event(stack: &Stack, program: &Managed, event_type: &str, queued_for: O
          SELECT coalesce((SELECT id FROM queued), 0)",
         program.id
     );
-    sqlx::query_scalar(sqlx::AssertSqlSafe(statement))
-        .fetch_one(stack.pool())
-        .await
-        .unwrap()
+    stack.value(&statement).await
 }
 
 /// Ends a delivery as the delivery role does.
@@ -73,9 +84,5 @@ async fn finish(stack: &Stack, delivery_id: i64, state: &str, status: i16, answe
 
 /// The only row of a query, as JSON.
 async fn row(stack: &Stack, query: &str) -> Value {
-    let query = format!("SELECT to_jsonb(r) FROM ({query}) r");
-    sqlx::query_scalar(sqlx::AssertSqlSafe(query))
-        .fetch_one(stack.pool())
-        .await
-        .unwrap()
+    stack.value(&format!("SELECT to_jsonb(r) FROM ({query}) r")).await
 }

@@ -9,12 +9,11 @@
 use std::collections::BTreeMap;
 
 use reqwest::Method;
-use runtime::clock::Clock;
 use serde_json::{Map, Value, json};
 
 use super::table::Table;
 use super::tenant::{Tenant, marker, told_of};
-use super::{Credential, Tenants};
+use super::{Credential, Tenants, unlimited};
 use test_harness::{Answer, Stack, Streams, rows};
 
 /// One request, without its sender.
@@ -33,12 +32,8 @@ struct Sides<'a> {
 
 #[tokio::test]
 async fn a_stranger_and_the_owner_of_another_workspace_come_away_with_nothing() {
-    let mut stack = Stack::without_services(Clock::system()).await;
-    for limit in ["CLI_LIMIT", "READINESS_LIMIT", "CHAIN_LIMIT"] {
-        stack.settings.push((limit, "1000000".to_owned()));
-    }
-    stack.start_services().await;
-    let api = stack.send(stack.request(Method::GET, "/openapi.json")).await.body;
+    let stack = unlimited().await;
+    let api = stack.visit("/openapi.json").await.body;
     let mut tenants = 0;
     let shared = Tenants::create(&stack, &mut tenants).await;
     let sides = Sides {

@@ -7,17 +7,19 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
 use chrono::TimeDelta;
 use p256::ecdsa::signature::Signer;
 use p256::ecdsa::{Signature, SigningKey};
-use reqwest::StatusCode;
 use runtime::clock::Clock;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use test_harness::{Answer, Person, Stack, noon, succeeds};
+use test_harness::managed::{PROGRAMS, audit_actions};
+use test_harness::{Answer, Json, Person, Stack, noon, succeeds};
 
 const SITE: &str = "http://localhost:8080";
 const MINE: &str = "/api/users/me/passkeys";
 const ASK: &str = "/api/auth/passkey/challenge";
 const SIGN_IN: &str = "/api/auth/passkey";
+const CHALLENGE: &str = "/api/users/me/passkeys/challenge";
 const CONFIRM: &str = "/api/auth/confirm-passkey";
+const KEYS: &str = "/api/advertiser/api-keys";
 const FACTOR: &str = "/api/users/me/second-factor";
 const OWNER: &str = "owner@acme.example";
 const NOT_ACCEPTED: &str = "This passkey is not accepted";
@@ -106,34 +108,42 @@ impl Device {
     }
 }
 
-async fn started(clock: Clock) -> Stack {
+/// A service at a host name, and the owner of a workspace.
+async fn started(clock: Clock) -> (Stack, Person) {
     let mut stack = Stack::without_services(clock).await;
     stack.set("PUBLIC_URL", SITE);
     stack.start_services().await;
-    stack
+    let owner = stack.workspace("acme").await.owner;
+    (stack, owner)
 }
 
-async fn someone(stack: &Stack) -> Person {
-    stack.workspace("acme").await.owner
+async fn require_second_factors(stack: &Stack) {
+    stack
+        .execute("UPDATE workspaces SET second_factor_required = true")
+        .await;
 }
 
 /// The challenge, and the handle for the answer.
 async fn asked(stack: &Stack, path: &str, token: Option<&str>) -> (Value, Value) {
     let answer = stack.submitted(path, token, json!({})).await;
-    let data = &answer.body["data"];
+    let data = answer.data();
     (data["handle"].clone(), data["options"].clone())
 }
 
-async fn made(stack: &Stack, token: &str, device: &mut Device) -> Answer {
-    let (handle, options) = asked(stack, &format!("{MINE}/challenge"), Some(token)).await;
-    let body = json!({ "handle": handle, "name": "Phone", "credential": device.make(&options) });
-    stack.submit(MINE, Some(token), body).await
+/// The body that stores a new key of the device.
+async fn new_key(stack: &Stack, person: &Person, device: &mut Device) -> Value {
+    let (handle, options) = asked(stack, CHALLENGE, Some(&person.token)).await;
+    json!({ "handle": handle, "name": "Phone", "credential": device.make(&options) })
+}
+
+async fn made(stack: &Stack, person: &Person, device: &mut Device) {
+    let body = new_key(stack, person, device).await;
+    person.submit(MINE, body).await.created();
 }
 
 async fn with_passkey(stack: &Stack, person: &Person) -> Device {
     let mut device = Device::new();
-    let made = made(stack, &person.token, &mut device).await;
-    assert_eq!(made.status, StatusCode::CREATED, "{made:?}");
+    made(stack, person, &mut device).await;
     device
 }
 
@@ -147,64 +157,43 @@ async fn sign_in(stack: &Stack, device: &mut Device) -> Answer {
     stack.submit(SIGN_IN, None, body).await
 }
 
-/// A session opened with the passkey.
-async fn token_by(stack: &Stack, device: &mut Device) -> String {
-    let signed_in = sign_in(stack, device).await;
-    assert_eq!(signed_in.status, StatusCode::OK, "{signed_in:?}");
-    signed_in.body["jwt"].as_str().unwrap().to_owned()
+/// The person in a session opened with the passkey.
+async fn signed_in(stack: &Stack, person: &Person, device: &mut Device) -> Person {
+    person.in_session(sign_in(stack, device).await.ok().session())
 }
 
 /// The paths of the account's passkeys, oldest first.
-async fn paths(stack: &Stack, token: &str) -> Vec<String> {
-    let listed = stack.get(MINE, token).await;
-    let passkeys = listed.body["data"].as_array().unwrap().iter();
-    passkeys
-        .map(|passkey| format!("{MINE}/{}", passkey["id"]))
-        .collect()
-}
-
-fn asks_for_a_passkey(answer: &Answer, what: &str) {
-    assert_eq!(answer.status, StatusCode::FORBIDDEN, "{what}: {answer:?}");
-    let details = &answer.body["error"]["details"];
-    assert_eq!(*details, json!({ "code": "PASSKEY_REQUIRED" }), "{what}");
+async fn paths(person: &Person) -> Vec<String> {
+    let ids = person.get(MINE).await.column("id");
+    let ids = ids.as_array().unwrap().iter();
+    ids.map(|id| format!("{MINE}/{id}")).collect()
 }
 
 #[tokio::test]
 async fn a_passkey_signs_its_owner_in_and_is_listed_with_its_use() {
-    let stack = started(Clock::system()).await;
-    let person = someone(&stack).await;
-    let mut device = with_passkey(&stack, &person).await;
-    let signed_in = sign_in(&stack, &mut device).await;
-    assert_eq!(signed_in.status, StatusCode::OK, "{signed_in:?}");
-    assert_eq!(signed_in.body["user"]["email"], OWNER);
-    let token = signed_in.body["jwt"].as_str().unwrap();
-    let listed = stack.get(MINE, token).await;
-    assert_eq!(listed.body["data"][0]["name"], "Phone");
-    assert!(listed.body["data"][0]["last_used_at"].is_string(), "{listed:?}");
-    let actions: Vec<String> =
-        sqlx::query_scalar("SELECT action FROM audit_log WHERE action LIKE 'user.%' ORDER BY id")
-            .fetch_all(stack.pool())
-            .await
-            .unwrap();
+    let (stack, owner) = started(Clock::system()).await;
+    let mut device = with_passkey(&stack, &owner).await;
+    let opened = sign_in(&stack, &mut device).await.ok();
+    assert_eq!(opened.body["user"]["email"], OWNER);
+    let owner = owner.in_session(opened.session());
+    let listed = owner.get(MINE).await;
+    assert_eq!(listed.column("name"), json!(["Phone"]));
+    assert!(listed.data()[0]["last_used_at"].is_string(), "{listed:?}");
+    let actions = audit_actions(&stack, "action LIKE 'user.%'").await;
     assert_eq!(
         actions,
         ["user.signed_in", "user.passkey_added", "user.signed_in"]
     );
-    let id = listed.body["data"][0]["id"].clone();
-    let gone = stack.delete(&format!("{MINE}/{id}"), token).await;
-    assert_eq!(gone.status, StatusCode::NO_CONTENT, "{gone:?}");
+    owner.delete(&paths(&owner).await[0]).await.is(204);
     sign_in(&stack, &mut device).await.refused(400, NOT_ACCEPTED);
 }
 
 #[tokio::test]
 async fn what_a_device_signed_is_good_once_for_what_was_asked_and_for_minutes() {
-    let clock = Clock::manual(noon());
-    let stack = started(clock.clone()).await;
-    let person = someone(&stack).await;
-    let mut device = with_passkey(&stack, &person).await;
+    let (stack, owner) = started(Clock::manual(noon())).await;
+    let mut device = with_passkey(&stack, &owner).await;
     let body = shown(&stack, &mut device).await;
-    let signed_in = stack.submitted(SIGN_IN, None, body.clone()).await;
-    let by_passkey = signed_in.body["jwt"].as_str().unwrap().to_owned();
+    let by_passkey = stack.submitted(SIGN_IN, None, body.clone()).await.session();
     let refusals = BTreeMap::from([
         ("again", body.clone()),
         ("under another handle", {
@@ -212,7 +201,7 @@ async fn what_a_device_signed_is_good_once_for_what_was_asked_and_for_minutes() 
             json!({ "handle": handle, "credential": body["credential"] })
         }),
         ("under the handle of a new passkey", {
-            let (handle, options) = asked(&stack, &format!("{MINE}/challenge"), Some(&by_passkey)).await;
+            let (handle, options) = asked(&stack, CHALLENGE, Some(&by_passkey)).await;
             json!({ "handle": handle, "credential": device.sign(&options) })
         }),
         ("by a counter that went back", {
@@ -244,116 +233,73 @@ async fn what_a_device_signed_is_good_once_for_what_was_asked_and_for_minutes() 
             credential["response"]["userHandle"] = json!(BASE64.encode(999_u128.to_be_bytes()));
             json!({ "handle": handle, "credential": credential })
         }),
-        (
-            "as nothing",
-            json!({ "handle": body["handle"], "credential": null }),
-        ),
-        (
-            "as a text",
-            json!({ "handle": body["handle"], "credential": "x" }),
-        ),
+        ("as nothing", body.clone().with(json!({ "credential": null }))),
+        ("as a text", body.clone().with(json!({ "credential": "x" }))),
         (
             "under no handle of ours",
-            json!({ "handle": "affw_x", "credential": body["credential"] }),
+            body.clone().with(json!({ "handle": "affw_x" })),
         ),
     ]);
     for (what, body) in refusals {
         let answer = stack.submit(SIGN_IN, None, body).await;
         assert_eq!(
-            (answer.status, answer.message()),
-            (StatusCode::BAD_REQUEST, NOT_ACCEPTED),
+            (answer.status.as_u16(), answer.message()),
+            (400, NOT_ACCEPTED),
             "{what}"
         );
     }
     let late = shown(&stack, &mut device).await;
-    clock.set(noon() + TimeDelta::minutes(5));
+    stack.clock.set(noon() + TimeDelta::minutes(5));
     let answer = stack.submit(SIGN_IN, None, late).await;
-    assert_eq!(answer.message(), NOT_ACCEPTED, "{answer:?}");
-    assert_eq!(sign_in(&stack, &mut device).await.status, StatusCode::OK);
+    answer.refused(400, NOT_ACCEPTED);
+    sign_in(&stack, &mut device).await.ok();
 }
 
 #[tokio::test]
 async fn a_passkey_stands_in_for_the_password_and_a_second_factor() {
-    let clock = Clock::manual(noon());
-    let stack = started(clock.clone()).await;
-    let acme = stack.workspace("acme").await;
-    let mut device = with_passkey(&stack, &acme.owner).await;
-    stack
-        .execute("UPDATE workspaces SET second_factor_required = true")
-        .await;
-    let programs = "/api/advertiser/affiliate-programs";
-    let by_password = stack.get(programs, &acme.owner.token).await;
-    assert_eq!(by_password.status, StatusCode::FORBIDDEN, "{by_password:?}");
-    let signed_in = sign_in(&stack, &mut device).await;
-    let token = signed_in.body["jwt"].as_str().unwrap().to_owned();
-    assert_eq!(stack.get(programs, &token).await.status, StatusCode::OK);
+    let (stack, by_password) = started(Clock::manual(noon())).await;
+    let mut device = with_passkey(&stack, &by_password).await;
+    require_second_factors(&stack).await;
+    by_password.get(PROGRAMS).await.is(403);
+    let owner = signed_in(&stack, &by_password, &mut device).await;
+    owner.get(PROGRAMS).await.ok();
     // Half an hour later sensitive actions require proof again, and the passkey suffices.
-    clock.set(noon() + TimeDelta::minutes(31));
-    let key = json!({ "name": "Key" });
-    let keys = "/api/advertiser/api-keys";
-    let asked_again = stack.submit(keys, Some(&token), key.clone()).await;
-    assert_eq!(asked_again.body["error"]["details"]["code"], "PASSWORD_REQUIRED");
-    let body = shown(&stack, &mut device).await;
-    let confirmed = stack.submit(CONFIRM, Some(&token), body).await;
-    assert_eq!(confirmed.status, StatusCode::NO_CONTENT, "{confirmed:?}");
-    assert_eq!(
-        stack.submit(keys, Some(&token), key).await.status,
-        StatusCode::CREATED
-    );
+    stack.clock.set(noon() + TimeDelta::minutes(31));
+    let asked_again = owner.submit(KEYS, json!({ "name": "Key" })).await;
+    asked_again.forbidden("PASSWORD_REQUIRED");
+    owner
+        .submit(CONFIRM, shown(&stack, &mut device).await)
+        .await
+        .is(204);
+    owner.api_key(json!({ "name": "Key" })).await;
 }
 
 #[tokio::test]
 async fn a_passkey_of_somebody_else_confirms_nothing_and_makes_nothing() {
-    let stack = started(Clock::system()).await;
-    let (one, other) = (someone(&stack).await, stack.workspace("other").await.owner);
+    let (stack, one) = started(Clock::system()).await;
+    let other = stack.workspace("other").await.owner;
     let mut device = with_passkey(&stack, &one).await;
-    let body = shown(&stack, &mut device).await;
-    let confirmed = stack.submit(CONFIRM, Some(&other.token), body).await;
+    let confirmed = other.submit(CONFIRM, shown(&stack, &mut device).await).await;
     confirmed.refused(400, NOT_ACCEPTED);
     // A challenge for one kind of request does not serve another.
-    let by_passkey = token_by(&stack, &mut device).await;
-    let (handle, options) = asked(&stack, &format!("{MINE}/challenge"), Some(&by_passkey)).await;
-    let body = json!({ "handle": handle, "name": "Mine", "credential": Device::new().make(&options) });
-    let taken = stack.submit(MINE, Some(&other.token), body).await;
-    taken.refused(400, NOT_ACCEPTED);
-    let listed = stack.get(MINE, &one.token).await;
-    let path = format!("{MINE}/{}", listed.body["data"][0]["id"]);
-    assert_eq!(
-        stack.delete(&path, &other.token).await.status,
-        StatusCode::NOT_FOUND
-    );
-    assert_eq!(sign_in(&stack, &mut device).await.status, StatusCode::OK);
+    let by_passkey = signed_in(&stack, &one, &mut device).await;
+    let body = new_key(&stack, &by_passkey, &mut Device::new()).await;
+    other.submit(MINE, body).await.refused(400, NOT_ACCEPTED);
+    other.delete(&paths(&one).await[0]).await.is(404);
+    sign_in(&stack, &mut device).await.ok();
 }
 
 #[tokio::test]
 async fn making_and_removing_asks_for_the_password_and_who_is_suspended_stays_out() {
-    let clock = Clock::manual(noon());
-    let stack = started(clock.clone()).await;
-    let person = someone(&stack).await;
-    let mut device = with_passkey(&stack, &person).await;
-    clock.set(noon() + TimeDelta::minutes(31));
-    for (path, body) in [
-        (format!("{MINE}/challenge"), json!({})),
-        (MINE.to_owned(), json!({ "name": "A" })),
-    ] {
-        let asked = stack.submit(&path, Some(&person.token), body).await;
-        assert_eq!(
-            asked.body["error"]["details"]["code"], "PASSWORD_REQUIRED",
-            "{path}"
-        );
+    let (stack, owner) = started(Clock::manual(noon())).await;
+    let mut device = with_passkey(&stack, &owner).await;
+    stack.clock.set(noon() + TimeDelta::minutes(31));
+    for (path, body) in [(CHALLENGE, json!({})), (MINE, json!({ "name": "A" }))] {
+        owner.submit(path, body).await.forbidden("PASSWORD_REQUIRED");
     }
-    let listed = stack.get(MINE, &person.token).await;
-    let path = format!("{MINE}/{}", listed.body["data"][0]["id"]);
-    assert_eq!(
-        stack.delete(&path, &person.token).await.status,
-        StatusCode::FORBIDDEN
-    );
+    owner.delete(&paths(&owner).await[0]).await.is(403);
     succeeds(&stack, &["user", "suspend", "--email", OWNER]).await;
-    let suspended = sign_in(&stack, &mut device).await;
-    assert_eq!(
-        suspended.body["error"]["details"]["code"], "ACCOUNT_BLOCKED",
-        "{suspended:?}"
-    );
+    sign_in(&stack, &mut device).await.forbidden("ACCOUNT_BLOCKED");
     succeeds(&stack, &["user", "restore", "--email", OWNER]).await;
     succeeds(&stack, &["user", "reset-second-factor", "--email", OWNER]).await;
     sign_in(&stack, &mut device).await.refused(400, NOT_ACCEPTED);
@@ -362,154 +308,117 @@ async fn making_and_removing_asks_for_the_password_and_who_is_suspended_stays_ou
 /// A stolen password opens a session; it must not replace or remove the account's other factors.
 #[tokio::test]
 async fn the_password_alone_adds_and_removes_no_passkey_and_no_app() {
-    let stack = started(Clock::system()).await;
-    let acme = stack.workspace("acme").await;
-    let by_password = stack.signed_in(acme.owner.user_id, OWNER).await.token;
+    let (stack, owner) = started(Clock::system()).await;
+    let thief = stack.signed_in(owner.user_id, OWNER).await;
     // Begun while the account had no other factor.
-    stack.submitted(FACTOR, Some(&by_password), json!({})).await;
-    let (handle, options) = asked(&stack, &format!("{MINE}/challenge"), Some(&by_password)).await;
-    let mut device = with_passkey(&stack, &acme.owner).await;
-    let own = paths(&stack, &by_password).await.remove(0);
+    thief.submit(FACTOR, json!({})).await.ok();
+    let begun = new_key(&stack, &thief, &mut Device::new()).await;
+    let mut device = with_passkey(&stack, &owner).await;
+    let own = paths(&thief).await.remove(0);
     for required in [false, true] {
-        stack
-            .execute(&format!(
-                "UPDATE workspaces SET second_factor_required = {required}"
-            ))
-            .await;
+        let statement = format!("UPDATE workspaces SET second_factor_required = {required}");
+        stack.execute(&statement).await;
         for (path, body) in [
-            (FACTOR.to_owned(), json!({})),
-            (format!("{FACTOR}/enable"), json!({ "code": "000000" })),
-            (format!("{MINE}/challenge"), json!({})),
-            (
-                MINE.to_owned(),
-                json!({ "handle": handle, "name": "Mine", "credential": Device::new().make(&options) }),
-            ),
+            (FACTOR, json!({})),
+            ("/api/users/me/second-factor/enable", json!({ "code": "000000" })),
+            (CHALLENGE, json!({})),
+            (MINE, begun.clone()),
         ] {
-            let answer = stack.submit(&path, Some(&by_password), body).await;
-            asks_for_a_passkey(&answer, &path);
+            thief.submit(path, body).await.forbidden("PASSKEY_REQUIRED");
         }
-        asks_for_a_passkey(&stack.delete(&own, &by_password).await, &own);
+        thief.delete(&own).await.forbidden("PASSKEY_REQUIRED");
     }
-    assert_eq!(paths(&stack, &by_password).await, [own]);
+    assert_eq!(paths(&thief).await, [own]);
     // The session lacked a confirmation with the passkey.
-    let programs = "/api/advertiser/affiliate-programs";
-    assert_eq!(
-        stack.get(programs, &by_password).await.status,
-        StatusCode::FORBIDDEN
-    );
-    let body = shown(&stack, &mut device).await;
-    let confirmed = stack.submit(CONFIRM, Some(&by_password), body).await;
-    assert_eq!(confirmed.status, StatusCode::NO_CONTENT, "{confirmed:?}");
-    assert_eq!(stack.get(programs, &by_password).await.status, StatusCode::OK);
-    let second = made(&stack, &by_password, &mut Device::new()).await;
-    assert_eq!(second.status, StatusCode::CREATED, "{second:?}");
-    stack.submitted(FACTOR, Some(&by_password), json!({})).await;
+    thief.get(PROGRAMS).await.is(403);
+    thief
+        .submit(CONFIRM, shown(&stack, &mut device).await)
+        .await
+        .is(204);
+    thief.get(PROGRAMS).await.ok();
+    made(&stack, &thief, &mut Device::new()).await;
+    thief.submit(FACTOR, json!({})).await.ok();
 }
 
 #[tokio::test]
 async fn the_last_passkey_stays_where_a_workspace_requires_a_second_factor() {
-    let stack = started(Clock::system()).await;
-    let acme = stack.workspace("acme").await;
-    let mut device = with_passkey(&stack, &acme.owner).await;
-    let token = token_by(&stack, &mut device).await;
-    stack
-        .execute("UPDATE workspaces SET second_factor_required = true")
-        .await;
-    let first = paths(&stack, &token).await.remove(0);
+    let (stack, by_password) = started(Clock::system()).await;
+    let mut device = with_passkey(&stack, &by_password).await;
+    let owner = signed_in(&stack, &by_password, &mut device).await;
+    require_second_factors(&stack).await;
+    let first = paths(&owner).await.remove(0);
     let demanded = "A workspace of yours requires a second factor";
-    stack.delete(&first, &token).await.refused(409, demanded);
-    let second = made(&stack, &token, &mut Device::new()).await;
-    assert_eq!(second.status, StatusCode::CREATED, "{second:?}");
-    let removed = stack.delete(&first, &token).await;
-    assert_eq!(removed.status, StatusCode::NO_CONTENT, "{removed:?}");
-    let second = paths(&stack, &token).await.remove(0);
-    stack.delete(&second, &token).await.refused(409, demanded);
+    owner.delete(&first).await.refused(409, demanded);
+    made(&stack, &owner, &mut Device::new()).await;
+    owner.delete(&first).await.is(204);
+    let second = paths(&owner).await.remove(0);
+    owner.delete(&second).await.refused(409, demanded);
 }
 
 #[tokio::test]
 async fn removing_a_passkey_ends_every_other_session_and_what_it_opened_counts_no_more() {
-    let stack = started(Clock::system()).await;
-    let acme = stack.workspace("acme").await;
-    let mut device = with_passkey(&stack, &acme.owner).await;
-    let (here, elsewhere) = (
-        token_by(&stack, &mut device).await,
-        token_by(&stack, &mut device).await,
-    );
-    let own = paths(&stack, &here).await.remove(0);
-    assert_eq!(stack.delete(&own, &here).await.status, StatusCode::NO_CONTENT);
-    let me = "/api/users/me";
-    for ended in [&elsewhere, &acme.owner.token] {
-        assert_eq!(stack.get(me, ended).await.status, StatusCode::UNAUTHORIZED);
+    let (stack, by_password) = started(Clock::system()).await;
+    let mut device = with_passkey(&stack, &by_password).await;
+    let here = signed_in(&stack, &by_password, &mut device).await;
+    let elsewhere = signed_in(&stack, &by_password, &mut device).await;
+    here.delete(&paths(&here).await[0]).await.is(204);
+    for ended in [&elsewhere, &by_password] {
+        ended.get("/api/users/me").await.is(401);
     }
-    assert_eq!(stack.get(me, &here).await.status, StatusCode::OK);
+    here.get("/api/users/me").await.ok();
     // The remaining session no longer has a second factor.
-    stack
-        .execute("UPDATE workspaces SET second_factor_required = true")
-        .await;
-    let programs = stack.get("/api/advertiser/affiliate-programs", &here).await;
-    assert_eq!(
-        programs.body["error"]["details"]["code"], "SECOND_FACTOR_MISSING",
-        "{programs:?}"
-    );
+    require_second_factors(&stack).await;
+    here.get(PROGRAMS).await.forbidden("SECOND_FACTOR_MISSING");
 }
 
 /// A stranger accepted an invitation to another's address, with a password and a passkey of their own, and
 /// created a key.
 #[tokio::test]
 async fn a_reset_password_removes_passkeys_and_on_request_revokes_keys() {
-    let stack = started(Clock::system()).await;
-    let acme = stack.workspace("acme").await;
-    let mut device = with_passkey(&stack, &acme.owner).await;
-    let keys = "/api/advertiser/api-keys";
-    let made = stack
-        .submit(keys, Some(&acme.owner.token), json!({ "name": "Key" }))
-        .await;
-    let key = made.body["data"]["key"].as_str().unwrap();
-    let programs = "/api/advertiser/affiliate-programs";
-    assert_eq!(stack.get(programs, key).await.status, StatusCode::OK);
+    let (stack, stranger) = started(Clock::system()).await;
+    let mut device = with_passkey(&stack, &stranger).await;
+    let key = stranger.api_key(json!({ "name": "Key" })).await;
+    let key = key["key"].as_str().unwrap();
+    stack.get(PROGRAMS, key).await.ok();
 
     let verified = succeeds(&stack, &["user", "verify", "--email", OWNER]).await;
     assert_eq!(
-        (verified.fact("passkeys"), verified.fact("management_keys")),
-        ("1".to_owned(), "1".to_owned())
+        ["passkeys", "management_keys"].map(|name| verified.fact(name)),
+        ["1", "1"]
     );
     let reset = ["user", "reset-password", "--email", OWNER, "--generate-password"];
     let first = succeeds(&stack, &reset).await;
-    for (name, value) in [
-        ("sessions_ended", "1"),
-        ("passkeys_removed", "1"),
-        ("management_keys", "1"),
-        ("management_keys_revoked", "0"),
-    ] {
-        assert_eq!(first.fact(name), value, "{name}");
-    }
-    let refusal = sign_in(&stack, &mut device).await;
-    refusal.refused(400, NOT_ACCEPTED);
-    assert_eq!(stack.get(programs, key).await.status, StatusCode::OK);
+    let facts = [
+        "sessions_ended",
+        "passkeys_removed",
+        "management_keys",
+        "management_keys_revoked",
+    ];
+    assert_eq!(facts.map(|name| first.fact(name)), ["1", "1", "1", "0"]);
+    sign_in(&stack, &mut device).await.refused(400, NOT_ACCEPTED);
+    stack.get(PROGRAMS, key).await.ok();
 
     let second = succeeds(&stack, &[&reset[..], &["--revoke-keys"]].concat()).await;
-    assert_eq!(second.fact("passkeys_removed"), "0");
-    assert_eq!(second.fact("management_keys_revoked"), "1");
-    assert_eq!(stack.get(programs, key).await.status, StatusCode::UNAUTHORIZED);
-    let noted: String = stack
-        .value("SELECT string_agg(action || ' ' || details, ', ' ORDER BY id) FROM audit_log WHERE actor = 'operator'")
+    assert_eq!(facts.map(|name| second.fact(name))[1], "0");
+    assert_eq!(facts.map(|name| second.fact(name))[3], "1");
+    stack.get(PROGRAMS, key).await.is(401);
+    let noted: Vec<String> = stack
+        .values("SELECT action || ' ' || details FROM audit_log WHERE actor = 'operator' ORDER BY id")
         .await;
     assert_eq!(
         noted,
-        "user.password_reset {\"passkeys_removed\": 1}, user.password_reset {\"passkeys_removed\": 0}, \
-         api_key.revoked {\"reason\": \"password_reset\"}"
+        [
+            "user.password_reset {\"passkeys_removed\": 1}",
+            "user.password_reset {\"passkeys_removed\": 0}",
+            "api_key.revoked {\"reason\": \"password_reset\"}",
+        ]
     );
 }
 
 #[tokio::test]
 async fn without_a_host_name_none_are_offered() {
-    let stack = Stack::start().await;
-    let person = someone(&stack).await;
-    for (path, token) in [
-        (ASK.to_owned(), None),
-        (format!("{MINE}/challenge"), Some(person.token.as_str())),
-    ] {
-        let refusal = stack.submit(&path, token, json!({})).await;
-        refusal.refused(409, "Passkeys are not offered at this address");
-    }
+    let (stack, acme) = Stack::with_workspace().await;
+    let none = "Passkeys are not offered at this address";
+    stack.submit(ASK, None, json!({})).await.refused(409, none);
+    acme.owner.submit(CHALLENGE, json!({})).await.refused(409, none);
 }

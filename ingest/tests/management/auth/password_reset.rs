@@ -4,109 +4,93 @@
 use chrono::TimeDelta;
 use domain::people::account::UserKind;
 use domain::token::PasswordResetToken;
-use reqwest::{Method, StatusCode};
 use runtime::clock::Clock;
-use serde_json::{Value, json};
-use test_harness::{
-    Answer, MailServer, PASSWORD, Stack,
-    managed::{Managed, audited},
-    noon,
-};
-use totp_rs::Totp;
+use serde_json::json;
+use test_harness::managed::{Managed, audited, token};
+use test_harness::{Answer, Json, MailServer, PASSWORD, Stack, noon, statuses};
+
+use super::second_factor::{code_of, set_up};
 
 const RESET: &str = "/api/auth/password-reset";
 const NEW_PASSWORD: &str = "kettle ambush violin";
 const ENDED: &str = "Link not found, or no longer valid";
 const OWNER: &str = "owner@acme.example";
+const ADA: &str = "ada@letters.example";
 const SUBJECT: &str = "Choose a new password";
-
-/// A service that sends e-mails, and the mail server that receives them.
-async fn with_mail(clock: Clock) -> (Stack, MailServer) {
-    let mail = MailServer::start().await;
-    let mut stack = Stack::without_services(clock).await;
-    mail.set_in(&mut stack);
-    stack.start_services().await;
-    stack.start_delivery();
-    (stack, mail)
-}
 
 async fn ask(stack: &Stack, email: &str) -> Answer {
     stack.submit(RESET, None, json!({ "email": email })).await
 }
 
 async fn inspect(stack: &Stack, token: &str) -> Answer {
-    stack
-        .submit(&format!("{RESET}/inspect"), None, json!({ "token": token }))
-        .await
+    let path = format!("{RESET}/inspect");
+    stack.submit(&path, None, json!({ "token": token })).await
 }
 
-async fn complete(stack: &Stack, body: Value) -> Answer {
+/// Replaces the password by [`NEW_PASSWORD`].
+async fn complete(stack: &Stack, token: &str, code: Option<&str>) -> Answer {
+    let body = json!({ "token": token, "password": NEW_PASSWORD, "code": code });
     stack.submit(&format!("{RESET}/complete"), None, body).await
+}
+
+/// Asserts that a link's token is good for nothing.
+async fn ended(stack: &Stack, token: &str) {
+    inspect(stack, token).await.refused(404, ENDED);
+    complete(stack, token, None).await.refused(404, ENDED);
 }
 
 /// Requests a link, and returns its token.
 async fn sent_token(stack: &Stack, mail: &MailServer, email: &str) -> String {
     let before = mail.about(email, SUBJECT).len();
-    assert_eq!(ask(stack, email).await.status, StatusCode::OK);
+    ask(stack, email).await.ok();
     mail.received_after(stack, email, SUBJECT, before).await.token()
 }
 
 #[tokio::test]
 async fn a_partner_is_invited_by_mail_accepts_and_replaces_a_forgotten_password() {
-    let (stack, mail) = with_mail(Clock::system()).await;
+    let (stack, mail) = Stack::with_mail(Clock::system()).await;
     let acme = stack.workspace("acme").await;
     let program = Managed::new(&stack, &acme, "Shop affiliates").await;
-    let added = program.partner(&stack, "ada@letters.example", "approved").await;
+    let added = program.partner(&stack, ADA, "approved").await;
     assert_eq!(added["invitation_emailed"], true);
 
-    let invitation = mail
-        .received(&stack, "ada@letters.example", "partner of Shop affiliates")
-        .await;
+    let invitation = mail.received(&stack, ADA, "partner of Shop affiliates").await;
     assert_eq!(invitation.header("From"), "Acme <mail@referrals.example>");
     let link = invitation.link("http://127.0.0.1:8080/invitation#");
     assert!(link.ends_with(&invitation.token()), "{link}");
-    let body = json!({ "token": invitation.token(), "name": "Ada", "password": PASSWORD });
-    let accepted = stack.created("/api/auth/invitations/accept", None, body).await;
-    let session = accepted.body["jwt"].as_str().unwrap().to_owned();
+    let session = stack.accept(&invitation.token(), "Ada").await.created().session();
 
-    let token = sent_token(&stack, &mail, "ada@letters.example").await;
+    let token = sent_token(&stack, &mail, ADA).await;
     let inspected = inspect(&stack, &token).await;
-    assert_eq!(inspected.body["data"]["email"], "ada@letters.example");
-    assert_eq!(inspected.body["data"]["second_factor"], false);
-    let replaced = complete(&stack, json!({ "token": token, "password": NEW_PASSWORD })).await;
-    assert_eq!(replaced.status, StatusCode::NO_CONTENT, "{replaced:?}");
+    inspected
+        .data()
+        .has(json!({ "email": ADA, "second_factor": false }));
+    complete(&stack, &token, None).await.is(204);
 
-    assert_eq!(
-        stack.get("/api/users/me", &session).await.status,
-        StatusCode::UNAUTHORIZED
-    );
-    let old = stack.sign_in("ada@letters.example", PASSWORD).await;
+    stack.get("/api/users/me", &session).await.is(401);
+    let old = stack.sign_in(ADA, PASSWORD).await;
     old.refused(400, "Invalid identifier or password");
-    let signed_in = stack.sign_in("ada@letters.example", NEW_PASSWORD).await;
-    assert_eq!(signed_in.status, StatusCode::OK, "{signed_in:?}");
+    let signed_in = stack.sign_in(ADA, NEW_PASSWORD).await.ok();
     // The link has verified the address.
     assert_eq!(signed_in.body["user"]["verified"], true);
-    let told = mail
-        .received(&stack, "ada@letters.example", "password was changed")
-        .await;
-    assert!(told.text().contains("replaced with a link"), "{}", told.text());
+    let told = mail.received(&stack, ADA, "password was changed").await.text();
+    assert!(told.contains("replaced with a link"), "{told}");
     stack.reaches("emails WHERE state = 'waiting'", 0).await;
     let kept: String = stack.value("SELECT string_agg(e::text, ' ') FROM emails e").await;
+    assert!(kept.contains("partner_invitation"), "{kept}");
     assert!(
-        !kept.contains("ada@") && !kept.contains("Shop affiliates") && kept.contains("partner_invitation"),
+        !kept.contains("ada@") && !kept.contains("Shop affiliates"),
         "{kept}"
     );
 }
 
 #[tokio::test]
 async fn nobody_learns_whether_an_address_has_an_account() {
-    let (stack, mail) = with_mail(Clock::manual(noon())).await;
+    let (stack, mail) = Stack::with_mail(Clock::manual(noon())).await;
     stack.workspace("acme").await;
-    let suspended = stack.user(UserKind::Partner, "gone@letters.example").await;
+    stack.user(UserKind::Partner, "gone@letters.example").await;
     stack
-        .execute(&format!(
-            "UPDATE users SET status = 'suspended' WHERE id = {suspended}"
-        ))
+        .execute("UPDATE users SET status = 'suspended' WHERE kind = 'partner'")
         .await;
     let mut answers = Vec::new();
     for email in [
@@ -115,18 +99,13 @@ async fn nobody_learns_whether_an_address_has_an_account() {
         "gone@letters.example",
         " OWNER@acme.example ",
     ] {
-        let request = stack
-            .request(Method::POST, RESET)
-            .json(&json!({ "email": email }));
-        let answer = request.send().await.unwrap();
-        let mut headers = answer.headers().clone();
+        let mut answer = ask(&stack, email).await.ok();
         for changing in ["date", "x-request-id"] {
-            headers.remove(changing);
+            answer.headers.remove(changing);
         }
-        answers.push((answer.status(), headers, answer.bytes().await.unwrap()));
+        answers.push(answer);
     }
-    assert_eq!(answers[0].0, StatusCode::OK);
-    assert_eq!(answers[0].2, r#"{"data":{"requested":true}}"#);
+    assert_eq!(answers[0].body, json!({ "data": { "requested": true } }));
     assert!(answers.iter().all(|answer| *answer == answers[0]), "{answers:?}");
     // Only addresses with an account get an e-mail; for other addresses nothing is stored.
     let links = "emails WHERE kind = 'password_reset'";
@@ -135,138 +114,101 @@ async fn nobody_learns_whether_an_address_has_an_account() {
     assert_eq!(stack.count("password_resets").await, 2);
     assert!(mail.taken().iter().all(|email| email.to == OWNER));
     for unusable in [json!({ "email": "nobody" }), json!({ "email": 7 }), json!({})] {
-        let refused = stack.submit(RESET, None, unusable).await;
-        assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{refused:?}");
+        stack.submit(RESET, None, unusable).await.is(400);
     }
 }
 
 #[tokio::test]
 async fn a_link_works_once_and_for_an_hour() {
-    let clock = Clock::manual(noon());
-    let (stack, mail) = with_mail(clock.clone()).await;
+    let (stack, mail) = Stack::with_mail(Clock::manual(noon())).await;
     stack.workspace("acme").await;
     let first = sent_token(&stack, &mail, OWNER).await;
     let second = sent_token(&stack, &mail, OWNER).await;
     assert_ne!(first, second);
     // A new request does not end the earlier link.
-    assert_eq!(inspect(&stack, &first).await.status, StatusCode::OK);
-    let weak = complete(&stack, json!({ "token": first, "password": "password123" })).await;
-    assert_eq!(weak.status, StatusCode::BAD_REQUEST, "{weak:?}");
-    let body = json!({ "token": first, "password": NEW_PASSWORD });
-    let both = tokio::join!(complete(&stack, body.clone()), complete(&stack, body));
-    let mut statuses = [both.0.status.as_u16(), both.1.status.as_u16()];
-    statuses.sort_unstable();
-    assert_eq!(statuses, [204, 404]);
+    inspect(&stack, &first).await.ok();
+    let weak = json!({ "token": first, "password": "password123" });
+    stack
+        .submit(&format!("{RESET}/complete"), None, weak)
+        .await
+        .is(400);
+    let both = tokio::join!(complete(&stack, &first, None), complete(&stack, &first, None));
+    assert_eq!(statuses([both.0, both.1]), [204, 404]);
     // The other link ends with it.
     for token in [&first, &second] {
-        inspect(&stack, token).await.refused(404, ENDED);
-        complete(&stack, json!({ "token": token, "password": NEW_PASSWORD }))
-            .await
-            .refused(404, ENDED);
+        ended(&stack, token).await;
     }
     assert_eq!(audited(&stack, "user.password_reset").await, 1);
 
     let late = sent_token(&stack, &mail, OWNER).await;
-    clock.advance(TimeDelta::minutes(61));
-    inspect(&stack, &late).await.refused(404, ENDED);
-    complete(&stack, json!({ "token": late, "password": NEW_PASSWORD }))
-        .await
-        .refused(404, ENDED);
+    stack.clock.advance(TimeDelta::minutes(61));
     let unknown = PasswordResetToken::generate([9; 32]);
-    for token in [unknown.expose(), "affr_", "", &late[1..]] {
-        inspect(&stack, token).await.refused(404, ENDED);
+    for token in [&late, unknown.expose(), "affr_", "", &late[1..]] {
+        ended(&stack, token).await;
     }
-    assert_eq!(stack.sign_in(OWNER, NEW_PASSWORD).await.status, StatusCode::OK);
+    stack.sign_in(OWNER, NEW_PASSWORD).await.ok();
 }
 
 #[tokio::test]
 async fn a_changed_password_ends_links_that_were_asked_for_before() {
-    let (stack, mail) = with_mail(Clock::system()).await;
+    let (stack, mail) = Stack::with_mail(Clock::system()).await;
     let acme = stack.workspace("acme").await;
     let token = sent_token(&stack, &mail, OWNER).await;
-    let body = json!({ "currentPassword": PASSWORD, "password": NEW_PASSWORD, "passwordConfirmation": NEW_PASSWORD });
-    stack
-        .submitted("/api/auth/change-password", Some(&acme.owner.token), body)
-        .await;
+    let body = json!({ "currentPassword": PASSWORD, "password": NEW_PASSWORD,
+                       "passwordConfirmation": NEW_PASSWORD });
+    acme.owner.submit("/api/auth/change-password", body).await.ok();
     inspect(&stack, &token).await.refused(404, ENDED);
-    let told = mail.received(&stack, OWNER, "password was changed").await;
-    assert!(!told.text().contains("link that was sent"), "{}", told.text());
+    let told = mail.received(&stack, OWNER, "password was changed").await.text();
+    assert!(!told.contains("link that was sent"), "{told}");
 }
 
 /// The mailbox alone does not open an account that has a second factor.
 #[tokio::test]
 async fn a_second_factor_is_asked_for_and_stays() {
-    let clock = Clock::manual(noon());
-    let (stack, mail) = with_mail(clock.clone()).await;
+    let (stack, mail) = Stack::with_mail(Clock::manual(noon())).await;
     let acme = stack.workspace("acme").await;
-    let owner = Some(acme.owner.token.as_str());
-    let factor = "/api/users/me/second-factor";
-    let begun = stack.submit(factor, owner, json!({})).await;
-    let app = Totp::from_url(begun.body["data"]["uri"].as_str().unwrap()).unwrap();
-    let code = || {
-        clock.advance(TimeDelta::seconds(30));
-        app.generate(u64::try_from(clock.now().timestamp()).unwrap())
-            .to_string()
-    };
-    stack
-        .submitted(&format!("{factor}/enable"), owner, json!({ "code": code() }))
-        .await;
+    let (app, _) = set_up(&stack, &acme.owner).await;
 
     let token = sent_token(&stack, &mail, OWNER).await;
-    assert_eq!(inspect(&stack, &token).await.body["data"]["second_factor"], true);
-    let without = complete(&stack, json!({ "token": token, "password": NEW_PASSWORD })).await;
-    assert_eq!(without.status, StatusCode::FORBIDDEN);
-    assert_eq!(without.body["error"]["details"]["code"], "SECOND_FACTOR_REQUIRED");
-    let wrong = json!({ "token": token, "password": NEW_PASSWORD, "code": "000000" });
-    complete(&stack, wrong)
+    assert_eq!(inspect(&stack, &token).await.data()["second_factor"], true);
+    complete(&stack, &token, None)
         .await
-        .refused(400, "The code is wrong, or was used already");
+        .forbidden("SECOND_FACTOR_REQUIRED");
+    let wrong = complete(&stack, &token, Some("000000")).await;
+    wrong.refused(400, "The code is wrong, or was used already");
     assert_eq!(stack.count("password_resets WHERE ended_at IS NULL").await, 1);
-    let right = json!({ "token": token, "password": NEW_PASSWORD, "code": code() });
-    assert_eq!(complete(&stack, right).await.status, StatusCode::NO_CONTENT);
-    let signed_in = stack.sign_in(OWNER, NEW_PASSWORD).await;
-    assert_eq!(signed_in.status, StatusCode::FORBIDDEN, "{signed_in:?}");
+    stack.clock.advance(TimeDelta::seconds(30));
+    complete(&stack, &token, Some(&code_of(&app, &stack)))
+        .await
+        .is(204);
+    stack.sign_in(OWNER, NEW_PASSWORD).await.is(403);
 }
 
 #[tokio::test]
 async fn requests_are_limited_by_client_and_by_account_whether_there_is_one_or_not() {
-    let mail = MailServer::start().await;
-    let mut stack = Stack::without_services(Clock::manual(noon())).await;
-    mail.set_in(&mut stack);
-    stack.set("SIGN_IN_LIMIT", "12");
-    stack.start_services().await;
-    for email in ["nobody@acme.example", "owner@acme.example"] {
-        let mut answers = Vec::new();
-        for _ in 0..4 {
-            answers.push(ask(&stack, email).await.status.as_u16());
+    let (stack, _mail) = Stack::with_mail_set(Clock::manual(noon()), &[("SIGN_IN_LIMIT", "12")]).await;
+    for email in ["nobody@acme.example", OWNER] {
+        for status in [200, 200, 200, 429] {
+            ask(&stack, email).await.is(status);
         }
-        assert_eq!(answers, [200, 200, 200, 429]);
     }
 }
 
 #[tokio::test]
 async fn without_email_links_are_shown_and_passwords_are_not_replaced() {
-    let stack = Stack::start().await;
-    let acme = stack.workspace("acme").await;
-    let options = stack
-        .send(stack.request(Method::GET, "/api/auth/sign-in-options"))
-        .await;
-    assert_eq!(options.body, json!({ "data": { "password_reset": false } }));
+    let (stack, program) = Stack::with_managed().await;
+    let options = stack.visit("/api/auth/sign-in-options").await;
+    assert_eq!(*options.data(), json!({ "password_reset": false }));
     let off = "E-mail is not set up here: whoever runs this installation can replace a password";
     ask(&stack, OWNER).await.refused(404, off);
-    let token = PasswordResetToken::generate([9; 32]);
-    inspect(&stack, token.expose()).await.refused(404, off);
-    complete(
-        &stack,
-        json!({ "token": token.expose(), "password": NEW_PASSWORD }),
-    )
-    .await
-    .refused(404, off);
-    let program = Managed::new(&stack, &acme, "Shop").await;
-    let added = program.partner(&stack, "ada@letters.example", "approved").await;
+    let unknown = PasswordResetToken::generate([9; 32]);
+    inspect(&stack, unknown.expose()).await.refused(404, off);
+    complete(&stack, unknown.expose(), None).await.refused(404, off);
+    let added = program.partner(&stack, ADA, "approved").await;
     assert_eq!(added["invitation_emailed"], false);
-    assert!(added["invitation_url"].is_string());
-    let body = json!({ "token": test_harness::managed::token(&added["invitation_url"]), "name": "Ada", "password": PASSWORD });
-    stack.created("/api/auth/invitations/accept", None, body).await;
+    stack
+        .accept(&token(&added["invitation_url"]), "Ada")
+        .await
+        .created();
     assert_eq!(stack.count("emails").await, 0);
 }

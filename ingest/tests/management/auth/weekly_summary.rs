@@ -4,10 +4,10 @@ use chrono::{DateTime, Datelike, Days, TimeDelta, Utc};
 use domain::ids::PartnerId;
 use domain::people::account::UserKind;
 use domain::people::weekly_summary::Week;
-use reqwest::{Method, StatusCode};
+use reqwest::Method;
 use runtime::clock::Clock;
 use serde_json::{Value, json};
-use test_harness::{MailServer, Person, ReceivedEmail, Stack, ended, managed::Managed};
+use test_harness::{MailServer, Person, ReceivedEmail, Stack, ended, managed::Managed, rows};
 use testing::{Process, free_address};
 
 const ADA: &str = "ada@letters.example";
@@ -50,15 +50,31 @@ impl Setting {
         self.shop.link(&self.stack, &self.partner, &code).await;
         self.shop.customer(&self.stack, &code, transaction_id).await;
         let sold = self.shop.sale(&self.stack, transaction_id, transaction_id).await;
-        assert_eq!(sold.status, StatusCode::OK, "{sold:?}");
+        sold.ok();
     }
 
     /// Starts a process that sends e-mails, a week after the events so far.
-    fn a_week_later(&mut self) -> Clock {
-        let clock = Clock::manual(monday_after(Clock::system().now()));
-        self.stack.clock = clock.clone();
+    fn a_week_later(&mut self) {
+        self.stack.clock = Clock::manual(monday_after(Clock::system().now()));
         self.stack.start_delivery();
-        clock
+    }
+
+    async fn partner(&self, email: &str) -> Value {
+        self.shop.partner(&self.stack, email, "approved").await
+    }
+
+    async fn bonus(&self, partner: &Value, amount_cents: i64, currency: &str) {
+        let bonus = json!({ "partner_program_id": partner["id"], "amount_cents": amount_cents,
+                            "currency": currency, "note": "Thanks" });
+        let given = self.shop.submit(&self.stack, "commissions", bonus).await;
+        given.created();
+    }
+
+    /// Waits until one summary is sent, and asserts that there is no other.
+    async fn sent_once(&self) {
+        let sent = "emails WHERE kind = 'weekly_summary' AND state = 'sent'";
+        self.stack.reaches(sent, 1).await;
+        assert_eq!(self.mail.about(ADA, SUBJECT).len(), 1);
     }
 
     async fn summary(&self) -> ReceivedEmail {
@@ -66,7 +82,7 @@ impl Setting {
     }
 
     async fn settings(&self) -> Value {
-        self.stack.get(SETTINGS, &self.ada.token).await.body["data"].clone()
+        self.ada.get(SETTINGS).await.body["data"].clone()
     }
 }
 
@@ -91,34 +107,20 @@ async fn a_partner_is_told_once_what_a_week_gave_to_the_cent() {
         set.sale(transaction_id).await;
     }
     let refund = json!({ "transaction_id": "two", "refund_amount_cents": 1235 });
-    let refunded = set.stack.post("refund", Some(&set.shop.api_token), refund).await;
-    assert_eq!(refunded.status, StatusCode::OK, "{refunded:?}");
-    let ids: Vec<i64> = sqlx::query_scalar("SELECT id FROM commissions ORDER BY id")
-        .fetch_all(set.stack.pool())
-        .await
-        .unwrap();
+    let token = Some(set.shop.api_token.as_str());
+    set.stack.post("refund", token, refund).await.ok();
+    let ids: Vec<i64> = set.stack.values("SELECT id FROM commissions ORDER BY id").await;
     let approve = json!({ "commission_ids": [ids[0], ids[2]] });
     let approved = set.shop.submit(&set.stack, "commissions/approve", approve).await;
-    assert_eq!(approved.status, StatusCode::OK, "{approved:?}");
+    approved.ok();
     let pay = json!({ "commission_ids": [ids[0]] });
-    let paid = set.shop.submit(&set.stack, "payouts", pay).await;
-    assert_eq!(paid.status, StatusCode::CREATED, "{paid:?}");
-    let bonus = json!({ "partner_program_id": set.partner["id"], "amount_cents": 777, "currency": "EUR", "note": "Thanks" });
-    let given = set.shop.submit(&set.stack, "commissions", bonus).await;
-    assert_eq!(given.status, StatusCode::CREATED, "{given:?}");
-    // A sale of another partner, who has no account.
-    let ben = set
-        .shop
-        .partner(&set.stack, "ben@letters.example", "approved")
+    set.shop.submit(&set.stack, "payouts", pay).await.created();
+    set.bonus(&set.partner, 777, "EUR").await;
+    // Another partner, who has no account.
+    set.bonus(&set.partner("ben@letters.example").await, 999, "USD")
         .await;
-    let bonus =
-        json!({ "partner_program_id": ben["id"], "amount_cents": 999, "currency": "USD", "note": "Thanks" });
-    assert_eq!(
-        set.shop.submit(&set.stack, "commissions", bonus).await.status,
-        StatusCode::CREATED
-    );
 
-    let clock = set.a_week_later();
+    set.a_week_later();
     // Another process tries to send the same summaries.
     set.stack.start_delivery();
     let summary = set.summary().await;
@@ -135,13 +137,11 @@ async fn a_partner_is_told_once_what_a_week_gave_to_the_cent() {
         !text.contains("one") && !summary.message.contains("ben@"),
         "{text}"
     );
-    set.stack
-        .reaches("emails WHERE kind = 'weekly_summary' AND state = 'sent'", 1)
-        .await;
+    set.sent_once().await;
     assert_eq!(set.stack.count("weekly_summaries").await, 0);
 
     // Nothing happens in the following week.
-    clock.advance(TimeDelta::days(7));
+    set.stack.clock.advance(TimeDelta::days(7));
     set.stack.reaches("weekly_summary_weeks", 2).await;
     assert_eq!(set.stack.count("emails WHERE kind = 'weekly_summary'").await, 1);
     assert_eq!(set.mail.about(ADA, SUBJECT).len(), 1);
@@ -151,7 +151,7 @@ async fn a_partner_is_told_once_what_a_week_gave_to_the_cent() {
 async fn one_click_ends_summaries_without_a_cookie_and_looking_changes_nothing() {
     let mut set = set_up().await;
     set.sale("one").await;
-    let clock = set.a_week_later();
+    set.a_week_later();
     let summary = set.summary().await;
     assert_eq!(
         summary.header("List-Unsubscribe-Post"),
@@ -159,22 +159,12 @@ async fn one_click_ends_summaries_without_a_cookie_and_looking_changes_nothing()
     );
     let path = unsubscribe_path(&summary);
     assert!(summary.text().contains(&path), "{}", summary.text());
-    let stored: String = set
-        .stack
-        .value("SELECT string_agg(e::text, ' ') FROM emails e")
-        .await;
     let token = path.rsplit('/').next().unwrap();
-    assert!(!stored.contains(token), "{stored}");
+    assert!(!rows::text_of_all_rows(&set.stack).await.contains(token));
 
-    let page = set.stack.request(Method::GET, &path).send().await.unwrap();
-    assert_eq!(page.status(), StatusCode::OK);
-    assert!(
-        page.headers()["content-type"]
-            .to_str()
-            .unwrap()
-            .starts_with("text/html")
-    );
-    let html = page.text().await.unwrap();
+    let page = set.stack.visit(&path).await.ok();
+    assert!(page.header("content-type").starts_with("text/html"));
+    let html = page.text();
     assert!(
         html.contains("<form method=\"post\">") && !html.contains(ADA),
         "{html}"
@@ -187,13 +177,13 @@ async fn one_click_ends_summaries_without_a_cookie_and_looking_changes_nothing()
             .request(Method::POST, &path)
             .header("content-type", "application/x-www-form-urlencoded")
             .body("List-Unsubscribe=One-Click");
-        assert_eq!(post.send().await.unwrap().status(), StatusCode::OK);
+        set.stack.send(post).await.ok();
         assert_eq!(set.settings().await["weekly_summary"], false);
     }
     assert_eq!(set.settings().await["program_notices"], true);
 
     // No summary reports the next week.
-    clock.advance(TimeDelta::days(7));
+    set.stack.clock.advance(TimeDelta::days(7));
     set.stack.reaches("weekly_summary_weeks", 2).await;
     assert_eq!(set.stack.count("weekly_summaries").await, 0);
 }
@@ -216,9 +206,8 @@ async fn tokens_that_are_not_ours_end_nothing_and_tell_nothing() {
         &format!("{path}A"),
     ] {
         for method in [Method::GET, Method::POST] {
-            let answer = set.stack.request(method, wrong).send().await.unwrap();
-            assert_eq!(answer.status(), StatusCode::NOT_FOUND, "{wrong}");
-            pages.push(answer.text().await.unwrap());
+            let answer = set.stack.send(set.stack.request(method, wrong)).await;
+            pages.push(answer.is(404).body);
         }
     }
     assert!(pages.iter().all(|page| *page == pages[0]), "{pages:?}");
@@ -229,21 +218,14 @@ async fn tokens_that_are_not_ours_end_nothing_and_tell_nothing() {
 async fn nothing_is_sent_to_who_opted_out_or_has_not_shown_the_address_to_be_theirs() {
     let mut set = set_up().await;
     set.sale("one").await;
-    let changed = set
-        .stack
-        .patch(SETTINGS, &set.ada.token, json!({ "weekly_summary": false }))
-        .await;
-    assert_eq!(changed.status, StatusCode::OK, "{changed:?}");
+    let change = async |wanted: Value| set.ada.patch(SETTINGS, json!({ "weekly_summary": wanted })).await;
+    change(json!(false)).await.ok();
     assert_eq!(set.settings().await["weekly_summary"], false);
-    set.stack
-        .patch(SETTINGS, &set.ada.token, json!({ "weekly_summary": "no" }))
+    change(json!("no"))
         .await
         .refused(400, "weekly_summary must be a boolean");
     // Cleo's address is not verified.
-    let cleo = set
-        .shop
-        .partner(&set.stack, "cleo@letters.example", "approved")
-        .await;
+    let cleo = set.partner("cleo@letters.example").await;
     let cleo_id = set.stack.user(UserKind::Partner, "cleo@letters.example").await;
     set.stack
         .execute(&format!(
@@ -251,12 +233,7 @@ async fn nothing_is_sent_to_who_opted_out_or_has_not_shown_the_address_to_be_the
             cleo["partner_id"]
         ))
         .await;
-    let bonus =
-        json!({ "partner_program_id": cleo["id"], "amount_cents": 999, "currency": "USD", "note": "Thanks" });
-    assert_eq!(
-        set.shop.submit(&set.stack, "commissions", bonus).await.status,
-        StatusCode::CREATED
-    );
+    set.bonus(&cleo, 999, "USD").await;
     set.a_week_later();
     set.stack.reaches("weekly_summary_weeks", 1).await;
     assert_eq!(set.stack.count("weekly_summaries").await, 0);
@@ -276,27 +253,24 @@ async fn a_process_that_dies_while_it_writes_summaries_loses_and_repeats_none() 
             week.start()
         ))
         .await;
-    for (point, weeks, left) in [
-        ("delivery.after_week_added_up", 1, 1),
-        ("delivery.before_summaries_written", 1, 1),
+    for point in [
+        "delivery.after_week_added_up",
+        "delivery.before_summaries_written",
     ] {
         let mut settings = set.stack.environment(free_address());
         settings.push(("WORKER_ROLE", "delivery".to_owned()));
         settings.push(("CRASH_AT", point.to_owned()));
         assert!(!ended(Process::start("worker", &settings)).await.success());
-        assert_eq!(set.stack.count("weekly_summary_weeks").await, weeks, "{point}");
-        assert_eq!(set.stack.count("weekly_summaries").await, left, "{point}");
-        assert_eq!(
-            set.stack.count("emails WHERE kind = 'weekly_summary'").await,
-            0,
-            "{point}"
-        );
+        for (rows, count) in [
+            ("weekly_summary_weeks", 1),
+            ("weekly_summaries", 1),
+            ("emails WHERE kind = 'weekly_summary'", 0),
+        ] {
+            assert_eq!(set.stack.count(rows).await, count, "{rows} after {point}");
+        }
     }
     set.stack.start_delivery();
     set.stack.start_delivery();
     set.summary().await;
-    set.stack
-        .reaches("emails WHERE kind = 'weekly_summary' AND state = 'sent'", 1)
-        .await;
-    assert_eq!(set.mail.about(ADA, SUBJECT).len(), 1);
+    set.sent_once().await;
 }

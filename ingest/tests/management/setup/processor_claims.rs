@@ -1,161 +1,131 @@
 //! A processor's account belongs to one workspace. The platform's events reach only programs whose account an
 //! operator has confirmed.
 
-use reqwest::StatusCode;
 use serde_json::{Value, json};
-use test_harness::{
-    Answer, Person, Program, Stack, ctl,
-    hooks::{Hooks, accepted, event, inbox, settled},
-    succeeds,
-};
+use test_harness::hooks::{Hooks, accepted, event, inbox, settled};
+use test_harness::managed::{Managed, audit_actions, audit_details};
+use test_harness::{Answer, Json, Program, Stack, ctl, statuses, succeeds};
 
 const SECRET: &str = "whsec_of_this_program_1111";
 const HELD: &str = "This account is connected by another workspace";
+const CONNECTION: &str = "processor-connection";
 
-async fn program(stack: &Stack, owner: &Person) -> i64 {
-    let body = json!({ "name": "Shop" });
-    let made = stack
-        .submit("/api/advertiser/affiliate-programs", Some(&owner.token), body)
-        .await;
-    made.body["data"]["id"].as_i64().unwrap()
+/// A program `Shop` of a new workspace.
+async fn shop_of(stack: &Stack, workspace: &str) -> Managed {
+    Managed::new(stack, &stack.workspace(workspace).await, "Shop").await
 }
 
-fn path(program_id: i64) -> String {
-    format!("/api/advertiser/affiliate-programs/{program_id}/processor-connection")
-}
-
-async fn bind(stack: &Stack, owner: &Person, program_id: i64, account: &str) -> Answer {
+async fn bind(stack: &Stack, program: &Managed, account: &str) -> Answer {
     let body = json!({ "account_id": account, "status": "connected", "webhook_secret": SECRET });
-    stack.put(&path(program_id), &owner.token, body).await
+    program.put(stack, CONNECTION, body).await
 }
 
-async fn confirmed(stack: &Stack, owner: &Person, program_id: i64) -> Value {
-    let shown = stack.get(&path(program_id), &owner.token).await;
-    shown.body["data"]["confirmed"].clone()
+async fn is_confirmed(stack: &Stack, program: &Managed) -> bool {
+    program.get(stack, CONNECTION).await.data()["confirmed"] == true
 }
 
-async fn notices(stack: &Stack, owner: &Person, program_id: i64, kind: &str) -> Vec<Value> {
-    let path = format!("/api/advertiser/affiliate-programs/{program_id}/notifications");
-    let shown = stack.get(&path, &owner.token).await;
-    let all = shown.body["data"].as_array().unwrap();
-    all.iter().filter(|one| one["kind"] == kind).cloned().collect()
+/// The messages of the program's notices of this kind, newest first.
+async fn notices(stack: &Stack, program: &Managed, kind: &str) -> Vec<String> {
+    let shown = program.get(stack, "notifications").await;
+    let all = shown.data().as_array().unwrap().iter();
+    let of_kind = all.filter(|one| one["kind"] == kind);
+    of_kind
+        .map(|one| one["message"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 #[tokio::test]
 async fn an_account_that_another_workspace_holds_is_refused_and_its_owners_hear_of_it() {
-    let stack = Stack::start().await;
-    let (acme, rival) = (
-        stack.workspace("acme").await.owner,
-        stack.workspace("rival").await.owner,
-    );
-    let (shop, other_shop) = (program(&stack, &acme).await, program(&stack, &acme).await);
-    let theirs = program(&stack, &rival).await;
-    assert_eq!(bind(&stack, &acme, shop, "acct_1").await.status, StatusCode::OK);
+    let (stack, acme) = Stack::with_workspace().await;
+    let shop = Managed::new(&stack, &acme, "Shop").await;
+    let other_shop = Managed::new(&stack, &acme, "Other").await;
+    let theirs = shop_of(&stack, "rival").await;
+    bind(&stack, &shop, "acct_1").await.ok();
     for _ in 0..2 {
-        let claim = bind(&stack, &rival, theirs, "acct_1").await;
-        claim.refused(409, HELD);
+        bind(&stack, &theirs, "acct_1").await.refused(409, HELD);
     }
-    assert_eq!(
-        stack.get(&path(theirs), &rival.token).await.status,
-        StatusCode::NOT_FOUND
-    );
+    theirs.get(&stack, CONNECTION).await.is(404);
     // An existing connection cannot change to the account either.
-    assert_eq!(
-        bind(&stack, &rival, theirs, "acct_2").await.status,
-        StatusCode::OK
-    );
-    let claim = bind(&stack, &rival, theirs, "acct_1").await;
-    claim.refused(409, HELD);
-    let shown = stack.get(&path(theirs), &rival.token).await;
-    assert_eq!(shown.body["data"]["account_id"], "acct_2");
-    let notices = notices(&stack, &acme, shop, "processor_account_claimed").await;
+    bind(&stack, &theirs, "acct_2").await.ok();
+    bind(&stack, &theirs, "acct_1").await.refused(409, HELD);
+    let shown = theirs.get(&stack, CONNECTION).await;
+    assert_eq!(shown.data()["account_id"], "acct_2");
+    let notices = notices(&stack, &shop, "processor_account_claimed").await;
     assert_eq!(notices.len(), 1, "each day one of a program: {notices:?}");
-    let message = notices[0]["message"].as_str().unwrap();
     assert!(
-        message.contains("acct_1") && !message.contains("rival"),
-        "{message}"
+        notices[0].contains("acct_1") && !notices[0].contains("rival"),
+        "{notices:?}"
     );
-    let audited: String = stack
-        .value(
-            "SELECT string_agg(program_id || ' ' || (details->>'account_id'), ', ') FROM audit_log
-             WHERE action = 'processor_connection.claim_refused'",
-        )
+    let refused: Vec<i64> = stack
+        .values("SELECT program_id FROM audit_log WHERE action = 'processor_connection.claim_refused'")
         .await;
-    assert_eq!(
-        audited,
-        format!("{theirs} acct_1, {theirs} acct_1, {theirs} acct_1")
-    );
-    // Another program of the same workspace may use the account. A disconnected program no longer holds it.
-    assert_eq!(
-        bind(&stack, &acme, other_shop, "acct_1").await.status,
-        StatusCode::OK
-    );
-    for id in [shop, other_shop] {
-        stack.delete(&path(id), &acme.token).await;
+    assert_eq!(refused, [theirs.id; 3]);
+    for details in audit_details(&stack, "processor_connection.claim_refused").await {
+        assert_eq!(details["account_id"], "acct_1");
     }
-    assert_eq!(
-        bind(&stack, &rival, theirs, "acct_1").await.status,
-        StatusCode::OK
-    );
+    // Another program of the same workspace may use the account. A disconnected program no longer holds it.
+    bind(&stack, &other_shop, "acct_1").await.ok();
+    for program in [shop, other_shop] {
+        program.delete(&stack, CONNECTION).await.is(204);
+    }
+    bind(&stack, &theirs, "acct_1").await.ok();
 }
 
 #[tokio::test]
 async fn a_command_lines_claim_of_anothers_account_is_refused_too() {
-    let stack = Stack::start().await;
-    let acme = stack.workspace("acme").await.owner;
-    let shop = program(&stack, &acme).await;
-    assert_eq!(bind(&stack, &acme, shop, "acct_1").await.status, StatusCode::OK);
+    let (stack, shop) = Stack::with_managed().await;
+    bind(&stack, &shop, "acct_1").await.ok();
     let theirs = stack.program().await;
     let body = json!({
-        "program_id": theirs.program_id.get(), "stripe_user_id": "acct_1", "webhook_endpoint_id": "we_1", "webhook_secret": SECRET,
+        "program_id": theirs.program_id, "stripe_user_id": "acct_1", "webhook_endpoint_id": "we_1",
+        "webhook_secret": SECRET,
     });
-    let claim = stack
-        .submit("/api/v1/cli/stripe-connect", Some(&theirs.token), body)
-        .await;
+    let token = Some(theirs.token.as_str());
+    let claim = stack.submit("/api/v1/cli/stripe-connect", token, body).await;
     claim.refused(409, HELD);
-    assert_eq!(
-        notices(&stack, &acme, shop, "processor_account_claimed")
-            .await
-            .len(),
-        1
-    );
+    assert_eq!(notices(&stack, &shop, "processor_account_claimed").await.len(), 1);
 }
 
 #[tokio::test]
 async fn of_two_workspaces_that_claim_an_account_at_once_one_gets_it() {
-    let stack = Stack::start().await;
-    let (acme, rival) = (
-        stack.workspace("acme").await.owner,
-        stack.workspace("rival").await.owner,
-    );
-    let (ours, theirs) = (program(&stack, &acme).await, program(&stack, &rival).await);
+    let (stack, ours) = Stack::with_managed().await;
+    let theirs = shop_of(&stack, "rival").await;
     for round in 0..8 {
         let account = format!("acct_{round}");
-        let (one, other) = tokio::join!(
-            bind(&stack, &acme, ours, &account),
-            bind(&stack, &rival, theirs, &account)
-        );
-        let mut statuses = [one.status.as_u16(), other.status.as_u16()];
-        statuses.sort_unstable();
-        assert_eq!(statuses, [200, 409], "round {round}");
+        let (one, other) = tokio::join!(bind(&stack, &ours, &account), bind(&stack, &theirs, &account));
+        assert_eq!(statuses([one, other]), [200, 409], "round {round}");
     }
 }
 
-/// A payment of the account, as the platform reports it.
-fn payment(stack: &Stack, program: &Program) -> Value {
-    let mut event = event(stack, "checkout.session.completed.basil", program, "user-1");
-    event["account"] = json!("acct_1Shop");
-    event
+/// An event of the account, as the platform reports it.
+fn of_account(stack: &Stack, name: &str, program: &Program) -> Value {
+    event(stack, name, program, "user-1").with(json!({ "account": "acct_1Shop" }))
 }
 
-/// A program that its owner has bound to the account.
-async fn bound(stack: &Stack) -> (Person, Program) {
+fn payment(stack: &Stack, program: &Program) -> Value {
+    of_account(stack, "checkout.session.completed.basil", program)
+}
+
+/// A program with a customer, which its owner has bound to the account, and a webhook consumer.
+async fn bound() -> (Stack, Hooks, Managed, Program) {
+    let mut stack = Stack::start().await;
+    let hooks = Hooks::start(&mut stack).await;
     let program = stack.program().await;
-    let acme = stack.owner_of(&program).await;
     stack.customer(&program, &program.ada.code, "user-1").await;
-    let done = bind(stack, &acme, program.program_id.get(), "acct_1Shop").await;
-    assert_eq!(done.status, StatusCode::OK);
-    (acme, program)
+    let managed = Managed {
+        id: program.program_id.get(),
+        api_token: program.token.clone(),
+        owner: stack.owner_of(&program).await,
+    };
+    bind(&stack, &managed, "acct_1Shop").await.ok();
+    (stack, hooks, managed, program)
+}
+
+/// The relay takes up waiting events at once.
+async fn hurry_the_relay(stack: &Stack) {
+    let overdue =
+        "UPDATE processor_events SET relay_after = now() - interval '1 second' WHERE state = 'parked'";
+    stack.execute(overdue).await;
 }
 
 async fn state(stack: &Stack) -> Value {
@@ -164,27 +134,18 @@ async fn state(stack: &Stack) -> Value {
 
 #[tokio::test]
 async fn the_platforms_events_reach_a_program_once_an_operator_has_confirmed_its_account() {
-    let mut stack = Stack::start().await;
-    let hooks = Hooks::start(&mut stack).await;
-    let (acme, program) = bound(&stack).await;
-    let id = program.program_id.get();
-    assert_eq!(confirmed(&stack, &acme, id).await, false);
-    let paid = payment(&stack, &program);
-    accepted(&hooks.distribute(&stack, &paid).await);
-    let kept = state(&stack).await;
-    assert_eq!(
-        (&kept["program"], &kept["state"]),
-        (&Value::Null, &json!("stuck"))
-    );
-    let event_id: uuid::Uuid = stack.value("SELECT event_id FROM processor_events").await;
-    let replay = ["processor-events", "replay", &event_id.to_string()].map(str::to_owned);
-    let replay: Vec<&str> = replay.iter().map(String::as_str).collect();
-    assert!(
-        !ctl(&stack, &replay).await.ok,
-        "replayed for a program that has not proved it"
-    );
+    let (stack, hooks, managed, program) = bound().await;
+    assert!(!is_confirmed(&stack, &managed).await);
+    accepted(&hooks.distribute(&stack, &payment(&stack, &program)).await);
+    state(&stack)
+        .await
+        .has(json!({ "program": null, "state": "stuck" }));
+    let event_id: String = stack.value("SELECT event_id::text FROM processor_events").await;
+    let replay = ["processor-events", "replay", &event_id];
+    let early = ctl(&stack, &replay).await;
+    assert!(!early.ok, "replayed for a program that has not proved it");
 
-    let number = id.to_string();
+    let number = managed.id.to_string();
     let listed = succeeds(&stack, &["processor-connection", "list", "--unconfirmed"]).await;
     assert!(
         listed.out.contains("acct_1Shop") && listed.out.contains(&number),
@@ -194,72 +155,46 @@ async fn the_platforms_events_reach_a_program_once_an_operator_has_confirmed_its
     let other = ctl(&stack, &of_account("confirm", "acct_other")).await;
     assert!(!other.ok && other.err.contains("acct_1Shop"), "{other:?}");
     succeeds(&stack, &of_account("confirm", "acct_1Shop")).await;
-    assert_eq!(confirmed(&stack, &acme, id).await, true);
+    assert!(is_confirmed(&stack, &managed).await);
     succeeds(&stack, &replay).await;
     settled(&stack, &["done"]).await;
     assert_eq!(stack.count("sale_events").await, 1);
 
     // Other changes keep the confirmation; a new account needs another confirmation.
-    let put = async |body: Value| stack.put(&path(id), &acme.token, body).await.status;
-    assert_eq!(put(json!({ "payouts_enabled": true })).await, StatusCode::OK);
-    assert_eq!(confirmed(&stack, &acme, id).await, true);
+    let put = async |body: Value| managed.put(&stack, CONNECTION, body).await.ok();
+    put(json!({ "payouts_enabled": true })).await;
+    assert!(is_confirmed(&stack, &managed).await);
     for account in ["acct_another", "acct_1Shop"] {
-        assert_eq!(put(json!({ "account_id": account })).await, StatusCode::OK);
-        assert_eq!(confirmed(&stack, &acme, id).await, false);
+        put(json!({ "account_id": account })).await;
+        assert!(!is_confirmed(&stack, &managed).await);
     }
-    succeeds(
-        &stack,
-        &[
-            "processor-connection",
-            "refuse",
-            "--yes",
-            "--program-id",
-            &number,
-            "acct_1Shop",
-        ],
-    )
-    .await;
+    let refuse = [&of_account("refuse", "acct_1Shop")[..], &["--yes"]].concat();
+    succeeds(&stack, &refuse).await;
+    managed.get(&stack, CONNECTION).await.is(404);
+    let by_operator = "actor = 'operator' AND action LIKE 'processor_connection.%'";
     assert_eq!(
-        stack.get(&path(id), &acme.token).await.status,
-        StatusCode::NOT_FOUND
-    );
-    let audited: String = stack
-        .value("SELECT string_agg(action, ', ' ORDER BY id) FROM audit_log WHERE actor = 'operator' AND action LIKE 'processor_connection.%'")
-        .await;
-    assert_eq!(
-        audited,
-        "processor_connection.confirmed, processor_connection.refused"
+        audit_actions(&stack, by_operator).await,
+        ["processor_connection.confirmed", "processor_connection.refused"]
     );
     stack.verify().await;
 }
 
 #[tokio::test]
 async fn a_programs_own_endpoint_needs_no_confirmation() {
-    let mut stack = Stack::start().await;
-    let hooks = Hooks::start(&mut stack).await;
-    let (acme, program) = bound(&stack).await;
-    assert_eq!(confirmed(&stack, &acme, program.program_id.get()).await, false);
+    let (stack, hooks, managed, program) = bound().await;
+    assert!(!is_confirmed(&stack, &managed).await);
     // With and without the account in the event. The relay also retries the waiting event.
     let paid = payment(&stack, &program);
-    let mut early = event(&stack, "charge.refunded.basil", &program, "user-1");
-    early["account"] = json!("acct_1Shop");
+    let mut early = of_account(&stack, "charge.refunded.basil", &program);
     early["data"]["object"]["id"] = json!("ch_unknown");
     early["data"]["object"]["payment_intent"] = json!("pi_unknown");
     for event in [&paid, &early] {
         accepted(&hooks.deliver(&stack, &program, event).await);
     }
     settled(&stack, &["done", "parked"]).await;
+    hurry_the_relay(&stack).await;
     stack
-        .execute(
-            "UPDATE processor_events SET relay_after = now() - interval '1 second' WHERE state = 'parked'",
-        )
-        .await;
-    stack
-        .eventually("the relay has taken it up", async || {
-            stack
-                .value("SELECT count(*) = 0 FROM processor_events WHERE relay_after < now()")
-                .await
-        })
+        .reaches("processor_events WHERE relay_after < now()", 0)
         .await;
     settled(&stack, &["done", "parked"]).await;
     assert_eq!(stack.count("sale_events").await, 1);
@@ -267,31 +202,24 @@ async fn a_programs_own_endpoint_needs_no_confirmation() {
 
 #[tokio::test]
 async fn the_platforms_events_reach_no_connection_that_is_not_connected() {
-    let mut stack = Stack::start().await;
-    let hooks = Hooks::start(&mut stack).await;
-    let (acme, program) = bound(&stack).await;
-    let id = program.program_id.get();
+    let (stack, hooks, managed, program) = bound().await;
     stack
         .execute("UPDATE processor_connections SET confirmed_at = now()")
         .await;
     // A refund waits for its unknown sale. The relay checks again whether the program still receives events.
-    let mut early = event(&stack, "charge.refunded.basil", &program, "user-1");
-    early["account"] = json!("acct_1Shop");
+    let early = of_account(&stack, "charge.refunded.basil", &program);
     accepted(&hooks.distribute(&stack, &early).await);
     settled(&stack, &["parked"]).await;
     for status in ["pending", "disconnected"] {
-        let body = json!({ "status": status });
-        stack.put(&path(id), &acme.token, body).await;
-        let mut paid = payment(&stack, &program);
-        paid["id"] = json!(format!("evt_while_{status}"));
+        managed
+            .put(&stack, CONNECTION, json!({ "status": status }))
+            .await
+            .ok();
+        let paid = payment(&stack, &program).with(json!({ "id": format!("evt_while_{status}") }));
         accepted(&hooks.distribute(&stack, &paid).await);
         assert_eq!(state(&stack).await["reason"], "unknown account", "{status}");
     }
-    stack
-        .execute(
-            "UPDATE processor_events SET relay_after = now() - interval '1 second' WHERE state = 'parked'",
-        )
-        .await;
+    hurry_the_relay(&stack).await;
     settled(&stack, &["stuck"]).await;
     let reason: String = stack
         .value("SELECT reason FROM processor_events WHERE program_id IS NOT NULL")
@@ -305,33 +233,19 @@ async fn the_platforms_events_reach_no_connection_that_is_not_connected() {
 
 #[tokio::test]
 async fn owners_hear_of_every_change_of_account_or_secret() {
-    let stack = Stack::start().await;
-    let acme = stack.workspace("acme").await.owner;
-    let shop = program(&stack, &acme).await;
-    let put = async |body: Value| stack.put(&path(shop), &acme.token, body).await.status;
-    let messages = async || -> Vec<String> {
-        let notices = notices(&stack, &acme, shop, "processor_connection_changed").await;
-        notices
-            .iter()
-            .map(|one| one["message"].as_str().unwrap().to_owned())
-            .collect()
-    };
-    assert_eq!(bind(&stack, &acme, shop, "acct_1").await.status, StatusCode::OK);
-    assert_eq!(put(json!({ "payouts_enabled": true })).await, StatusCode::OK);
+    let (stack, shop) = Stack::with_managed().await;
+    let put = async |body: Value| shop.put(&stack, CONNECTION, body).await.ok();
+    let messages = async || notices(&stack, &shop, "processor_connection_changed").await;
+    bind(&stack, &shop, "acct_1").await.ok();
+    put(json!({ "payouts_enabled": true })).await;
     assert_eq!(messages().await.len(), 1);
-    assert_eq!(put(json!({ "account_id": "acct_2" })).await, StatusCode::OK);
-    assert_eq!(
-        put(json!({ "webhook_secret": "whsec_another_of_this_0002" })).await,
-        StatusCode::OK
-    );
-    stack
-        .submitted(
-            &format!("{}/rotate-secret", path(shop)),
-            Some(&acme.token),
-            json!({ "webhook_secret": "whsec_another_of_this_0003" }),
-        )
-        .await;
-    stack.delete(&path(shop), &acme.token).await;
+    put(json!({ "account_id": "acct_2" })).await;
+    put(json!({ "webhook_secret": "whsec_another_of_this_0002" })).await;
+    let rotated = json!({ "webhook_secret": "whsec_another_of_this_0003" });
+    shop.submit(&stack, "processor-connection/rotate-secret", rotated)
+        .await
+        .ok();
+    shop.delete(&stack, CONNECTION).await.is(204);
     let messages = messages().await;
     let whats = [
         "its webhook secret was removed",
@@ -351,20 +265,16 @@ async fn owners_hear_of_every_change_of_account_or_secret() {
 
 #[tokio::test]
 async fn a_disconnected_connection_receives_nothing_at_its_own_endpoint() {
-    let mut stack = Stack::start().await;
-    let hooks = Hooks::start(&mut stack).await;
-    let (acme, program) = bound(&stack).await;
-    let id = program.program_id.get();
+    let (stack, hooks, managed, program) = bound().await;
     let set = async |status: &str| {
-        let done = stack
-            .put(&path(id), &acme.token, json!({ "status": status }))
-            .await;
-        assert_eq!(done.status, StatusCode::OK);
+        managed
+            .put(&stack, CONNECTION, json!({ "status": status }))
+            .await
+            .ok()
     };
     let paid = payment(&stack, &program);
     set("disconnected").await;
-    let refused = hooks.deliver(&stack, &program, &paid).await;
-    assert_eq!(refused.status, StatusCode::BAD_REQUEST);
+    hooks.deliver(&stack, &program, &paid).await.is(400);
     assert!(inbox(&stack).await.is_empty());
     // The processor sends the event again after the owner has reconnected.
     set("connected").await;
@@ -375,15 +285,12 @@ async fn a_disconnected_connection_receives_nothing_at_its_own_endpoint() {
 
 #[tokio::test]
 async fn another_account_starts_without_the_secret_of_the_one_before() {
-    let mut stack = Stack::start().await;
-    let hooks = Hooks::start(&mut stack).await;
-    let (acme, program) = bound(&stack).await;
-    let id = program.program_id.get();
-    let changed = stack
-        .put(&path(id), &acme.token, json!({ "account_id": "acct_1Other" }))
+    let (stack, hooks, managed, program) = bound().await;
+    let changed = managed
+        .put(&stack, CONNECTION, json!({ "account_id": "acct_1Other" }))
         .await;
-    assert_eq!(changed.body["data"]["webhook_secret_set"], false, "{changed:?}");
+    assert_eq!(changed.data()["webhook_secret_set"], false);
     let refused = hooks.deliver(&stack, &program, &payment(&stack, &program)).await;
-    assert_eq!(refused.status, StatusCode::BAD_REQUEST);
+    refused.is(400);
     assert!(inbox(&stack).await.is_empty());
 }

@@ -1,450 +1,288 @@
 //! Programs through the management API: created, changed, published and archived, each only by its own
 //! workspace.
 
+use domain::ids::ProgramId;
 use domain::people::permission::Role;
-use reqwest::StatusCode;
-use serde_json::{Value, json};
-use test_harness::{Answer, Person, Stack, Workspace, managed::Managed};
-
-const PROGRAMS: &str = "/api/advertiser/affiliate-programs";
-
-async fn create(stack: &Stack, person: &Person, body: Value) -> Answer {
-    stack.submit(PROGRAMS, Some(&person.token), body).await
-}
-
-/// A program of the workspace: its id and its tracking token.
-async fn program(stack: &Stack, workspace: &Workspace, name: &str) -> (i64, String) {
-    let made = create(stack, &workspace.owner, json!({ "name": name })).await;
-    assert_eq!(made.status, StatusCode::CREATED, "{:?}", made.body);
-    let data = &made.body["data"];
-    (
-        data["id"].as_i64().unwrap(),
-        data["api_token"].as_str().unwrap().to_owned(),
-    )
-}
+use reqwest::Method;
+use serde_json::json;
+use sqlx::AssertSqlSafe;
+use test_harness::managed::{Managed, PROGRAMS, audit_details};
+use test_harness::{Json, Stack, refused_each};
 
 #[tokio::test]
 async fn a_program_starts_with_the_contracts_defaults_and_shows_its_token_once() {
-    let stack = Stack::start().await;
-    let acme = stack.workspace("acme").await;
-    let made = create(&stack, &acme.owner, json!({ "name": "Acme Affiliates" })).await;
-    assert_eq!(made.status, StatusCode::CREATED);
-    let data = &made.body["data"];
-    for (name, value) in [
-        ("name", json!("Acme Affiliates")),
-        ("status", json!("draft")),
-        ("attribution_model", json!("last_click")),
-        ("attribution_window_days", json!(60)),
-        ("cookie_window_days", json!(90)),
-        ("hold_days", json!(15)),
-        ("needs_approval", json!("none")),
-        ("partner_link_limit", json!(10)),
-        ("lead_auth", Value::Null),
-        ("currency", json!("USD")),
-        ("exclude_bots", json!(false)),
-        ("publishedAt", Value::Null),
-        ("workspace_id", json!(acme.workspace_id.get())),
-    ] {
-        assert_eq!(data[name], value, "{name}");
-    }
+    let (stack, acme) = Stack::with_workspace().await;
+    let made = acme
+        .owner
+        .submit(PROGRAMS, json!({ "name": "Acme Affiliates" }))
+        .await;
+    let data = made.created().data().clone();
+    data.has(json!({
+        "name": "Acme Affiliates", "status": "draft", "attribution_model": "last_click",
+        "attribution_window_days": 60, "cookie_window_days": 90, "hold_days": 15, "needs_approval": "none",
+        "partner_link_limit": 10, "lead_auth": null, "currency": "USD", "exclude_bots": false,
+        "publishedAt": null, "workspace_id": acme.workspace_id,
+    }));
     assert!(data["slug"].as_str().unwrap().starts_with("acme-affiliates-"));
-    let token = data["api_token"].as_str().unwrap().to_owned();
-    let path = format!("{PROGRAMS}/{}", data["id"]);
-    let read = stack.get(&path, &acme.owner.token).await;
-    assert_eq!(read.body["data"]["api_token_masked"], data["api_token_masked"]);
-    assert!(!read.body.to_string().contains(&token));
+    let token = data["api_token"].as_str().unwrap();
+    let read = acme.owner.get(&format!("{PROGRAMS}/{}", data["id"])).await;
+    assert_eq!(read.data()["api_token_masked"], data["api_token_masked"]);
+    assert!(!read.body.to_string().contains(token));
     // The token works at once: an integration is tested before the program is published.
     let sale = json!({ "transaction_id": "t1", "amount_cents": 100, "customer_key": "nobody" });
-    let answer = stack.post("sale", Some(&token), sale).await;
-    assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{:?}", answer.body);
+    stack.post("sale", Some(token), sale).await.is(400);
 }
 
 #[tokio::test]
 async fn a_setting_that_cannot_be_is_refused_by_its_name() {
-    let stack = Stack::start().await;
-    let acme = stack.workspace("acme").await;
-    let (id, _) = program(&stack, &acme, "Acme").await;
-    let path = format!("{PROGRAMS}/{id}");
-    let put = |body: Value| stack.put(&path, &acme.owner.token, body);
-    for (body, message) in [
-        (json!({ "name": "" }), "name is required"),
-        (
-            json!({ "name": "x".repeat(121) }),
-            "name must be at most 120 characters",
-        ),
-        (
-            json!({ "slug": "Not A Slug" }),
-            "slug must be lower-case letters and digits joined by single hyphens, at most 80 characters",
-        ),
-        (
-            json!({ "cookie_window_days": 0 }),
-            "cookie_window_days must be an integer from 1 to 365",
-        ),
-        (
-            json!({ "cookie_window_days": "90" }),
-            "cookie_window_days must be an integer from 1 to 365",
-        ),
-        (
-            json!({ "attribution_window_days": 366 }),
-            "attribution_window_days must be an integer from 1 to 365",
-        ),
-        (
-            json!({ "hold_days": 32 }),
-            "hold_days must be an integer from 0 to 31",
-        ),
-        (
-            json!({ "needs_approval": "some" }),
-            "needs_approval must be one of none, flagged, all",
-        ),
-        (
-            json!({ "attribution_model": "best" }),
-            "attribution_model must be one of last_click, first_click, linear",
-        ),
-        (
-            json!({ "lead_auth": "maybe" }),
-            "lead_auth must be server_required or null",
-        ),
-        (
-            json!({ "currency": "dollars" }),
-            "currency must be a currency code of three letters",
-        ),
-        (
-            json!({ "domain": "not a host" }),
-            "domain must be a host name such as shop.example",
-        ),
-        (
-            json!({ "partner_link_limit": 101 }),
-            "partner_link_limit must be an integer from 0 to 100",
-        ),
-        (json!({ "exclude_bots": "yes" }), "exclude_bots must be a boolean"),
-        (
-            json!({ "color": "teal" }),
-            "color must be a colour such as #0f6259",
-        ),
-    ] {
-        put(body).await.refused(400, message);
-    }
+    let (stack, program) = Stack::with_managed().await;
+    let refusals = json!({
+        "name is required": [{ "name": "" }],
+        "name must be at most 120 characters": [{ "name": "x".repeat(121) }],
+        "slug must be lower-case letters and digits joined by single hyphens, at most 80 characters": [
+            { "slug": "Not A Slug" },
+        ],
+        "cookie_window_days must be an integer from 1 to 365": [
+            { "cookie_window_days": 0 }, { "cookie_window_days": "90" },
+        ],
+        "attribution_window_days must be an integer from 1 to 365": [{ "attribution_window_days": 366 }],
+        "hold_days must be an integer from 0 to 31": [{ "hold_days": 32 }],
+        "needs_approval must be one of none, flagged, all": [{ "needs_approval": "some" }],
+        "attribution_model must be one of last_click, first_click, linear": [{ "attribution_model": "best" }],
+        "lead_auth must be server_required or null": [{ "lead_auth": "maybe" }],
+        "currency must be a currency code of three letters": [{ "currency": "dollars" }],
+        "domain must be a host name such as shop.example": [{ "domain": "not a host" }],
+        "partner_link_limit must be an integer from 0 to 100": [{ "partner_link_limit": 101 }],
+        "exclude_bots must be a boolean": [{ "exclude_bots": "yes" }],
+        "color must be a colour such as #0f6259": [{ "color": "teal" }],
+    });
+    refused_each(400, refusals, |body| program.put(&stack, "", body)).await;
 }
 
 #[tokio::test]
 async fn settings_are_changed_and_what_is_not_named_stays() {
-    let stack = Stack::start().await;
-    let acme = stack.workspace("acme").await;
-    let (id, _) = program(&stack, &acme, "Acme").await;
-    let (other, _) = program(&stack, &acme, "Other").await;
-    let path = format!("{PROGRAMS}/{id}");
-    let put = |body: Value| stack.put(&path, &acme.owner.token, body);
-    let changed = put(json!({
+    let (stack, acme) = Stack::with_workspace().await;
+    let program = Managed::new(&stack, &acme, "Acme").await;
+    let other = Managed::new(&stack, &acme, "Other").await;
+    let changes = json!({
         "slug": "acme", "cookie_window_days": 365, "lead_auth": "server_required", "domain": "https://Shop.example/",
         "description": "Twenty percent.", "exclude_bots": true, "hold_days": 0, "attribution_model": "linear",
         "needs_approval": "flagged", "color": "#0F6259", "partner_link_limit": 0,
-    }))
-    .await;
-    assert_eq!(changed.status, StatusCode::OK, "{:?}", changed.body);
-    let cleared = put(json!({ "lead_auth": null, "cookie_window_days": null, "description": null })).await;
-    let data = &cleared.body["data"];
-    for (name, value) in [
-        ("name", json!("Acme")),
-        ("slug", json!("acme")),
-        ("cookie_window_days", json!(90)),
-        ("lead_auth", Value::Null),
-        ("description", Value::Null),
-        ("domain", json!("shop.example")),
-        ("exclude_bots", json!(true)),
-        ("hold_days", json!(0)),
-        ("needs_approval", json!("flagged")),
-        ("color", json!("#0f6259")),
-        ("partner_link_limit", json!(0)),
-        ("attribution_model", json!("linear")),
-    ] {
-        assert_eq!(data[name], value, "{name}");
-    }
-    let taken = stack
-        .put(
-            &format!("{PROGRAMS}/{other}"),
-            &acme.owner.token,
-            json!({ "slug": "acme" }),
-        )
-        .await;
+    });
+    program.put(&stack, "", changes).await.ok();
+    let nulls = json!({ "lead_auth": null, "cookie_window_days": null, "description": null });
+    let cleared = program.put(&stack, "", nulls).await;
+    cleared.data().has(json!({
+        "name": "Acme", "slug": "acme", "cookie_window_days": 90, "lead_auth": null, "description": null,
+        "domain": "shop.example", "exclude_bots": true, "hold_days": 0, "needs_approval": "flagged",
+        "color": "#0f6259", "partner_link_limit": 0, "attribution_model": "linear",
+    }));
+    let taken = other.put(&stack, "", json!({ "slug": "acme" })).await;
     taken.refused(400, "slug is taken by another program");
-    let audited: Value = stack
-        .value("SELECT details FROM audit_log WHERE action = 'program.updated' ORDER BY id LIMIT 1")
-        .await;
+    let details = &audit_details(&stack, "program.updated").await[0];
     assert_eq!(
-        audited["cookie_window_days"],
+        details["cookie_window_days"],
         json!({ "before": 90, "after": 365 })
     );
-    assert!(audited.get("name").is_none(), "{audited}");
+    assert!(details.get("name").is_none(), "{details}");
 }
 
 #[tokio::test]
 async fn an_archived_program_takes_no_calls_and_no_changes() {
-    let stack = Stack::start().await;
-    let acme = stack.workspace("acme").await;
-    let (id, token) = program(&stack, &acme, "Acme").await;
-    let ada = stack.partner(domain::ids::ProgramId::new(id), "ada").await;
-    stack.click(&ada.code).await;
-    let path = format!("{PROGRAMS}/{id}");
-    let published = stack
-        .submit(&format!("{path}/publish"), Some(&acme.owner.token), json!({}))
-        .await;
-    assert_eq!(published.body["data"]["status"], "live");
-    assert!(published.body["data"]["publishedAt"].is_string());
-    assert_eq!(
-        stack.delete(&path, &acme.owner.token).await.body["data"]["status"],
-        "archived"
+    let (stack, program) = Stack::with_managed().await;
+    let ada = program.partner(&stack, "ada@letters.example", "approved").await;
+    let link = program.link(&stack, &ada, "ada").await;
+    stack.click("ada").await;
+    let account = json!({ "account_id": "acct_1", "webhook_secret": "whsec_an_old_secret_1111" });
+    program.put(&stack, "processor-connection", account).await.ok();
+    let endpoint = json!({ "url": "https://hooks.acme.example/", "event_types": ["sale.recorded"] });
+    let endpoint = program.submit(&stack, "webhook-endpoints", endpoint).await.id();
+    let published = program.submit(&stack, "publish", json!({})).await;
+    assert_eq!(published.data()["status"], "live");
+    assert!(published.data()["publishedAt"].is_string());
+    let archived = program.delete(&stack, "").await;
+    assert_eq!(archived.data()["status"], "archived");
+
+    program.sale(&stack, "t1", "nobody").await.is(401);
+    stack.click_with("ada", json!({})).await.is(410);
+    let (partner, link) = (
+        format!("partners/{}", ada["id"]),
+        format!("referral-links/{}", link["id"]),
     );
-    let sale = || async {
-        let sale = json!({ "transaction_id": "t1", "amount_cents": 100, "customer_key": "nobody" });
-        stack.post("sale", Some(&token), sale).await.status
-    };
-    assert_eq!(sale().await, StatusCode::UNAUTHORIZED);
-    let click = stack.click_with(&ada.code, json!({})).await;
-    assert_eq!(click.status, StatusCode::GONE, "{click:?}");
-    let update = stack
-        .put(&path, &acme.owner.token, json!({ "name": "New" }))
-        .await;
-    assert_eq!(update.status, StatusCode::CONFLICT);
-    let list = stack.get(PROGRAMS, &acme.owner.token).await;
-    assert_eq!(list.body["meta"]["pagination"]["total"], 0);
+    let endpoint = format!("webhook-endpoints/{endpoint}");
+    let secret = json!({ "webhook_secret": "whsec_a_newer_secret_2222" });
+    for (method, below, body) in [
+        (Method::PUT, "", json!({ "name": "New" })),
+        (
+            Method::POST,
+            "partners",
+            json!({ "name": "B", "email": "b@c.example" }),
+        ),
+        (Method::PUT, &partner, json!({ "status": "suspended" })),
+        (Method::POST, &format!("{partner}/invitation"), json!({})),
+        (
+            Method::POST,
+            "referral-links",
+            json!({ "partner_program_id": ada["id"] }),
+        ),
+        (Method::PUT, &link, json!({ "status": "inactive" })),
+        (
+            Method::POST,
+            "commission-policies",
+            json!({ "commission_type": "cps_lifetime", "rate_bps": 1 }),
+        ),
+        (Method::PUT, "processor-connection", secret.clone()),
+        (Method::POST, "processor-connection/rotate-secret", secret),
+        (Method::PATCH, &endpoint, json!({ "enabled": false })),
+        (Method::POST, &format!("{endpoint}/rotate-secret"), json!({})),
+    ] {
+        let refused = program.owner.call(method, &program.path(below), Some(body)).await;
+        assert_eq!(refused.message(), "This program is archived", "{below}");
+        refused.is(409);
+    }
+    // It keeps its partners, can still be disconnected, and is not listed.
+    program.get(&stack, "partners").await.ok();
+    program.delete(&stack, "processor-connection").await.is(204);
+    assert_eq!(program.owner.get(PROGRAMS).await.total(), 0);
 }
 
 /// Both requests arrive while the row is locked, so each has finished its reads without the lock before the
 /// other writes.
 #[tokio::test]
 async fn two_changes_at_once_both_last() {
-    let stack = Stack::start().await;
-    let acme = stack.workspace("acme").await;
-    let token = &acme.owner.token;
-    let member = stack
-        .member(acme.workspace_id, "member@acme.example", Role::Member)
-        .await;
+    let (stack, acme) = Stack::with_workspace().await;
+    let owner = &acme.owner;
+    let member = acme.join(&stack, "member", Role::Member).await;
     let shop = Managed::new(&stack, &acme, "Shop").await;
     let ada = shop.partner(&stack, "ada@letters.example", "pending").await;
     let bruno = shop.partner(&stack, "bruno@reviews.example", "approved").await;
     let link = shop.link(&stack, &bruno, "bruno").await;
     let account = json!({ "account_id": "acct_1", "webhook_endpoint_id": "we_1" });
-    shop.put(&stack, "processor-connection", account).await;
-    let key = json!({ "name": "Backend", "scopes": ["program:read"] });
-    let key = stack
-        .submit("/api/advertiser/api-keys", Some(token), key)
-        .await
-        .body["data"]["id"]
-        .clone();
-    let members = stack.get("/api/advertiser/members", token).await;
-    let member = members.body["data"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(|listed| listed["user_id"] == json!(member.user_id.get()))
-        .unwrap()["id"]
-        .clone();
-    let granted = json!({ shop.id.to_string(): ["tracking:read"] });
-    for (path, row, first, second) in [
+    shop.put(&stack, "processor-connection", account).await.ok();
+    let key = owner
+        .api_key(json!({ "name": "Backend", "scopes": ["program:read"] }))
+        .await;
+    let program = format!("programs WHERE id = {}", shop.id);
+    for (path, row, changes) in [
         (
-            format!("{PROGRAMS}/{}", shop.id),
-            format!("programs WHERE id = {}", shop.id),
-            json!({ "lead_auth": "server_required" }),
-            json!({ "description": "b" }),
+            shop.path(""),
+            program.clone(),
+            json!([{ "lead_auth": "server_required" }, { "description": "b" }]),
         ),
         (
             shop.path(&format!("partners/{}", ada["id"])),
             format!("partner_programs WHERE id = {}", ada["id"]),
-            json!({ "status": "approved" }),
-            json!({ "name": "Ada Lovelace" }),
+            json!([{ "status": "approved" }, { "name": "Ada Lovelace" }]),
         ),
         (
             shop.path(&format!("referral-links/{}", link["id"])),
             format!("referral_links WHERE id = {}", link["id"]),
-            json!({ "status": "inactive" }),
-            json!({ "short_code": "bruno-2" }),
+            json!([{ "status": "inactive" }, { "short_code": "bruno-2" }]),
         ),
         (
             shop.path("processor-connection"),
-            format!("programs WHERE id = {}", shop.id),
-            json!({ "status": "connected" }),
-            json!({ "webhook_endpoint_id": "we_2" }),
+            program,
+            json!([{ "status": "connected" }, { "webhook_endpoint_id": "we_2" }]),
         ),
         (
-            format!("/api/advertiser/api-keys/{key}"),
-            format!("management_keys WHERE id = {key}"),
-            json!({ "name": "Frontend" }),
-            json!({ "scopes": ["program:list"] }),
+            format!("/api/advertiser/api-keys/{}", key["id"]),
+            format!("management_keys WHERE id = {}", key["id"]),
+            json!([{ "name": "Frontend" }, { "scopes": ["program:list"] }]),
         ),
         (
-            format!("/api/advertiser/members/{member}"),
+            stack.member_path(&member).await,
             format!("workspaces WHERE id = {}", acme.workspace_id),
-            json!({ "role": "admin" }),
-            json!({ "permissions": granted }),
+            json!([{ "role": "admin" }, { "permissions": { shop.id.to_string(): ["tracking:read"] } }]),
         ),
     ] {
-        let mut holder = stack.pool().begin().await.unwrap();
-        let lock = format!("SELECT FROM {row} FOR NO KEY UPDATE");
-        sqlx::query(sqlx::AssertSqlSafe(lock))
-            .execute(&mut *holder)
-            .await
-            .unwrap();
-        let released = async {
-            stack.locked_out("the requests wait for the row", 2).await;
-            holder.commit().await.unwrap();
-        };
+        let held = stack
+            .holding(&format!("SELECT FROM {row} FOR NO KEY UPDATE"))
+            .await;
         let (one, other, ()) = tokio::join!(
-            stack.put(&path, token, first.clone()),
-            stack.put(&path, token, second.clone()),
-            released
+            owner.put(&path, changes[0].clone()),
+            owner.put(&path, changes[1].clone()),
+            stack.release(held, 2)
         );
-        assert_eq!(
-            (one.status, other.status),
-            (StatusCode::OK, StatusCode::OK),
-            "{path}"
-        );
+        one.ok();
+        other.ok();
         // A change without fields returns the current settings.
-        let now = stack.put(&path, token, json!({})).await;
-        for (name, value) in [&first, &second]
-            .into_iter()
-            .filter_map(Value::as_object)
-            .flatten()
-        {
-            assert_eq!(&now.body["data"][name], value, "{path} {name}");
+        let now = owner.put(&path, json!({})).await;
+        for change in changes.as_array().unwrap() {
+            now.data().has(change.clone());
         }
     }
 }
 
 #[tokio::test]
 async fn a_program_archived_while_a_change_waits_is_not_changed() {
-    let stack = Stack::start().await;
-    let acme = stack.workspace("acme").await;
-    let (id, _) = program(&stack, &acme, "Acme").await;
-    let mut archiving = stack.pool().begin().await.unwrap();
-    sqlx::query("UPDATE programs SET status = 'archived', archived_at = now() WHERE id = $1")
-        .bind(id)
-        .execute(&mut *archiving)
-        .await
-        .unwrap();
-    let archived = async {
-        stack.locked_out("the requests wait for the row", 1).await;
-        archiving.commit().await.unwrap();
-    };
-    let path = format!("{PROGRAMS}/{id}");
-    let change = stack.put(&path, &acme.owner.token, json!({ "name": "New" }));
-    let (changed, ()) = tokio::join!(change, archived);
+    let (stack, program) = Stack::with_managed().await;
+    let archiving = stack
+        .holding("UPDATE programs SET status = 'archived', archived_at = now()")
+        .await;
+    let change = program.put(&stack, "", json!({ "name": "New" }));
+    let (changed, ()) = tokio::join!(change, stack.release(archiving, 1));
     changed.refused(409, "This program is archived");
 }
 
 /// Archiving locks links in the order in which click batches lock them, whatever the order of rows on disk.
 #[tokio::test]
 async fn archiving_locks_links_in_order() {
-    let stack = Stack::start().await;
-    let acme = stack.workspace("acme").await;
-    let (id, _) = program(&stack, &acme, "Acme").await;
-    let program_id = domain::ids::ProgramId::new(id);
-    let (ada, bruno) = (
-        stack.partner(program_id, "ada").await,
-        stack.partner(program_id, "bruno").await,
-    );
-    let (first, second) = (ada.link.get(), bruno.link.get());
+    let (stack, program) = Stack::with_managed().await;
+    let program_id = ProgramId::new(program.id);
+    let first = stack.partner(program_id, "ada").await.link;
+    let second = stack.partner(program_id, "bruno").await.link;
     assert!(first < second);
     // The first link's row moves behind the second one's.
-    stack
-        .execute(&format!(
-            "UPDATE referral_links SET clicks = 0 WHERE id = {first}"
-        ))
-        .await;
-    let mut counting = stack.pool().begin().await.unwrap();
-    let lock = "SELECT 1 FROM referral_links WHERE id = $1 FOR NO KEY UPDATE NOWAIT";
-    sqlx::query(lock)
-        .bind(first)
-        .execute(&mut *counting)
-        .await
-        .unwrap();
-    let path = format!("{PROGRAMS}/{id}");
-    let archived = stack.delete(&path, &acme.owner.token);
+    let moved = format!("UPDATE referral_links SET clicks = 0 WHERE id = {first}");
+    stack.execute(&moved).await;
+    let lock = |link| format!("SELECT FROM referral_links WHERE id = {link} FOR NO KEY UPDATE NOWAIT");
+    let mut counting = stack.holding(&lock(first)).await;
     let counted = async {
-        stack.locked_out("the requests wait for the row", 1).await;
-        sqlx::query(lock)
-            .bind(second)
-            .execute(&mut *counting)
-            .await
-            .unwrap();
+        stack.locked_out("the request waits for the row", 1).await;
+        let lock = AssertSqlSafe(lock(second));
+        sqlx::query(lock).execute(&mut *counting).await.unwrap();
         counting.commit().await.unwrap();
     };
-    let (archived, ()) = tokio::join!(archived, counted);
-    assert_eq!(archived.body["data"]["status"], "archived");
+    let (archived, ()) = tokio::join!(program.delete(&stack, ""), counted);
+    assert_eq!(archived.data()["status"], "archived");
 }
 
 #[tokio::test]
 async fn lists_are_paged_and_hold_nothing_of_others() {
-    let stack = Stack::start().await;
-    let acme = stack.workspace("acme").await;
+    let (stack, acme) = Stack::with_workspace().await;
     let rival = stack.workspace("rival").await;
     for name in ["One", "Two"] {
-        program(&stack, &acme, name).await;
+        Managed::new(&stack, &acme, name).await;
     }
-    let (newest, _) = program(&stack, &acme, "Three").await;
-    let (theirs, _) = program(&stack, &rival, "Theirs").await;
-    let page = stack
-        .get(&format!("{PROGRAMS}?pageSize=2&page=2"), &acme.owner.token)
-        .await;
-    assert_eq!(page.body["data"].as_array().unwrap().len(), 1);
-    assert_eq!(page.body["data"][0]["name"], "One");
+    let newest = Managed::new(&stack, &acme, "Three").await;
+    Managed::new(&stack, &rival, "Theirs").await;
+    let page = acme.owner.get(&format!("{PROGRAMS}?pageSize=2&page=2")).await;
+    assert_eq!(page.column("name"), json!(["One"]));
     assert_eq!(
         page.body["meta"]["pagination"],
-        json!({ "page": 2, "pageSize": 2, "pageCount": 2, "total": 3, "upTo": newest })
+        json!({ "page": 2, "pageSize": 2, "pageCount": 2, "total": 3, "upTo": newest.id })
     );
-    let path = format!("{PROGRAMS}/{theirs}");
-    for answer in [
-        stack.get(&path, &acme.owner.token).await,
-        stack
-            .put(&path, &acme.owner.token, json!({ "name": "Mine" }))
-            .await,
-        stack.delete(&path, &acme.owner.token).await,
-    ] {
-        assert_eq!(answer.status, StatusCode::FORBIDDEN);
-        assert!(!answer.body.to_string().contains("Theirs"));
-    }
-    let unknown = stack.get(&format!("{PROGRAMS}/999999"), &acme.owner.token).await;
+    let unknown = acme.owner.get(&format!("{PROGRAMS}/999999")).await;
     unknown.refused(404, "Program not found");
 }
 
 #[tokio::test]
 async fn a_member_has_what_was_given_and_an_admin_everything() {
-    let stack = Stack::start().await;
-    let acme = stack.workspace("acme").await;
-    let admin = stack
-        .member(acme.workspace_id, "admin@acme.example", Role::Admin)
-        .await;
-    let member = stack
-        .member(acme.workspace_id, "member@acme.example", Role::Member)
-        .await;
-    let (id, _) = program(&stack, &acme, "Given").await;
-    let (hidden, _) = program(&stack, &acme, "Hidden").await;
-    stack
-        .execute(&format!(
-            "INSERT INTO member_permissions SELECT id, {id}, '{{program:list,program:read}}' FROM workspace_members
-             WHERE user_id = {}",
-            member.user_id
-        ))
-        .await;
-    let list = stack.get(PROGRAMS, &member.token).await;
-    assert_eq!(list.body["meta"]["pagination"]["total"], 1);
-    assert_eq!(list.body["data"][0]["name"], "Given");
-    let status = |program: i64, person: &Person, body: Option<Value>| {
-        let path = format!("{PROGRAMS}/{program}");
-        let token = person.token.clone();
-        let stack = &stack;
-        async move {
-            match body {
-                None => stack.get(&path, &token).await.status,
-                Some(body) => stack.put(&path, &token, body).await.status,
-            }
-        }
-    };
-    assert_eq!(status(id, &member, None).await, 200);
-    assert_eq!(status(hidden, &member, None).await, 403);
-    assert_eq!(status(id, &member, Some(json!({ "name": "New" }))).await, 403);
-    assert_eq!(
-        create(&stack, &member, json!({ "name": "New" })).await.status,
-        403
-    );
-    assert_eq!(status(hidden, &admin, Some(json!({ "name": "New" }))).await, 200);
+    let (stack, acme) = Stack::with_workspace().await;
+    let admin = acme.join(&stack, "admin", Role::Admin).await;
+    let member = acme.join(&stack, "member", Role::Member).await;
+    let given = Managed::new(&stack, &acme, "Given").await;
+    let hidden = Managed::new(&stack, &acme, "Hidden").await.path("");
+    let permissions = json!({ "permissions": { given.id.to_string(): ["program:list", "program:read"] } });
+    acme.owner
+        .put(&stack.member_path(&member).await, permissions)
+        .await
+        .ok();
+    let new = json!({ "name": "New" });
+    assert_eq!(member.get(PROGRAMS).await.column("name"), json!(["Given"]));
+    member.get(&given.path("")).await.ok();
+    member.get(&hidden).await.is(403);
+    member.put(&given.path(""), new.clone()).await.is(403);
+    member.submit(PROGRAMS, new.clone()).await.is(403);
+    admin.put(&hidden, new).await.ok();
 }

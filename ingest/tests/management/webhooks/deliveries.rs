@@ -1,21 +1,14 @@
 //! Sent and queued deliveries of an endpoint, and example events that test it.
 
-use reqwest::StatusCode;
-use runtime::clock::Clock;
 use serde_json::{Value, json};
-use test_harness::{Stack, managed::audited, noon};
+use test_harness::managed::audited;
+use test_harness::{Json, refused_each};
 
-use super::{below, endpoint, event, finish, row, with_endpoint};
-
-fn ids(list: &Value) -> Vec<i64> {
-    let rows = list["data"].as_array().unwrap();
-    rows.iter().map(|row| row["id"].as_i64().unwrap()).collect()
-}
+use super::{below, endpoint, event, finish, row, with_endpoint, with_endpoint_at_noon};
 
 #[tokio::test]
 async fn waiting_and_finished_deliveries_are_one_list_newest_first() {
-    let stack = Stack::start().await;
-    let (program, id) = with_endpoint(&stack).await;
+    let (stack, program, id) = with_endpoint().await;
     let other = endpoint(&stack, &program, &["lead.created"]).await;
     let delivered = event(&stack, &program, "sale.recorded", Some(id)).await;
     let waiting = event(&stack, &program, "lead.created", Some(id)).await;
@@ -25,50 +18,45 @@ async fn waiting_and_finished_deliveries_are_one_list_newest_first() {
     finish(&stack, given_up, "given_up", 500, "oh no").await;
     let list = async |query: &str| {
         program
-            .get(&stack, &below(id, &format!("deliveries{query}")))
+            .get(&stack, &below(id, &format!("deliveries?{query}")))
             .await
     };
-    let all = list("").await.expect_status(StatusCode::OK);
-    assert_eq!(ids(&all.body), [given_up, waiting, delivered]);
-    assert_eq!(all.body["meta"], json!({ "next_before": null }));
+    assert_eq!(list("").await.body["meta"], json!({ "next_before": null }));
     for (query, expected) in [
-        ("?state=waiting", vec![waiting]),
-        ("?state=delivered", vec![delivered]),
-        ("?state=given_up&type=sale.recorded", vec![]),
-        ("?type=lead.created", vec![given_up, waiting]),
+        ("", json!([given_up, waiting, delivered])),
+        ("state=waiting", json!([waiting])),
+        ("state=delivered", json!([delivered])),
+        ("state=given_up&type=sale.recorded", json!([])),
+        ("type=lead.created", json!([given_up, waiting])),
     ] {
-        assert_eq!(ids(&list(query).await.body), expected, "{query}");
+        assert_eq!(list(query).await.column("id"), expected, "{query}");
     }
     // A page at a time.
     let mut seen = Vec::new();
-    let mut query = "?limit=1".to_owned();
+    let mut query = "limit=1".to_owned();
     loop {
-        let page = list(&query).await.body;
-        seen.extend(ids(&page));
-        let Some(before) = page["meta"]["next_before"].as_i64() else {
+        let page = list(&query).await;
+        seen.push(page.column("id"));
+        let Some(before) = page.body["meta"]["next_before"].as_i64() else {
             break;
         };
-        query = format!("?limit=1&before={before}");
+        query = format!("limit=1&before={before}");
     }
-    assert_eq!(seen, [given_up, waiting, delivered]);
-    for (query, message) in [
-        (
-            "?state=lost",
-            "state must be one of waiting, delivered, given_up, cancelled",
-        ),
-        ("?type=click", "type must be a type of event"),
-        ("?limit=0", "limit must be an integer from 1 to 100"),
-        ("?limit=101", "limit must be an integer from 1 to 100"),
-        ("?before=x", "before must be an integer"),
-    ] {
-        list(query).await.refused(400, message);
-    }
+    assert_eq!(json!(seen), json!([[given_up], [waiting], [delivered]]));
+    let refusals = json!({
+        "state=lost": "state must be one of waiting, delivered, given_up, cancelled",
+        "type=click": "type must be a type of event",
+        "limit=0": "limit must be an integer from 1 to 100",
+        "limit=101": "limit must be an integer from 1 to 100",
+        "before=x": "before must be an integer",
+    });
+    let path = program.path(&below(id, "deliveries"));
+    stack.refuses(&program.owner.token, &path, refusals).await;
 }
 
 #[tokio::test]
 async fn a_delivery_shows_its_last_attempt() {
-    let stack = Stack::start().await;
-    let (program, id) = with_endpoint(&stack).await;
+    let (stack, program, id) = with_endpoint().await;
     let delivery = event(&stack, &program, "sale.recorded", Some(id)).await;
     let one = below(id, &format!("deliveries/{delivery}"));
     let event_id: String = stack.value("SELECT 'evt_' || event_id FROM webhook_queue").await;
@@ -78,98 +66,57 @@ async fn a_delivery_shows_its_last_attempt() {
                  attempted_at = '2026-03-01 12:00:05Z', failure = 'timeout', duration_ms = 15000",
         )
         .await;
-    let shown = program.get(&stack, &one).await.expect_status(StatusCode::OK);
+    let shown = program.get(&stack, &one).await;
     assert_eq!(
-        shown.body["data"],
+        *shown.data(),
         json!({ "id": delivery, "event_id": event_id, "type": "sale.recorded", "state": "waiting", "is_replay": false,
                 "is_test": false, "attempts": 2, "status": null, "failure": "timeout", "answer": null, "duration_ms": 15_000,
                 "attempted_at": "2026-03-01T12:00:05.000Z", "next_attempt_at": "2026-03-01T12:05:00.000Z",
                 "finished_at": null, "created_at": "2026-03-01T12:00:00.000Z" })
     );
     finish(&stack, delivery, "delivered", 204, "thanks").await;
-    let data = program.get(&stack, &one).await.body["data"].clone();
-    assert_eq!(
-        [
-            &data["state"],
-            &data["status"],
-            &data["answer"],
-            &data["next_attempt_at"]
-        ],
-        [&json!("delivered"), &json!(204), &json!("thanks"), &Value::Null]
-    );
-    assert!(data["finished_at"].is_string());
+    let shown = program.get(&stack, &one).await;
+    shown.data().has(json!({
+        "state": "delivered", "status": 204, "answer": "thanks", "next_attempt_at": null,
+    }));
+    assert!(shown.data()["finished_at"].is_string());
     for missing in [delivery - 1, delivery + 1, i64::MAX] {
         let path = below(id, &format!("deliveries/{missing}"));
-        program
-            .get(&stack, &path)
-            .await
-            .refused(404, "Webhook delivery not found");
+        let unknown = program.get(&stack, &path).await;
+        unknown.refused(404, "Webhook delivery not found");
     }
 }
 
 #[tokio::test]
 async fn a_test_event_is_queued_for_its_endpoint_alone() {
-    let stack = Stack::start_with(Clock::manual(noon())).await;
-    let (program, id) = with_endpoint(&stack).await;
+    let (stack, program, id) = with_endpoint_at_noon().await;
     endpoint(&stack, &program, &["sale.recorded"]).await;
     let test = async |body: Value| program.submit(&stack, &below(id, "test"), body).await;
-    for (body, message) in [
-        (json!({}), "type is required"),
-        (json!({ "type": 7 }), "type must be a string"),
-        (json!({ "type": "click" }), "type names no type of event: click"),
-    ] {
-        test(body).await.refused(400, message);
-    }
+    let refusals = json!({
+        "type is required": [{}],
+        "type must be a string": [{ "type": 7 }],
+        "type names no type of event: click": [{ "type": "click" }],
+    });
+    refused_each(400, refusals, &test).await;
     assert_eq!(stack.count("outbound_events").await, 0);
     // A disabled endpoint may be tested, even with types that it does not receive.
     stack
         .execute("UPDATE webhook_endpoints SET disabled_at = now(), disabled_reason = 'gone'")
         .await;
-    let sent = test(json!({ "type": "lead.created" }))
-        .await
-        .expect_status(StatusCode::CREATED);
-    let delivery = sent.body["data"].clone();
-    assert_eq!(
-        [
-            &delivery["type"],
-            &delivery["state"],
-            &delivery["is_test"],
-            &delivery["is_replay"],
-            &delivery["attempts"]
-        ],
-        [
-            &json!("lead.created"),
-            &json!("waiting"),
-            &json!(true),
-            &json!(false),
-            &json!(0)
-        ]
-    );
+    let sent = test(json!({ "type": "lead.created" })).await.created();
+    sent.data().has(json!({
+        "type": "lead.created", "state": "waiting", "is_test": true, "is_replay": false, "attempts": 0,
+    }));
     let event = row(
         &stack,
         "SELECT body::jsonb AS body, event_type, customer_id, position < 0 AS is_apart FROM outbound_events",
     )
     .await;
-    assert_eq!(
-        (&event["event_type"], &event["customer_id"]),
-        (&json!("lead.created"), &Value::Null)
-    );
+    event.has(json!({ "event_type": "lead.created", "customer_id": null }));
     assert_eq!(event["is_apart"], true, "no reader of the stream is there");
     let body = &event["body"];
-    assert_eq!(
-        [
-            &body["type"],
-            &body["timestamp"],
-            &body["is_test"],
-            &body["data"]["program_id"]
-        ],
-        [
-            &json!("lead.created"),
-            &json!("2026-03-01T12:00:00.000Z"),
-            &json!(true),
-            &json!(program.id)
-        ]
-    );
+    body.has(json!({ "type": "lead.created", "timestamp": "2026-03-01T12:00:00.000Z", "is_test": true }));
+    assert_eq!(body["data"]["program_id"], program.id);
     let queued = row(
         &stack,
         "SELECT q.endpoint_id, q.is_replay, q.attempts, q.due_at = '2026-03-01 12:00Z' AS is_due,
@@ -183,5 +130,5 @@ async fn a_test_event_is_queued_for_its_endpoint_alone() {
     );
     assert_eq!(audited(&stack, "webhook_endpoint.tested").await, 1);
     let listed = program.get(&stack, &below(id, "deliveries")).await;
-    assert_eq!(listed.body["data"], json!([delivery]));
+    assert_eq!(*listed.data(), json!([sent.data()]));
 }

@@ -1,38 +1,27 @@
 //! Events are sent again: one delivery, or all events since a time.
 
 use chrono::{SecondsFormat, TimeDelta};
-use reqwest::StatusCode;
 use runtime::clock::Clock;
 use serde_json::{Value, json};
-use test_harness::{Stack, managed::audited};
+use test_harness::managed::{audit_details, audited};
+use test_harness::{Json, refused_each};
 
 use super::{below, endpoint, event, finish, row, with_endpoint};
 
-const QUEUE: &str = "SELECT array_agg(event_type ORDER BY position) AS types, bool_and(is_replay) AS replays, count(*) AS count
-                     FROM webhook_queue";
-
 #[tokio::test]
 async fn a_replay_is_another_delivery_of_the_same_event() {
-    let stack = Stack::start().await;
-    let (program, id) = with_endpoint(&stack).await;
+    let (stack, program, id) = with_endpoint().await;
     let delivery = event(&stack, &program, "sale.recorded", Some(id)).await;
     finish(&stack, delivery, "given_up", 500, "oh no").await;
-    let path = below(id, &format!("deliveries/{delivery}/replay"));
-    let replayed = program
-        .submit(&stack, &path, json!({}))
-        .await
-        .expect_status(StatusCode::CREATED);
-    let data = &replayed.body["data"];
-    assert_ne!(data["id"], delivery);
-    assert_eq!(
-        [
-            &data["is_replay"],
-            &data["is_test"],
-            &data["state"],
-            &data["attempts"]
-        ],
-        [&json!(true), &json!(false), &json!("waiting"), &json!(0)]
-    );
+    let replay = async |delivery: i64| {
+        let path = below(id, &format!("deliveries/{delivery}/replay"));
+        program.submit(&stack, &path, json!({})).await
+    };
+    let replayed = replay(delivery).await.created();
+    assert_ne!(replayed.id(), delivery);
+    replayed
+        .data()
+        .has(json!({ "is_replay": true, "is_test": false, "state": "waiting", "attempts": 0 }));
     let same = row(
         &stack,
         "SELECT q.event_id = d.event_id AND q.position = d.position AND q.customer_id = d.customer_id
@@ -41,30 +30,15 @@ async fn a_replay_is_another_delivery_of_the_same_event() {
     )
     .await;
     assert_eq!(same, json!({ "is_same": true, "is_replay": true }));
-    let details: Value = stack
-        .value("SELECT details FROM audit_log WHERE action = 'webhook_delivery.replayed'")
-        .await;
     assert_eq!(
-        details,
-        json!({ "delivery_id": delivery, "replay_delivery_id": data["id"] })
+        audit_details(&stack, "webhook_delivery.replayed").await,
+        [json!({ "delivery_id": delivery, "replay_delivery_id": replayed.id() })]
     );
     // A delivery that waits, perhaps for hours, can be sent at once; and so can a replay.
-    let again = program
-        .submit(
-            &stack,
-            &below(id, &format!("deliveries/{}/replay", data["id"])),
-            json!({}),
-        )
-        .await;
-    assert_eq!(again.status, StatusCode::CREATED);
-    let unknown = below(id, "deliveries/999999/replay");
-    program
-        .submit(&stack, &unknown, json!({}))
-        .await
-        .refused(404, "Webhook delivery not found");
+    replay(replayed.id()).await.created();
+    replay(999_999).await.refused(404, "Webhook delivery not found");
     stack.execute("DELETE FROM outbound_events").await;
-    program
-        .submit(&stack, &path, json!({}))
+    replay(delivery)
         .await
         .refused(409, "This event is not stored any more");
     assert_eq!(stack.count("webhook_queue").await, 2);
@@ -72,8 +46,7 @@ async fn a_replay_is_another_delivery_of_the_same_event() {
 
 #[tokio::test]
 async fn what_happened_since_then_is_queued_once_in_its_order() {
-    let stack = Stack::start().await;
-    let (program, id) = with_endpoint(&stack).await;
+    let (stack, program, id) = with_endpoint().await;
     let other = endpoint(&stack, &program, &["lead.created"]).await;
     // An earlier event, one of another type, and an example that was sent to another endpoint.
     event(&stack, &program, "sale.recorded", None).await;
@@ -84,101 +57,83 @@ async fn what_happened_since_then_is_queued_once_in_its_order() {
     event(&stack, &program, "sale.recorded", None).await;
     event(&stack, &program, "sale.recorded", Some(id)).await;
     let test = json!({ "type": "sale.recorded" });
-    program.submit(&stack, &below(other, "test"), test).await;
-    let replay = async |body: Value| program.submit(&stack, &below(id, "replay"), body).await;
-    let since = (Clock::system().now() - TimeDelta::days(1)).to_rfc3339_opts(SecondsFormat::Millis, true);
-    let replayed = replay(json!({ "since": since }))
+    program
+        .submit(&stack, &below(other, "test"), test)
         .await
-        .expect_status(StatusCode::OK);
-    assert_eq!(
-        replayed.body["data"],
-        json!({ "replayed_count": 1, "cursor": null })
-    );
-    assert_eq!(
-        row(&stack, &format!("{QUEUE} WHERE endpoint_id = {id} AND is_replay")).await,
-        json!({ "types": ["sale.recorded"], "replays": true, "count": 1 })
-    );
+        .created();
+    let replay = async |body: Value| program.submit(&stack, &below(id, "replay"), body).await;
+    let queued = async || -> Vec<String> {
+        let types = format!(
+            "SELECT event_type FROM webhook_queue WHERE endpoint_id = {id} AND is_replay ORDER BY position"
+        );
+        stack.values(&types).await
+    };
+    let since = days_from_now(-1);
+    let replayed = replay(json!({ "since": since })).await;
+    assert_eq!(*replayed.data(), json!({ "replayed_count": 1, "cursor": null }));
+    assert_eq!(queued().await, ["sale.recorded"]);
     // A repeated request queues nothing twice; a request for more types queues those.
     let again = replay(json!({ "since": since, "types": ["lead.created", "sale.recorded"] })).await;
-    assert_eq!(again.body["data"]["replayed_count"], 1);
-    assert_eq!(
-        row(&stack, &format!("{QUEUE} WHERE endpoint_id = {id} AND is_replay")).await,
-        json!({ "types": ["lead.created", "sale.recorded"], "replays": true, "count": 2 })
-    );
+    assert_eq!(again.data()["replayed_count"], 1);
+    assert_eq!(queued().await, ["lead.created", "sale.recorded"]);
     assert_eq!(audited(&stack, "webhook_endpoint.replayed").await, 2);
+}
+
+fn days_from_now(days: i64) -> String {
+    let time = Clock::system().now() + TimeDelta::days(days);
+    time.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
 #[tokio::test]
 async fn many_events_are_replayed_a_part_at_a_time() {
-    let stack = Stack::start().await;
-    let (program, id) = with_endpoint(&stack).await;
-    stack
-        .execute(&format!(
-            "INSERT INTO outbound_events (event_id, program_id, event_type, body, occurred_at, position)
-             SELECT gen_random_uuid(), {}, 'sale.recorded', '{{}}', now(), nextval('outbound_event_positions')
-             FROM generate_series(1, 5001)",
-            program.id
-        ))
-        .await;
-    let since = "2026-01-01T00:00:00Z";
-    let replay =
-        async |body: Value| program.submit(&stack, &below(id, "replay"), body).await.body["data"].clone();
-    let first = replay(json!({ "since": since })).await;
-    assert_eq!(first["replayed_count"], 5_000);
+    let (stack, program, id) = with_endpoint().await;
+    let many = format!(
+        "INSERT INTO outbound_events (event_id, program_id, event_type, body, occurred_at, position)
+         SELECT gen_random_uuid(), {}, 'sale.recorded', '{{}}', now(), nextval('outbound_event_positions')
+         FROM generate_series(1, 5001)",
+        program.id
+    );
+    stack.execute(&many).await;
+    let replay = async |body: Value| program.submit(&stack, &below(id, "replay"), body).await;
+    let since = json!({ "since": "2026-01-01T00:00:00Z" });
+    let first = replay(since.clone()).await;
+    assert_eq!(first.data()["replayed_count"], 5_000);
     // The queued events have been delivered meanwhile.
     stack.execute("DELETE FROM webhook_queue").await;
-    let rest = replay(json!({ "since": since, "cursor": first["cursor"] })).await;
-    assert_eq!(rest, json!({ "replayed_count": 1, "cursor": null }));
+    let rest = replay(since.with(json!({ "cursor": first.data()["cursor"] }))).await;
+    assert_eq!(*rest.data(), json!({ "replayed_count": 1, "cursor": null }));
 }
 
 #[tokio::test]
 async fn a_replay_says_since_when_and_of_which_types() {
-    let stack = Stack::start().await;
-    let (program, id) = with_endpoint(&stack).await;
-    let tomorrow = (Clock::system().now() + TimeDelta::days(1)).to_rfc3339_opts(SecondsFormat::Millis, true);
-    let instant = "since must be an ISO 8601 instant such as 2027-01-31T12:00:00Z";
-    for (body, message) in [
-        (json!({}), "since is required"),
-        (json!({ "since": 7 }), "since must be a string"),
-        (json!({ "since": "yesterday" }), instant),
-        (json!({ "since": "2026-01-01" }), instant),
-        (json!({ "since": tomorrow }), "since must not be in the future"),
-        (
-            json!({ "since": "2026-01-01T00:00:00Z", "types": [] }),
-            "types must name at least one type of event",
-        ),
-        (
-            json!({ "since": "2026-01-01T00:00:00Z", "types": ["click"] }),
-            "types names no type of event: click",
-        ),
-        (
-            json!({ "since": "2026-01-01T00:00:00Z", "cursor": "x" }),
-            "cursor must be one of an answer",
-        ),
-    ] {
-        program
-            .submit(&stack, &below(id, "replay"), body)
-            .await
-            .refused(400, message);
-    }
+    let (stack, program, id) = with_endpoint().await;
+    let since = "2026-01-01T00:00:00Z";
+    let refusals = json!({
+        "since is required": [{}],
+        "since must be a string": [{ "since": 7 }],
+        "since must be an ISO 8601 instant such as 2027-01-31T12:00:00Z": [
+            { "since": "yesterday" }, { "since": "2026-01-01" },
+        ],
+        "since must not be in the future": [{ "since": days_from_now(1) }],
+        "types must name at least one type of event": [{ "since": since, "types": [] }],
+        "types names no type of event: click": [{ "since": since, "types": ["click"] }],
+        "cursor must be one of an answer": [{ "since": since, "cursor": "x" }],
+    });
+    let path = below(id, "replay");
+    refused_each(400, refusals, |body| program.submit(&stack, &path, body)).await;
 }
 
 #[tokio::test]
 async fn an_endpoint_that_is_deleted_meanwhile_is_sent_nothing_more() {
-    let stack = Stack::start().await;
-    let (program, id) = with_endpoint(&stack).await;
+    let (stack, program, id) = with_endpoint().await;
     let delivery = event(&stack, &program, "sale.recorded", Some(id)).await;
     finish(&stack, delivery, "given_up", 500, "oh no").await;
-    let mut deleting = stack.pool().begin().await.unwrap();
-    for statement in [
-        format!("SELECT FROM programs WHERE id = {} FOR NO KEY UPDATE", program.id),
-        format!("DELETE FROM webhook_endpoints WHERE id = {id}"),
-    ] {
-        sqlx::query(sqlx::AssertSqlSafe(statement))
-            .execute(&mut *deleting)
-            .await
-            .unwrap();
-    }
+    let deleting = stack
+        .holding(&format!(
+            "SELECT FROM programs WHERE id = {} FOR NO KEY UPDATE; DELETE FROM webhook_endpoints WHERE id = {id}",
+            program.id
+        ))
+        .await;
     let [test, replay, replay_one] = [
         below(id, "test"),
         below(id, "replay"),
@@ -191,11 +146,7 @@ async fn an_endpoint_that_is_deleted_meanwhile_is_sent_nothing_more() {
             program.submit(&stack, &replay_one, json!({})),
         )
     };
-    let deletion = async {
-        stack.locked_out("all three wait for the deletion", 3).await;
-        deleting.commit().await.unwrap();
-    };
-    let (answers, ()) = tokio::join!(requests, deletion);
+    let (answers, ()) = tokio::join!(requests, stack.release(deleting, 3));
     for answer in <[_; 3]>::from(answers) {
         answer.refused(404, "Webhook endpoint not found");
     }
