@@ -1,6 +1,5 @@
-//! Example bodies in the API description. [`ApiError`] writes refusals, and tracking routes write their answers
-//! by their own types. The other bodies' examples are put together from their fields' by
-//! `pages/openapi/examples.rs`.
+//! Example bodies in the API description. [`ApiError`] writes refusals, and tracking routes write their
+//! answers by their own types. `pages/openapi/examples.rs` puts the other bodies' examples together.
 
 use serde::Serialize;
 use serde_json::Value;
