@@ -13,7 +13,7 @@
 //!
 //! A task of its own runs phases 4 and 5, while the loop continues with 1 to 3: when the transaction ends,
 //! the next batch is ready. While few records wait, one batch runs at a time, so that records gather. With
-//! many, two batches run concurrently ([`schedule`]). A blocked record is isolated: it is retried alone,
+//! many, two batches run concurrently ([`runtime::batch::schedule`]). A blocked record is isolated: it is retried alone,
 //! beside the batches, until it succeeds.
 //!
 //! Bounds: the fetch buffer's bytes and messages, `max_records` a batch, two concurrent batches, one isolated
@@ -39,7 +39,6 @@ mod pending_ack;
 mod pull;
 mod queue;
 mod run_batch;
-mod schedule;
 mod step;
 
 use std::sync::Arc;
@@ -60,11 +59,11 @@ use self::metrics::ConsumeMetrics;
 use self::pending_ack::{PendingAck, PendingAcks};
 use self::queue::{Batch, Item, Origin, Queue};
 use self::run_batch::{Attempts, Disposition};
-use self::schedule::{Schedule, Waiting};
 pub use self::step::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
 use super::reply::{Reply, send_replies};
 use super::topology::Topology;
 use messages::subject::Subject;
+use runtime::batch::schedule::{Schedule, Waiting};
 use runtime::crash_point::crash_point;
 use runtime::lifecycle::Lifecycle;
 use runtime::retry::RetryPolicy;
@@ -113,7 +112,7 @@ pub async fn consume<S: Step>(
     };
     let consumer = Consumer {
         work: Arc::new(work),
-        schedule: Schedule::new(Instant::now(), S::PACE, bounds.max_records),
+        schedule: Schedule::new(Instant::now(), bounds.rules(S::PACE)),
         bounds,
         incoming,
         in_flight: InFlightMessages::new(),
@@ -262,6 +261,7 @@ impl<S: Step> Consumer<S> {
         Waiting {
             fresh: self.queue.fresh(),
             next_due: self.queue.next_due(),
+            callers: usize::MAX,
             running: self.running.len() - usize::from(self.isolated_running),
         }
     }

@@ -1,19 +1,9 @@
 //! Natural batching: requests that arrive while a batch runs form the next one.
 //!
-//! Phases of a request: it queues; a batch forms from all queued requests as soon as fewer than `in_flight`
-//! batches run; the batch runs in a task of its own; each submitter gets its answer. While batches run, the
-//! next one collects. At low load a batch is one request and costs no extra delay. At high load batches grow
-//! until the cost per request is small.
-//!
-//! A batch smaller than the one started before it keeps collecting until it has the same size or a running
-//! batch ends. Otherwise every large batch would be followed by a batch of one request, at the same cost.
-//!
-//! A batcher may have a `pace`: the minimum interval between the starts of two batches, if the second is
-//! small. Without it, at a few hundred requests a second, batches end so soon that nearly every request forms
-//! its own batch, here and in every later stage, and the processors are busy at a tenth of the possible load
-//! ([measured](../../../docs/design.md#small-batches-of-claims-are-paced)). Three batches never wait: the
-//! first one after a pause, a large one, and one that holds the requests of all waiting callers, because no
-//! further request can join it.
+//! Phases of a request: it queues; a batch forms from all queued requests as soon as the [`schedule`] lets it
+//! begin; the batch runs in a task of its own; each submitter gets its answer. While batches run, the next one
+//! collects. At low load a batch is one request and costs no extra delay. At high load batches grow until the
+//! cost per request is small.
 //!
 //! Requests come in groups: when a batch ends, all of its callers get their answers and send their next
 //! requests together. A small batch therefore lets other tasks run before it starts, for as long as more
@@ -28,18 +18,20 @@
 //!
 //! A submitter that stops waiting (its client disconnected) cancels nothing: the batch belongs to its task.
 
+pub mod schedule;
+
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::mpsc::error::TrySendError;
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
-use tokio::task::yield_now;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::{JoinSet, yield_now};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::task::TaskTracker;
 
+use self::schedule::{Rules, Schedule, Waiting};
 use super::metrics::{BATCH_RECORDS, BATCH_REFUSED, BATCH_SECONDS, Counter, to_f64};
 
 /// The module explains these bounds.
@@ -52,12 +44,20 @@ pub struct Bounds {
     /// In the unit of the `weigh` function, commonly bytes.
     pub max_weight: usize,
     pub in_flight: usize,
-    /// Zero turns the pace off.
+    /// See [`Rules::pace`].
     pub pace: Duration,
 }
 
-/// A batch is small if it has fewer requests than `max_records` divided by this.
-const SMALL_BATCH_DIVISOR: usize = 4;
+impl Bounds {
+    fn rules(&self) -> Rules {
+        Rules {
+            at_once: self.in_flight,
+            beside: 1..=self.max_records,
+            max_records: self.max_records,
+            pace: self.pace,
+        }
+    }
+}
 
 /// A small batch starts after this many turns without another request. In each turn other tasks run and
 /// arrived bytes are read. Takes some microseconds on an idle machine.
@@ -169,11 +169,13 @@ where
         let collector = Collector {
             waiting,
             overflow: None,
+            schedule: Schedule::new(Instant::now(), bounds.rules()),
+            running: JoinSet::new(),
             bounds,
             callers: Box::new(callers),
             weigh,
         };
-        tasks.spawn(dispatch(tasks.clone(), collector, run));
+        tasks.spawn(dispatch(collector, run));
         let refused = BATCH_REFUSED.with([bounds.name]);
         Self { queue, refused }
     }
@@ -195,7 +197,6 @@ where
 }
 
 async fn dispatch<Req, Res, F>(
-    tasks: TaskTracker,
     mut collector: Collector<Req, Res>,
     run: impl Fn(Vec<Req>) -> F + Send + 'static,
 ) where
@@ -203,37 +204,20 @@ async fn dispatch<Req, Res, F>(
     Res: Send + 'static,
     F: Future<Output = Vec<Res>> + Send + 'static,
 {
-    let slots = Arc::new(Semaphore::new(collector.bounds.in_flight.max(1)));
-    let others = Arc::new(Others::default());
     let name = collector.bounds.name;
     let (sizes, seconds) = (BATCH_RECORDS.with([name]), BATCH_SECONDS.with([name]));
-    let mut size_before = 0;
-    let mut paced_until = Instant::now();
-    while let Some(first) = collector.first().await {
-        let Ok(slot) = Arc::clone(&slots).acquire_owned().await else {
-            return;
-        };
-        let mut batch = Forming::new(first, collector.weigh);
-        collector.collect(&mut batch);
-        collector.collect_until(size_before, &mut batch, &others).await;
-        collector.keep_pace(paced_until, &mut batch).await;
-        collector.let_a_group_join(&mut batch).await;
-        paced_until = Instant::now() + collector.bounds.pace;
-        size_before = batch.requests.len();
-        let running = others.one_more(slot);
-        let Forming {
-            requests, answers, ..
-        } = batch;
-        tracing::trace!(batcher = name, records = requests.len(), "batch");
-        let expected = answers.len();
+    while let Some(Forming {
+        requests, answers, ..
+    }) = collector.next_batch().await
+    {
+        let (started, expected) = (Instant::now(), answers.len());
+        tracing::trace!(batcher = name, records = expected, "batch");
         sizes.observe(to_f64(expected));
-        let (seconds, started) = (seconds.clone(), Instant::now());
-        let batch = run(requests);
-        tasks.spawn(async move {
+        collector.schedule.began(started, expected);
+        let (seconds, batch) = (seconds.clone(), run(requests));
+        collector.running.spawn(async move {
             let results = batch.await;
             seconds.observe(started.elapsed().as_secs_f64());
-            // The next batch may start while these submitters wake up.
-            drop(running);
             if results.len() != expected {
                 tracing::error!(
                     batcher = name,
@@ -249,39 +233,8 @@ async fn dispatch<Req, Res, F>(
             }
         });
     }
-}
-
-/// Numbers of running and ended batches.
-#[derive(Default)]
-struct Others {
-    running: AtomicUsize,
-    ended: AtomicUsize,
-    end: Notify,
-}
-
-/// Counts the batch as ended when dropped.
-struct Running {
-    others: Arc<Others>,
-    _slot: OwnedSemaphorePermit,
-}
-
-impl Others {
-    fn one_more(self: &Arc<Self>, slot: OwnedSemaphorePermit) -> Running {
-        self.running.fetch_add(1, Ordering::Relaxed);
-        Running {
-            others: Arc::clone(self),
-            _slot: slot,
-        }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.others.running.fetch_sub(1, Ordering::Relaxed);
-        self.others.ended.fetch_add(1, Ordering::Relaxed);
-        // Notifies after both counters have changed. The permit is kept until a task waits.
-        self.others.end.notify_one();
-    }
+    // The submitters of a batch that panicked get no answer; that is its only consequence.
+    while collector.running.join_next().await.is_some() {}
 }
 
 /// A batch that has not started yet.
@@ -306,16 +259,28 @@ struct Collector<Req, Res> {
     /// A request from the queue that was too heavy for the last batch. It opens the next one.
     overflow: Option<Queued<Req, Res>>,
     bounds: Bounds,
+    schedule: Schedule,
+    running: JoinSet<()>,
     callers: Box<dyn Fn() -> usize + Send>,
     weigh: fn(&Req) -> usize,
 }
 
 impl<Req, Res> Collector<Req, Res> {
-    async fn first(&mut self) -> Option<Queued<Req, Res>> {
-        match self.overflow.take() {
-            Some(queued) => Some(queued),
-            None => self.waiting.recv().await,
+    /// Returns a batch that may begin now, `None` after the last one.
+    async fn next_batch(&mut self) -> Option<Forming<Req, Res>> {
+        let first = match self.overflow.take() {
+            Some(queued) => queued,
+            None => self.waiting.recv().await?,
+        };
+        // The others stay in the queue, whose bound counts them, until there is a place for their batch.
+        while self.running.len() >= self.bounds.in_flight.max(1) {
+            self.running.join_next().await;
         }
+        let mut batch = Forming::new(first, self.weigh);
+        self.collect(&mut batch);
+        self.wait_for_others(&mut batch).await;
+        self.let_a_group_join(&mut batch).await;
+        Some(batch)
     }
 
     /// Collects queued requests.
@@ -329,32 +294,20 @@ impl<Req, Res> Collector<Req, Res> {
         }
     }
 
-    /// Keeps collecting while the batch is smaller than `size` and no running batch ends.
-    async fn collect_until(&mut self, size: usize, batch: &mut Forming<Req, Res>, others: &Others) {
-        let ended = others.ended.load(Ordering::Relaxed);
-        while batch.requests.len() < size
-            && self.has_room(batch)
-            && others.running.load(Ordering::Relaxed) > 0
-            && others.ended.load(Ordering::Relaxed) == ended
-        {
-            tokio::select! {
-                () = others.end.notified() => {}
-                next = self.waiting.recv() => match next {
-                    Some(next) => self.add(batch, next),
-                    None => break,
-                },
+    /// Keeps collecting until the batch may begin or is full.
+    async fn wait_for_others(&mut self, batch: &mut Forming<Req, Res>) {
+        while self.has_room(batch) {
+            let (now, waiting) = (Instant::now(), self.waiting_with(batch));
+            if self.schedule.may_start(now, waiting) {
+                return;
             }
-        }
-    }
-
-    /// Keeps collecting until `until`, while the batch is small and other callers may join.
-    async fn keep_pace(&mut self, until: Instant, batch: &mut Forming<Req, Res>) {
-        while self.others_may_join(batch) && Instant::now() < until {
+            let wakes_at = self.schedule.wakes_at(waiting);
             tokio::select! {
-                () = sleep_until(until) => {}
+                Some(_) = self.running.join_next() => {}
+                () = sleep_until(wakes_at.unwrap_or(now)), if wakes_at.is_some() => {}
                 next = self.waiting.recv() => match next {
                     Some(next) => self.add(batch, next),
-                    None => break,
+                    None => return,
                 },
             }
         }
@@ -377,8 +330,16 @@ impl<Req, Res> Collector<Req, Res> {
 
     /// Whether the batch is small, has room, and lacks the requests of some callers.
     fn others_may_join(&self, batch: &Forming<Req, Res>) -> bool {
-        let few = self.bounds.max_records / SMALL_BATCH_DIVISOR;
-        batch.requests.len() < few.min((self.callers)()) && self.has_room(batch)
+        self.has_room(batch) && self.schedule.is_small(self.waiting_with(batch))
+    }
+
+    fn waiting_with(&self, batch: &Forming<Req, Res>) -> Waiting {
+        Waiting {
+            fresh: batch.requests.len(),
+            next_due: None,
+            callers: (self.callers)(),
+            running: self.running.len(),
+        }
     }
 
     const fn has_room(&self, batch: &Forming<Req, Res>) -> bool {

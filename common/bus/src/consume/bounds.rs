@@ -2,7 +2,14 @@
 
 use std::time::Duration;
 
+use runtime::batch::schedule::Rules;
 use runtime::retry::RetryPolicy;
+
+/// Limit of concurrent batches: while one waits for the database, the next one is computed.
+const AT_ONCE: usize = 2;
+
+/// A batch with fewer records does not begin beside another one.
+const MIN_CONCURRENT: usize = 16;
 
 /// The module [`consume`](super) explains these bounds.
 #[derive(Debug, Clone)]
@@ -14,6 +21,18 @@ pub struct ConsumeBounds {
     pub later_delay: Duration,
     /// Retries of a batch that failed transiently, before its messages are given back.
     pub retry: RetryPolicy,
+}
+
+impl ConsumeBounds {
+    pub(super) fn rules(&self, pace: Duration) -> Rules {
+        let large = Rules::large(self.max_records);
+        Rules {
+            at_once: AT_ONCE,
+            beside: MIN_CONCURRENT.min(large)..=large.max(1),
+            max_records: self.max_records,
+            pace,
+        }
+    }
 }
 
 impl Default for ConsumeBounds {

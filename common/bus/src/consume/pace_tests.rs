@@ -64,7 +64,7 @@ impl Loop {
         };
         let consumer = Consumer {
             work: Arc::new(work),
-            schedule: Schedule::new(Instant::now(), Unhurried::PACE, MAX_RECORDS),
+            schedule: Schedule::new(Instant::now(), bounds.rules(Unhurried::PACE)),
             bounds,
             incoming,
             in_flight: InFlightMessages::new(),

@@ -1,5 +1,6 @@
 use super::*;
 use futures::future::join_all;
+use tokio::sync::Semaphore;
 
 const BOUNDS: Bounds = Bounds {
     name: "test",
@@ -124,8 +125,11 @@ async fn records_and_weight_bound_a_batch() {
 }
 
 /// Starts a batch of one request and a batch of three. Both run; returns their callers too.
-async fn one_and_then_three(in_flight: usize) -> (Stage, Vec<Submitted>) {
-    let mut stage = stage(Bounds { in_flight, ..BOUNDS });
+async fn one_and_then_three() -> (Stage, Vec<Submitted>) {
+    let mut stage = stage(Bounds {
+        in_flight: 2,
+        ..BOUNDS
+    });
     let mut all = vec![submit(&stage, 0)];
     assert_eq!(stage.batches.recv().await.unwrap(), [0]);
     all.extend((1..=3).map(|n| submit(&stage, n)));
@@ -135,7 +139,7 @@ async fn one_and_then_three(in_flight: usize) -> (Stage, Vec<Submitted>) {
 
 #[tokio::test]
 async fn a_batch_waits_until_it_is_as_large_as_the_one_before() {
-    let (mut stage, mut all) = one_and_then_three(2).await;
+    let (mut stage, mut all) = one_and_then_three().await;
     // Both batches run. The first two requests of the next batch wait for the slot, then for more requests.
     all.extend((4..=5).map(|n| submit(&stage, n)));
     stage.gate.add_permits(1);
@@ -151,15 +155,16 @@ async fn a_batch_waits_until_it_is_as_large_as_the_one_before() {
 }
 
 #[tokio::test]
-async fn a_small_batch_leaves_when_another_ends() {
-    let (mut stage, mut all) = one_and_then_three(3).await;
+async fn a_small_batch_leaves_when_the_others_have_ended() {
+    let (mut stage, mut all) = one_and_then_three().await;
     all.push(submit(&stage, 4));
+    stage.gate.add_permits(1);
     settle().await;
     assert!(stage.batches.try_recv().is_err(), "smaller than the one before");
     stage.gate.add_permits(1);
     settle().await;
     assert_eq!(stage.batches.try_recv().unwrap(), [4]);
-    stage.gate.add_permits(2);
+    stage.gate.add_permits(1);
     for handle in all {
         handle.await.unwrap().unwrap();
     }
