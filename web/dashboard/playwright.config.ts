@@ -8,12 +8,11 @@ const ofWorker = `WORKER_${process.env.TEST_PARALLEL_INDEX ?? 0}_`;
 for (const [name, value] of Object.entries(process.env)) {
   if (name.startsWith(ofWorker)) process.env[name.slice(ofWorker.length)] = value;
 }
-const pictures = process.env.PICTURES ?? '../../target/web';
 const isRoot = process.getuid?.() === 0;
 
 export default defineConfig({
   testDir: process.env.TIMINGS ? 'tests/timings' : 'tests/walk',
-  outputDir: `${pictures}/failed`,
+  outputDir: '../../target/web/failed',
   snapshotPathTemplate: '{testDir}/email-pictures/{arg}{ext}',
   reporter: 'line',
   workers: Number(process.env.WORKERS ?? 1),

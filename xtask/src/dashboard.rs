@@ -1,5 +1,5 @@
 //! Tests the dashboard: unit tests, types, and a build that must equal the committed one; then, with a service, a browser's walk
-//! through every page, with screenshots in `target/web`.
+//! through every page.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -14,6 +14,13 @@ use crate::web::{NodePackage, chromium};
 use crate::whole_service::WholeService;
 
 const SOURCES: &str = "web/dashboard";
+
+/// Whether the walks keep screenshots, which only people look at.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Pictures {
+    Kept,
+    None,
+}
 
 pub(crate) struct Dashboard {
     package: NodePackage,
@@ -54,12 +61,19 @@ impl Dashboard {
     }
 
     /// One browser a service, side by side.
-    pub(crate) fn walk(&self, services: &[WholeService], interrupt: &Interrupt) -> Result<()> {
+    pub(crate) fn walk(
+        &self,
+        services: &[WholeService],
+        pictures: Pictures,
+        interrupt: &Interrupt,
+    ) -> Result<()> {
         let step = Step::start("Walking through the dashboard");
         let mut walk = self.package.script("walk", &[])?;
         walk.env("WORKERS", services.len().to_string())
-            .env("CHROMIUM", &self.chromium)
-            .env("PICTURES", &self.out);
+            .env("CHROMIUM", &self.chromium);
+        if let Pictures::Kept = pictures {
+            walk.env("PICTURES", &self.out);
+        }
         for (worker, service) in services.iter().enumerate() {
             let url = service.ingest.url();
             let of_service = [
@@ -73,7 +87,10 @@ impl Dashboard {
             }
         }
         process::run(&mut walk, interrupt)?;
-        step.done(format_args!("pictures in {}", self.out.display()));
+        step.done(match pictures {
+            Pictures::Kept => format!("pictures in {}", self.out.display()),
+            Pictures::None => "done".to_owned(),
+        });
         Ok(())
     }
 }

@@ -15,7 +15,7 @@ use harness::servers::{Servers, debian};
 
 use crate::clients::Clients;
 use crate::conformance;
-use crate::dashboard::Dashboard;
+use crate::dashboard::{Dashboard, Pictures};
 use crate::oracles::Oracles;
 use crate::snippets;
 use crate::tracker::Tracker;
@@ -62,9 +62,9 @@ impl Web {
         Ok(Self { tracker, dashboard })
     }
 
-    fn check_with(&self, services: &[WholeService], interrupt: &Interrupt) -> Result<()> {
+    fn check_with(&self, services: &[WholeService], pictures: Pictures, interrupt: &Interrupt) -> Result<()> {
         // First, while the demos are unchanged.
-        self.dashboard.walk(services, interrupt)?;
+        self.dashboard.walk(services, pictures, interrupt)?;
         self.tracker.check_with(first(services)?, interrupt)
     }
 }
@@ -84,7 +84,7 @@ pub(crate) fn test_web(checkout: &Checkout, interrupt: &Interrupt) -> Result<()>
     let mut environment = start(checkout, interrupt)?;
     let web = Web::check_alone(checkout, interrupt)?;
     with_whole_services(WALKERS, checkout, &mut environment, interrupt, |services| {
-        web.check_with(services, interrupt)
+        web.check_with(services, Pictures::Kept, interrupt)
     })
 }
 
@@ -155,7 +155,7 @@ pub(crate) fn test(checkout: &Checkout, args: &[String], interrupt: &Interrupt) 
         let clients = Clients::provide(checkout, interrupt)?;
         clients.check_alone(interrupt)?;
         with_whole_services(WALKERS, checkout, &mut environment, interrupt, |services| {
-            web.check_with(services, interrupt)?;
+            web.check_with(services, Pictures::None, interrupt)?;
             let service = first(services)?;
             clients.check_with(service, interrupt)?;
             check_examples(checkout, service, oracles, interrupt)?;

@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, test, type APIRequestContext, type Locator, type Page } from '@playwright/test';
-import { OWNER, answerOf, apiKey, brokenNumbers, code, complaints, fits, judge, pictures, prepare, program, settled, signIn, tooWide } from './stage';
+import { OWNER, answerOf, apiKey, brokenNumbers, code, complaints, fits, judge, photograph, prepare, program, settled, signIn, tooWide } from './stage';
 
 const run = promisify(execFile);
 const VIEWPORTS = [{ width: 1280, height: 860 }, { width: 390, height: 844 }];
@@ -66,7 +66,7 @@ for (const viewport of VIEWPORTS) {
     await fits(page, 'customers');
     expect(await tooWide(page), 'customers').toEqual([]);
     expect(await brokenNumbers(page), 'customers').toEqual([]);
-    await page.screenshot({ path: `${pictures}/customers-${viewport.width}.png`, fullPage: true });
+    await photograph(page, `customers-${viewport.width}`, { fullPage: true });
 
     // Back to what was seen, after a look at one.
     const [[name = ''] = []] = expected;
@@ -153,7 +153,7 @@ test('who is in no list yet, and whose data is gone, is said', async ({ page }) 
   await page.setViewportSize({ width: 390, height: 844 });
   await expect.poll(() => tooWide(page), { message: 'a customer with two currencies' }).toEqual([]);
   await judge(page, 'a customer with two currencies');
-  await page.screenshot({ path: `${pictures}/customers-currencies-390.png` });
+  await photograph(page, 'customers-currencies-390');
   await page.unroute('**/api/**/customers?*');
   await page.route('**/api/**/customers?*', (route) =>
     route.fulfill({ json: { data: [], meta: { pagination: { page: 1, pageSize: 25, pageCount: 0, total: 0 } } } }),
@@ -200,7 +200,7 @@ for (const viewport of VIEWPORTS) {
     await judge(page, 'a sale');
     await fits(page, 'a sale');
     expect(await tooWide(page), 'a sale').toEqual([]);
-    await page.screenshot({ path: `${pictures}/sale-${viewport.width}.png`, fullPage: true });
+    await photograph(page, `sale-${viewport.width}`, { fullPage: true });
 
     await facts.getByRole('link', { name: key }).click();
     await expect(page.getByRole('heading', { level: 1 })).toHaveText(key);
@@ -281,9 +281,9 @@ test('of a shared sale each movement says whose it is, and of several sales of w
   await judge(page, 'a customer of several partners');
   await page.setViewportSize({ width: 390, height: 844 });
   await expect.poll(() => tooWide(page), { message: 'a customer of several partners' }).toEqual([]);
-  await page.screenshot({ path: `${pictures}/shared-390.png`, fullPage: true });
+  await photograph(page, 'shared-390', { fullPage: true });
   await page.setViewportSize({ width: 1280, height: 860 });
-  await page.screenshot({ path: `${pictures}/shared-1280.png`, fullPage: true });
+  await photograph(page, 'shared-1280', { fullPage: true });
 });
 
 test('what arrives live leads to its customer and its sale; a test leads nowhere', async ({ page }) => {
@@ -332,7 +332,7 @@ test('an archived program says what it owes, and a processor what it does not se
   await judge(page, 'archived programs that owe');
   await page.setViewportSize({ width: 390, height: 844 });
   await expect.poll(() => tooWide(page), { message: 'archived programs' }).toEqual([]);
-  await archived.screenshot({ path: `${pictures}/archived-390.png` });
+  await photograph(archived, 'archived-390');
   await page.evaluate(() => localStorage.setItem('language', 'de'));
   await page.goto(`/app/programs/${program()}/processor`);
   await expect(page.getByText('charge.refunded fehlt unter den Ereignissen')).toContainText('Erstattungen werden nicht abgezogen');

@@ -1,6 +1,6 @@
 /** A new program says on its overview what it lacks, and goes live there; by keyboard alone. */
 import { expect, test, type Page } from '@playwright/test';
-import { OWNER, complaints, judge, pictures, prepare, program, settled, signIn, tooWide } from './stage';
+import { OWNER, complaints, judge, photograph, prepare, program, settled, signIn, tooWide } from './stage';
 
 /** Calls the API as whoever is signed in. */
 async function api(page: Page, method: string, path: string, body?: object) {
@@ -37,7 +37,7 @@ for (const viewport of [{ width: 1280, height: 860 }, { width: 390, height: 844 
     await expect(panel(page).getByRole('status')).toHaveText('0 of 5 steps are done.');
     await judge(page, 'the overview of a draft');
     expect(await tooWide(page), 'the overview of a draft').toEqual([]);
-    await page.screenshot({ path: `${pictures}/draft-${viewport.width}.png`, fullPage: true });
+    await photograph(page, `draft-${viewport.width}`, { fullPage: true });
     await panel(page).getByRole('link', { name: 'Website' }).focus();
     await page.keyboard.press('Enter');
     await expect(page).toHaveURL(`/app/programs/${id}/settings`);

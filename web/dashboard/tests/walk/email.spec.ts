@@ -1,6 +1,6 @@
 /** A partner is invited by e-mail, accepts, forgets the password and replaces it. The e-mails are those that the catcher shows. */
 import { expect, test, type Page } from '@playwright/test';
-import { COLLEAGUE, OWNER, complaints, emailed, fits, judge, pictures, prepare, program, settled, signIn } from './stage';
+import { COLLEAGUE, OWNER, complaints, emailed, fits, judge, photograph, prepare, program, settled, signIn } from './stage';
 
 const PASSWORD = 'kettle ambush violin';
 const NEW_PASSWORD = 'lantern oblique tractor';
@@ -51,7 +51,7 @@ test('a partner is invited by e-mail, accepts, and replaces a forgotten password
   await page.getByLabel('E-mail address').fill(email);
   await judge(page, 'a forgotten password');
   await fits(page, 'a forgotten password');
-  await page.screenshot({ path: `${pictures}/password-forgotten.png` });
+  await photograph(page, 'password-forgotten');
   await page.getByRole('button', { name: 'Send a link' }).click();
   await expect(page.getByText('a link is on its way')).toBeVisible();
 
@@ -59,7 +59,7 @@ test('a partner is invited by e-mail, accepts, and replaces a forgotten password
   await page.goto(link);
   await expect(page.getByLabel('E-mail address')).toHaveValue(email);
   await judge(page, 'a new password');
-  await page.screenshot({ path: `${pictures}/password-reset.png` });
+  await photograph(page, 'password-reset');
   await page.getByLabel('New password', { exact: true }).fill(NEW_PASSWORD);
   await page.getByLabel('Repeat the new password').fill('something else entirely');
   await page.getByRole('button', { name: 'Replace the password' }).click();
@@ -98,7 +98,7 @@ test('a colleague confirms an e-mail address', async ({ browser }) => {
   await page.goto(await emailed(mail, 'kim@demo.example', 'Confirm your e-mail address', 'email-address-verification'));
   await expect(page.getByText('kim@demo.example')).toBeVisible();
   await judge(page, 'an address to confirm');
-  await page.screenshot({ path: `${pictures}/address-verification.png` });
+  await photograph(page, 'address-verification');
   await page.getByRole('button', { name: 'Confirm the address' }).click();
   await expect(page.getByText('Your e-mail address is confirmed.')).toBeVisible();
   await page.getByRole('link', { name: 'Go to your account' }).click();

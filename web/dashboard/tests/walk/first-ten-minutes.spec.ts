@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, test, type Locator } from '@playwright/test';
-import { OWNER, complaints, pictures, signIn } from './stage';
+import { OWNER, complaints, photograph, signIn } from './stage';
 
 const MOST_STEPS = 12;
 const run = promisify(execFile);
@@ -35,7 +35,7 @@ test('the first attributed sale is there after at most twelve steps', async ({ p
   });
   await step('store the key', async () => {
     await expect(page.getByRole('dialog')).toContainText('aff_');
-    await page.screenshot({ path: `${pictures}/walk-key.png` });
+    await photograph(page, 'walk-key');
     await page.getByRole('button', { name: 'I have stored it' }).click();
   });
   await step('add a partner with a link', async () => {
@@ -53,7 +53,7 @@ test('the first attributed sale is there after at most twelve steps', async ({ p
       await expect(page.getByText(`Test ${noun} arrived at`)).toBeVisible();
     });
   }
-  await page.screenshot({ path: `${pictures}/walk-tested.png`, fullPage: true });
+  await photograph(page, 'walk-tested', { fullPage: true });
   await step('send a click, a lead and a sale that count', async () => {
     await page.getByLabel('A real click, lead and sale').check();
     await paste(box('Click, lead and sale, for a terminal'));
@@ -66,7 +66,7 @@ test('the first attributed sale is there after at most twelve steps', async ({ p
     await expect(tile('New customers 1 ')).toBeVisible();
     await expect(tile('Net revenue $49.00')).toBeVisible();
     await expect(tile('Commission $9.80')).toBeVisible();
-    await page.screenshot({ path: `${pictures}/walk-first-sale.png`, fullPage: true });
+    await photograph(page, 'walk-first-sale', { fullPage: true });
   });
 
   expect(steps).toBeLessThanOrEqual(MOST_STEPS);

@@ -1,6 +1,6 @@
 /** What happens to a form that is half-filled, refused, or left; by keyboard alone. */
 import { expect, test, type Page } from '@playwright/test';
-import { OWNER, answerOf, judge, pictures, prepare, program, settled, signIn } from './stage';
+import { OWNER, answerOf, judge, photograph, prepare, program, settled, signIn } from './stage';
 
 const PHONE = { width: 390, height: 844 };
 
@@ -27,7 +27,7 @@ for (const viewport of [{ width: 1280, height: 860 }, PHONE]) {
       await expect(question).toBeVisible();
       if (key === 'Escape') {
         await judge(page, 'the question');
-        await page.screenshot({ path: `${pictures}/discard-${viewport.width}.png` });
+        await photograph(page, `discard-${viewport.width}`);
       }
       // Enter answers with what the focus is on, and that is not to discard.
       await page.keyboard.press('Enter');
@@ -90,7 +90,7 @@ test('every setting that is wrong says so beside its field, until it is changed'
   await expect(name).toBeFocused();
   await expect(hold).toHaveAccessibleDescription(/^The hold period is a whole number of days, 0 to 31\./);
   await judge(page, 'several wrong settings');
-  await page.screenshot({ path: `${pictures}/wrong-settings.png` });
+  await photograph(page, 'wrong-settings');
   await hold.fill('7');
   await expect(page.getByRole('alert')).toHaveCount(3);
   await expect(hold).not.toHaveAttribute('aria-invalid');

@@ -1,6 +1,6 @@
 /** The dashboard in German: from the browser's languages, or as somebody chose it. */
 import { expect, test, type Page } from '@playwright/test';
-import { OWNER, PARTNER, complaints, fits, judge, pictures, prepare, program, settled, signIn } from './stage';
+import { OWNER, PARTNER, complaints, fits, judge, photograph, prepare, program, settled, signIn } from './stage';
 import { listen, ofDashboard, total } from './wire';
 
 const language = (page: Page) => page.locator('html').getAttribute('lang');
@@ -31,7 +31,7 @@ test.describe('a German browser', () => {
     expect(await language(page)).toBe('de');
     await expect(page).toHaveTitle('Anmelden · Referral tracker');
     await judge(page, 'the German sign-in');
-    await page.screenshot({ path: `${pictures}/sign-in-german.png` });
+    await photograph(page, 'sign-in-german');
 
     // The service refuses in English.
     await page.getByLabel('E-Mail-Adresse').fill('nobody@demo.example');
@@ -71,13 +71,13 @@ test('an advertiser reads overview and commissions in German', async ({ page }) 
   await isGerman(page, 'the overview');
   await fits(page, 'the German overview');
   await judge(page, 'the German overview');
-  await page.screenshot({ path: `${pictures}/overview-german.png`, fullPage: true });
+  await photograph(page, 'overview-german', { fullPage: true });
 
   // German words are longer.
   const desktop = page.viewportSize();
   await page.setViewportSize({ width: 390, height: 844 });
   await fits(page, 'the German overview on a phone');
-  await page.screenshot({ path: `${pictures}/overview-german-phone.png`, fullPage: true });
+  await photograph(page, 'overview-german-phone', { fullPage: true });
   if (desktop) await page.setViewportSize(desktop);
 
   await page.getByRole('navigation', { name: 'Hauptmenü' }).getByRole('link', { name: 'Provisionen' }).click();
@@ -93,7 +93,7 @@ test('an advertiser reads overview and commissions in German', async ({ page }) 
   await isGerman(page, 'the commissions');
   await fits(page, 'the German commissions');
   await judge(page, 'the German commissions');
-  await page.screenshot({ path: `${pictures}/commissions-german.png`, fullPage: true });
+  await photograph(page, 'commissions-german', { fullPage: true });
   expect(heard).toEqual([]);
 });
 

@@ -1,6 +1,6 @@
 /** What pages do when things go wrong, and for whom they are. */
 import { expect, test } from '@playwright/test';
-import { OWNER, PARTNER, code, pictures, program, settled, signIn } from './stage';
+import { OWNER, PARTNER, code, photograph, program, settled, signIn } from './stage';
 
 test('who is not signed in is asked to, and gets where they wanted to go', async ({ page }) => {
   const wanted = `/app/programs/${program()}/commissions?status=pending`;
@@ -23,7 +23,7 @@ test('a service that is gone is told, and asked again', async ({ page }) => {
   await page.route(events, (route) => route.abort());
   await page.getByRole('link', { name: 'Events' }).first().click();
   await expect(page.getByRole('alert')).toContainText('cannot be reached');
-  await page.screenshot({ path: `${pictures}/unreachable.png` });
+  await photograph(page, 'unreachable');
   await page.unroute(events);
   await page.getByRole('button', { name: 'Try again' }).click();
   await settled(page);
@@ -62,7 +62,7 @@ test('events appear while one looks', async ({ page }) => {
   const click = { affiliate_url: `https://shop.example/?aff=${code()}` };
   const { click_id } = await (await page.request.post('/api/v1/track/click', { data: click })).json();
   await expect(page.getByRole('row').filter({ hasText: click_id })).toBeVisible();
-  await page.screenshot({ path: `${pictures}/live-click.png` });
+  await photograph(page, 'live-click');
 });
 
 test('events are saved as a file', async ({ page }) => {
@@ -109,7 +109,7 @@ test('a command line is connected by its code, after one sign-in', async ({ page
   await expect(page.getByLabel('Code')).toHaveValue(begun.user_code);
   await page.getByRole('button', { name: 'Continue' }).click();
   await expect(page.getByText(begun.user_code)).toBeVisible();
-  await page.screenshot({ path: `${pictures}/connect.png` });
+  await photograph(page, 'connect');
   await page.getByRole('button', { name: 'Connect' }).click();
   await expect(page.getByText('Connected to')).toBeVisible();
   const polled = await request.post('/api/v1/cli/auth/poll', { data: { state: begun.state } });

@@ -1,6 +1,6 @@
 /** A member is invited with presets of rights for programs that are found by name; by keyboard alone. */
 import { expect, test, type Page } from '@playwright/test';
-import { OWNER, answerOf, complaints, fits, judge, pictures, prepare, program, settled, signIn } from './stage';
+import { OWNER, answerOf, complaints, fits, judge, photograph, prepare, program, settled, signIn } from './stage';
 
 const PROGRAMS = '/api/advertiser/affiliate-programs';
 const SEES = ['program:list', 'program:read', 'tracking:list', 'tracking:read'];
@@ -51,7 +51,7 @@ for (const viewport of [{ width: 1280, height: 860 }, { width: 390, height: 844 
     const results = dialog.getByRole('listbox', { name: 'Results' }).getByRole('option');
     await expect(results).toHaveText([/Ber/, /Ber/]);
     await judge(page, 'programs found by name');
-    await page.screenshot({ path: `${pictures}/member-search-${viewport.width}.png` });
+    await photograph(page, `member-search-${viewport.width}`);
     // The first Escape closes the results, not the dialog.
     await page.keyboard.press('Escape');
     await expect(results).toHaveCount(0);
@@ -66,7 +66,7 @@ for (const viewport of [{ width: 1280, height: 860 }, { width: 390, height: 844 
     await dialog.getByRole('group', { name: 'Rights in Bern' }).getByLabel('See events').uncheck();
     await judge(page, 'rights of a new member');
     await fits(page, 'rights of a new member');
-    await page.screenshot({ path: `${pictures}/member-rights-${viewport.width}.png` });
+    await photograph(page, `member-rights-${viewport.width}`);
     const sent = page.waitForResponse((response) => response.url().endsWith('/invitations') && response.request().method() === 'POST');
     await dialog.getByRole('button', { name: 'Invite' }).click();
     const answer = await sent;
@@ -177,7 +177,7 @@ test('a key is for programs that the service finds', async ({ page }) => {
   await box.press('Enter');
   await expect(listed).toHaveCount(2);
   await judge(page, 'a key for two programs');
-  await page.screenshot({ path: `${pictures}/key-programs.png` });
+  await photograph(page, 'key-programs');
   await dialog.getByRole('button', { name: 'Remove Shop 1-5' }).click();
   await expect(box).toBeFocused();
   await dialog.getByRole('button', { name: 'Create key' }).click();

@@ -1,6 +1,6 @@
 /** Every page, in light and dark and on a phone: it loads, axe finds nothing, and it fits. Its picture is kept. */
 import { expect, test, type Browser, type Page } from '@playwright/test';
-import { OF_PARTNER, OF_PROGRAM, OF_WORKSPACE, OWNER, PARTNER, complaints, fits, judge, pictures, prepare, program, settled, signIn } from './stage';
+import { OF_PARTNER, OF_PROGRAM, OF_WORKSPACE, OWNER, PARTNER, complaints, fits, judge, photograph, prepare, program, settled, signIn } from './stage';
 
 const LOOKS = [
   { name: 'light', colorScheme: 'light', viewport: { width: 1280, height: 860 } },
@@ -23,7 +23,7 @@ async function look(page: Page, path: string, picture: string) {
   await settled(page);
   await judge(page, picture);
   await fits(page, picture);
-  await page.screenshot({ path: `${pictures}/${picture}.png`, fullPage: true });
+  await photograph(page, picture, { fullPage: true });
 }
 
 const named = (path: string) => path.replaceAll(/[^a-z0-9]+/g, '-').replace(/^-|-$/g, '') || 'overview';
@@ -39,7 +39,7 @@ for (const one of LOOKS) {
     await page.getByRole('link', { name: 'Ada', exact: false }).click();
     await settled(page);
     await judge(page, 'a partner');
-    await page.screenshot({ path: `${pictures}/${one.name}-partner.png`, fullPage: true });
+    await photograph(page, `${one.name}-partner`, { fullPage: true });
     await page.goto(`/app/programs/${program()}/events?type=sale`);
     await settled(page);
     await page.locator('tbody tr').first().getByRole('link').first().click();
@@ -47,18 +47,18 @@ for (const one of LOOKS) {
     await settled(page);
     await judge(page, 'a customer');
     await fits(page, 'a customer');
-    await page.screenshot({ path: `${pictures}/${one.name}-customer.png`, fullPage: true });
+    await photograph(page, `${one.name}-customer`, { fullPage: true });
     await page.getByRole('main').locator('li a[href*="/sales/"]').first().click();
     await expect(page.getByRole('heading', { level: 1 })).toHaveText(/^Sale /);
     await settled(page);
     await judge(page, 'a sale');
     await fits(page, 'a sale');
-    await page.screenshot({ path: `${pictures}/${one.name}-sale.png`, fullPage: true });
+    await photograph(page, `${one.name}-sale`, { fullPage: true });
     await page.goto(`/app/programs/${program()}/payouts`);
     await page.getByRole('table').getByRole('link').first().click();
     await settled(page);
     await judge(page, 'a payout');
-    await page.screenshot({ path: `${pictures}/${one.name}-payout.png`, fullPage: true });
+    await photograph(page, `${one.name}-payout`, { fullPage: true });
     expect(heard).toEqual([]);
     await context.close();
   });
@@ -91,7 +91,7 @@ test('dialogs, menus and the doors', async ({ browser }) => {
     await page.getByRole('button', { name: button, exact: true }).click();
     await expect(page.getByRole('dialog')).toBeVisible();
     await judge(page, picture);
-    await page.screenshot({ path: `${pictures}/dialog-${picture}.png` });
+    await photograph(page, `dialog-${picture}`);
     await page.keyboard.press('Escape');
     await expect(page.getByRole('dialog')).toHaveCount(0);
     await expect(page.getByRole('button', { name: button, exact: true })).toBeFocused();
@@ -99,7 +99,7 @@ test('dialogs, menus and the doors', async ({ browser }) => {
   await page.getByRole('button', { name: 'Sign out' }).click();
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('Sign in');
   await judge(page, 'the sign-in');
-  await page.screenshot({ path: `${pictures}/sign-in.png` });
+  await photograph(page, 'sign-in');
   for (const link of ['/invitations/nothing', '/invitation#nothing']) {
     await page.goto(link);
     await expect(page.getByRole('alert')).toContainText('Invitation not found');

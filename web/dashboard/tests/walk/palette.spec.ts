@@ -1,6 +1,6 @@
 /** Ctrl K opens pages, programs and partners by name, customers and sales by what the shop calls them; by keyboard alone. */
 import { expect, test, type Page } from '@playwright/test';
-import { OWNER, PARTNER, complaints, emailed, fits, judge, pictures, prepare, program, settled, signIn } from './stage';
+import { OWNER, PARTNER, complaints, emailed, fits, judge, photograph, prepare, program, settled, signIn } from './stage';
 import { listen } from './wire';
 
 const box = (page: Page) => page.getByRole('combobox', { name: 'Page, program, partner, customer or sale' });
@@ -51,7 +51,7 @@ test('a page is opened by its name, and Escape gives the focus back', async ({ p
   await expect(box(page)).toBeFocused();
   await expect(box(page)).toHaveAttribute('aria-expanded', 'true');
   await judge(page, 'the palette');
-  await page.screenshot({ path: `${pictures}/palette.png` });
+  await photograph(page, 'palette');
   await page.keyboard.press('Escape');
   await expect(page.getByRole('dialog')).toHaveCount(0);
   await expect(link).toBeFocused();
@@ -120,7 +120,7 @@ test('a sale is found by its transaction id, and its customer by key or click id
   // Whose sale it is stands beside it.
   await expect(group(page, 'Customers').getByRole('option', { name })).toHaveCount(1);
   await judge(page, 'the palette with a sale');
-  await page.screenshot({ path: `${pictures}/palette-sale.png` });
+  await photograph(page, 'palette-sale');
   await page.keyboard.press('Enter');
   await expect(page).toHaveURL(`/app/programs/${program()}/sales/${id}`);
   await settled(page);
@@ -265,7 +265,7 @@ test('a partner has their own pages there, on a phone too', async ({ page }) => 
   await box(page).fill('clicks');
   await judge(page, 'the palette on a phone');
   await fits(page, 'the palette on a phone');
-  await page.screenshot({ path: `${pictures}/palette-phone.png` });
+  await photograph(page, 'palette-phone');
   await options(page).first().click();
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('Clicks');
 });

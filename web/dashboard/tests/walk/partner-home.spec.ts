@@ -1,6 +1,6 @@
 /** A partner's first page: the link to share, what they are owed and when, the last 30 days, payouts. */
 import { expect, test, type Page } from '@playwright/test';
-import { PARTNER, complaints, judge, pictures, prepare, settled, signIn, tooWide } from './stage';
+import { PARTNER, complaints, judge, photograph, prepare, settled, signIn, tooWide } from './stage';
 
 const DAY_MS = 86_400_000;
 const at = (days: number) => new Date(Date.now() + days * DAY_MS).toISOString();
@@ -54,7 +54,7 @@ test('the whole link is copied and shared, by keyboard alone', async ({ page, co
   await page.keyboard.press('Enter');
   await expect(page.getByRole('img', { name: 'QR code of your link' })).toBeVisible();
   await judge(page, 'a partner’s link');
-  await page.screenshot({ path: `${pictures}/partner-home-link.png`, fullPage: true });
+  await photograph(page, 'partner-home-link', { fullPage: true });
   await page.reload();
   await settled(page);
   await expect(box).toHaveValue(site);
@@ -103,7 +103,7 @@ test('a payout opens with what it paid', async ({ page }) => {
   await expect(page.getByRole('heading', { level: 1 })).toHaveText(/^Payout \d+$/);
   await expect(page.locator('dl strong')).toHaveText(received);
   await judge(page, 'a partner’s payout');
-  await page.screenshot({ path: `${pictures}/partner-payout.png`, fullPage: true });
+  await photograph(page, 'partner-payout', { fullPage: true });
   expect(heard).toEqual([]);
 });
 
@@ -140,7 +140,7 @@ for (const viewport of [{ width: 1280, height: 860 }, { width: 390, height: 844 
     for (const text of ['Payout 8', '$20.00', '-$4.50', '$15.50']) await expect(paid.getByRole('row').last()).toContainText(text);
     await judge(page, 'a partner’s home');
     expect(await tooWide(page), 'a partner’s home').toEqual([]);
-    await page.screenshot({ path: `${pictures}/partner-home-${viewport.width}.png`, fullPage: true });
+    await photograph(page, `partner-home-${viewport.width}`, { fullPage: true });
     expect(heard).toEqual([]);
   });
 }

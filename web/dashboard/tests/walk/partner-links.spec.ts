@@ -1,6 +1,6 @@
 /** A partner makes a link of their own, as far as the program allows it. */
 import { expect, test, type Page } from '@playwright/test';
-import { PARTNER, code, complaints, judge, pictures, prepare, settled, signIn, tooWide } from './stage';
+import { PARTNER, code, complaints, judge, photograph, prepare, settled, signIn, tooWide } from './stage';
 
 const DESKTOP = { width: 1280, height: 860 };
 const PHONE = { width: 390, height: 844 };
@@ -35,7 +35,7 @@ for (const viewport of [DESKTOP, PHONE]) {
     await expect(box).toBeFocused();
     await expect(form.getByText(/^You may create \d+ more links? in /)).toBeVisible();
     await judge(page, 'a new link');
-    await page.screenshot({ path: `${pictures}/partner-new-link-${viewport.width}.png` });
+    await photograph(page, `partner-new-link-${viewport.width}`);
     // One that is taken is said at the field.
     await page.keyboard.type(code());
     await page.keyboard.press('Enter');
@@ -48,7 +48,7 @@ for (const viewport of [DESKTOP, PHONE]) {
     await expect(made.locator('code')).toContainText(`?aff=${own}`);
     await judge(page, 'the new link');
     expect(await tooWide(page), 'the new link').toEqual([]);
-    await page.screenshot({ path: `${pictures}/partner-made-link-${viewport.width}.png` });
+    await photograph(page, `partner-made-link-${viewport.width}`);
     await made.getByRole('button', { name: 'Copy your link' }).click();
     expect(await page.evaluate(() => navigator.clipboard.readText())).toMatch(new RegExp(`^https://.*[?]aff=${own}$`));
     await made.getByRole('button', { name: 'Done' }).click();

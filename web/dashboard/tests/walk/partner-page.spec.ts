@@ -1,6 +1,6 @@
 /** The advertiser's page of one partner: its tabs, which are in the address. */
 import { expect, test, type Page } from '@playwright/test';
-import { OWNER, code, complaints, judge, pictures, prepare, program, settled, signIn, tooWide } from './stage';
+import { OWNER, code, complaints, judge, photograph, prepare, program, settled, signIn, tooWide } from './stage';
 
 async function open(page: Page) {
   await prepare(page.context());
@@ -35,7 +35,7 @@ for (const viewport of [{ width: 1280, height: 860 }, { width: 390, height: 844 
       await expect(tab(page, name)).toHaveAttribute('aria-current', 'page');
       await judge(page, `a partner’s ${name}`);
       expect(await tooWide(page), name).toEqual([]);
-      await page.screenshot({ path: `${pictures}/partner-${viewport.width}-${at || 'overview'}.png`, fullPage: true });
+      await photograph(page, `partner-${viewport.width}-${at || 'overview'}`, { fullPage: true });
     }
     await page.goBack();
     await expect(page.getByRole('heading', { name: 'Payouts', exact: true })).toBeVisible();
@@ -111,7 +111,7 @@ test('each tab has what is this partner’s, and nothing of others', async ({ pa
   const many = await page.locator('dl > div').filter({ hasText: /^Commissions/ }).locator('dd').innerText();
   await expect(commissions.getByRole('rowheader')).toHaveCount(Math.min(Number(many.replaceAll(',', '')), 25));
   await judge(page, 'a payout');
-  await page.screenshot({ path: `${pictures}/payout.png`, fullPage: true });
+  await photograph(page, 'payout', { fullPage: true });
   const sale = commissions.getByRole('rowheader').getByRole('link').first();
   const transaction = await sale.innerText();
   await sale.click();

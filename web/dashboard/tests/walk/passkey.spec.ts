@@ -1,6 +1,6 @@
 /** An owner adds a passkey, signs in with it, confirms with it where the password is asked again, and removes it. */
 import { expect, test } from '@playwright/test';
-import { OWNER, complaints, judge, pictures, prepare, settled, signIn } from './stage';
+import { OWNER, complaints, judge, photograph, prepare, settled, signIn } from './stage';
 
 test('a passkey signs in, confirms and is removed', async ({ browser, baseURL }) => {
   // Browsers offer passkeys for host names only, not for IP addresses.
@@ -29,7 +29,7 @@ test('a passkey signs in, confirms and is removed', async ({ browser, baseURL })
   await judge(page, 'adding a passkey');
   await dialog.getByRole('button', { name: 'Continue' }).click();
   await expect(page.getByText('never used')).toBeVisible();
-  await page.screenshot({ path: `${pictures}/account-passkeys.png`, fullPage: true });
+  await photograph(page, 'account-passkeys', { fullPage: true });
 
   // This session was opened with the password, which is not enough to change what the account has beside it.
   await page.getByRole('button', { name: 'Set up a second factor' }).click();

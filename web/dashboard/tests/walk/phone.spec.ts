@@ -1,6 +1,6 @@
 /** On a phone tables are cards, and no long word makes the page scroll sideways. */
 import { expect, test, type Page } from '@playwright/test';
-import { OWNER, answerOf, brokenNumbers, judge, pictures, prepare, program, settled, signIn, tooWide } from './stage';
+import { OWNER, answerOf, brokenNumbers, judge, photograph, prepare, program, settled, signIn, tooWide } from './stage';
 
 test.use({ viewport: { width: 390, height: 844 }, hasTouch: true });
 
@@ -33,7 +33,7 @@ test('long words and large amounts fit', async ({ page }) => {
   });
   for (const path of ['notifications', 'commissions']) {
     await fits(page, `/app/programs/${program()}/${path}`);
-    await page.screenshot({ path: `${pictures}/phone-long-${path}.png` });
+    await photograph(page, `phone-long-${path}`);
   }
   await expect(page.getByText('¥987,654,321,012').first()).toBeVisible();
   await expect(page.getByRole('rowheader').first()).toContainText(long);

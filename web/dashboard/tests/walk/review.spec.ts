@@ -1,6 +1,6 @@
 /** Flagged commissions are decided on by keyboard, one or many, and as they are shown. */
 import { expect, test, type APIRequestContext, type Page } from '@playwright/test';
-import { OWNER, apiKey, code, complaints, fits, judge, pictures, prepare, program, settled, signIn, tooWide } from './stage';
+import { OWNER, apiKey, code, complaints, fits, judge, photograph, prepare, program, settled, signIn, tooWide } from './stage';
 
 async function post(request: APIRequestContext, noun: string, data: object) {
   const answer = await request.post(`/api/v1/track/${noun}`, { data, headers: { Authorization: `Bearer ${apiKey()}` } });
@@ -38,7 +38,7 @@ for (const viewport of [{ width: 1280, height: 860 }, { width: 390, height: 844 
     await judge(page, 'the review queue');
     await fits(page, 'the review queue');
     if (viewport.width < 500) expect(await tooWide(page), 'the review queue').toEqual([]);
-    await page.screenshot({ path: `${pictures}/review-${viewport.width}.png`, fullPage: true });
+    await photograph(page, `review-${viewport.width}`, { fullPage: true });
 
     const payable = page.getByRole('columnheader', { name: 'Payable' });
     await payable.getByRole('button').click();

@@ -1,7 +1,7 @@
 /** Somebody new sets up a second factor, signs in with it, and is asked for the password again. */
 import { createHmac } from 'node:crypto';
 import { expect, test } from '@playwright/test';
-import { OWNER, complaints, emailed, judge, pictures, prepare, settled, signIn } from './stage';
+import { OWNER, complaints, emailed, judge, photograph, prepare, settled, signIn } from './stage';
 
 const PASSWORD = 'kettle ambush violin';
 const STEP_MS = 30_000;
@@ -45,7 +45,7 @@ test('somebody new sets up a second factor and signs in with it', async ({ brows
   const dialog = page.getByRole('dialog');
   await expect(dialog.getByRole('img', { name: /QR code/ })).toBeVisible();
   await judge(page, 'setting up a second factor');
-  await page.screenshot({ path: `${pictures}/dialog-second-factor.png` });
+  await photograph(page, 'dialog-second-factor');
   const secret = await dialog.locator('code').innerText();
   const step = Math.floor(Date.now() / STEP_MS);
   await dialog.getByLabel('Code', { exact: true }).fill(codeOf(secret, step));
@@ -55,7 +55,7 @@ test('somebody new sets up a second factor and signs in with it', async ({ brows
   await judge(page, 'recovery codes');
   await page.getByRole('button', { name: 'I have stored it' }).click();
   await expect(page.getByText('10 recovery codes left')).toBeVisible();
-  await page.screenshot({ path: `${pictures}/account-second-factor.png`, fullPage: true });
+  await photograph(page, 'account-second-factor', { fullPage: true });
 
   await page.getByRole('button', { name: 'Sign out', exact: true }).click();
   await page.getByLabel('E-mail address').fill(email);

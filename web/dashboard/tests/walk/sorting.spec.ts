@@ -1,6 +1,6 @@
 /** Tables are sorted by their headers, and on a phone by a choice above the cards; the address keeps it. */
 import { expect, test, type Page } from '@playwright/test';
-import { OF_PARTNER, OF_PROGRAM, OWNER, PARTNER, answerOf, fits, judge, pictures, prepare, program, settled, signIn } from './stage';
+import { OF_PARTNER, OF_PROGRAM, OWNER, PARTNER, answerOf, fits, judge, photograph, prepare, program, settled, signIn } from './stage';
 
 /** Of the page's first table. */
 const head = (page: Page, name: string) => page.getByRole('columnheader', { name }).first();
@@ -37,7 +37,7 @@ test('partners are sorted by a header, which the third choice undoes', async ({ 
   const most = await clicks(page);
   expect(most).toEqual([...most].sort((one, other) => other - one));
   await judge(page, 'a sorted table');
-  await page.screenshot({ path: `${pictures}/sorted.png` });
+  await photograph(page, 'sorted');
   await page.keyboard.press('Enter');
   await expect(head(page, 'Clicks')).toHaveAttribute('aria-sort', 'ascending');
   await settled(page);
@@ -73,7 +73,7 @@ test('on a phone the choice is above the cards', async ({ page }) => {
   await expect(head(page, 'Last click')).toHaveAttribute('aria-sort', 'descending');
   await judge(page, 'sorted cards');
   await fits(page, 'sorted cards');
-  await page.screenshot({ path: `${pictures}/sorted-cards.png` });
+  await photograph(page, 'sorted-cards');
   expect(asked).toEqual(['', 'last_clicked desc']);
 });
 
@@ -98,7 +98,7 @@ for (const [who, path, list, heads] of OTHERS) {
       expect(asked.at(-1)).toBe(wanted);
     }
     await judge(page, path);
-    await page.screenshot({ path: `${pictures}/sorted-${path.replaceAll('/', '-')}.png` });
+    await photograph(page, `sorted-${path.replaceAll('/', '-')}`);
   });
 }
 

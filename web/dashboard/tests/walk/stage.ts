@@ -1,7 +1,7 @@
 /** What the walks share: who signs in, pictures, and the judge of accessibility. */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { expect, type BrowserContext, type Page, type Route } from '@playwright/test';
+import { expect, type BrowserContext, type Locator, type Page, type Route } from '@playwright/test';
 import type { AxeResults } from 'axe-core';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -44,7 +44,6 @@ export const OF_WORKSPACE = ['/app/programs', '/app/members', '/app/keys', '/app
 /** Of `/app/partner`. */
 export const OF_PARTNER = ['', '/programs', '/links', '/clicks', '/commissions', '/payouts', '/notifications'];
 export const apiKey = () => given('DEMO_API_KEY');
-export const pictures = process.env.PICTURES ?? '../../target/web';
 
 /** Must be called before the first page: axe cannot come later, the content security policy lets no script in. */
 export async function prepare(context: BrowserContext) {
@@ -101,6 +100,11 @@ export async function judge(page: Page, where: string) {
     return violations.map(({ id, nodes }) => ({ id, nodes: nodes.map(({ html, failureSummary }) => ({ html, failureSummary })) }));
   });
   expect(found, `axe on ${where}`).toEqual([]);
+}
+
+/** For people who look at the pages; decides nothing. So only `cargo xtask test-web` has them made. */
+export async function photograph(what: Page | Locator, name: string, options: { fullPage?: boolean } = {}) {
+  if (process.env.PICTURES) await what.screenshot({ path: `${process.env.PICTURES}/${name}.png`, ...options });
 }
 
 /** Nothing makes the page itself wider than the screen. */
@@ -166,7 +170,7 @@ export async function emailed(page: Page, to: string, subject: string, picture: 
   await row.getByRole('link').click();
   const html = page.frameLocator('iframe');
   await expect(html.getByRole('heading', { level: 1 })).toContainText(subject);
-  await page.locator('iframe').screenshot({ path: `${pictures}/${picture}.png` });
+  await photograph(page.locator('iframe'), picture);
   const link = await page.getByRole('listitem').getByRole('link').first().getAttribute('href');
   const { pathname, hash } = new URL(link ?? '');
   return pathname + hash;

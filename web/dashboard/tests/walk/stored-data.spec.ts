@@ -1,7 +1,7 @@
 /** What is stored about a customer is looked up, saved and erased; the audit log is narrowed down; a workspace is renamed. */
 import { readFileSync } from 'node:fs';
 import { expect, test, type APIRequestContext } from '@playwright/test';
-import { OWNER, apiKey, code, complaints, judge, pictures, prepare, program, settled, signIn, tooWide } from './stage';
+import { OWNER, apiKey, code, complaints, judge, photograph, prepare, program, settled, signIn, tooWide } from './stage';
 
 async function post(request: APIRequestContext, noun: string, data: object) {
   const answer = await request.post(`/api/v1/track/${noun}`, { data, headers: { Authorization: `Bearer ${apiKey()}` } });
@@ -30,7 +30,7 @@ for (const viewport of [{ width: 1280, height: 860 }, { width: 390, height: 844 
     await expect(stored).toContainText('1 lead');
     await judge(page, 'the stored data of a customer');
     expect(await tooWide(page), 'the stored data of a customer').toEqual([]);
-    await page.screenshot({ path: `${pictures}/stored-data-${viewport.width}.png`, fullPage: true });
+    await photograph(page, `stored-data-${viewport.width}`, { fullPage: true });
 
     const saved = page.waitForEvent('download');
     await stored.getByRole('button', { name: 'Save as a file' }).click();
@@ -111,6 +111,6 @@ test('the overview shows customers by the month of their first sale', async ({ p
   await expect(first.locator('td').nth(1)).toContainText('$');
   await judge(page, 'cohorts');
   await cohorts.scrollIntoViewIfNeeded();
-  await page.screenshot({ path: `${pictures}/cohorts.png` });
+  await photograph(page, 'cohorts');
   expect(heard).toEqual([]);
 });

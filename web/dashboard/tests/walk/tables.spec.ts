@@ -1,6 +1,6 @@
 /** What a table shows is in the address; choosing says what it did; an unknown page is a page. */
 import { expect, test, type Page } from '@playwright/test';
-import { OWNER, PARTNER, answerOf, judge, pictures, prepare, program, settled, signIn } from './stage';
+import { OWNER, PARTNER, answerOf, judge, photograph, prepare, program, settled, signIn } from './stage';
 
 const rows = (page: Page) => page.locator('tbody tr');
 
@@ -94,7 +94,7 @@ test('events of one partner, of however many, are found by a part of the name', 
   const option = page.getByRole('listbox', { name: 'Results' }).getByRole('option').first();
   await expect(option).toContainText(/ada/i);
   await judge(page, 'a search for a partner');
-  await page.screenshot({ path: `${pictures}/partner-choice.png` });
+  await photograph(page, 'partner-choice');
   await page.keyboard.press('Enter');
   await expect(page).toHaveURL(/\?partner=\d+$/);
   await settled(page);
@@ -196,7 +196,7 @@ test('an address without a page is a page of the dashboard', async ({ page }) =>
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('Page not found');
   await expect(page.getByRole('navigation', { name: 'Main' })).toBeVisible();
   await judge(page, 'an unknown page');
-  await page.screenshot({ path: `${pictures}/unknown-page.png` });
+  await photograph(page, 'unknown-page');
   await page.getByRole('main').getByRole('link').click();
   await settled(page);
   await expect(page).toHaveURL(/\/app\/programs/);
@@ -247,7 +247,7 @@ test('days are chosen by name', async ({ page }) => {
   await open(page, `/app/programs/${program()}`);
   await page.getByRole('button', { name: 'Custom', exact: true }).click();
   await judge(page, 'days by name');
-  await page.screenshot({ path: `${pictures}/days-by-name.png` });
+  await photograph(page, 'days-by-name');
   await page.getByRole('button', { name: 'Last month' }).click();
   await settled(page);
   const now = new Date();

@@ -1,6 +1,6 @@
 /** The demo's webhooks arrive at the receiver of this machine, signed; while it fails, the dashboard shows so, and a replay succeeds later. */
 import { expect, test, type APIRequestContext, type Page } from '@playwright/test';
-import { OWNER, apiKey, code, complaints, fits, judge, pictures, prepare, program, receiverUrl, settled, signIn } from './stage';
+import { OWNER, apiKey, code, complaints, fits, judge, photograph, prepare, program, receiverUrl, settled, signIn } from './stage';
 
 /** Tells the receiver what to answer, as a developer does. */
 async function tell(receiver: Page, answer: string) {
@@ -55,7 +55,7 @@ test('webhooks arrive with a good signature, fail while the receiver does, and a
   await settled(page);
   await judge(page, 'an endpoint that works');
   await fits(page, 'an endpoint that works');
-  await page.screenshot({ path: `${pictures}/webhooks-of-the-demo.png`, fullPage: true });
+  await photograph(page, 'webhooks-of-the-demo', { fullPage: true });
 
   await page.getByLabel('Example of').selectOption('payout.created');
   await page.getByRole('button', { name: 'Send test event' }).click();
@@ -70,7 +70,7 @@ test('webhooks arrive with a good signature, fail while the receiver does, and a
   await expect(receiver.locator('pre')).toContainText('"is_test": true');
   await expect(receiver.getByRole('rowheader', { name: 'webhook-signature' })).toBeVisible();
   await judge(receiver, 'a webhook that arrived');
-  await receiver.screenshot({ path: `${pictures}/receiver-webhook.png`, fullPage: true });
+  await photograph(receiver, 'receiver-webhook', { fullPage: true });
 
   await tell(receiver, '500');
   const customer = `receiver-${Date.now()}`;
@@ -82,11 +82,11 @@ test('webhooks arrive with a good signature, fail while the receiver does, and a
     await page.getByRole('button', { name: 'Refresh' }).click();
     await expect(failed).toBeVisible({ timeout: 1_000 });
   }).toPass();
-  await page.screenshot({ path: `${pictures}/webhooks-failed-attempt.png`, fullPage: true });
+  await photograph(page, 'webhooks-failed-attempt', { fullPage: true });
   const id = await idOf(page, failed);
 
   await tell(receiver, '200');
-  await receiver.screenshot({ path: `${pictures}/receiver-webhooks.png` });
+  await photograph(receiver, 'receiver-webhooks');
   await failed.getByRole('button', { name: /^Replay/ }).click();
   await page.getByLabel('State', { exact: true }).selectOption('delivered');
   await page.getByLabel('Type', { exact: true }).selectOption('lead.created');

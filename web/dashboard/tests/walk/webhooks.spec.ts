@@ -1,11 +1,11 @@
 /** An endpoint is made, tried, changed, rotated, turned off and on, and deleted; axe finds nothing on the way. */
 import { expect, test, type Page } from '@playwright/test';
-import { OWNER, complaints, fits, judge, pictures, prepare, program, settled, signIn } from './stage';
+import { OWNER, complaints, fits, judge, photograph, prepare, program, settled, signIn } from './stage';
 
 async function seen(page: Page, what: string) {
   await judge(page, what);
   await fits(page, what);
-  await page.screenshot({ path: `${pictures}/webhooks-${what.replaceAll(' ', '-')}.png`, fullPage: true });
+  await photograph(page, `webhooks-${what.replaceAll(' ', '-')}`, { fullPage: true });
 }
 
 test('the owner of a program manages its webhook endpoints', async ({ browser }) => {
