@@ -1,15 +1,15 @@
-//! `cargo xtask fuzz`: libFuzzer on the targets of `xtask/fuzz`, one on each processor at a time.
+//! `cargo xtask fuzz`: libFuzzer on the targets of `xtask/fuzz`, one after the other, on every processor.
 //!
 //! New inputs are collected below the target directory, where the next run continues. The committed corpus is small: inputs are
 //! added by hand, with a descriptive name.
 
 use std::env::consts::ARCH;
 use std::fs::{self, File};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, ensure};
 use harness::area::Checkout;
 use harness::interrupt::Interrupt;
 use harness::process;
@@ -37,11 +37,11 @@ pub(crate) fn fuzz(checkout: &Checkout, options: &Options, interrupt: &Interrupt
     let mut targets = targets(checkout)?;
     if let Some(target) = &options.target {
         let all = targets.join(", ");
+        targets.retain(|one| one == target);
         ensure!(
-            targets.contains(target),
+            !targets.is_empty(),
             "there is no target {target}; there are {all}"
         );
-        targets.retain(|one| one == target);
     }
     let step = Step::start("Building the targets");
     let target_dir = checkout.target_dir().join("fuzz");
@@ -59,26 +59,11 @@ pub(crate) fn fuzz(checkout: &Checkout, options: &Options, interrupt: &Interrupt
     process::run(&mut build, interrupt)?;
     step.done("built");
 
-    let step = Step::start(format_args!("Fuzzing, {} min each", options.minutes));
-    let threads = thread::available_parallelism().map_or(1, usize::from);
-    let fuzz = |first: usize| -> Result<bool> {
-        let mut all_hold = true;
-        for target in targets.iter().skip(first).step_by(threads) {
-            all_hold &= holds(checkout, &target_dir, target, options.minutes * 60, interrupt)?;
-        }
-        Ok(all_hold)
-    };
-    let all_hold = thread::scope(|scope| {
-        let fuzz = &fuzz;
-        let threads: Vec<_> = (0..threads)
-            .map(|first| scope.spawn(move || fuzz(first)))
-            .collect();
-        threads.into_iter().try_fold(true, |all_hold, thread| {
-            Ok::<_, anyhow::Error>(thread.join().unwrap_or_else(|_| bail!("a thread panicked"))? && all_hold)
-        })
-    })?;
-    ensure!(all_hold, "a property does not hold");
-    step.done("every property holds");
+    for target in targets {
+        let step = Step::start(format_args!("Fuzzing {target}, {} min", options.minutes));
+        let log = run(checkout, &target_dir, &target, options.minutes * 60, interrupt)?;
+        step.done(format_args!("its property holds; {}", log.display()));
+    }
     Ok(())
 }
 
@@ -92,14 +77,14 @@ fn targets(checkout: &Checkout) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Whether the target's property holds.
-fn holds(
+/// Fails when the target's property does not hold. Returns the log.
+fn run(
     checkout: &Checkout,
     target_dir: &Path,
     target: &str,
     seconds: u64,
     interrupt: &Interrupt,
-) -> Result<bool> {
+) -> Result<PathBuf> {
     let all_found = target_dir.join("found");
     let found = all_found.join(target);
     let failures = all_found.join(format!("{target}-failures"));
@@ -109,8 +94,9 @@ fn holds(
     let program = format!("{ARCH}-unknown-linux-gnu/release/{target}");
     let mut command = Command::new(target_dir.join(program));
     command
+        // A process on each processor.
+        .arg(format!("-fork={}", thread::available_parallelism()?))
         .arg(format!("-max_total_time={seconds}"))
-        .arg("-print_final_stats=1")
         .arg(format!("-artifact_prefix={}/", failures.display()))
         // Bodies are longer than libFuzzer's default; longer ones are rejected before parsing.
         .arg("-max_len=16384")
@@ -120,10 +106,10 @@ fn holds(
     }
     let command = command.stdout(Stdio::null()).stderr(File::create(&log)?);
     let holds = process::status(command, interrupt)?.success();
-    if holds {
-        println!("{target}: holds; {}", log.display());
-    } else {
-        eprintln!("{target}: {}", process::tail(&log));
-    }
-    Ok(holds)
+    ensure!(
+        holds,
+        "a property of {target} does not hold: {}",
+        process::tail(&log)
+    );
+    Ok(log)
 }

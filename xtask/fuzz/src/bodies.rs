@@ -4,7 +4,9 @@ use chrono::DateTime;
 use domain::earnings::refund::{RefundKey, RefundRequest};
 use domain::ids::ProgramId;
 use domain::money::{AmountCents, CommissionableCents};
+use domain::text::CustomerKey;
 use domain::tracking::affiliate_url::aff_code;
+use domain::tracking::click_id::ClickId;
 use domain::tracking::lead::LeadMode;
 use domain::tracking::sale::SubscriptionInterval;
 use ingest::reading::{self, ApiError};
@@ -49,11 +51,7 @@ pub fn lead(bytes: &[u8]) {
         return;
     };
     assert!(lead.click_id.is_some() || lead.customer_key.is_some());
-    assert_click_id(&body["click_id"], lead.click_id.as_ref().map(ToString::to_string));
-    assert_key(
-        &body["customer_key"],
-        lead.customer_key.as_ref().map(AsRef::as_ref),
-    );
+    assert_customer(&body, lead.click_id.as_ref(), lead.customer_key.as_ref());
     let email = body["email"].as_str().filter(|email| !email.is_empty());
     let hash = lead.email_hash.as_ref().map(ToString::to_string);
     assert_eq!(hash.is_some(), email.is_some());
@@ -84,11 +82,7 @@ pub fn sale(bytes: &[u8]) {
         .filter(|code| !code.is_empty())
         .unwrap_or("USD");
     assert!(sale.currency.as_str().eq_ignore_ascii_case(currency) && sale.currency.as_str().len() == 3);
-    assert_click_id(&body["click_id"], sale.click_id.as_ref().map(ToString::to_string));
-    assert_key(
-        &body["customer_key"],
-        sale.customer_key.as_ref().map(AsRef::as_ref),
-    );
+    assert_customer(&body, sale.click_id.as_ref(), sale.customer_key.as_ref());
     assert_text(
         "subscription_id",
         sale.subscription_id.as_ref().map(AsRef::as_ref),
@@ -168,27 +162,21 @@ fn assert_text(field: &Value, text: Option<&str>, most: usize) {
     assert!(text.is_none_or(|text| text.chars().count() <= most && !text.contains('\0')));
 }
 
-/// An integer counts as its text; JSON values are exact within 64 bits only.
-fn assert_key(field: &Value, key: Option<&str>) {
-    match field {
+/// A malformed click_id counts as absent, and an integer as its text; JSON values are exact within 64 bits only.
+fn assert_customer(body: &Value, click_id: Option<&ClickId>, key: Option<&CustomerKey>) {
+    if let Some(click_id) = click_id {
+        assert_eq!(body["click_id"].as_str(), Some(click_id.as_str()));
+    }
+    let key = key.map(AsRef::as_ref);
+    match &body["customer_key"] {
         Value::Number(number) if number.is_i64() || number.is_u64() => {
             assert_eq!(Some(number.to_string().as_str()), key);
         }
         Value::Number(_) => {
-            assert!(key.is_some_and(|key| {
-                key.trim_start_matches('-')
-                    .bytes()
-                    .all(|byte| byte.is_ascii_digit())
-            }));
+            let digits = key.unwrap_or_default().trim_start_matches('-');
+            assert!(!digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit()));
         }
-        _ => assert_text(field, key, 255),
-    }
-}
-
-/// A malformed one counts as absent.
-fn assert_click_id(field: &Value, click_id: Option<String>) {
-    if let Some(click_id) = click_id {
-        assert_eq!(field.as_str(), Some(click_id.as_str()));
+        field => assert_text(field, key, 255),
     }
 }
 

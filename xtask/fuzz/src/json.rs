@@ -3,69 +3,44 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::Deserialize;
-use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::Deserializer;
+use serde::de::{Error, MapAccess, Visitor};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 /// Parses a text without duplicate fields: which of two fields counts is unspecified.
 pub fn unambiguous(bytes: &[u8]) -> Option<Value> {
-    serde_json::from_slice::<Unambiguous>(bytes).ok()?;
-    serde_json::from_slice(bytes).ok()
+    let json: &RawValue = serde_json::from_slice(bytes).ok()?;
+    is_unambiguous(json).then(|| serde_json::from_slice(bytes).ok())?
 }
 
-struct Unambiguous;
-
-impl<'de> Deserialize<'de> for Unambiguous {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Look)
-    }
+fn is_unambiguous(json: &RawValue) -> bool {
+    let text = json.get();
+    let parts: Result<Vec<&RawValue>, _> = match text.as_bytes().first() {
+        Some(b'{') => serde_json::Deserializer::from_str(text).deserialize_map(DistinctFields),
+        Some(b'[') => serde_json::from_str(text),
+        _ => return true,
+    };
+    parts.is_ok_and(|parts| parts.into_iter().all(is_unambiguous))
 }
 
-struct Look;
+/// The values of an object's fields.
+struct DistinctFields;
 
-impl<'de> Visitor<'de> for Look {
-    type Value = Unambiguous;
+impl<'de> Visitor<'de> for DistinctFields {
+    type Value = Vec<&'de RawValue>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JSON")
+        f.write_str("an object")
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<Unambiguous, E> {
-        Ok(Unambiguous)
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<Unambiguous, E> {
-        Ok(Unambiguous)
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<Unambiguous, E> {
-        Ok(Unambiguous)
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Unambiguous, E> {
-        Ok(Unambiguous)
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<Unambiguous, E> {
-        Ok(Unambiguous)
-    }
-
-    fn visit_unit<E>(self) -> Result<Unambiguous, E> {
-        Ok(Unambiguous)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Unambiguous, A::Error> {
-        while items.next_element::<Unambiguous>()?.is_some() {}
-        Ok(Unambiguous)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Unambiguous, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Self::Value, A::Error> {
         let mut seen = BTreeMap::new();
-        while let Some(name) = fields.next_key::<String>()? {
-            if seen.insert(name, fields.next_value::<Unambiguous>()?).is_some() {
+        while let Some((name, value)) = fields.next_entry::<String, &RawValue>()? {
+            if seen.insert(name, value).is_some() {
                 return Err(A::Error::custom("a field twice"));
             }
         }
-        Ok(Unambiguous)
+        Ok(seen.into_values().collect())
     }
 }
