@@ -7,23 +7,21 @@
 use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::Command;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use async_nats::jetstream;
-use domain::sealed::SealingKeys;
 use harness::area::{Area, Checkout};
 use harness::env_file::EnvFile;
 use harness::environment::Environment;
 use harness::interrupt::Interrupt;
 use harness::keys;
-use harness::pids::StopSignal;
 use harness::ports::Ports;
 use harness::process::{self, Running, in_own_session};
 use harness::progress::{Step, note};
 use harness::servers::Servers;
 use harness::services::{Service, ctl, start_as, wait_until_ready};
-use runtime::config::SecretKey;
 use sqlx::postgres::PgPoolOptions;
 use sqlx::{AssertSqlSafe, PgPool};
 use tokio::runtime::Runtime;
@@ -32,7 +30,6 @@ use super::load::{Load, Requests};
 use super::market::{Market, Size};
 use super::outcome::Outcome;
 use super::requests::{Clicks, Target};
-use super::serve::What;
 use super::streams;
 use super::usage::{Memory, Usage};
 
@@ -51,7 +48,7 @@ pub(super) struct BenchEnvironment<'a> {
     pub(super) runtime: Runtime,
     pub(super) interrupt: &'a Interrupt,
     pub(super) pool: PgPool,
-    pub(super) market: Market,
+    pub(super) market: Arc<Market>,
     ports: Ports,
     /// The first client that no earlier load used.
     fresh_clients: u64,
@@ -59,7 +56,7 @@ pub(super) struct BenchEnvironment<'a> {
 }
 
 /// Concurrent loads with their requests.
-pub(super) type Group<'a> = Vec<(Load, Box<dyn Requests + Send + 'a>)>;
+pub(super) type Group = Vec<(Load, Box<dyn Requests + Send>)>;
 
 /// The most clients of a load.
 const CLIENTS_A_LOAD: u64 = 300_000;
@@ -72,6 +69,7 @@ impl<'a> BenchEnvironment<'a> {
             servers,
             area,
             lock,
+            ..
         } = Environment::start(checkout, checkout.bench_area(), interrupt)?;
         let checkout = checkout.released();
         let env = service_env(&area, &servers)?;
@@ -95,7 +93,7 @@ impl<'a> BenchEnvironment<'a> {
             runtime,
             interrupt,
             pool,
-            market,
+            market: Arc::new(market),
             fresh_clients: 0,
             _lock: lock,
         })
@@ -104,13 +102,6 @@ impl<'a> BenchEnvironment<'a> {
     /// Runs `ctl`.
     pub(super) fn ctl(&self, args: &[&str]) -> Result<String> {
         process::output(ctl(&self.checkout, &self.env).args(args))
-    }
-
-    /// The services' keys for secrets.
-    pub(super) fn sealing_keys(&self) -> Result<SealingKeys> {
-        let key = self.env.get("SECRETS_KEYS").context("there is no SECRETS_KEYS")?;
-        let key: SecretKey = key.parse()?;
-        Ok(SealingKeys::new(key.expose(), &[]))
     }
 
     /// Starts a program of the service under a name, and returns once it is ready.
@@ -129,32 +120,28 @@ impl<'a> BenchEnvironment<'a> {
             &mut self.ports,
             &mut self.running,
         )?;
-        let port = service.port;
-        let services: [Service; 1] = [service];
-        wait_until_ready(&services, &self.area, &mut self.running, self.interrupt)?;
-        Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
+        self.wait_for(service)
     }
 
-    /// Starts a baseline, with its own database if it needs one.
+    /// Starts a baseline, as [`crate::serve`] names them, with its own database if it needs one.
     pub(super) fn start_other(
         &mut self,
         name: &'static str,
-        what: What,
+        what: &str,
         env: &[(&str, &str)],
     ) -> Result<SocketAddr> {
         let port = self.ports.choose(name, None)?;
         let mut command = in_own_session(std::env::current_exe()?);
-        command.args(["serve", what.name()]).envs(env.iter().copied());
+        command.args(["serve", what]).envs(env.iter().copied());
         command.env("LISTEN", format!("127.0.0.1:{port}"));
-        self.running
-            .start(name, command, self.area.log(name), StopSignal::Term)?;
-        wait_until_ready(
-            &[Service { name, port }],
-            &self.area,
-            &mut self.running,
-            self.interrupt,
-        )?;
-        Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
+        self.running.start(name, command, self.area.log(name))?;
+        self.wait_for(Service { name, port })
+    }
+
+    fn wait_for(&mut self, service: Service) -> Result<SocketAddr> {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, service.port));
+        wait_until_ready(&[service], &self.area, &mut self.running, self.interrupt)?;
+        Ok(address)
     }
 
     /// Creates another database on the same server, migrated, with a market of the same size.
@@ -232,7 +219,7 @@ impl<'a> BenchEnvironment<'a> {
     }
 
     /// Runs all loads concurrently, each on its own thread.
-    pub(super) fn together(&mut self, group: Group<'_>) -> Result<Vec<Outcome>> {
+    pub(super) fn together(&mut self, group: Group) -> Result<Vec<Outcome>> {
         self.running.check()?;
         let interrupt = self.interrupt;
         let outcomes: Result<Vec<_>> = std::thread::scope(|scope| {
@@ -253,7 +240,10 @@ impl<'a> BenchEnvironment<'a> {
     /// Clicks of new clients.
     pub(super) fn clicks(&mut self, target: Target) -> Clicks {
         self.fresh_clients += CLIENTS_A_LOAD;
-        Clicks::new(target, self.fresh_clients)
+        Clicks {
+            target,
+            from: self.fresh_clients,
+        }
     }
 
     /// Waits until everything is settled, empties the streams, and flushes to the disk.
@@ -263,8 +253,11 @@ impl<'a> BenchEnvironment<'a> {
     }
 
     pub(super) fn checkpoint(&self) -> Result<()> {
-        self.runtime
-            .block_on(sqlx::raw_sql("CHECKPOINT").execute(&self.pool))?;
+        self.execute("CHECKPOINT")
+    }
+
+    pub(super) fn execute(&self, sql: &'static str) -> Result<()> {
+        self.runtime.block_on(sqlx::raw_sql(sql).execute(&self.pool))?;
         Ok(())
     }
 
@@ -274,7 +267,8 @@ impl<'a> BenchEnvironment<'a> {
         let empty = self.interrupt.wait_until(DRAIN_LIMIT, || {
             self.running.check()?;
             // An unpublished claim is in no stream.
-            left = self.runtime.block_on(streams::backlog(&context))?
+            let unsettled = self.runtime.block_on(trials::unsettled(&context))?;
+            left = unsettled.into_iter().map(|(_, messages)| messages).sum::<u64>()
                 + self.count("SELECT count(*) FROM transaction_claims WHERE state = 'open'")?;
             Ok(left == 0)
         })?;
@@ -286,11 +280,7 @@ impl<'a> BenchEnvironment<'a> {
     }
 
     pub(super) fn jetstream(&self) -> Result<jetstream::Context> {
-        // The context spawns a task.
-        self.runtime.block_on(async {
-            let client = async_nats::connect(&self.servers.nats_url).await?;
-            Ok(jetstream::new(client))
-        })
+        self.runtime.block_on(trials::jetstream(&self.servers))
     }
 
     /// The sum of all link counters.

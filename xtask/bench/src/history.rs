@@ -51,14 +51,10 @@ pub(super) fn grow(bench: &mut BenchEnvironment<'_>, had: u64, wanted: u64) -> R
         from = to;
     }
     bench.runtime.block_on(count(&bench.pool, wanted - had))?;
-    bench
-        .runtime
-        .block_on(sqlx::raw_sql(BALANCES).execute(&bench.pool))?;
+    bench.execute(BALANCES)?;
     bench.ctl(&["rollups", "rebuild", "--program-id", &program_id.to_string()])?;
     // As after months of operation.
-    bench
-        .runtime
-        .block_on(sqlx::raw_sql("VACUUM (ANALYZE)").execute(&bench.pool))?;
+    bench.execute("VACUUM (ANALYZE)")?;
     bench.checkpoint()?;
     step.done("loaded, vacuumed and analysed");
     if had == 0 {

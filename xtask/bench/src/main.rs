@@ -13,7 +13,6 @@
 
 mod answer;
 mod baseline;
-mod effort;
 mod environment;
 mod facts;
 mod history;
@@ -22,7 +21,6 @@ mod market;
 mod outcome;
 mod page;
 mod payments;
-mod plot;
 mod report;
 mod requests;
 mod scenarios;

@@ -1,5 +1,7 @@
 //! Requests of the funnel and of the dashboard.
 
+use std::sync::Arc;
+
 use super::load::Requests;
 use super::market::{LINKS, Market, PROGRAMS, code};
 
@@ -37,15 +39,9 @@ pub(super) fn scattered(number: u64, bound: u64) -> u64 {
 
 /// Clicks, each of a new client address.
 pub(super) struct Clicks {
-    target: Target,
+    pub(super) target: Target,
     /// The first client; different for each load of a run.
-    from: u64,
-}
-
-impl Clicks {
-    pub(super) const fn new(target: Target, from: u64) -> Self {
-        Self { target, from }
-    }
+    pub(super) from: u64,
 }
 
 impl Requests for Clicks {
@@ -66,17 +62,17 @@ impl Requests for Clicks {
 }
 
 /// Sales with unique ids, of all customers.
-pub(super) struct Sales<'a> {
-    market: &'a Market,
+pub(super) struct Sales {
+    market: Arc<Market>,
     target: Target,
     run: String,
 }
 
-impl<'a> Sales<'a> {
+impl Sales {
     /// `run`: unique for each load, part of the ids; at most five letters and digits.
-    pub(super) fn new(market: &'a Market, target: Target, run: &str) -> Self {
+    pub(super) fn new(market: &Arc<Market>, target: Target, run: &str) -> Self {
         Self {
-            market,
+            market: Arc::clone(market),
             target,
             run: format!("{run:0>5}"),
         }
@@ -87,7 +83,7 @@ impl<'a> Sales<'a> {
     }
 
     /// The customer_key of a sale, and the token of its program.
-    fn customer(&self, number: u64) -> (String, &'a str) {
+    fn customer(&self, number: u64) -> (String, &str) {
         let size = self.market.size;
         match self.target {
             Target::Spread => {
@@ -103,7 +99,7 @@ impl<'a> Sales<'a> {
     }
 }
 
-impl Requests for Sales<'_> {
+impl Requests for Sales {
     fn request(&mut self, number: u64) -> String {
         let (customer_key, token) = self.customer(number);
         let body = format!(
@@ -115,9 +111,9 @@ impl Requests for Sales<'_> {
 }
 
 /// Refunds of sales.
-pub(super) struct Refunds<'a>(pub(super) Sales<'a>);
+pub(super) struct Refunds(pub(super) Sales);
 
-impl Requests for Refunds<'_> {
+impl Requests for Refunds {
     fn request(&mut self, number: u64) -> String {
         let (_, token) = self.0.customer(number);
         let body = format!(r#"{{"transaction_id":"{}"}}"#, self.0.transaction_id(number));
@@ -126,19 +122,20 @@ impl Requests for Refunds<'_> {
 }
 
 /// Leads, each of another visitor.
-pub(super) struct Leads<'a> {
-    market: &'a Market,
+pub(super) struct Leads {
+    market: Arc<Market>,
     from: u64,
 }
 
-impl<'a> Leads<'a> {
+impl Leads {
     /// `from`: the first of the visitors without a lead.
-    pub(super) const fn new(market: &'a Market, from: u64) -> Self {
+    pub(super) fn new(market: &Arc<Market>, from: u64) -> Self {
+        let market = Arc::clone(market);
         Self { market, from }
     }
 }
 
-impl Requests for Leads<'_> {
+impl Requests for Leads {
     fn request(&mut self, number: u64) -> String {
         let visitor = (self.from + number) % self.market.size.visitors;
         let token = self.market.token(Market::program_of(visitor));
@@ -175,104 +172,42 @@ mod tests {
     use std::collections::BTreeSet;
     use std::net::Ipv4Addr;
 
-    use super::super::market::Size;
     use super::*;
 
-    fn market() -> Market {
-        Market {
-            size: Size {
-                customers: 5000,
-                hot_customers: 10,
-                visitors: 100,
-            },
-            workspace_id: 1,
-            program_ids: Vec::new(),
-            tokens: (0..=PROGRAMS)
-                .map(|program| format!("aff_{program:03}"))
-                .collect(),
+    fn assert_parts(request: &str, parts: &[&str]) {
+        for part in parts {
+            assert!(request.contains(part), "{part} in {request}");
         }
     }
 
     #[test]
-    fn a_request_says_how_long_its_body_is() {
-        let request = post("/x", "A: b\r\n", "{}");
-        assert!(request.starts_with("POST /x HTTP/1.1\r\n") && request.contains("\r\nA: b\r\n"));
-        assert!(request.ends_with("Content-Length: 2\r\n\r\n{}"), "{request}");
-    }
-
-    #[test]
-    fn a_sale_comes_with_the_key_of_its_customers_program() {
-        let market = market();
-        let mut sales = Sales::new(&market, Target::Spread, "7");
-        for number in [0, 1, 999] {
-            let customer = scattered(number, 5000);
-            let program = Market::program_of(customer);
-            let request = sales.request(number);
-            for part in [
-                format!(r#""customer_key":"c{customer:08}"}}"#),
-                format!(r#""order-00007-{number:08}""#),
-                format!("Bearer aff_{program:03}\r\n"),
-            ] {
-                assert!(request.contains(&part), "{request}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_hot_sale_is_always_the_same_programs() {
-        let market = market();
-        let request = Sales::new(&market, Target::Hot, "x").request(12);
-        assert!(
-            request.contains("Bearer aff_064\r\n") && request.contains(r#""customer_key":"h0000000"#),
-            "{request}"
-        );
-    }
-
-    #[test]
-    fn a_refund_is_of_the_sale_with_its_number() {
-        let market = market();
-        let sales = || Sales::new(&market, Target::Spread, "7");
-        let (sale, refund) = (sales().request(9), Refunds(sales()).request(9));
-        let key = |request: &str| {
-            request
-                .lines()
-                .find(|line| line.starts_with("Auth"))
-                .map(str::to_owned)
-        };
-        assert_eq!(key(&refund), key(&sale));
-        assert!(
-            refund.ends_with(r#"{"transaction_id":"order-00007-00000009"}"#),
-            "{refund}"
-        );
+    fn each_request_has_its_body_and_its_credential() {
+        let market = Arc::new(Market::of_test());
+        let sales = |target| Sales::new(&market, target, "7");
+        let customer = scattered(9, 5000);
+        let token = format!("Bearer aff_{:03}\r\n", Market::program_of(customer));
+        let key = format!(r#""customer_key":"c{customer:08}"}}"#);
+        let sale = sales(Target::Spread).request(9);
+        assert_parts(&sale, &[r#""order-00007-00000009""#, &key, &token]);
+        let refund = Refunds(sales(Target::Spread)).request(9);
+        let body = r#"{"transaction_id":"order-00007-00000009"}"#;
+        assert_parts(&refund, &[body, &token, "Content-Length: 41\r\n"]);
+        let hot = sales(Target::Hot).request(12);
+        assert_parts(&hot, &["Bearer aff_064\r\n", r#""customer_key":"h0000000"#]);
+        let lead = Leads::new(&market, 40).request(2);
+        assert_parts(&lead, &[r#"{"customer_key":"v00000042","#, "aff_002"]);
     }
 
     #[test]
     fn clicks_spread_over_links_and_clients() {
-        let mut clicks = Clicks::new(Target::Spread, 0);
-        let (one, other) = (clicks.request(1), clicks.request(2));
+        let clicks = |target| Clicks { target, from: 0 };
+        let [one, other] = [1, 2].map(|number| clicks(Target::Spread).request(number));
         assert_ne!(one, other);
         assert!(one.contains("198.100.100.101") && other.contains("198.100.100.102"));
-        assert!(Clicks::new(Target::Hot, 0).request(1).contains("aff=b01024"));
-    }
-
-    #[test]
-    fn clients_are_addresses_and_differ() {
+        assert_parts(&clicks(Target::Hot).request(1), &["aff=b01024"]);
         let numbers = [0, 1, 155, 156, 157, CLIENTS - 1];
-        let addresses: BTreeSet<Ipv4Addr> = numbers
-            .iter()
-            .map(|number| client(*number).parse().unwrap())
-            .collect();
-        assert_eq!(addresses.len(), numbers.len());
-    }
-
-    #[test]
-    fn leads_name_customers_in_order() {
-        let market = market();
-        let request = Leads::new(&market, 40).request(2);
-        assert!(
-            request.contains(r#"{"customer_key":"v00000042","#) && request.contains("aff_002"),
-            "{request}"
-        );
+        let addresses = numbers.map(|number| client(number).parse::<Ipv4Addr>().unwrap());
+        assert_eq!(BTreeSet::from(addresses).len(), numbers.len());
     }
 
     #[test]

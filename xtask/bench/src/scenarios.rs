@@ -13,9 +13,9 @@ use harness::area::Checkout;
 use harness::interrupt::Interrupt;
 
 use self::comparison::Comparison;
-use super::effort::Effort;
 use super::environment::BenchEnvironment;
 use super::facts;
+use super::market::Size;
 use super::page;
 use super::report::Report;
 use super::serve::{What, serve};
@@ -51,6 +51,28 @@ enum Scenario {
     Serve { what: What },
 }
 
+/// Length and number of measurements.
+#[derive(Debug, Clone, Copy)]
+struct Effort {
+    quick: bool,
+}
+
+impl Effort {
+    /// The result is their median.
+    const fn rounds(self) -> usize {
+        if self.quick { 1 } else { 3 }
+    }
+
+    const fn size(self) -> Size {
+        Size {
+            customers: 100_000,
+            hot_customers: 20_000,
+            // Each lead needs a visitor without a lead.
+            visitors: if self.quick { 400_000 } else { 1_200_000 },
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Noun {
     Clicks,
@@ -78,12 +100,12 @@ pub(crate) fn bench(checkout: &Checkout, options: &Options, interrupt: &Interrup
             facts::of(&bench)?
         }
         Some(Scenario::Goals { only }) => {
-            let mut bench = open()?;
-            goals(&mut bench, only, effort, &mut report)?;
-            facts::of(&bench)?
+            let compared = goals(open()?, only, effort)?;
+            report = compared.report;
+            facts::of(&compared.bench)?
         }
         None => {
-            goals(&mut open()?, &[], effort, &mut report)?;
+            report = goals(open()?, &[], effort)?.report;
             // Empty tables, for a history of known size.
             let mut bench = open()?;
             reads::measure(&mut bench, &reads::Options::default(), effort, &mut report)?;
@@ -104,26 +126,26 @@ pub(crate) fn bench(checkout: &Checkout, options: &Options, interrupt: &Interrup
     Ok(())
 }
 
-fn goals(bench: &mut BenchEnvironment<'_>, only: &[Noun], effort: Effort, report: &mut Report) -> Result<()> {
+fn goals<'a>(bench: BenchEnvironment<'a>, only: &[Noun], effort: Effort) -> Result<Comparison<'a>> {
     let wanted = |noun| only.is_empty() || only.contains(&noun);
     let mut comparison = Comparison::open(bench, effort)?;
     if wanted(Noun::Clicks) {
-        let settled = clicks::measure(bench, &mut comparison, report)?;
-        clicks::memory(bench, &comparison, report, settled)?;
+        let settled = comparison.measure_clicks()?;
+        comparison.measure_memory(settled)?;
     }
     let mut highest = None;
     if wanted(Noun::Sales) {
-        highest = Some(sales::measure(bench, &mut comparison, report)?);
+        highest = Some(comparison.measure_sales()?);
     }
     if wanted(Noun::Leads) {
-        leads::measure(bench, &mut comparison, report)?;
+        comparison.measure_leads()?;
     }
     if wanted(Noun::Webhooks) {
-        webhooks::measure(bench, &mut comparison, report)?;
+        comparison.measure_webhooks()?;
     }
     // Its backlog would affect the next measurement.
     if let Some(highest) = highest {
-        sales::overload(bench, &mut comparison, report, highest)?;
+        comparison.overload(highest)?;
     }
-    Ok(())
+    Ok(comparison)
 }

@@ -24,16 +24,6 @@ pub(crate) enum What {
     Baseline,
 }
 
-impl What {
-    /// As on the command line.
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Constant => "constant",
-            Self::Baseline => "baseline",
-        }
-    }
-}
-
 /// Serves on `LISTEN` until shutdown.
 pub(super) fn serve(what: What, interrupt: &Interrupt) -> Result<()> {
     Runtime::new()?.block_on(async {

@@ -2,23 +2,9 @@
 
 use anyhow::Result;
 use async_nats::jetstream::Context;
-use async_nats::jetstream::consumer::PullConsumer;
 use async_nats::jetstream::stream::RawMessageErrorKind;
 use messages::envelope;
 use messages::subject::Subject;
-
-/// The number of unsettled messages.
-pub(super) async fn backlog(context: &Context) -> Result<u64> {
-    let mut messages = 0;
-    for subject in Subject::ALL {
-        let consumer: PullConsumer = context
-            .get_consumer_from_stream(subject.consumer_name(), subject.stream_name(""))
-            .await?;
-        let info = consumer.cached_info();
-        messages += info.num_pending + u64::try_from(info.num_ack_pending)?;
-    }
-    Ok(messages)
-}
 
 /// Deletes settled messages, which would fill the disk.
 pub(super) async fn purge(context: &Context) -> Result<()> {

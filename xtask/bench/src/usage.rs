@@ -8,18 +8,6 @@ use procfs::process::{Process, all_processes};
 
 use super::outcome::float;
 
-/// Everything but Postgres is one process.
-const MEASURED: [&str; 9] = [
-    "ingest",
-    "webhook-consumer",
-    "worker",
-    "postgres",
-    "nats",
-    "redis",
-    "constant",
-    "baseline",
-    "baseline-hot",
-];
 /// The kernel's unit of CPU time.
 const TICK: Duration = Duration::from_millis(10);
 
@@ -28,13 +16,11 @@ const TICK: Duration = Duration::from_millis(10);
 pub(super) struct Usage(Vec<(String, Duration)>);
 
 impl Usage {
-    /// Of the processes named above.
+    /// Of servers and services.
     pub(super) fn now(running: &Running) -> Self {
-        let named = MEASURED.iter().filter_map(|name| {
-            let process = running.process(name)?;
-            Some(((*name).to_owned(), cpu_with_children(process.pid)))
-        });
-        Self(named.collect())
+        let started = running.started();
+        let used = started.map(|process| (process.name.clone(), cpu_with_children(process.pid)));
+        Self(used.collect())
     }
 
     /// `ingest 21.3 µs, worker 4.0 µs, …` a request, since an earlier moment.

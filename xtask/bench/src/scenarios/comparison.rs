@@ -8,13 +8,12 @@ use harness::progress::{Step, note};
 use harness::services::INGEST;
 use sqlx::PgPool;
 
-use crate::effort::Effort;
+use super::Effort;
 use crate::environment::{BenchEnvironment, Measured};
 use crate::load::{Load, Requests};
 use crate::outcome::{Outcome, float};
 use crate::report::Report;
 use crate::requests::{Sales, Target};
-use crate::serve::What;
 use crate::usage::shown;
 
 /// The two numbers of connections in the goals.
@@ -27,7 +26,10 @@ const POOL_HOT: &str = "4";
 /// For sales and for clicks.
 const WARMING_UP: Duration = Duration::from_secs(1);
 
-pub(super) struct Comparison {
+/// With what was measured of them.
+pub(super) struct Comparison<'a> {
+    pub(super) bench: BenchEnvironment<'a>,
+    pub(super) report: Report,
     pub(super) ingest: SocketAddr,
     pub(super) constant: SocketAddr,
     pub(super) baseline: SocketAddr,
@@ -38,54 +40,52 @@ pub(super) struct Comparison {
     runs: u32,
 }
 
-impl Comparison {
-    pub(super) fn open(bench: &mut BenchEnvironment<'_>, effort: Effort) -> Result<Self> {
+impl<'a> Comparison<'a> {
+    pub(super) fn open(mut bench: BenchEnvironment<'a>, effort: Effort) -> Result<Self> {
         let (url, baselines) = bench.other_database("baseline")?;
         let of_pool = |size| [("DATABASE_URL", url.as_str()), ("POOL", size)];
         bench.start("worker", "worker")?;
         let mut comparison = Self {
-            constant: bench.start_other("constant", What::Constant, &[])?,
-            baseline: bench.start_other("baseline", What::Baseline, &of_pool(POOL_SPREAD))?,
-            baseline_hot: bench.start_other("baseline-hot", What::Baseline, &of_pool(POOL_HOT))?,
+            constant: bench.start_other("constant", "constant", &[])?,
+            baseline: bench.start_other("baseline", "baseline", &of_pool(POOL_SPREAD))?,
+            baseline_hot: bench.start_other("baseline-hot", "baseline", &of_pool(POOL_HOT))?,
             ingest: bench.start(INGEST, INGEST)?,
             baselines,
             effort,
             runs: 0,
+            report: Report::default(),
+            bench,
         };
-        comparison.warm_up(bench)?;
+        comparison.warm_up()?;
         Ok(comparison)
     }
 
     /// Sends some of every request, then analyses the tables, so that no plan is for an empty table.
-    fn warm_up(&mut self, bench: &mut BenchEnvironment<'_>) -> Result<()> {
+    fn warm_up(&mut self) -> Result<()> {
         let step = Step::start("Warming up");
         for statement in ["ALTER SYSTEM SET autovacuum = off", "SELECT pg_reload_conf()"] {
-            bench
-                .runtime
-                .block_on(sqlx::raw_sql(statement).execute(&bench.pool))?;
+            self.bench.execute(statement)?;
         }
-        let market = bench.market.clone();
         for address in [self.ingest, self.baseline] {
             let load = Load::closed(address, FEW, WARMING_UP);
-            let mut sales = Sales::new(&market, Target::Spread, &self.run_name());
-            bench.run(&load, &mut sales)?;
-            let mut clicks = bench.clicks(Target::Spread);
-            bench.run(&load, &mut clicks)?;
+            let mut sales = self.sales(Target::Spread);
+            self.bench.run(&load, &mut sales)?;
+            let mut clicks = self.bench.clicks(Target::Spread);
+            self.bench.run(&load, &mut clicks)?;
         }
-        self.tidy(bench)?;
+        self.tidy()?;
         step.done("plans are for tables with rows");
         Ok(())
     }
 
     /// Settles the backlog and vacuums, because autovacuum is off during measurements.
-    pub(super) fn tidy(&self, bench: &mut BenchEnvironment<'_>) -> Result<()> {
-        bench.settle()?;
-        for pool in [&bench.pool, &self.baselines] {
-            bench
-                .runtime
-                .block_on(sqlx::raw_sql("VACUUM (ANALYZE)").execute(pool))?;
+    pub(super) fn tidy(&mut self) -> Result<()> {
+        self.bench.settle()?;
+        for pool in [&self.bench.pool, &self.baselines] {
+            let vacuum = sqlx::raw_sql("VACUUM (ANALYZE)").execute(pool);
+            self.bench.runtime.block_on(vacuum)?;
         }
-        bench.checkpoint()
+        self.bench.checkpoint()
     }
 
     /// Length of one load.
@@ -99,18 +99,23 @@ impl Comparison {
         format!("r{}", self.runs)
     }
 
+    /// Sales of one load.
+    pub(super) fn sales(&mut self, target: Target) -> Sales {
+        let run = self.run_name();
+        Sales::new(&self.bench.market, target, &run)
+    }
+
     /// Closed loop, with this number of connections.
     pub(super) fn closed(
-        &self,
-        bench: &mut BenchEnvironment<'_>,
+        &mut self,
         name: &str,
         address: SocketAddr,
         connections: usize,
         requests: &mut dyn Requests,
     ) -> Result<Measured> {
-        bench.checkpoint()?;
+        self.bench.checkpoint()?;
         let load = Load::closed(address, connections, self.length());
-        let measured = bench.run(&load, requests)?;
+        let measured = self.bench.run(&load, requests)?;
         let rate = measured.outcome.rate();
         print_measured(&format!("{name}, {connections} at once: {rate:.0}/s"), &measured);
         Ok(measured)
@@ -118,21 +123,34 @@ impl Comparison {
 
     /// Open loop, at a fixed rate.
     pub(super) fn open_loop(
-        &self,
-        bench: &mut BenchEnvironment<'_>,
+        &mut self,
         name: &str,
         address: SocketAddr,
         rate: f64,
         requests: &mut dyn Requests,
     ) -> Result<Outcome> {
-        bench.checkpoint()?;
+        self.bench.checkpoint()?;
         let load = Load::open(address, 4 * FEW, rate, self.length());
-        let measured = bench.run(&load, requests)?;
-        print_measured(
-            &format!("{name}, {rate:.0}/s: {}", measured.outcome.answers),
-            &measured,
-        );
+        let measured = self.bench.run(&load, requests)?;
+        let answers = &measured.outcome.answers;
+        print_measured(&format!("{name}, {rate:.0}/s: {answers}"), &measured);
         Ok(measured.outcome)
+    }
+
+    /// Adds one round's costs: CPU time of each process, and requests in a message and a commit.
+    pub(super) fn add_costs(&mut self, what: &str, measured: &Measured) {
+        for (process, micros) in &measured.costs {
+            self.report
+                .add_round(format!("CPU per {what}: {process}"), *micros, "µs");
+        }
+        let packing = packing(measured).into_iter().flatten();
+        for (quantile, size) in ["p10", "p50", "p99"].iter().zip(packing) {
+            let size = f64::from(u32::try_from(size).unwrap_or(u32::MAX));
+            self.report
+                .add_round(format!("{what}s a message: {quantile}"), size, "");
+        }
+        let commit = requests_a_commit(measured);
+        self.report.add_round(format!("{what}s a commit"), commit, "");
     }
 }
 
@@ -166,20 +184,4 @@ fn packing(measured: &Measured) -> Option<[usize; 3]> {
 
 fn requests_a_commit(measured: &Measured) -> f64 {
     float(measured.outcome.ok()) / float(measured.commits.max(1))
-}
-
-/// Adds one round's costs: CPU time of each process, and requests in a message and a commit.
-pub(super) fn add_costs(report: &mut Report, what: &str, measured: &Measured) {
-    for (process, micros) in &measured.costs {
-        report.add_round(format!("CPU per {what}: {process}"), *micros, "µs");
-    }
-    for (quantile, size) in ["p10", "p50", "p99"]
-        .iter()
-        .zip(packing(measured).into_iter().flatten())
-    {
-        let size = u32::try_from(size).unwrap_or(u32::MAX);
-        report.add_round(format!("{what}s a message: {quantile}"), f64::from(size), "");
-    }
-    let commit = requests_a_commit(measured);
-    report.add_round(format!("{what}s a commit"), commit, "");
 }

@@ -12,6 +12,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::ops::Range;
 use std::process::Command;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
@@ -84,7 +85,7 @@ pub(super) fn compare(checkout: &Checkout, options: &Options, interrupt: &Interr
 
 fn count(bench: &mut BenchEnvironment<'_>) -> Result<BTreeMap<String, u64>> {
     bench.start("worker", "worker")?;
-    let market = bench.market.clone();
+    let market = Arc::clone(&bench.market);
     let routes = [
         Route::of("click", bench.clicks(Target::Spread)),
         Route {
@@ -96,22 +97,21 @@ fn count(bench: &mut BenchEnvironment<'_>) -> Result<BTreeMap<String, u64>> {
         Route::of("refund", Refunds(Sales::new(&market, Target::Spread, RUN))),
     ];
     let mut counts = count_all(bench, INGEST, routes)?;
-    let keys = bench.sealing_keys()?;
-    bench.runtime.block_on(connect(&bench.pool, &market, &keys))?;
+    connect(bench)?;
     let webhooks = [Route::of("webhook", Payments::new(&market, RUN))];
     counts.extend(count_all(bench, WEBHOOK_CONSUMER, webhooks)?);
     Ok(counts)
 }
 
-struct Route<'a> {
+struct Route {
     name: &'static str,
-    requests: Box<dyn Requests + 'a>,
+    requests: Box<dyn Requests>,
     /// Answered 429, after the warm-up has used the limit.
     is_limited: bool,
 }
 
-impl<'a> Route<'a> {
-    fn of(name: &'static str, requests: impl Requests + 'a) -> Self {
+impl Route {
+    fn of(name: &'static str, requests: impl Requests + 'static) -> Self {
         Self {
             name,
             requests: Box::new(requests),
@@ -159,10 +159,10 @@ impl<R: Requests> Requests for Repeated<R> {
     }
 }
 
-fn count_all<'a>(
+fn count_all(
     bench: &mut BenchEnvironment<'_>,
     service: &'static str,
-    routes: impl IntoIterator<Item = Route<'a>>,
+    routes: impl IntoIterator<Item = Route>,
 ) -> Result<BTreeMap<String, u64>> {
     let mut callgrind = Callgrind::start(bench, service)?;
     let mut counts = BTreeMap::new();

@@ -12,7 +12,7 @@ use anyhow::Result;
 use harness::progress::{Step, note};
 use harness::services::INGEST;
 
-use crate::effort::Effort;
+use super::Effort;
 use crate::environment::{BenchEnvironment, Group};
 use crate::history;
 use crate::load::{Load, Requests};
@@ -99,16 +99,9 @@ struct Dashboard {
 impl Dashboard {
     fn open(bench: &mut BenchEnvironment<'_>) -> Result<Self> {
         let workspace = bench.market.workspace_id.to_string();
-        let owner = [
-            "user",
-            "create",
-            "--email",
-            OWNER,
-            "--name",
-            "Owner",
-            "--workspace-id",
-        ];
-        bench.ctl(&[&owner[..], &[&workspace, "--generate-password"]].concat())?;
+        let owner = ["user", "create", "--email", OWNER, "--name", "Owner"];
+        let access = ["--workspace-id", &workspace, "--generate-password"];
+        bench.ctl(&[&owner[..], &access].concat())?;
         let id = bench.market.hot_program();
         let of_program = format!("/api/advertiser/affiliate-programs/{id}");
         let breakdown = |by| format!("{of_program}/report/breakdown?by={by}&period=30d");
@@ -167,9 +160,9 @@ impl Dashboard {
         run: &str,
     ) -> Result<Vec<Outcome>> {
         let load = |rate: f64, connections| Load::open(self.ingest, connections, rate, length);
-        let (market, clicks) = (bench.market.clone(), bench.clicks(Target::Hot));
+        let clicks = bench.clicks(Target::Hot);
         // People do not ask for all of them in the same instant.
-        let mut group: Group<'_> = (0..)
+        let mut group: Group = (0..)
             .zip(&self.reads)
             .map(|(number, (_, path))| {
                 let reads: Box<dyn Requests + Send> = Box::new(Reads::new(path, &self.session));
@@ -181,7 +174,7 @@ impl Dashboard {
             })
             .collect();
         group.push((load(CLICKS, 32), Box::new(clicks)));
-        let sales = Sales::new(&market, Target::Hot, run);
+        let sales = Sales::new(&bench.market, Target::Hot, run);
         group.push((load(SALES, 32), Box::new(sales)));
         let outcomes = bench.together(group)?;
         let names = self
@@ -214,7 +207,7 @@ mod tests {
         let judged: Vec<_> = report
             .rows
             .iter()
-            .filter_map(|row| Some((row.ratio?, row.met?)))
+            .filter_map(|row| Some((row.ratio()?, row.is_met()?)))
             .collect();
         assert_eq!(judged, [(1.0, true), (1.25, false)]);
     }

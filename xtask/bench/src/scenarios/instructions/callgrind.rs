@@ -15,7 +15,7 @@ const VALGRIND: &str = "valgrind";
 /// Fails without valgrind on this machine.
 pub(super) fn check() -> Result<()> {
     ensure!(
-        !process::find_all(VALGRIND).is_empty(),
+        process::find_all(VALGRIND).next().is_some(),
         "{VALGRIND} is not on this machine: install the package {VALGRIND}"
     );
     Ok(())

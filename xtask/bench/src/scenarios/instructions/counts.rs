@@ -34,16 +34,12 @@ impl Counts {
     pub(super) fn table(&self, kept: &Self) -> String {
         let mut table = "| route | instructions | kept | change |\n|---|--:|--:|--:|\n".to_owned();
         for (route, count) in &self.routes {
-            let (before, change) = kept
-                .routes
-                .get(route)
-                .map(|before| {
-                    (
-                        before.to_string(),
-                        format!("{:+.1} %", 100.0 * change(*count, *before)),
-                    )
-                })
+            let before = kept.routes.get(route).copied();
+            let change = before.map(|before| 100.0 * (float(*count) / float(before.max(1)) - 1.0));
+            let change = change
+                .map(|percent| format!("{percent:+.1} %"))
                 .unwrap_or_default();
+            let before = before.map(|before| before.to_string()).unwrap_or_default();
             // Writing to a string cannot fail.
             let _ = writeln!(table, "| {route} | {count} | {before} | {change} |");
         }
@@ -69,10 +65,6 @@ impl Counts {
             .map(|(route, _)| route.as_str())
             .collect()
     }
-}
-
-fn change(count: u64, before: u64) -> f64 {
-    float(count) / float(before.max(1)) - 1.0
 }
 
 #[cfg(test)]
