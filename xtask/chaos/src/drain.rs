@@ -2,10 +2,9 @@
 
 use anyhow::Result;
 use async_nats::jetstream::Context;
-use async_nats::jetstream::consumer::PullConsumer;
-use messages::subject::Subject;
 use sqlx::PgPool;
 use storage::operations::verify;
+use trials::unsettled;
 
 /// Descriptions of unfinished work.
 pub(super) async fn pending(pool: &PgPool, jetstream: &Context) -> Result<Vec<String>> {
@@ -20,29 +19,12 @@ pub(super) async fn pending(pool: &PgPool, jetstream: &Context) -> Result<Vec<St
     )
     .fetch_all(pool)
     .await?;
-    let mut left: Vec<String> = rows
-        .into_iter()
-        .filter(|(_, count)| *count > 0)
-        .map(|(what, count)| format!("{count} {what}"))
-        .collect();
-    left.extend(unsettled(jetstream, &Subject::ALL).await?);
-    Ok(left)
-}
-
-/// Descriptions of messages that are not acknowledged.
-pub(super) async fn unsettled(jetstream: &Context, subjects: &[Subject]) -> Result<Vec<String>> {
-    let mut left = Vec::new();
-    for subject in subjects {
-        let consumer: PullConsumer = jetstream
-            .get_consumer_from_stream(subject.consumer_name(), subject.stream_name(""))
-            .await?;
-        let info = consumer.cached_info();
-        let messages = info.num_pending + u64::try_from(info.num_ack_pending)?;
-        if messages > 0 {
-            left.push(format!("{messages} messages of {subject}"));
-        }
-    }
-    Ok(left)
+    let left = rows.into_iter().filter(|(_, count)| *count > 0);
+    let left = left.map(|(what, count)| format!("{count} {what}"));
+    let messages = unsettled(jetstream).await?.into_iter();
+    let messages = messages.filter(|(_, count)| *count > 0);
+    let messages = messages.map(|(subject, count)| format!("{count} messages of {subject}"));
+    Ok(left.chain(messages).collect())
 }
 
 /// What `ctl verify` finds, and dead letters: no injected fault may cause either.

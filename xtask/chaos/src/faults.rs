@@ -3,27 +3,23 @@
 //! Ending a fault does only what an operator or an orchestrator would do: the service itself must handle the
 //! rest (a missing stream, a hanging connection).
 
-use std::fs;
-use std::io::{Read, Write};
-use std::net::TcpStream;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use async_nats::jetstream::{self, stream};
 use harness::area::remove;
 use harness::progress::note;
+use harness::servers::redis;
 use messages::subject::Subject;
 
 use super::disk::Disk;
 use super::proxy::{Proxy, address_of};
-use super::schedule::{Fault, Server, Service};
+use super::schedule::{Fault, Server};
 use super::stack::{STREAM_MAX_BYTES, Stack};
 
 /// Free space in an almost full stream.
 const LAST_BYTES: i64 = 2_000;
 const LIMIT: Duration = Duration::from_secs(10);
-const LIBRARY: &str = "libfaketimeMT.so.1";
 
 impl Stack<'_> {
     pub(super) fn begin(&mut self, fault: Fault) -> Result<()> {
@@ -35,7 +31,6 @@ impl Stack<'_> {
                 self.armed.insert(service);
                 self.start_service(service, &[("CRASH_AT", format!("{point}@{time}"))])?;
             }
-            Fault::Clock(service, seconds) => self.set_clock(service, seconds)?,
             Fault::Network { server, of, trouble } => {
                 self.proxies(server, of).for_each(|proxy| proxy.begin(trouble));
             }
@@ -70,7 +65,7 @@ impl Stack<'_> {
             Fault::Kill(service) => self.start_service(service, &[])?,
             // It has crashed, and was restarted without the crash point.
             Fault::Crash { service, .. } if !self.armed.remove(&service) => {}
-            Fault::Crash { service, .. } | Fault::Clock(service, _) => {
+            Fault::Crash { service, .. } => {
                 self.kill_service(service)?;
                 self.start_service(service, &[])?;
             }
@@ -95,21 +90,8 @@ impl Stack<'_> {
         Ok(())
     }
 
-    fn set_clock(&mut self, service: Service, seconds: i64) -> Result<()> {
-        let library = faketime().context("libfaketime is not on this machine")?;
-        self.kill_service(service)?;
-        let settings = [
-            ("LD_PRELOAD", library.display().to_string()),
-            ("FAKETIME", format!("{seconds:+}s")),
-            // Timers must go on at their own pace.
-            ("FAKETIME_DONT_FAKE_MONOTONIC", "1".to_owned()),
-            ("DONT_FAKE_MONOTONIC", "1".to_owned()),
-        ];
-        self.start_service(service, &settings)
-    }
-
     /// PostgreSQL's immediate shutdown.
-    pub(super) fn stop_postgres(&mut self) -> Result<()> {
+    fn stop_postgres(&mut self) -> Result<()> {
         let name = Server::Postgres.name();
         self.signal(name, "QUIT");
         let interrupt = self.interrupt;
@@ -149,9 +131,9 @@ impl Stack<'_> {
     }
 
     /// Acts by a direct connection, without a proxy.
-    pub(super) fn on_jetstream(&self, act: impl AsyncFnOnce(jetstream::Context) -> Result<()>) -> Result<()> {
+    fn on_jetstream(&self, act: impl AsyncFnOnce(jetstream::Context) -> Result<()>) -> Result<()> {
         self.runtime
-            .block_on(async { act(self.jetstream().await?).await })
+            .block_on(async { act(trials::jetstream(&self.servers).await?).await })
     }
 
     /// `None`: to their current size and a little more.
@@ -172,35 +154,23 @@ impl Stack<'_> {
     }
 
     fn redis_command(&self, command: &str) -> Result<()> {
-        let mut stream = TcpStream::connect_timeout(&address_of(self.url(Server::Redis))?, LIMIT)?;
-        stream.set_read_timeout(Some(LIMIT))?;
-        stream.write_all(format!("{command}\r\n").as_bytes())?;
-        let mut answer = [0; 3];
-        stream.read_exact(&mut answer)?;
-        ensure!(&answer == b"+OK", "Redis refuses {command}");
+        let port = address_of(self.url(Server::Redis))?.port();
+        let answer = redis::ask(port, command)?;
+        ensure!(answer == "+OK", "Redis refuses {command}: {answer}");
         Ok(())
     }
 }
 
-/// The path of libfaketime.
-pub(super) fn faketime() -> Option<PathBuf> {
-    let libraries = fs::read_dir("/usr/lib").ok()?;
-    libraries
-        .flatten()
-        .map(|entry| entry.path().join("faketime").join(LIBRARY))
-        .chain([PathBuf::from("/usr/lib/faketime").join(LIBRARY)])
-        .find(|path| path.is_file())
-}
-
 /// Whether this machine allows the fault; prints the reason if not.
 pub(super) fn is_possible(fault: Fault, stack: &Stack<'_>) -> bool {
-    let reason = match fault {
-        Fault::DiskFull(server) if !stack.disks.contains_key(&server) => {
-            "no disk of its own could be mounted"
-        }
-        Fault::Clock(..) if faketime().is_none() => "libfaketime is not here",
-        _ => return true,
+    let is_possible = match fault {
+        Fault::DiskFull(server) => stack.disks.contains_key(&server),
+        _ => true,
     };
-    note(format_args!("SKIPPED: {fault:?}: {reason}"));
-    false
+    if !is_possible {
+        note(format_args!(
+            "SKIPPED: {fault:?}: no disk of its own could be mounted"
+        ));
+    }
+    is_possible
 }

@@ -8,8 +8,9 @@ use reqwest::RequestBuilder;
 use reqwest::header::CONTENT_TYPE;
 use runtime::clock::Clock;
 use serde_json::json;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
+use trials::signature;
 
 use super::http;
 use super::journal::{Answer, Asked, Event, Journal};
@@ -22,13 +23,14 @@ mod payments;
 mod receiver;
 pub(super) mod subscriber;
 
-pub(super) use self::payments::resend;
 pub(super) use self::receiver::TIMEOUT_MS;
 
 /// Concurrent visitors.
 const FEW: u64 = 10;
 /// Enough to saturate two cores, and few enough that a debug build answers within its deadline.
 const MANY: u64 = 48;
+/// Of a client that hangs up: about as long as an answer takes.
+const LONGEST_PATIENCE_MS: u64 = 20;
 /// Attempts of one request.
 const TRIES: u64 = 5;
 
@@ -92,18 +94,6 @@ pub(super) async fn probe(
     None
 }
 
-/// Buys without a second attempt, until the load is over, and without a pause but after a 503: two cores have
-/// more to do than refuse.
-pub(super) async fn keep_buying(simulation: Arc<Simulation>, number: u64, customer_key: String) {
-    let mut buyer = Visitor::new(simulation, 3_000 + number, &format!("b{number}"));
-    while buyer.goes_on() {
-        let sale = buyer.sale(&customer_key);
-        if buyer.ask(&sale, None).await.status() == Some(503) {
-            buyer.rest(100, 300).await;
-        }
-    }
-}
-
 /// The user agent of every visitor: workers store it once.
 const BROWSER: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0";
 
@@ -113,14 +103,13 @@ impl Simulation {
         if self.plan.is_full_load() { MANY } else { FEW }
     }
 
-    /// Sends one request, and records it with its answer. `hangs_up_at`: the percentage of the request after
-    /// which the client disconnects.
-    async fn ask(&self, asked: &Asked, to: SocketAddr, hangs_up_at: Option<u64>) -> Answer {
-        let request = self.request(asked, to);
+    /// Sends one request, and records it with its answer. `patience`: after this time, the client disconnects.
+    async fn ask(&self, asked: &Asked, to: SocketAddr, patience: Option<Duration>) -> Answer {
+        let sending = http::send(self.request(asked, to));
         let number = self.journal.ask(to, asked);
-        let answer = match hangs_up_at {
-            Some(percent) => http::hang_up(to, request, percent).await,
-            None => http::send(request).await,
+        let answer = match patience {
+            Some(patience) => timeout(patience, sending).await.unwrap_or(Answer::HungUp),
+            None => sending.await,
         };
         self.journal.answer(number, &answer);
         answer
@@ -146,10 +135,7 @@ impl Simulation {
         let body = processor::body(event, now);
         self.http
             .post(format!("http://{to}/webhooks/stripe/{}", self.market.program_id))
-            .header(
-                "Stripe-Signature",
-                processor::signature(&self.market.secret, now, &body),
-            )
+            .header("Stripe-Signature", signature(&self.market.secret, now, &body))
             .header(CONTENT_TYPE, "application/json")
             .body(body)
     }
@@ -206,10 +192,9 @@ impl Visitor {
             (_, Some(ingest)) => ingest,
             (_, None) => self.rng.pick(&self.simulation.ingests),
         };
-        let hang_ups = self.simulation.plan.hang_ups();
-        let hangs_up = self.rng.chance(hang_ups);
-        let hangs_up_at = hangs_up.then(|| self.rng.between(0, 100));
-        self.simulation.ask(asked, to, hangs_up_at).await
+        let hangs_up = self.rng.chance(self.simulation.plan.hang_ups());
+        let patience = hangs_up.then(|| self.rng.millis(0, LONGEST_PATIENCE_MS));
+        self.simulation.ask(asked, to, patience).await
     }
 
     /// Retries until the outcome is known, or attempts are exhausted; while services are replaced, once at

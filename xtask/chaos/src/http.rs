@@ -1,14 +1,10 @@
-//! Sends one request on its own connection; the client may disconnect in the middle of it.
+//! Sends one request on its own connection.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
-use anyhow::Result;
 use reqwest::header::CONNECTION;
 use reqwest::{Client, RequestBuilder};
 use serde_json::Value;
-use tokio::io::AsyncWriteExt;
-use tokio::net::TcpStream;
 
 use super::journal::Answer;
 
@@ -40,68 +36,28 @@ async fn receive(request: RequestBuilder) -> reqwest::Result<Answer> {
     Ok(Answer::Received { status, body })
 }
 
-/// Disconnects after sending this percentage of the request.
-pub(super) async fn hang_up(to: SocketAddr, request: RequestBuilder, percent: u64) -> Answer {
-    let Ok(bytes) = bytes(request) else {
-        return Answer::Broken("no request".to_owned());
-    };
-    let Ok(mut stream) = TcpStream::connect(to).await else {
-        return Answer::Refused;
-    };
-    let sent = bytes.len() * usize::try_from(percent.min(100)).unwrap_or(100) / 100;
-    let _ = stream.write_all(bytes.get(..sent).unwrap_or_default()).await;
-    Answer::HungUp
-}
-
-/// As it is sent.
-fn bytes(request: RequestBuilder) -> Result<Vec<u8>> {
-    let request = request.build()?;
-    let body = request
-        .body()
-        .and_then(|body| body.as_bytes())
-        .unwrap_or_default();
-    let mut text = format!(
-        "POST {} HTTP/1.1\r\nHost: edge\r\nContent-Length: {}\r\n",
-        request.url().path(),
-        body.len()
-    );
-    for (name, value) in request.headers() {
-        text.extend([name.as_str(), ": ", value.to_str()?, "\r\n"]);
-    }
-    Ok([text.as_bytes(), b"\r\n", body].concat())
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::json;
-    use tokio::io::AsyncReadExt;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
 
-    fn request(to: SocketAddr) -> RequestBuilder {
-        let client = client().unwrap();
-        client
-            .post(format!("http://{to}/sale"))
-            .bearer_auth("t")
-            .json(&json!({}))
-    }
-
-    /// A server, and its address.
-    async fn server() -> (TcpListener, SocketAddr) {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let to = listener.local_addr().unwrap();
-        (listener, to)
-    }
+    use super::*;
 
     /// What a client makes of a server that sends this and closes.
     async fn answer_of(text: &'static str) -> Answer {
-        let (listener, to) = server().await;
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let to = listener.local_addr().unwrap();
         let serving = async {
             let (mut stream, _) = listener.accept().await.unwrap();
             let _ = stream.read(&mut [0; 4_096]).await.unwrap();
             stream.write_all(text.as_bytes()).await.unwrap();
         };
-        tokio::join!(send(request(to)), serving).0
+        let request = client()
+            .unwrap()
+            .post(format!("http://{to}/sale"))
+            .json(&json!({}));
+        tokio::join!(send(request), serving).0
     }
 
     #[tokio::test]
@@ -119,27 +75,6 @@ mod tests {
         ] {
             let answer = answer_of(half).await;
             assert!(matches!(answer, Answer::Broken(_)), "{half}: {answer:?}");
-        }
-    }
-
-    #[tokio::test]
-    async fn where_no_server_listens_a_request_is_refused() {
-        let (listener, to) = server().await;
-        drop(listener);
-        assert_eq!(send(request(to)).await, Answer::Refused);
-    }
-
-    #[tokio::test]
-    async fn a_client_that_hangs_up_has_sent_a_part_of_its_request() {
-        let (listener, to) = server().await;
-        let whole = "POST /sale HTTP/1.1\r\nHost: edge\r\nContent-Length: 2\r\nauthorization: Bearer t\r\n\
-                     content-type: application/json\r\n\r\n{}";
-        for (percent, expected) in [(0, ""), (50, &whole[..whole.len() / 2]), (100, whole)] {
-            assert_eq!(hang_up(to, request(to), percent).await, Answer::HungUp);
-            let mut sent = String::new();
-            let (mut stream, _) = listener.accept().await.unwrap();
-            stream.read_to_string(&mut sent).await.unwrap();
-            assert_eq!(sent, expected);
         }
     }
 }

@@ -15,7 +15,6 @@
 mod disk;
 mod drain;
 mod faults;
-mod flood;
 mod funnel;
 mod grace;
 mod http;
@@ -24,7 +23,6 @@ mod market;
 mod processor;
 mod proxy;
 mod reconcile;
-mod restored;
 mod rng;
 mod round;
 mod rows;
@@ -40,7 +38,6 @@ use harness::area::Checkout;
 use harness::interrupt::Interrupt;
 use harness::keys::random_hex;
 use harness::progress::note;
-use harness::servers::debian;
 
 use self::schedule::Round;
 use self::stack::Stack;
@@ -57,7 +54,7 @@ struct Options {
     #[arg(long, conflicts_with = "rounds")]
     round: Option<u64>,
     /// Only rounds of one kind, by a part of its name: `kill`, `killworker`, `natswiped`, `networkredis`,
-    /// `grace`, `rolling`, `restored`, …
+    /// `grace`, `rolling`, …
     #[arg(long)]
     only: Option<String>,
     /// Five rounds of fixed kinds: what `cargo xtask test` runs.
@@ -65,6 +62,8 @@ struct Options {
     few: bool,
 }
 
+/// Of the violations of a round.
+const SHOWN: usize = 20;
 const FEW: [&str; 5] = ["crash", "commitunheard", "natskill", "postgresstop", "rolling"];
 
 impl Options {
@@ -108,9 +107,6 @@ fn chaos(checkout: &Checkout, options: &Options, interrupt: &Interrupt) -> Resul
     };
     let rounds = options.rounds(seed)?;
     println!("{} rounds, --seed {seed}", rounds.len());
-    if faults::faketime().is_none() {
-        debian::install(&["libfaketime"], interrupt).unwrap_or_else(|error| note(format_args!("{error:#}")));
-    }
     let mut stack = Stack::start(checkout, interrupt)?;
     let mut requests = 0;
     for round in &rounds {
@@ -121,7 +117,10 @@ fn chaos(checkout: &Checkout, options: &Options, interrupt: &Interrupt) -> Resul
         println!("{}", outcome.summary);
         requests += outcome.requests;
         if !outcome.violations.is_empty() {
-            print_violations(&outcome.violations);
+            for violation in outcome.violations.iter().take(SHOWN) {
+                println!("  - {violation}");
+            }
+            println!("{} violations", outcome.violations.len());
             println!(
                 "repeat: cargo xtask chaos --seed {seed} {}",
                 options.again(round.number)
@@ -139,13 +138,4 @@ fn chaos(checkout: &Checkout, options: &Options, interrupt: &Interrupt) -> Resul
     );
     stack.clear();
     Ok(ExitCode::SUCCESS)
-}
-
-const SHOWN: usize = 20;
-
-fn print_violations(violations: &[String]) {
-    for violation in violations.iter().take(SHOWN) {
-        println!("  - {violation}");
-    }
-    println!("{} violations", violations.len());
 }

@@ -1,8 +1,6 @@
-//! Events as a payment processor sends and signs them.
+//! Events as a payment processor sends them.
 
-use hmac::{Hmac, KeyInit, Mac};
 use serde_json::json;
-use sha2::Sha256;
 
 use super::journal::{Event, Names, What};
 
@@ -43,12 +41,4 @@ pub(super) fn body(event: &Event, now: i64) -> String {
         "data": { "object": object },
     });
     event.to_string()
-}
-
-/// The value of the signature header. `timestamp` in Unix seconds.
-#[expect(clippy::expect_used, reason = "HMAC takes keys of any length")]
-pub(super) fn signature(secret: &str, timestamp: i64, body: &str) -> String {
-    let mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).expect("any length");
-    let mac = mac.chain_update(format!("{timestamp}.{body}"));
-    format!("t={timestamp},v1={}", hex::encode(mac.finalize().into_bytes()))
 }

@@ -62,34 +62,22 @@ pub(super) struct RefundRow {
     pub(super) effective_cents: i64,
 }
 
-/// Deviations that a round's faults allow.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Allowed {
-    /// Acknowledged clicks may be lost.
-    pub(super) lost_clicks: bool,
-    /// Signatures may look too old or too new.
-    pub(super) refused_events: bool,
-    /// Sales and commissions may have other ids than were answered, and processors may report what is
-    /// recorded.
-    pub(super) restored: bool,
-}
-
-/// Descriptions of all violations.
-pub(super) fn violations(calls: &[Call], rows: &Rows, allowed: Allowed) -> Vec<String> {
+/// Descriptions of all violations. `may_lose_clicks`: faults of the round allow that of acknowledged ones.
+pub(super) fn violations(calls: &[Call], rows: &Rows, may_lose_clicks: bool) -> Vec<String> {
     let mut found = Vec::new();
-    unexpected(calls, allowed, &mut found);
-    recorded(calls, rows, allowed, &mut found);
+    unexpected(calls, may_lose_clicks, &mut found);
+    recorded(calls, rows, may_lose_clicks, &mut found);
     clicks(calls, rows, &mut found);
     leads(calls, rows, &mut found);
-    sales::check(calls, rows, allowed, &mut found);
+    sales::check(calls, rows, &mut found);
     refunds(calls, &mut found);
     refunded_amounts(rows, &mut found);
-    events(calls, rows, allowed, &mut found);
+    events(calls, rows, &mut found);
     found
 }
 
 /// Requests are valid and in order, so only these answers are correct.
-fn unexpected(calls: &[Call], allowed: Allowed, found: &mut Vec<String>) {
+fn unexpected(calls: &[Call], may_lose_clicks: bool, found: &mut Vec<String>) {
     for call in calls {
         let Some(status) = call.answer.status() else {
             continue;
@@ -100,9 +88,8 @@ fn unexpected(calls: &[Call], allowed: Allowed, found: &mut Vec<String>) {
             // A repeat of a lead whose answer was lost. Its click is found, however late it is stored.
             (Asked::Lead { .. }, 400) => {
                 message.contains("cannot be updated to lead")
-                    || (allowed.lost_clicks && message.contains("not found"))
+                    || (may_lose_clicks && message.contains("not found"))
             }
-            (Asked::Event(_), 400) => allowed.refused_events,
             _ => false,
         };
         if !fits {
@@ -112,12 +99,12 @@ fn unexpected(calls: &[Call], allowed: Allowed, found: &mut Vec<String>) {
 }
 
 /// What was answered is recorded, nothing is recorded twice, and nothing that was not sent.
-fn recorded(calls: &[Call], rows: &Rows, allowed: Allowed, found: &mut Vec<String>) {
+fn recorded(calls: &[Call], rows: &Rows, may_lose_clicks: bool, found: &mut Vec<String>) {
     let (mut sent, mut owed) = (BTreeSet::new(), BTreeSet::new());
     for call in calls {
         sent.extend(names(call));
         let is_owed = match &call.asked {
-            Asked::Click { .. } => call.answer.is_ok() && !allowed.lost_clicks,
+            Asked::Click { .. } => call.answer.is_ok() && !may_lose_clicks,
             Asked::Sale { .. } => call.answer.is_ok() || call.answer.status() == Some(409),
             // A refund of a fully refunded sale may not be stored.
             Asked::Refund { .. } => call.answer.is_ok() && call.answer.body()["reason"] != "already reversed",
@@ -266,7 +253,7 @@ fn refunded_amounts(rows: &Rows, found: &mut Vec<String>) {
 }
 
 /// An event that was accepted is settled, with its reversals.
-fn events(calls: &[Call], rows: &Rows, allowed: Allowed, found: &mut Vec<String>) {
+fn events(calls: &[Call], rows: &Rows, found: &mut Vec<String>) {
     let mut refunded: BTreeMap<&str, i64> = BTreeMap::new();
     let states: BTreeMap<&str, &str> = rows
         .events
@@ -280,9 +267,7 @@ fn events(calls: &[Call], rows: &Rows, allowed: Allowed, found: &mut Vec<String>
         let back = refunded.entry(&event.transaction_id).or_default();
         *back = (*back).max(event.refunded_cents());
         let id = event.id.as_str();
-        let is_unsettled =
-            |state: &&str| *state != "done" && !(allowed.restored && *state == "done (duplicate)");
-        if let Some(state) = states.get(id).copied().filter(is_unsettled) {
+        if let Some(state) = states.get(id).filter(|state| **state != "done") {
             found.push(format!("event {id} was answered 200 and is {state} in the inbox"));
         }
     }

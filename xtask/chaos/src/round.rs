@@ -2,13 +2,14 @@
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
-use std::{iter, thread};
 
 use anyhow::{Context, Result};
 use domain::ids::ProgramId;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use trials::{jetstream, sealing_keys};
 
 use super::faults::is_possible;
 use super::funnel::subscriber::Subscriber;
@@ -16,7 +17,7 @@ use super::funnel::{Simulation, probe, visit, warm_up};
 use super::journal::{Answer, Call, Journal};
 use super::market::Market;
 use super::proxy::Proxy;
-use super::reconcile::{Allowed, counts, violations};
+use super::reconcile::{counts, violations};
 use super::rng::Rng;
 use super::schedule::{AFTERWARDS, Fault, HEALED, Plan, Round, Scheduled, Service};
 use super::stack::Stack;
@@ -38,8 +39,6 @@ pub(super) struct RunningRound<'a, 'b> {
     pub(super) stack: &'a mut Stack<'b>,
     pub(super) round: &'a Round,
     pub(super) simulation: Arc<Simulation>,
-    /// Of another program, with its own journal.
-    pub(super) flood: Option<Arc<Simulation>>,
     /// A customer with a recorded lead.
     pub(super) customer_key: String,
     pub(super) notes: Vec<String>,
@@ -68,7 +67,6 @@ pub(super) fn run(stack: &mut Stack<'_>, round: &Round, journal: &Path) -> Resul
         stack,
         round,
         simulation,
-        flood: None,
         customer_key: known.context("no customer could be created before the first fault")?,
         notes: Vec::new(),
         violations: Vec::new(),
@@ -84,19 +82,15 @@ pub(super) fn run(stack: &mut Stack<'_>, round: &Round, journal: &Path) -> Resul
     ));
     if !outcome.violations.is_empty() {
         running.simulation.journal.write(journal)?;
-        if let Some(flood) = &running.flood {
-            flood.journal.write(&journal.with_extension("flood.jsonl"))?;
-        }
     }
     Ok(outcome)
 }
 
 impl Stack<'_> {
     /// A new program, and what its visitors share.
-    pub(super) fn simulation(&self, round: &Round) -> Result<Simulation> {
-        let mut rng = Rng::of(round.seed, u64::MAX);
-        let (demo, keys) = (self.seed_demo()?, self.sealing_keys()?);
-        let market = Market::create(&self.pool, &demo, &keys, &mut rng);
+    fn simulation(&self, round: &Round) -> Result<Simulation> {
+        let (demo, keys) = (self.seed_demo()?, sealing_keys(&self.env)?);
+        let market = Market::create(&self.pool, &demo, &keys);
         Ok(Simulation {
             journal: Journal::start(),
             http: http::client()?,
@@ -113,7 +107,10 @@ impl Stack<'_> {
     /// Of the round's program.
     fn subscriber(&self, round: &Round, simulation: &Simulation) -> Result<Subscriber> {
         let mut rng = Rng::of(round.seed, u64::MAX - 2);
-        let (program_id, keys) = (ProgramId::new(simulation.market.program_id), self.sealing_keys()?);
+        let (program_id, keys) = (
+            ProgramId::new(simulation.market.program_id),
+            sealing_keys(&self.env)?,
+        );
         let starting = Subscriber::start(&self.pool, program_id, &keys, &mut rng);
         self.runtime.block_on(starting)
     }
@@ -127,8 +124,6 @@ impl RunningRound<'_, '_> {
             Plan::Faults(faults) => self.faults(faults)?,
             Plan::Grace { at_once } => self.grace(*at_once)?,
             Plan::Rolling => self.rolling()?,
-            Plan::Restored => self.restored()?,
-            Plan::Flood => self.flood()?,
         }
         let recovered = self.probe()?;
         self.watch_for(AFTERWARDS)?;
@@ -176,11 +171,7 @@ impl RunningRound<'_, '_> {
     }
 
     /// Waits until it holds, as [`Self::watch_for`] does; `false` if it does not within the limit.
-    pub(super) fn watch_until(
-        &mut self,
-        limit: Duration,
-        mut holds: impl FnMut(&Self) -> bool,
-    ) -> Result<bool> {
+    fn watch_until(&mut self, limit: Duration, mut holds: impl FnMut(&Self) -> bool) -> Result<bool> {
         let until = Instant::now() + limit;
         while !holds(self) {
             if Instant::now() > until {
@@ -192,7 +183,7 @@ impl RunningRound<'_, '_> {
     }
 
     /// Waits until nothing is found any more; returns what is left at the limit.
-    pub(super) fn watch_until_none(
+    fn watch_until_none(
         &mut self,
         limit: Duration,
         find: &impl AsyncFn(&Stack<'_>) -> Result<Vec<String>>,
@@ -206,7 +197,7 @@ impl RunningRound<'_, '_> {
         Ok(left)
     }
 
-    pub(super) fn watch_until_finished<T>(&mut self, task: JoinHandle<T>) -> Result<T> {
+    fn watch_until_finished<T>(&mut self, task: JoinHandle<T>) -> Result<T> {
         while !task.is_finished() {
             self.watch_for(TICK)?;
         }
@@ -245,7 +236,7 @@ impl RunningRound<'_, '_> {
     fn drain(&mut self) -> Result<Duration> {
         let started = Instant::now();
         let left = self.watch_until_none(DRAIN_LIMIT, &async |stack: &Stack<'_>| {
-            drain::pending(&stack.pool, &stack.jetstream().await?).await
+            drain::pending(&stack.pool, &jetstream(&stack.servers).await?).await
         })?;
         self.violations.extend(
             left.into_iter()
@@ -257,17 +248,11 @@ impl RunningRound<'_, '_> {
     /// Compares what was answered and received with what is recorded.
     fn reconcile(&mut self, subscriber: &Subscriber) -> Result<()> {
         let plan = &self.round.plan;
-        let allowed = Allowed {
-            lost_clicks: plan.may_lose_clicks(),
-            refused_events: plan.shifts_clock_of(Service::WEBHOOK_CONSUMER),
-            restored: *plan == Plan::Restored,
-        };
-        for simulation in iter::once(&self.simulation).chain(&self.flood) {
-            let rows = rows::read(&self.stack.pool, simulation.market.program_id);
-            let rows = self.stack.runtime.block_on(rows)?;
-            self.violations
-                .extend(violations(&simulation.journal.calls(), &rows, allowed));
-        }
+        let calls = self.simulation.journal.calls();
+        let rows = rows::read(&self.stack.pool, self.simulation.market.program_id);
+        let rows = self.stack.runtime.block_on(rows)?;
+        self.violations
+            .extend(violations(&calls, &rows, plan.may_lose_clicks()));
         let delivered = subscriber.violations(&self.stack.pool);
         let (webhooks, missed) = self.stack.runtime.block_on(delivered)?;
         self.notes.push(format!("{webhooks} webhooks"));
@@ -281,7 +266,6 @@ impl RunningRound<'_, '_> {
         })?;
         self.violations.extend(broken);
         if plan.is_invisible() {
-            let calls = self.simulation.journal.calls();
             self.violations
                 .extend(visible_failures(&calls, Answer::is_retryable));
         }

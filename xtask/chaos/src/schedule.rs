@@ -43,10 +43,6 @@ pub(super) enum Plan {
     },
     /// One service after the other is replaced under full load.
     Rolling,
-    /// PostgreSQL is lost and restored from an older backup; the streams are newer.
-    Restored,
-    /// Another program sends more sales than there are permits and places in the queue.
-    Flood,
 }
 
 impl Plan {
@@ -70,11 +66,6 @@ impl Plan {
     /// Whether clients send as fast as they are answered.
     pub(super) fn is_full_load(&self) -> bool {
         matches!(self, Self::Grace { .. } | Self::Rolling)
-    }
-
-    pub(super) fn shifts_clock_of(&self, service: Service) -> bool {
-        self.faults()
-            .any(|fault| matches!(fault, Fault::Clock(of, _) if of == service))
     }
 
     /// The percentage of requests in which clients disconnect.
@@ -154,8 +145,6 @@ fn kinds(rng: &mut Rng) -> Vec<(String, Plan)> {
         Plan::Grace { at_once: false },
         Plan::Grace { at_once: true },
         Plan::Rolling,
-        Plan::Restored,
-        Plan::Flood,
     ];
     faults
         .chain(others.map(|plan| (format!("{plan:?}").to_lowercase(), plan)))
@@ -178,7 +167,7 @@ fn scheduled(fault: Fault, rng: &mut Rng) -> Scheduled {
             trouble: Trouble::Silent { .. },
             ..
         } => rng.millis(1_800, 2_900),
-        Fault::Crash { .. } | Fault::Clock(..) => HEALED.saturating_sub(begins),
+        Fault::Crash { .. } => HEALED.saturating_sub(begins),
         _ => rng.millis(200, 2_200),
     };
     Scheduled {

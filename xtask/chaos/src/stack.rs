@@ -4,20 +4,16 @@
 //! its own.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
+use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
-use async_nats::jetstream;
-use domain::sealed::SealingKeys;
+use anyhow::{Result, ensure};
 use harness::area::{Area, Checkout};
 use harness::env_file::EnvFile;
 use harness::interrupt::Interrupt;
 use harness::keys;
-use harness::pids::StopSignal;
 use harness::ports::Ports;
 use harness::process::{self, Running, in_own_session, tail};
 use harness::progress::{Step, note};
@@ -25,7 +21,6 @@ use harness::servers::{self, Servers, postgres, provide};
 use harness::services::{DELIVERY, ctl, program, readiness};
 use harness::stop::start_empty;
 use harness::stop::stop_area;
-use runtime::config::SecretKey;
 use sqlx::PgPool;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use tokio::runtime::Runtime;
@@ -42,7 +37,6 @@ pub(super) const STREAM_MAX_BYTES: i64 = 8 << 20;
 const POSTGRES_MEBIBYTES: u64 = 768;
 const NATS_MEBIBYTES: u64 = 128;
 const READY_LIMIT: Duration = Duration::from_secs(40);
-const ANSWER_LIMIT: Duration = Duration::from_secs(3);
 
 pub(super) struct Stack<'a> {
     pub(super) checkout: &'a Checkout,
@@ -60,8 +54,6 @@ pub(super) struct Stack<'a> {
     ports: BTreeMap<Service, u16>,
     /// Services that are not restarted for now.
     pub(super) down: BTreeSet<Service>,
-    /// Number of starts of each service, which is part of the log's name.
-    starts: BTreeMap<Service, u32>,
     /// Services that run with a crash point.
     pub(super) armed: BTreeSet<Service>,
     /// Crashes at crash points.
@@ -77,7 +69,6 @@ impl<'a> Stack<'a> {
         let area = checkout.chaos_area();
         let lock = area.lock()?;
         let services_area = Area::at(area.dir.join("services"));
-        fs::create_dir_all(services_area.logs())?;
         stop_area(&services_area)?;
         stop_area(&area)?;
         unmount_disks(&area);
@@ -115,7 +106,6 @@ impl<'a> Stack<'a> {
             proxies: BTreeMap::new(),
             ports: BTreeMap::new(),
             down: BTreeSet::new(),
-            starts: BTreeMap::new(),
             armed: BTreeSet::new(),
             crashes: 0,
             surprises: Vec::new(),
@@ -158,12 +148,6 @@ impl<'a> Stack<'a> {
         Ok(EnvFile::parse(&printed))
     }
 
-    /// As the services have them.
-    pub(super) fn sealing_keys(&self) -> Result<SealingKeys> {
-        let key: SecretKey = self.env.get("SECRETS_KEYS").context("no sealing key")?.parse()?;
-        Ok(SealingKeys::new(key.expose(), &[]))
-    }
-
     /// The proxies between a server and one service, or all services.
     pub(super) fn proxies(&self, server: Server, of: Option<Service>) -> impl Iterator<Item = &Proxy> {
         self.proxies
@@ -201,12 +185,9 @@ impl<'a> Stack<'a> {
             command.env(name, through);
         }
         command.envs(more.iter().map(|(name, value)| (name, value)));
-        let number = self.starts.entry(service).or_default();
-        *number += 1;
-        let log = self.services_area.log(&format!("{}.{number}", service.name()));
         self.down.remove(&service);
-        self.services
-            .start(service.name(), command, log, StopSignal::Term)
+        let log = self.services_area.log(service.name());
+        self.services.start(service.name(), command, log)
     }
 
     /// `None` while it does not run.
@@ -223,7 +204,7 @@ impl<'a> Stack<'a> {
     pub(super) fn signal(&self, name: &str, signal: &str) {
         let process = self.services.process(name).or_else(|| self.running.process(name));
         if let Some(process) = process {
-            process.send_named(signal);
+            process.send(signal);
         }
     }
 
@@ -236,12 +217,6 @@ impl<'a> Stack<'a> {
     /// Its exit status, once it has ended.
     pub(super) fn ended(&mut self, service: Service) -> Result<Option<ExitStatus>> {
         self.services.ended(service.name())
-    }
-
-    pub(super) fn stop_services(&mut self) -> Result<()> {
-        Service::ALL
-            .into_iter()
-            .try_for_each(|service| self.kill_service(service))
     }
 
     pub(super) fn start_services(&mut self) -> Result<()> {
@@ -276,48 +251,26 @@ impl<'a> Stack<'a> {
         let interrupt = self.interrupt;
         let ready = interrupt.wait_until(READY_LIMIT, || {
             self.supervise()?;
-            let answers =
-                Service::ALL.map(|service| (service.name(), readiness(self.address(service).port())));
-            unready = answers
-                .into_iter()
-                .find(|(_, answer)| !answer.starts_with("HTTP/1.1 200"));
+            unready = Service::ALL.into_iter().find_map(|service| {
+                let error = readiness(self.address(service).port()).err()?;
+                Some((service.name(), error))
+            });
             Ok(unready.is_none())
         })?;
         ensure!(ready, "not ready: {unready:?}");
         Ok(())
     }
 
-    pub(super) fn log(&self, service: Service) -> PathBuf {
-        let number = self.starts.get(&service).copied().unwrap_or(0);
-        self.services_area.log(&format!("{}.{number}", service.name()))
-    }
-
     pub(super) fn tail(&self, service: Service) -> String {
-        tail(&self.log(service))
+        tail(&self.services_area.log(service.name()))
     }
 
-    /// Deletes the logs of processes that have ended.
+    /// Empties the logs of the services.
     pub(super) fn forget_logs(&self) -> Result<()> {
-        let current: BTreeSet<PathBuf> = Service::ALL
-            .into_iter()
-            .map(|service| self.log(service))
-            .collect();
-        for entry in fs::read_dir(self.services_area.logs())? {
-            let path = entry?.path();
-            if !current.contains(&path) {
-                fs::remove_file(path)?;
-            }
+        for service in Service::ALL {
+            File::create(self.services_area.log(service.name()))?;
         }
         Ok(())
-    }
-
-    /// A direct connection, without a proxy.
-    pub(super) async fn jetstream(&self) -> Result<jetstream::Context> {
-        let client = async_nats::ConnectOptions::new()
-            .connection_timeout(ANSWER_LIMIT)
-            .connect(&self.servers.nats_url)
-            .await?;
-        Ok(jetstream::new(client))
     }
 
     /// Restarts a server on its port and data, and returns once it answers.
@@ -327,10 +280,6 @@ impl<'a> Stack<'a> {
             if self.running.ended(other.name())?.is_some() && other != server {
                 note(format_args!("{} had ended", other.name()));
             }
-        }
-        let log = self.area.log(server.name());
-        if log.exists() {
-            fs::rename(&log, log.with_extension("before.log"))?;
         }
         servers::start_again(
             server.name(),

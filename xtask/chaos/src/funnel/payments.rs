@@ -1,28 +1,14 @@
 //! Payments through the processor, which delivers its events until they are accepted, in any order.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
-use super::{Simulation, Visitor};
-use crate::journal::{Asked, Call, Event, Names, What};
+use super::Visitor;
+use crate::journal::{Asked, Event, Names, What};
 
 /// A processor retries for days; here this is longer than any recovery.
 const REDELIVERED_FOR: Duration = Duration::from_secs(40);
-const RESEND_PAUSE: Duration = Duration::from_millis(200);
-
-/// What a processor does on request: it sends every event again that it was answered 200 for.
-pub(crate) async fn resend(simulation: Arc<Simulation>) {
-    let is_accepted = |call: &Call| matches!(call.asked, Asked::Event(_)) && call.answer.is_ok();
-    for call in simulation.journal.calls().into_iter().filter(is_accepted) {
-        let started = Instant::now();
-        let to = simulation.webhook_consumer;
-        while !simulation.ask(&call.asked, to, None).await.is_ok() && started.elapsed() < REDELIVERED_FOR {
-            sleep(RESEND_PAUSE).await;
-        }
-    }
-}
 
 impl Visitor {
     /// One payment; some of them are refunded.

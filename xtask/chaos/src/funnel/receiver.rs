@@ -144,22 +144,3 @@ fn treatment(salt: u64, id: &str) -> Treatment {
         _ => Treatment::Well,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn some_events_of_every_kind_are_treated_badly() {
-        let treatments: Vec<Treatment> = (0..2_000).map(|n| treatment(7, &format!("evt_{n}"))).collect();
-        for kind in [
-            Treatment::Error,
-            Treatment::Redirect,
-            Treatment::Close,
-            Treatment::Late,
-        ] {
-            let share = treatments.iter().filter(|one| **one == kind).count();
-            assert!((10..80).contains(&share), "{kind:?}: {share}");
-        }
-    }
-}

@@ -1,18 +1,16 @@
 //! A round's subscriber: a webhook endpoint, its receiver, and what it was owed.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::SocketAddr;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use domain::ids::ProgramId;
 use domain::programs::outbound_event::OutboundEventType;
-use domain::programs::webhook::{SigningSecret, WebhookUrl, message_id};
+use domain::programs::webhook::{SigningSecret, WebhookUrl};
 use domain::programs::webhook_endpoint::EventTypes;
 use domain::sealed::SealingKeys;
 use runtime::clock::Clock;
 use sqlx::PgPool;
 use storage::outbound::webhook_endpoints::{self, EndpointSettings, NewEndpoint};
-use uuid::Uuid;
 
 use super::receiver::{Receiver, Step, Steps};
 use crate::rng::Rng;
@@ -33,38 +31,47 @@ impl Subscriber {
     ) -> Result<Self> {
         let secret = SigningSecret::generate(rng.bytes());
         let (receiver, address) = Receiver::start(secret.clone(), rng.next()).await?;
-        subscribe(pool, program_id, address, keys, &secret, rng).await?;
+        let mut transaction = pool.begin().await?;
+        let endpoint_id = webhook_endpoints::draw_id(&mut transaction).await?;
+        let purpose = SigningSecret::purpose(endpoint_id);
+        let types = OutboundEventType::ALL.iter().map(|one| one.as_str());
+        let endpoint = NewEndpoint {
+            endpoint_id,
+            program_id,
+            settings: &EndpointSettings {
+                url: WebhookUrl::parse(&format!("http://{address}/"), true)?,
+                description: None,
+                event_types: EventTypes::parse(types)?,
+            },
+            secret_sealed: &keys.seal(secret.expose(), &purpose, rng.bytes())?,
+            created_at: Clock::system().now(),
+        };
+        webhook_endpoints::create(&mut transaction, &endpoint).await?;
+        transaction.commit().await?;
         Ok(Self { program_id, receiver })
     }
 
     /// What was owed and did not come, came out of its order, or was not signed.
     pub(crate) async fn violations(&self, pool: &PgPool) -> Result<(usize, Vec<String>)> {
-        let owed: Vec<(Uuid, Option<i64>, bool, bool)> = sqlx::query_as(
-            "SELECT event_id, customer_id, position IS NOT NULL,
+        let owed: Vec<Owed> = sqlx::query_as(
+            "SELECT 'evt_' || event_id AS id, customer_id, position IS NOT NULL AS is_placed,
                     EXISTS (SELECT FROM webhook_deliveries d WHERE d.event_id = e.event_id AND d.state = 'delivered')
+                        AS is_delivered
              FROM outbound_events e WHERE program_id = $1 ORDER BY position",
         )
         .bind(self.program_id.get())
         .fetch_all(pool)
         .await?;
-        let owed = owed
-            .into_iter()
-            .map(|(event_id, customer_id, is_placed, is_delivered)| Owed {
-                id: message_id(event_id),
-                customer_id,
-                is_placed,
-                is_delivered,
-            });
         let steps = self.receiver.steps();
         let requests = steps
             .iter()
             .filter(|(_, step)| matches!(step, Step::Request { .. }));
-        Ok((requests.count(), violations(&owed.collect::<Vec<_>>(), &steps)))
+        Ok((requests.count(), violations(&owed, &steps)))
     }
 }
 
 /// In the order of positions.
-#[derive(Debug)]
+#[derive(Debug, sqlx::FromRow)]
 struct Owed {
     id: String,
     customer_id: Option<i64>,
@@ -136,34 +143,6 @@ fn violations(owed: &[Owed], steps: &Steps) -> Vec<String> {
         }
     }
     found
-}
-
-/// To every type of event.
-async fn subscribe(
-    pool: &PgPool,
-    program_id: ProgramId,
-    address: SocketAddr,
-    keys: &SealingKeys,
-    secret: &SigningSecret,
-    rng: &mut Rng,
-) -> Result<()> {
-    let mut transaction = pool.begin().await?;
-    let endpoint_id = webhook_endpoints::draw_id(&mut transaction).await?;
-    let purpose = SigningSecret::purpose(endpoint_id);
-    let types = OutboundEventType::ALL.iter().map(|one| one.as_str());
-    let endpoint = NewEndpoint {
-        endpoint_id,
-        program_id,
-        settings: &EndpointSettings {
-            url: WebhookUrl::parse(&format!("http://{address}/"), true)?,
-            description: None,
-            event_types: EventTypes::parse(types)?,
-        },
-        secret_sealed: &keys.seal(secret.expose(), &purpose, rng.bytes())?,
-        created_at: Clock::system().now(),
-    };
-    webhook_endpoints::create(&mut transaction, &endpoint).await?;
-    transaction.commit().await.context("cannot subscribe")
 }
 
 #[cfg(test)]

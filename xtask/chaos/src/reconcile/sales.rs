@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::{Allowed, RATE_BPS, Rows, SaleRow};
+use super::{RATE_BPS, Rows, SaleRow};
 use crate::journal::{Asked, Call};
 
-pub(super) fn check(calls: &[Call], rows: &Rows, allowed: Allowed, found: &mut Vec<String>) {
+pub(super) fn check(calls: &[Call], rows: &Rows, found: &mut Vec<String>) {
     let mut attempts: BTreeMap<&str, Vec<&Call>> = BTreeMap::new();
     for call in calls {
         if let Some((transaction_id, ..)) = call.asked.sale() {
@@ -14,13 +14,13 @@ pub(super) fn check(calls: &[Call], rows: &Rows, allowed: Allowed, found: &mut V
     }
     for sale in &rows.sales {
         if let Some(attempts) = attempts.get(sale.transaction_id.as_str()) {
-            one_sale(sale, attempts, allowed, found);
+            one_sale(sale, attempts, found);
         }
         commission(sale, found);
     }
 }
 
-fn one_sale(sale: &SaleRow, attempts: &[&Call], allowed: Allowed, found: &mut Vec<String>) {
+fn one_sale(sale: &SaleRow, attempts: &[&Call], found: &mut Vec<String>) {
     let transaction_id = &sale.transaction_id;
     let is_this = |call: &Call| {
         call.asked.sale()
@@ -44,23 +44,17 @@ fn one_sale(sale: &SaleRow, attempts: &[&Call], allowed: Allowed, found: &mut Ve
         }
         return;
     };
-    if !is_this(call) || !has_id(call, "sale_id", Some(sale.sale_id), allowed) {
+    if !is_this(call) || call.answer.body()["sale_id"] != sale.sale_id {
         found.push(format!(
             "sale {transaction_id} is not the one that was answered 200: {sale:?}"
         ));
     }
     let commission_id = sale.commissions.first().map(|first| first.commission_id);
-    if !has_id(call, "commission_id", commission_id, allowed) {
+    if call.answer.body()["commission_id"].as_i64() != commission_id {
         found.push(format!(
             "sale {transaction_id} has not the commission that was answered"
         ));
     }
-}
-
-/// Whether the answer has the id of the row; after a restore any id will do.
-fn has_id(call: &Call, field: &str, id: Option<i64>, allowed: Allowed) -> bool {
-    let answered = call.answer.body()[field].as_i64();
-    answered == id || (allowed.restored && answered.is_some() && id.is_some())
 }
 
 fn commission(sale: &SaleRow, found: &mut Vec<String>) {

@@ -84,8 +84,6 @@ pub(crate) enum Fault {
         point: &'static str,
         time: u64,
     },
-    /// Its clock is shifted by seconds.
-    Clock(Service, i64),
     /// Between one service and the server, or all of them.
     Network {
         server: Server,
@@ -121,10 +119,9 @@ pub(super) enum Target {
 impl Fault {
     pub(super) fn target(self) -> Target {
         match self {
-            Self::Kill(service)
-            | Self::Freeze(service)
-            | Self::Crash { service, .. }
-            | Self::Clock(service, _) => Target::Service(service),
+            Self::Kill(service) | Self::Freeze(service) | Self::Crash { service, .. } => {
+                Target::Service(service)
+            }
             Self::Network { server, .. } | Self::ServerKill(server) | Self::DiskFull(server) => {
                 Target::Server(server)
             }

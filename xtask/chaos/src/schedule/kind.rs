@@ -76,7 +76,6 @@ pub(super) fn drawn(rng: &mut Rng) -> Vec<(String, Fault)> {
             [
                 ("kill", Fault::Kill(service)),
                 ("freeze", Fault::Freeze(service)),
-                ("clock", Fault::Clock(service, rng.pick(&[600, -600]))),
                 (
                     "commitunheard",
                     Fault::Network {
