@@ -127,7 +127,7 @@ fn has_advisory_database() -> bool {
 
 /// The one on the path, otherwise one that is built.
 fn cargo_deny(checkout: &Checkout, interrupt: &Interrupt) -> Result<Command> {
-    let program = match process::find_all(CARGO_DENY).into_iter().next() {
+    let program = match process::find_all(CARGO_DENY).next() {
         Some(found) => found,
         None => cargo_tool::provide(checkout, CARGO_DENY, CARGO_DENY_VERSION, interrupt)?.join(CARGO_DENY),
     };

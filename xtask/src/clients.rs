@@ -94,7 +94,7 @@ impl Clients {
         let packed = only(&self.out, ".tgz")?;
         process::run(install.args([&installed, &packed]), interrupt)?;
         fs::write(installed.join("loads.mjs"), LOADS_IN_NODE)?;
-        let mut load = self.node.node();
+        let mut load = Command::new(&self.node.node.program);
         process::run(load.current_dir(&installed).arg("loads.mjs"), interrupt)?;
 
         let installed = self.out.join("python");

@@ -50,7 +50,7 @@ impl Dashboard {
             .package
             .script("build", &["--logLevel", "warn", "--outDir"])?;
         process::run(build.arg(fresh.join("app")), interrupt)?;
-        let committed = self.package.dir().join("dist");
+        let committed = self.package.dir.join("dist");
         let mut diff = Command::new("diff");
         diff.args(["--recursive", "--brief"]).args([&fresh, &committed]);
         process::output(&mut diff).with_context(|| {

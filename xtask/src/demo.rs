@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use harness::env_file::EnvFile;
 use harness::process;
 use harness::progress::{Step, note};
@@ -15,6 +15,8 @@ use crate::dev_servers::DevServers;
 const HISTORY_DAYS: &str = "90";
 /// Arguments of `ctl`: a program as old as its history.
 pub(crate) const SEED_WITH_HISTORY: [&str; 3] = ["seed-demo", "--days", HISTORY_DAYS];
+/// Of the endpoint at the receiver, whose port may be another at each start.
+const DESCRIPTION: &str = "The receiver of this machine";
 /// Who is invited into the workspace.
 const COLLEAGUE: &str = "noah@demo.example";
 
@@ -60,40 +62,28 @@ impl<'a> Owner<'a> {
         ) else {
             return Ok(None);
         };
-        let body = json!({ "identifier": email, "password": password }).to_string();
-        let answer = ingest.ask("POST", "/api/auth/local", None, &body)?;
-        let token = read(&answer)?
-            .get("jwt")
-            .and_then(Value::as_str)
-            .map(str::to_owned);
-        if token.is_none() {
+        let body = json!({ "identifier": email, "password": password });
+        let answer = ingest.ask("POST", "/api/auth/local", None, &body)?.body;
+        let token = text(&answer, "jwt");
+        if token.is_empty() {
             note(format_args!(
                 "{email} signs in otherwise than with DEMO_PASSWORD by now: the demo stays as it is"
             ));
+            return Ok(None);
         }
-        Ok(token.map(|token| Self {
+        Ok(Some(Self {
             ingest,
-            token,
+            token: token.to_owned(),
             program: format!("/api/advertiser/affiliate-programs/{program}"),
         }))
     }
 
     /// Fails unless the answer is a success. Null where it has no body.
     pub(crate) fn ask(&self, method: &str, path: &str, body: &Value) -> Result<Value> {
-        let body = if body.is_null() {
-            String::new()
-        } else {
-            body.to_string()
-        };
-        let answer = self.ingest.ask(method, path, Some(&self.token), &body)?;
-        ensure!(
-            answer.starts_with("HTTP/1.1 2"),
-            "{method} {path} was refused: {answer}"
-        );
-        if answer.starts_with("HTTP/1.1 204") {
-            return Ok(Value::Null);
-        }
-        read(&answer)
+        let answer = self.ingest.ask(method, path, Some(&self.token), body)?;
+        answer
+            .succeeded()
+            .with_context(|| format!("{method} {path} was refused"))
     }
 
     /// Whether the endpoint is new.
@@ -101,20 +91,20 @@ impl<'a> Owner<'a> {
         let endpoints = format!("{}/webhook-endpoints", self.program);
         let listed = self.ask("GET", &endpoints, &Value::Null)?;
         let url = receiver.demo_endpoint();
-        let found = rows(&listed).find(|row| is_at_a_receiver(row, &url));
+        let is_ours = |row: &&Value| text(row, "description") == DESCRIPTION;
+        let found = rows(&listed).find(is_ours);
         let Some(found) = found else {
             let description = self.ask("GET", "/openapi.json", &Value::Null)?;
             let types = description.get("webhooks").and_then(Value::as_object);
             let types: Vec<_> = types.into_iter().flat_map(|types| types.keys()).collect();
             let step = Step::start(format_args!("Having {url} sent the demo's events"));
-            let endpoint =
-                json!({ "url": url, "description": "The receiver of this machine", "event_types": types });
+            let endpoint = json!({ "url": url, "description": DESCRIPTION, "event_types": types });
             know_secret(&self.ask("POST", &endpoints, &endpoint)?, receiver)?;
             step.done("its secret is known there");
             return Ok(true);
         };
         let endpoint = format!("{endpoints}/{}", id(found).context("an endpoint has no id")?);
-        if found.get("url").and_then(Value::as_str) != Some(url.as_str()) {
+        if text(found, "url") != url {
             // Its port was taken at this start.
             self.ask("PATCH", &endpoint, &json!({ "url": url }))?;
         }
@@ -147,12 +137,6 @@ impl<'a> Owner<'a> {
     }
 }
 
-/// The JSON of a whole answer.
-fn read(answer: &str) -> Result<Value> {
-    let (_, body) = answer.split_once("\r\n\r\n").unwrap_or_default();
-    serde_json::from_str(body).with_context(|| format!("this is not JSON: {answer}"))
-}
-
 /// Of a list that was answered.
 fn rows(answer: &Value) -> impl Iterator<Item = &Value> {
     let rows = answer.get("data").and_then(Value::as_array);
@@ -163,44 +147,11 @@ fn id(row: &Value) -> Option<i64> {
     row.get("id")?.as_i64()
 }
 
-/// Whether an endpoint is where the demo's is, on whichever port.
-fn is_at_a_receiver(endpoint: &Value, url: &str) -> bool {
-    let without_port = |url: &str| {
-        let (host, rest) = url.strip_prefix("http://")?.split_once(':')?;
-        let path = rest.trim_start_matches(|digit: char| digit.is_ascii_digit());
-        Some((host.to_owned(), path.to_owned()))
-    };
-    let its_url = endpoint.get("url").and_then(Value::as_str).unwrap_or_default();
-    without_port(its_url).is_some() && without_port(its_url) == without_port(url)
+fn text<'a>(row: &'a Value, field: &str) -> &'a str {
+    row.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
 fn know_secret(answer: &Value, receiver: &DevServers) -> Result<()> {
     let secret = answer.pointer("/data/secret").and_then(Value::as_str);
     receiver.know(secret.context("no secret was answered")?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_demos_endpoint_is_known_by_its_path() {
-        let is_it = |its_url| {
-            let endpoint = json!({ "id": 3, "url": its_url });
-            is_at_a_receiver(&endpoint, "http://127.0.0.1:8026/webhooks/demo")
-        };
-        assert!(is_it("http://127.0.0.1:8026/webhooks/demo"));
-        assert!(is_it("http://127.0.0.1:41234/webhooks/demo"));
-        assert!(!is_it("http://127.0.0.1:8026/webhooks/mine"));
-        assert!(!is_it("https://hooks.example/webhooks/demo"));
-    }
-
-    #[test]
-    fn an_answer_is_read_after_its_head() {
-        let answer =
-            "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n{\"data\":[{\"id\":12},{\"id\":13}]}";
-        let ids: Vec<i64> = rows(&read(answer).unwrap()).filter_map(id).collect();
-        assert_eq!(ids, [12, 13]);
-        assert!(read("HTTP/1.1 503 Service Unavailable\r\n\r\n").is_err());
-    }
 }

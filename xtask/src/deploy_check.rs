@@ -21,21 +21,13 @@ use harness::progress::{Step, note};
 use self::linters::{CUSTOM_RESOURCES, Linters};
 
 /// The hosts of each overlay's servers, as arguments of `make-secrets.sh`; none for one that is made of the one before it.
-const OVERLAYS: [(&str, &[&str]); 3] = [
+const OVERLAYS: [(&str, &str); 3] = [
     (
         "production",
-        &[
-            "postgres-rw",
-            "postgres-ro",
-            "nats-0.nats,nats-1.nats,nats-2.nats",
-            "redis",
-        ],
+        "postgres-rw postgres-ro nats-0.nats,nats-1.nats,nats-2.nats redis",
     ),
-    ("gateway", &[]),
-    (
-        "single-node",
-        &["postgres-rw", "postgres-rw", "nats-0.nats", "redis"],
-    ),
+    ("gateway", ""),
+    ("single-node", "postgres-rw postgres-rw nats-0.nats redis"),
 ];
 /// The path in pods of the CA certificate for PostgreSQL.
 const POSTGRES_CA: &str = "/secrets/postgres-ca.crt";
@@ -162,7 +154,7 @@ fn find_scripts(dir: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
 
 /// Renders every overlay with generated secrets, and validates the manifests against the schemas.
 fn kubernetes(checkout: &Checkout, linters: &Linters, work: &Path) -> Result<String> {
-    let Some(kubectl) = find_all("kubectl").into_iter().next() else {
+    let Some(kubectl) = find_all("kubectl").next() else {
         return Ok("SKIPPED: no kubectl on this machine".to_owned());
     };
     let source = work.join("kubernetes");
@@ -175,7 +167,7 @@ fn kubernetes(checkout: &Checkout, linters: &Linters, work: &Path) -> Result<Str
             // The developer's own secrets are not used.
             remove(&dir.join("secrets"))?;
             let mut make = Command::new(checkout.root.join("deploy/make-secrets.sh"));
-            make.arg(dir.join("secrets")).args(hosts);
+            make.arg(dir.join("secrets")).args(hosts.split(' '));
             make.env("POSTGRES_CA_FILE", POSTGRES_CA);
             output(make.env("SERVERS_CA_FILE", SERVERS_CA))?;
         }
@@ -257,39 +249,39 @@ fn nats_settings(checkout: &Checkout, linters: &Linters, work: &Path) -> Result<
     Ok(format!("{} files", NATS_SETTINGS.len()))
 }
 
+/// Fills the root directory `$1`. Only existence and mode of programs are checked.
+const ROOT: &str = r#"
+mkdir -p "$1/usr/lib/referral-tracker" "$1/usr/lib/systemd" "$1/etc/systemd/system"
+for program in ingest worker webhook-consumer ctl; do
+    install -m 0755 /dev/null "$1/usr/lib/referral-tracker/$program"
+done
+cp -R /usr/lib/systemd/system "$1/usr/lib/systemd/"
+cp deploy/systemd/* "$1/etc/systemd/system/"
+"#;
+
 /// In a root directory that contains the programs they start.
 fn systemd(checkout: &Checkout, _: &Linters, work: &Path) -> Result<String> {
-    let Some(analyze) = find_all("systemd-analyze").into_iter().next() else {
+    let Some(analyze) = find_all("systemd-analyze").next() else {
         return Ok("SKIPPED: no systemd-analyze on this machine".to_owned());
     };
     let root = work.join("root");
-    let (programs, units) = (
-        root.join("usr/lib/referral-tracker"),
-        root.join("etc/systemd/system"),
-    );
-    fs::create_dir_all(&programs)?;
-    fs::create_dir_all(&units)?;
-    for program in ["ingest", "worker", "webhook-consumer", "ctl"] {
-        // Only existence and mode are checked.
-        let mut install = Command::new("install");
-        install.args(["-m", "0755", "/dev/null"]);
-        output(install.arg(programs.join(program)))?;
-    }
-    fs::create_dir_all(root.join("usr/lib/systemd"))?;
-    let mut copy = Command::new("cp");
-    copy.args(["-R", "/usr/lib/systemd/system"]);
-    output(copy.arg(root.join("usr/lib/systemd/")))?;
-    for entry in fs::read_dir(checkout.root.join("deploy/systemd"))? {
-        let path = entry?.path();
-        fs::copy(&path, units.join(path.file_name().unwrap_or_default()))?;
-    }
+    let units = root.join("etc/systemd/system");
+    let mut fill = Command::new("sh");
+    fill.current_dir(&checkout.root).args(["-euc", ROOT, "sh"]);
+    output(fill.arg(&root))?;
     enabled_units_start_with_the_machine(&root, &units)?;
     let root = format!("--root={}", root.display());
     for unit in UNITS {
         let name = format!("referral-tracker-{unit}.service");
         let mut verify = Command::new(&analyze);
         verify.args(["verify", "--man=no", &root]).arg(units.join(&name));
-        verify_without_warnings(&mut verify)?;
+        // It exits with 0 despite warnings.
+        let verified = verify.output()?;
+        let warnings = String::from_utf8_lossy(&verified.stderr);
+        ensure!(
+            verified.status.success() && warnings.trim().is_empty(),
+            "{warnings}"
+        );
         let mut security = Command::new(&analyze);
         security.args(["security", "--no-pager", "--offline=true", &root]);
         output(security.args([&format!("--threshold={EXPOSURE_AT_MOST}"), &name]))?;
@@ -297,18 +289,9 @@ fn systemd(checkout: &Checkout, _: &Linters, work: &Path) -> Result<String> {
     Ok(format!("{} units", UNITS.len()))
 }
 
-/// systemd-analyze exits with 0 despite warnings.
-fn verify_without_warnings(command: &mut Command) -> Result<()> {
-    let output = command.output()?;
-    let warnings = String::from_utf8_lossy(&output.stderr);
-    let is_fine = output.status.success() && warnings.trim().is_empty();
-    ensure!(is_fine, "{warnings}");
-    Ok(())
-}
-
 /// Whether or not others are enabled.
 fn enabled_units_start_with_the_machine(root: &Path, units: &Path) -> Result<()> {
-    let Some(systemctl) = find_all("systemctl").into_iter().next() else {
+    let Some(systemctl) = find_all("systemctl").next() else {
         return Ok(());
     };
     let root = format!("--root={}", root.display());
@@ -330,11 +313,11 @@ fn enabled_units_start_with_the_machine(root: &Path, units: &Path) -> Result<()>
 }
 
 fn prometheus(checkout: &Checkout, linters: &Linters, work: &Path) -> Result<String> {
-    let Some(promtool) = &linters.promtool else {
+    let Some(promtool) = find_all("promtool").next() else {
         return Ok("SKIPPED: no promtool on this machine".to_owned());
     };
     let dir = checkout.root.join("deploy/prometheus");
-    let promtool = |verb, noun, file: &Path| output(Command::new(promtool).args([verb, noun]).arg(file));
+    let promtool = |verb, noun, file: &Path| output(Command::new(&promtool).args([verb, noun]).arg(file));
     for settings in ["prometheus.yaml", "debian.yaml"] {
         promtool("check", "config", &dir.join(settings))?;
     }

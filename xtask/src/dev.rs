@@ -100,6 +100,19 @@ pub(crate) fn dev(checkout: &Checkout, options: &Options, interrupt: &Interrupt)
     Ok(())
 }
 
+/// Ends what `--detach`, or a test run that was killed, left running.
+pub(crate) fn stop(checkout: &Checkout) -> Result<()> {
+    let stopped = stop_area(&checkout.dev_area())?;
+    // A test run that is still running holds the lock.
+    let test = checkout.test_area();
+    let lock = test.dir.is_dir().then(|| test.try_lock()).transpose()?.flatten();
+    let left_by_test = lock.is_some() && stop_area(&test)?;
+    if !stopped && !left_by_test {
+        note("nothing of this checkout is running");
+    }
+    Ok(())
+}
+
 /// Locks the area; `None`, with a message, if the service runs already.
 fn take(area: &Area) -> Result<Option<File>> {
     let lock = area.try_lock()?;
@@ -204,31 +217,21 @@ fn shell_env(beside: &DevServers, servers: &Servers, demo: &EnvFile) -> EnvFile 
 
 fn print_where(area: &Area, env: &EnvFile) {
     let print = |name: &str, what: &dyn Display| println!("{name:<13} {what}");
+    let value = |name| env.get(name).unwrap_or_default();
     println!();
-    let is_page = |name: &str| ["MAIL_URL", "WEBHOOK_RECEIVER_URL"].contains(&name);
-    for (name, value) in env
-        .iter()
-        .filter(|(name, _)| name.ends_with("_URL") && !is_page(name))
-    {
-        print(name, &value);
+    for name in ["BASE_URL", "DATABASE_URL", "NATS_URL", "REDIS_URL"] {
+        print(name, &value(name));
     }
     print("variables", &area.env().display());
     print("logs", &area.logs().display());
     println!();
-    if let (Some(base), Some(email), Some(password)) = (
-        env.get("BASE_URL"),
-        env.get("DEMO_EMAIL"),
-        env.get("DEMO_PASSWORD"),
-    ) {
-        // Browsers offer passkeys for host names only.
-        let base = base.replace("127.0.0.1", "localhost");
-        print("dashboard", &format_args!("{base}/app  ({email}, {password})"));
-    }
-    if let (Some(mail), Some(webhooks)) = (env.get("MAIL_URL"), env.get("WEBHOOK_RECEIVER_URL")) {
-        print("e-mails", &mail);
-        print("webhooks", &webhooks);
-        print!("{TRY}");
-    }
+    // Browsers offer passkeys for host names only.
+    let base = value("BASE_URL").replace("127.0.0.1", "localhost");
+    let (email, password) = (value("DEMO_EMAIL"), value("DEMO_PASSWORD"));
+    print("dashboard", &format_args!("{base}/app  ({email}, {password})"));
+    print("e-mails", &value("MAIL_URL"));
+    print("webhooks", &value("WEBHOOK_RECEIVER_URL"));
+    print!("{TRY}");
 }
 
 fn print_walk(area: &Area, servers: &Servers) {

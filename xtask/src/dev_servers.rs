@@ -8,7 +8,6 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use harness::area::{Area, Checkout};
 use harness::env_file::EnvFile;
-use harness::pids::StopSignal;
 use harness::ports::Ports;
 use harness::process::{Running, in_own_session};
 use harness::services::{INGEST, WEBHOOK_CONSUMER};
@@ -70,7 +69,7 @@ impl DevServers {
             port("--ingest-port", ports.choose(INGEST, None)?);
             port("--webhook-consumer-port", ports.choose(WEBHOOK_CONSUMER, None)?);
         }
-        running.start(NAME, command, area.log(NAME), StopSignal::Term)?;
+        running.start(NAME, command, area.log(NAME))?;
         Ok(Self {
             smtp_url: format!("smtp://127.0.0.1:{smtp}"),
             mail_url: url(mail),

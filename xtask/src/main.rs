@@ -3,7 +3,6 @@
 //! Linux only: `/proc` identifies processes, so that only those that these commands started are stopped.
 #![expect(
     clippy::print_stdout,
-    clippy::print_stderr,
     reason = "a command line: what it prints is its interface"
 )]
 
@@ -25,7 +24,6 @@ mod release_check;
 mod repository;
 mod snippets;
 mod sqlx;
-mod stop;
 mod test;
 mod tool;
 mod tracker;
@@ -74,7 +72,7 @@ enum Command {
     Release(release::Options),
     /// Everything the continuous integration runs, in its order.
     Ci,
-    /// Fuzz parsers, decoders and refund arithmetic. Needs a nightly toolchain.
+    /// Fuzz parsers. Needs a nightly toolchain.
     Fuzz(fuzz::Options),
     /// Measure the release build on this machine.
     Bench(tool::Options),
@@ -91,10 +89,10 @@ fn run(command: Command, checkout: &Checkout, interrupt: &Interrupt) -> Result<E
     let done = match command {
         Command::Test { args } => return test::test(checkout, &args, interrupt),
         Command::Ci => return ci::ci(checkout, interrupt),
-        Command::Bench(options) => return tool::run(checkout, &tool::BENCH, &options, interrupt),
-        Command::Chaos(options) => return tool::run(checkout, &tool::CHAOS, &options, interrupt),
+        Command::Bench(options) => return tool::bench(checkout, &options, interrupt),
+        Command::Chaos(options) => return tool::chaos(checkout, &options, interrupt),
         Command::Dev(options) => dev::dev(checkout, &options, interrupt),
-        Command::Stop => stop::stop(checkout),
+        Command::Stop => dev::stop(checkout),
         Command::TestWeb => test::test_web(checkout, interrupt),
         Command::TestClients => test::test_clients(checkout, interrupt),
         Command::TestExamples => test::test_examples(checkout, interrupt),

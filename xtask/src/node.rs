@@ -26,9 +26,7 @@ pub(crate) struct Node {
 
 impl Node {
     pub(crate) fn provide(checkout: &Checkout, interrupt: &Interrupt) -> Result<Self> {
-        let of_machine = OLDEST
-            .find_program("node")
-            .zip(find_all("npm").into_iter().next());
+        let of_machine = OLDEST.find_program("node").zip(find_all("npm").next());
         if let Some((program, npm)) = of_machine {
             let is_wheels = false;
             return Ok(Self {

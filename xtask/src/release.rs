@@ -3,20 +3,19 @@
 //! Programs are built once, by `deploy/build-release.sh`. The package, the image and the symbols are of that one build.
 
 mod changelog;
-mod refusals;
 mod versions;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use chrono::Utc;
 use harness::area::{Checkout, remove};
 use harness::cargo::cargo;
 use harness::interrupt::Interrupt;
 use harness::process::{self, search_first};
-use harness::progress::Step;
+use harness::progress::{Step, note};
 
 use crate::cargo_tool;
 use crate::clients::Clients;
@@ -30,10 +29,12 @@ const TOOLS: [(&str, &str); 3] = [
     ("cargo-cyclonedx", "0.5.9"),
     ("cargo-deb", "3.8.0"),
 ];
+/// For `sha256sum --check`.
+const SUMS: &str = "find * -type f | sort | xargs -d '\\n' sha256sum > ../SHA256SUMS; mv ../SHA256SUMS .";
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Print the steps, and whether a release would be refused.
+    /// Only say whether a release would be refused.
     #[arg(long)]
     dry_run: bool,
     /// Write this version everywhere and turn "Unreleased" of the changelog into its section. Commit that, then release.
@@ -41,68 +42,22 @@ pub(crate) struct Options {
     prepare: Option<String>,
 }
 
-struct Release<'a> {
-    checkout: &'a Checkout,
-    /// For what is made.
-    out: PathBuf,
-    interrupt: &'a Interrupt,
-}
-
-impl Release<'_> {
-    fn run(&self, command: &mut Command, done: &str) -> Result<String> {
-        process::run(command, self.interrupt)?;
-        Ok(done.to_owned())
-    }
-
-    /// The directories of the tools, which are built into the target directory.
-    fn tools(&self) -> Result<Vec<PathBuf>> {
-        let provide = |(name, version)| cargo_tool::provide(self.checkout, name, version, self.interrupt);
-        TOOLS.into_iter().map(provide).collect()
-    }
-}
-
-type Make = fn(&Release<'_>) -> Result<String>;
-
-const STEPS: [(&str, Make); 7] = [
-    (
-        "the programs, with their dependencies embedded, their SBOMs and symbols (deploy/build-release.sh)",
-        programs,
-    ),
-    ("the Debian package (cargo deb)", package),
-    ("the image of these programs (deploy/save-image.sh)", image),
-    ("the packages for Node and Python (npm pack, build)", clients),
-    ("SBOMs and symbols", beside),
-    ("the section of the changelog", notes),
-    ("SHA256SUMS", checksums),
-];
-
 pub(crate) fn release(checkout: &Checkout, options: &Options, interrupt: &Interrupt) -> Result<()> {
     if let Some(version) = &options.prepare {
         return prepare(checkout, version, interrupt);
     }
-    let out = checkout.target_dir().join(format!("release-{VERSION}"));
-    if options.dry_run {
-        println!("referral-tracker {VERSION}, in {}:", out.display());
-        for (number, (what, _)) in (1..).zip(STEPS) {
-            println!("{number}. {what}");
-        }
-    }
-    refusals::check(&checkout.root, VERSION)?;
+    versions::check(&checkout.root, VERSION)?;
+    let section = changelog::released(&fs::read_to_string(checkout.root.join(CHANGELOG))?, VERSION)?;
+    is_new_and_committed(&checkout.root, VERSION)?;
     if options.dry_run {
         return Ok(());
     }
+    let out = checkout.target_dir().join(format!("release-{VERSION}"));
     remove(&out)?;
     fs::create_dir_all(&out)?;
-    let release = Release {
-        checkout,
-        out,
-        interrupt,
-    };
-    for (what, make) in STEPS {
-        let step = Step::start(format_args!("Making {what}"));
-        step.done(make(&release)?);
-    }
-    println!("{}", release.out.display());
+    fs::write(out.join(CHANGELOG), section)?;
+    make(checkout, &out, interrupt)?;
+    println!("{}", out.display());
     Ok(())
 }
 
@@ -122,55 +77,84 @@ fn prepare(checkout: &Checkout, version: &str, interrupt: &Interrupt) -> Result<
     process::run(&mut update, interrupt)
 }
 
-fn programs(release: &Release<'_>) -> Result<String> {
-    let root = &release.checkout.root;
+/// What is not committed, or has a tag already, is not released.
+fn is_new_and_committed(root: &Path, version: &str) -> Result<()> {
+    let git = |arguments: &[&str]| process::output(Command::new("git").current_dir(root).args(arguments));
+    let changes = git(&["status", "--porcelain"])?;
+    ensure!(
+        changes.is_empty(),
+        "a release is made of a commit, and these are in none:\n{}",
+        changes.trim_end()
+    );
+    let tag = format!("v{version}");
+    ensure!(
+        git(&["tag", "--list", &tag])?.is_empty(),
+        "the tag {tag} exists: {version} is out already. `cargo xtask release --prepare` with the next version"
+    );
+    Ok(())
+}
+
+/// Everything but the section of the changelog, which is there.
+fn make(checkout: &Checkout, out: &Path, interrupt: &Interrupt) -> Result<()> {
+    let root = &checkout.root;
+    let tools = TOOLS.map(|(name, version)| cargo_tool::provide(checkout, name, version, interrupt));
+    let tools: Vec<PathBuf> = tools.into_iter().collect::<Result<_>>()?;
+    let run = |what: &str, command: &mut Command| -> Result<()> {
+        let step = Step::start(format_args!("Making {what}"));
+        process::run(search_first(command, tools.clone())?, interrupt)?;
+        step.done("made");
+        Ok(())
+    };
     let commit = process::output(Command::new("git").current_dir(root).args(["rev-parse", "HEAD"]))?;
     let mut build = Command::new(root.join("deploy/build-release.sh"));
     build.arg("--sbom").env("BUILD_REVISION", commit.trim());
-    release.run(search_first(&mut build, release.tools()?)?, "built")
-}
+    run("the programs, their SBOMs and symbols", &mut build)?;
 
-fn package(release: &Release<'_>) -> Result<String> {
-    let mut deb = cargo(release.checkout);
     // The programs are stripped already, and their symbols kept.
-    deb.args(["deb", "--package", "ctl", "--no-build", "--no-strip", "--output"])
-        .arg(&release.out);
-    release.run(search_first(&mut deb, release.tools()?)?, "packed")
-}
+    let mut package = cargo(checkout);
+    package.args(["deb", "--package", "ctl", "--no-build", "--no-strip", "--output"]);
+    run("the Debian package", package.arg(out))?;
 
-fn image(release: &Release<'_>) -> Result<String> {
-    if process::output(Command::new("docker").arg("info")).is_err() {
-        return Ok("SKIPPED: no Docker Engine on this machine; this release has no image".to_owned());
+    if process::output(Command::new("docker").arg("info")).is_ok() {
+        let mut image = Command::new(root.join("deploy/save-image.sh"));
+        let file = out.join(format!("referral-tracker-{VERSION}-image.tar"));
+        run("the image of these programs", image.arg(VERSION).arg(file))?;
+    } else {
+        note("SKIPPED: no Docker Engine on this machine; this release has no image");
     }
-    let mut save = Command::new(release.checkout.root.join("deploy/save-image.sh"));
-    let file = release.out.join(format!("referral-tracker-{VERSION}-image.tar"));
-    release.run(save.arg(VERSION).arg(file), "saved")
-}
+    Clients::provide(checkout, interrupt)?.pack(out, interrupt)?;
 
-fn clients(release: &Release<'_>) -> Result<String> {
-    Clients::provide(release.checkout, release.interrupt)?.pack(&release.out, release.interrupt)?;
-    Ok("packed".to_owned())
-}
-
-/// What is kept beside the programs.
-fn beside(release: &Release<'_>) -> Result<String> {
-    let mut copy = Command::new("cp");
-    copy.current_dir(release.checkout.root.join("target/release"))
-        .args(["-R", "sbom", "symbols"])
-        .arg(&release.out);
-    release.run(&mut copy, "copied")
-}
-
-fn notes(release: &Release<'_>) -> Result<String> {
-    let changelog = fs::read_to_string(release.checkout.root.join(CHANGELOG))?;
-    let section = changelog::released(&changelog, VERSION)?;
-    fs::write(release.out.join(CHANGELOG), &section)?;
-    Ok(format!("{} lines", section.lines().count()))
-}
-
-/// Of everything in the directory, for `sha256sum --check`.
-fn checksums(release: &Release<'_>) -> Result<String> {
-    const SUMS: &str = "find * -type f | sort | xargs -d '\\n' sha256sum > ../SHA256SUMS; mv ../SHA256SUMS .";
+    let mut beside = Command::new("cp");
+    beside
+        .current_dir(root.join("target/release"))
+        .args(["-R", "sbom", "symbols"]);
+    run("copies of SBOMs and symbols", beside.arg(out))?;
     let mut sums = Command::new("sh");
-    release.run(sums.current_dir(&release.out).args(["-euc", SUMS]), "written")
+    run("SHA256SUMS", sums.current_dir(out).args(["-euc", SUMS]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_committed_or_has_a_tag_is_refused() {
+        let dir = std::env::temp_dir().join(format!("release-refusals-{}", std::process::id()));
+        fs::create_dir_all(&dir).unwrap();
+        let shell = |line: &str| {
+            process::output(Command::new("sh").current_dir(&dir).args(["-euc", line])).unwrap();
+        };
+        let refused = |version: &str| is_new_and_committed(&dir, version).unwrap_err().to_string();
+        shell(
+            "git init --quiet; echo one > file; git add file
+             git -c user.name=a -c user.email=a@a.example commit --quiet --message=one; git tag v0.1.0",
+        );
+        is_new_and_committed(&dir, "0.1.1").unwrap();
+        assert!(refused("0.1.0").contains("v0.1.0 exists"));
+        shell("echo two > file");
+        assert!(refused("0.1.1").contains(" M file"));
+        shell("git checkout --quiet file; touch new");
+        assert!(refused("0.1.1").contains("?? new"));
+        remove(&dir).unwrap();
+    }
 }

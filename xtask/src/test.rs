@@ -4,7 +4,7 @@ use std::num::NonZero;
 use std::process::{Command, ExitCode, ExitStatus};
 use std::thread;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, anyhow};
 use harness::area::Checkout;
 use harness::cargo::cargo;
 use harness::environment::Environment;
@@ -22,7 +22,7 @@ use crate::tracker::Tracker;
 use crate::whole_service::{WholeService, with_whole_service, with_whole_services};
 
 /// Starts the servers while the services, which tests start, are built.
-fn start(checkout: &Checkout, interrupt: &Interrupt) -> Result<Environment> {
+fn start<'a>(checkout: &'a Checkout, interrupt: &'a Interrupt) -> Result<Environment<'a>> {
     thread::scope(|scope| {
         let environment = scope.spawn(|| Environment::start(checkout, checkout.test_area(), interrupt));
         let step = Step::start("Building");
@@ -39,10 +39,6 @@ fn start(checkout: &Checkout, interrupt: &Interrupt) -> Result<Environment> {
 
 /// Browsers that walk through the dashboard side by side, each through a service of its own.
 const WALKERS: usize = 2;
-
-fn first<'a, 'b>(services: &'a [WholeService<'b>]) -> Result<&'a WholeService<'b>> {
-    services.first().context("no service was started")
-}
 
 /// The parts of `web/`.
 struct Web {
@@ -62,10 +58,16 @@ impl Web {
         Ok(Self { tracker, dashboard })
     }
 
-    fn check_with(&self, services: &[WholeService], pictures: Pictures, interrupt: &Interrupt) -> Result<()> {
+    fn check_with(
+        &self,
+        first: &WholeService,
+        all: &[WholeService],
+        pictures: Pictures,
+        interrupt: &Interrupt,
+    ) -> Result<()> {
         // First, while the demos are unchanged.
-        self.dashboard.walk(services, pictures, interrupt)?;
-        self.tracker.check_with(first(services)?, interrupt)
+        self.dashboard.walk(all, pictures, interrupt)?;
+        self.tracker.check_with(first, interrupt)
     }
 }
 
@@ -75,34 +77,31 @@ pub(crate) fn with_service(
     interrupt: &Interrupt,
     checks: impl FnOnce(&WholeService) -> Result<()>,
 ) -> Result<()> {
-    let mut environment = start(checkout, interrupt)?;
-    with_whole_service(checkout, &mut environment, interrupt, checks)
+    with_whole_service(&mut start(checkout, interrupt)?, checks)
 }
 
 /// The tests of `web/` alone.
 pub(crate) fn test_web(checkout: &Checkout, interrupt: &Interrupt) -> Result<()> {
     let mut environment = start(checkout, interrupt)?;
     let web = Web::check_alone(checkout, interrupt)?;
-    with_whole_services(WALKERS, checkout, &mut environment, interrupt, |services| {
-        web.check_with(services, Pictures::Kept, interrupt)
+    with_whole_services(WALKERS, &mut environment, |first, all| {
+        web.check_with(first, all, Pictures::Kept, interrupt)
     })
 }
 
 /// The packages of `web/clients` alone.
 pub(crate) fn test_clients(checkout: &Checkout, interrupt: &Interrupt) -> Result<()> {
-    let mut environment = start(checkout, interrupt)?;
     let clients = Clients::provide(checkout, interrupt)?;
     clients.check_alone(interrupt)?;
-    with_whole_service(checkout, &mut environment, interrupt, |service| {
+    with_service(checkout, interrupt, |service| {
         clients.check_with(service, interrupt)
     })
 }
 
 /// The examples of the documents alone.
 pub(crate) fn test_examples(checkout: &Checkout, interrupt: &Interrupt) -> Result<()> {
-    let mut environment = start(checkout, interrupt)?;
     let oracles = Oracles::provide(checkout, interrupt)?;
-    with_whole_service(checkout, &mut environment, interrupt, |service| {
+    with_service(checkout, interrupt, |service| {
         check_examples(checkout, service, &oracles, interrupt)
     })
 }
@@ -120,10 +119,8 @@ fn check_examples(
 /// Returns the test runner's own exit code.
 pub(crate) fn test(checkout: &Checkout, args: &[String], interrupt: &Interrupt) -> Result<ExitCode> {
     let mut environment = start(checkout, interrupt)?;
-    if process::find_all("pgbackrest").is_empty() {
-        // Only the tests of `deploy/backup` need it, and fail without it.
-        debian::install(&["pgbackrest"], interrupt).unwrap_or_else(|error| note(format_args!("{error:#}")));
-    }
+    // Only the tests of `deploy/backup` need it.
+    debian::try_install("pgbackrest", "pgbackrest", interrupt);
     let oracles = match Oracles::provide(checkout, interrupt) {
         // With a filter: most tests do not need them, and those that do fail.
         Err(error) if !args.is_empty() => {
@@ -154,25 +151,19 @@ pub(crate) fn test(checkout: &Checkout, args: &[String], interrupt: &Interrupt) 
         let web = Web::check_alone(checkout, interrupt)?;
         let clients = Clients::provide(checkout, interrupt)?;
         clients.check_alone(interrupt)?;
-        with_whole_services(WALKERS, checkout, &mut environment, interrupt, |services| {
-            web.check_with(services, Pictures::None, interrupt)?;
-            let service = first(services)?;
+        with_whole_services(WALKERS, &mut environment, |service, all| {
+            web.check_with(service, all, Pictures::None, interrupt)?;
             clients.check_with(service, interrupt)?;
             check_examples(checkout, service, oracles, interrupt)?;
             conformance::check(checkout, service, conformance::FEW, interrupt)
         })?;
+        // Chaos has its own servers.
         drop(environment);
-        return few_rounds_of_chaos(checkout, interrupt);
+        let step = Step::start("Running a few chaos rounds");
+        process::run(cargo(checkout).args(["xtask", "chaos", "--few"]), interrupt)?;
+        step.done("passed");
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// On their own servers.
-fn few_rounds_of_chaos(checkout: &Checkout, interrupt: &Interrupt) -> Result<ExitCode> {
-    let step = Step::start("Running a few chaos rounds");
-    let status = process::status(cargo(checkout).args(["xtask", "chaos", "--few"]), interrupt)?;
-    step.done(if status.success() { "passed" } else { "failed" });
-    Ok(exit_code(status))
 }
 
 fn runner(checkout: &Checkout, args: &[String]) -> Command {

@@ -20,53 +20,33 @@ pub(crate) struct Options {
     args: Vec<OsString>,
 }
 
-pub(crate) struct Tool {
-    /// Name of program and package.
-    name: &'static str,
-    is_release: bool,
-    packages: &'static [&'static str],
+pub(crate) fn bench(checkout: &Checkout, options: &Options, interrupt: &Interrupt) -> Result<ExitCode> {
+    let packages = ["ingest", "worker", "webhook-consumer", "ctl", "bench"];
+    let mut build = cargo(checkout);
+    build.args(["build", "--bins", "--release"]);
+    build.args(packages.map(|package| format!("--package={package}")));
+    run(&checkout.released(), "bench", &mut build, options, interrupt)
 }
 
-pub(crate) const BENCH: Tool = Tool {
-    name: "bench",
-    is_release: true,
-    packages: &[
-        "--package=ingest",
-        "--package=worker",
-        "--package=webhook-consumer",
-        "--package=ctl",
-        "--package=bench",
-    ],
-};
-
-/// A debug build: only those have crash points.
-pub(crate) const CHAOS: Tool = Tool {
-    name: "chaos",
-    is_release: false,
-    // The same build as for `cargo xtask test`.
-    packages: &["--workspace"],
-};
+/// A debug build, as for `cargo xtask test`: only those have crash points.
+pub(crate) fn chaos(checkout: &Checkout, options: &Options, interrupt: &Interrupt) -> Result<ExitCode> {
+    let mut build = cargo(checkout);
+    build.args(["build", "--bins", "--workspace"]);
+    run(checkout, "chaos", &mut build, options, interrupt)
+}
 
 /// Returns only on failure.
-pub(crate) fn run(
+fn run(
     checkout: &Checkout,
-    tool: &Tool,
+    name: &str,
+    build: &mut Command,
     options: &Options,
     interrupt: &Interrupt,
 ) -> Result<ExitCode> {
-    let step = Step::start(format_args!("Building for {}", tool.name));
-    let mut cargo = cargo(checkout);
-    cargo.args(["build", "--bins"]);
-    cargo.args(tool.packages);
-    let bin_dir = if tool.is_release {
-        cargo.arg("--release");
-        checkout.released().bin_dir
-    } else {
-        checkout.bin_dir.clone()
-    };
-    process::run(&mut cargo, interrupt)?;
+    let step = Step::start(format_args!("Building for {name}"));
+    process::run(build, interrupt)?;
     step.done("built");
-    let program = bin_dir.join(tool.name);
+    let program = checkout.bin_dir.join(name);
     let mut command = Command::new(&program);
     command.args(&options.args).current_dir(env::current_dir()?);
     Err(command.exec()).with_context(|| format!("cannot start {}", program.display()))

@@ -1,13 +1,12 @@
 //! The browser script's tests in Chromium: against a mock of the service, which can fail on demand, then against the service.
 
-use std::fs::File;
 use std::path::PathBuf;
 use std::process::Command;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use harness::area::Checkout;
 use harness::interrupt::Interrupt;
-use harness::process::{self, tail};
+use harness::process;
 use harness::progress::Step;
 
 use crate::web::{NodePackage, chromium};
@@ -16,7 +15,6 @@ use crate::whole_service::WholeService;
 pub(crate) struct Tracker {
     package: NodePackage,
     chromium: PathBuf,
-    log: PathBuf,
 }
 
 impl Tracker {
@@ -25,13 +23,12 @@ impl Tracker {
         Ok(Self {
             package: NodePackage::provide(checkout, "web/tracker", interrupt)?,
             chromium: chromium(interrupt)?,
-            log: checkout.target_dir().join("tracker.log"),
         })
     }
 
     pub(crate) fn check_alone(&self, interrupt: &Interrupt) -> Result<()> {
         let step = Step::start("Testing the browser script");
-        self.run(&mut self.command()?, interrupt)?;
+        process::run(&mut self.command()?, interrupt)?;
         step.done("passed");
         Ok(())
     }
@@ -42,7 +39,7 @@ impl Tracker {
         command
             .envs(service.demo_env.iter())
             .env("TRACKER_API", service.ingest.url());
-        self.run(&mut command, interrupt)?;
+        process::run(&mut command, interrupt)?;
         step.done("passed");
         Ok(())
     }
@@ -51,18 +48,5 @@ impl Tracker {
         let mut command = self.package.script("test", &[])?;
         command.env_remove("TRACKER_API").env("CHROMIUM", &self.chromium);
         Ok(command)
-    }
-
-    /// Shows the output only after a failure.
-    fn run(&self, command: &mut Command, interrupt: &Interrupt) -> Result<()> {
-        let log = File::create(&self.log)?;
-        let status = process::status(command.stdout(log.try_clone()?).stderr(log), interrupt)?;
-        if !status.success() {
-            bail!(
-                "the browser script's tests failed ({status})\n{}",
-                tail(&self.log)
-            );
-        }
-        Ok(())
     }
 }

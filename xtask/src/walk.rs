@@ -32,14 +32,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_one_word_each() {
-        let walk = commands(Path::new("/my work/.dev/env"), Path::new("/usr/bin/psql"));
-        assert!(walk.contains("\n. '/my work/.dev/env'\n"));
-        assert!(walk.contains("\n/usr/bin/psql -P"));
-        assert!(!walk.contains("{env}") && !walk.contains("{psql}"));
-    }
-
-    #[test]
     fn the_readme_shows_the_same_walk() {
         let readme = include_str!("../../README.md");
         let walk = commands(Path::new(".dev/env"), Path::new("psql"));

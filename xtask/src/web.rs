@@ -1,7 +1,7 @@
 //! Tools for the parts of `web/`: the packages that their lock files pin, and Chromium.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result};
@@ -18,8 +18,8 @@ const CHROMIUM: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
 /// A directory of `web/` with its packages installed.
 pub(crate) struct NodePackage {
-    node: Node,
-    dir: PathBuf,
+    pub(crate) node: Node,
+    pub(crate) dir: PathBuf,
 }
 
 impl NodePackage {
@@ -39,15 +39,6 @@ impl NodePackage {
         fs::write(marker, pins)?;
         step.done("installed");
         Ok(package)
-    }
-
-    pub(crate) fn dir(&self) -> &Path {
-        &self.dir
-    }
-
-    /// Its Node.
-    pub(crate) fn node(&self) -> Command {
-        Command::new(&self.node.program)
     }
 
     /// A command of npm.

@@ -3,20 +3,21 @@
 use std::fs;
 
 use anyhow::{Context, Result};
-use harness::area::{Area, Checkout, remove};
+use harness::area::{Area, remove};
 use harness::env_file::EnvFile;
 use harness::environment::Environment;
-use harness::interrupt::Interrupt;
+use harness::http::Answer;
 use harness::keys::{self, random_hex};
-use harness::process::{self, Running};
+use harness::process;
 use harness::servers::Servers;
 use harness::servers::postgres::{Postgres, with_database};
 use harness::services::{self, INGEST, Service, ctl};
+use serde_json::{Value, json};
 
 use crate::demo;
 use crate::dev_servers::{DevServers, secrets_file};
 
-pub(crate) struct WholeService<'a> {
+pub(crate) struct WholeService {
     pub(crate) ingest: Service,
     /// The page of what is sent by e-mail.
     pub(crate) mail_url: String,
@@ -24,11 +25,11 @@ pub(crate) struct WholeService<'a> {
     pub(crate) receiver_url: String,
     /// Variables that `ctl seed-demo` printed, such as `DEMO_API_KEY`.
     pub(crate) demo_env: EnvFile,
-    pub(crate) postgres: &'a Postgres,
+    pub(crate) postgres: Postgres,
     pub(crate) database_url: String,
 }
 
-impl WholeService<'_> {
+impl WholeService {
     pub(crate) fn demo(&self, name: &str) -> Result<&str> {
         self.demo_env
             .get(name)
@@ -38,17 +39,16 @@ impl WholeService<'_> {
     /// Records a click of the demo program; returns its click_id.
     pub(crate) fn click(&self) -> Result<String> {
         let code = self.demo("DEMO_AFF_A")?;
-        let body = format!(r#"{{"affiliate_url":"https://shop.example/?aff={code}"}}"#);
-        let answer = self.post("click", &body)?;
-        answer
-            .split_once(r#""click_id":""#)
-            .and_then(|(_, rest)| rest.split('"').next())
+        let body = json!({ "affiliate_url": format!("https://shop.example/?aff={code}") });
+        let answer = self.post("click", &body)?.succeeded()?;
+        let click_id = answer.get("click_id").and_then(Value::as_str);
+        click_id
             .map(str::to_owned)
             .with_context(|| format!("no click_id in {answer}"))
     }
 
-    /// Sends a tracking request with the demo program's key; returns the whole answer.
-    pub(crate) fn post(&self, noun: &str, body: &str) -> Result<String> {
+    /// Sends a tracking request with the demo program's key.
+    pub(crate) fn post(&self, noun: &str, body: &Value) -> Result<Answer> {
         let key = self.demo("DEMO_API_KEY")?;
         self.ingest
             .ask("POST", &format!("/api/v1/track/{noun}"), Some(key), body)
@@ -57,45 +57,32 @@ impl WholeService<'_> {
 
 /// Starts one on its own database, and drops the database after `checks`.
 pub(crate) fn with_whole_service(
-    checkout: &Checkout,
-    environment: &mut Environment,
-    interrupt: &Interrupt,
+    environment: &mut Environment<'_>,
     checks: impl FnOnce(&WholeService) -> Result<()>,
 ) -> Result<()> {
-    with_whole_services(1, checkout, environment, interrupt, |services| {
-        checks(services.first().context("no service was started")?)
-    })
+    with_whole_services(1, environment, |service, _| checks(service))
 }
 
-/// The same with as many as asked for, each on a database of its own.
+/// The same with as many as asked for, each on a database of its own: `checks` gets the first, and all.
 pub(crate) fn with_whole_services(
     count: usize,
-    checkout: &Checkout,
-    environment: &mut Environment,
-    interrupt: &Interrupt,
-    checks: impl FnOnce(&[WholeService]) -> Result<()>,
+    environment: &mut Environment<'_>,
+    checks: impl FnOnce(&WholeService, &[WholeService]) -> Result<()>,
 ) -> Result<()> {
-    let Environment {
-        area,
-        running,
-        servers,
-        ..
-    } = environment;
     let databases = (0..count)
         .map(|_| Ok(format!("whole_{}", random_hex::<8>()?)))
         .collect::<Result<Vec<_>>>()?;
     let started: Result<Vec<_>> = databases
         .iter()
         .enumerate()
-        .map(|(number, database)| {
-            // Logs, ports and keys of one set of services.
-            let area = Area::at(area.dir.join(format!("service-{number}")));
-            fs::create_dir_all(area.logs())?;
-            start(checkout, &area, servers, database, running, interrupt)
-        })
+        .map(|(number, database)| start(environment, number, database))
         .collect();
-    let checked = started.and_then(|services| checks(&services));
+    let checked = started.and_then(|services| {
+        let first = services.first().context("no service was started")?;
+        checks(first, &services)
+    });
     // The server may be external: the databases are dropped also after a failure.
+    let servers = &environment.servers;
     let postgres = psql_of(servers)?;
     let dropped = databases.iter().try_for_each(|database| {
         let drop = format!("DROP DATABASE IF EXISTS {database} WITH (FORCE)");
@@ -110,12 +97,7 @@ fn psql_of(servers: &Servers) -> Result<&Postgres> {
 }
 
 /// The environment of services on their own database and streams, without rate limits.
-pub(crate) fn service_env(
-    area: &Area,
-    servers: &Servers,
-    database_url: &str,
-    prefix: &str,
-) -> Result<EnvFile> {
+fn service_env(area: &Area, servers: &Servers, database_url: &str, prefix: &str) -> Result<EnvFile> {
     let mut env = keys::read_or_create(area)?;
     env.set_all(servers.urls());
     env.set("DATABASE_URL", database_url);
@@ -140,32 +122,36 @@ pub(crate) fn service_env(
 }
 
 /// Creates the database, migrates, seeds, starts and creates the history.
-fn start<'a>(
-    checkout: &Checkout,
-    area: &Area,
-    servers: &'a Servers,
-    database: &str,
-    running: &mut Running,
-    interrupt: &Interrupt,
-) -> Result<WholeService<'a>> {
+fn start(environment: &mut Environment<'_>, number: usize, database: &str) -> Result<WholeService> {
+    let Environment {
+        checkout,
+        interrupt,
+        running,
+        servers,
+        area,
+        ..
+    } = environment;
+    // Logs, ports and keys of one set of services.
+    let area = Area::at(area.dir.join(format!("service-{number}")));
+    remove(&area.logs())?;
+    fs::create_dir_all(area.logs())?;
     let postgres = psql_of(servers)?;
     postgres.create_database(&servers.database_url, database)?;
     let database_url = with_database(&servers.database_url, database)?;
-    remove(&secrets_file(area))?;
-    let beside = DevServers::start(checkout, area, running)?;
-    let mut env = service_env(area, servers, &database_url, database)?;
+    remove(&secrets_file(&area))?;
+    let beside = DevServers::start(checkout, &area, running)?;
+    let mut env = service_env(&area, servers, &database_url, database)?;
     beside.configure(&mut env);
     process::output(ctl(checkout, &env).arg("migrate"))?;
-    let demo = EnvFile::parse(&process::output(
-        ctl(checkout, &env).args(demo::SEED_WITH_HISTORY),
-    )?);
+    let seeded = process::output(ctl(checkout, &env).args(demo::SEED_WITH_HISTORY))?;
+    let demo = EnvFile::parse(&seeded);
     let ctl = || {
         let mut ctl = ctl(checkout, &env);
         ctl.envs(demo.iter());
         ctl
     };
-    let services = services::start(checkout, area, &env, running)?;
-    services::wait_until_ready(&services, area, running, interrupt)?;
+    let services = services::start(checkout, &area, &env, running)?;
+    services::wait_until_ready(&services, &area, running, interrupt)?;
     let ingest = services
         .into_iter()
         .find(|service| service.name == INGEST)
@@ -178,7 +164,7 @@ fn start<'a>(
         mail_url: beside.mail_url,
         receiver_url: beside.receiver_url,
         demo_env: demo,
-        postgres,
+        postgres: postgres.clone(),
         database_url,
     })
 }

@@ -127,18 +127,4 @@ mod tests {
             assert!(gateway.contains(&format!("value: {path}\n")), "{path}");
         }
     }
-
-    #[tokio::test]
-    async fn a_service_that_does_not_run_is_a_bad_gateway() {
-        let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
-        let port = free.local_addr().unwrap().port();
-        drop(free);
-        let front = router(Ports {
-            front_port: 0,
-            ingest_port: port,
-            webhook_consumer_port: port,
-        });
-        let answer = front.oneshot(Request::new(Body::empty())).await.unwrap();
-        assert_eq!(answer.status(), StatusCode::BAD_GATEWAY);
-    }
 }

@@ -26,7 +26,7 @@ struct Options {
     /// The receiver of webhooks, and its page.
     #[arg(long)]
     webhooks_port: u16,
-    /// What the secrets of webhook endpoints are read from, and written to.
+    /// What the secrets of webhook endpoints are read from: lines of a path, a blank and its secret.
     #[arg(long)]
     secrets: PathBuf,
     #[command(flatten)]
@@ -56,27 +56,4 @@ async fn listen(port: u16) -> Result<TcpListener> {
 
 async fn serve(port: u16, router: Router) -> Result<()> {
     Ok(axum::serve(listen(port).await?, router).await?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_front_is_optional_and_has_all_its_ports() {
-        let parse = |more: &[&str]| {
-            let first = [
-                "dev-servers",
-                "--smtp-port=1",
-                "--mail-port=2",
-                "--webhooks-port=3",
-                "--secrets=s",
-            ];
-            Options::try_parse_from(first.iter().chain(more)).map(|options| options.front.is_some())
-        };
-        assert!(!parse(&[]).unwrap());
-        assert!(parse(&["--front-port=4", "--ingest-port=5", "--webhook-consumer-port=6"]).unwrap());
-        assert!(parse(&["--front-port=4"]).is_err());
-        assert!(parse(&["--ingest-port=5"]).is_err());
-    }
 }

@@ -11,7 +11,9 @@ use crate::servers::{Servers, provide};
 use crate::stop::start_empty;
 
 #[derive(Debug)]
-pub struct Environment {
+pub struct Environment<'a> {
+    pub checkout: &'a Checkout,
+    pub interrupt: &'a Interrupt,
     pub running: Running,
     pub servers: Servers,
     pub area: Area,
@@ -19,13 +21,15 @@ pub struct Environment {
     pub lock: File,
 }
 
-impl Environment {
-    pub fn start(checkout: &Checkout, area: Area, interrupt: &Interrupt) -> Result<Self> {
+impl<'a> Environment<'a> {
+    pub fn start(checkout: &'a Checkout, area: Area, interrupt: &'a Interrupt) -> Result<Self> {
         let lock = area.lock()?;
         start_empty(&area)?;
         let mut running = Running::none(&area)?;
         let servers = provide(checkout, &area, &mut running, interrupt)?;
         Ok(Self {
+            checkout,
+            interrupt,
             running,
             servers,
             area,

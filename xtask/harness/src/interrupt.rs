@@ -1,7 +1,5 @@
 //! SIGINT, SIGHUP and SIGTERM: stop what was started, then exit.
 
-use std::error::Error;
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -43,42 +41,30 @@ impl Interrupt {
 
     /// Polls until the condition holds. `false` after the limit.
     pub fn wait_until(&self, limit: Duration, mut yes: impl FnMut() -> Result<bool>) -> Result<bool> {
-        let deadline = Instant::now() + limit;
-        loop {
+        poll(limit, || {
             self.check()?;
-            if yes()? {
-                return Ok(true);
-            }
-            if Instant::now() >= deadline {
-                return Ok(false);
-            }
-            thread::sleep(PAUSE);
-        }
+            yes()
+        })
     }
 }
 
 /// The same wait during shutdown, which must not be interrupted.
 pub fn wait_uninterrupted(limit: Duration, mut yes: impl FnMut() -> bool) -> bool {
+    poll(limit, || Ok(yes())).unwrap_or(false)
+}
+
+fn poll(limit: Duration, mut yes: impl FnMut() -> Result<bool>) -> Result<bool> {
     let deadline = Instant::now() + limit;
-    loop {
-        if yes() {
-            return true;
-        }
+    while !yes()? {
         if Instant::now() >= deadline {
-            return false;
+            return Ok(false);
         }
         thread::sleep(PAUSE);
     }
+    Ok(true)
 }
 
 /// The command ended because of a signal.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("interrupted; everything this command started is stopped")]
 pub struct Interrupted;
-
-impl fmt::Display for Interrupted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("interrupted; everything this command started is stopped")
-    }
-}
-
-impl Error for Interrupted {}

@@ -31,15 +31,3 @@ pub fn random_hex<const N: usize>() -> Result<String> {
         .context("cannot read /dev/urandom")?;
     Ok(hex::encode(bytes))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn keys_are_long_and_differ() {
-        let (one, other) = (random_hex::<32>().unwrap(), random_hex::<32>().unwrap());
-        assert_eq!(one.len(), 64);
-        assert_ne!(one, other);
-    }
-}

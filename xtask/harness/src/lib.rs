@@ -8,7 +8,7 @@ pub mod area;
 pub mod cargo;
 pub mod env_file;
 pub mod environment;
-mod http;
+pub mod http;
 pub mod interrupt;
 pub mod keys;
 pub mod pids;

@@ -11,25 +11,7 @@ use procfs::process::{Process, Stat};
 use serde::{Deserialize, Serialize};
 
 use crate::area::{Area, remove};
-
-/// The signal for a graceful shutdown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum StopSignal {
-    Term,
-    /// For PostgreSQL, which waits for its clients without limit after TERM.
-    Int,
-    Kill,
-}
-
-impl StopSignal {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Term => "TERM",
-            Self::Int => "INT",
-            Self::Kill => "KILL",
-        }
-    }
-}
+use crate::servers::postgres;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recorded {
@@ -37,18 +19,16 @@ pub struct Recorded {
     pub pid: u32,
     /// Since boot.
     pub start_ticks: u64,
-    pub signal: StopSignal,
 }
 
 impl Recorded {
     /// Fails when there is no such process.
-    pub fn of(name: &str, pid: u32, signal: StopSignal) -> Result<Self> {
+    pub fn of(name: &str, pid: u32) -> Result<Self> {
         let stat = stat(pid).with_context(|| format!("{name} (pid {pid}) is gone already"))?;
         Ok(Self {
             name: name.to_owned(),
             pid,
             start_ticks: stat.starttime,
-            signal,
         })
     }
 
@@ -58,12 +38,17 @@ impl Recorded {
             .is_some_and(|stat| stat.starttime == self.start_ticks && !matches!(stat.state, 'Z' | 'X'))
     }
 
-    pub fn send(&self, signal: StopSignal) {
-        self.send_named(signal.name());
+    /// Asks for a graceful shutdown. PostgreSQL waits for its clients without limit after TERM.
+    pub fn shut_down(&self) {
+        self.send(if self.name == postgres::NAME {
+            "INT"
+        } else {
+            "TERM"
+        });
     }
 
-    /// Any signal, by its name without `SIG`.
-    pub fn send_named(&self, signal: &str) {
+    /// By its name without `SIG`.
+    pub fn send(&self, signal: &str) {
         if self.is_alive() {
             // The shell's builtin: not every machine has the program. It fails if the process has just ended.
             let _ = Command::new("sh")
@@ -143,7 +128,6 @@ mod tests {
             name: "postgres".into(),
             pid: 42,
             start_ticks: 123_456,
-            signal: StopSignal::Int,
         };
         Pids::empty(&area).push(process.clone()).unwrap();
         assert_eq!(Pids::read(&area).entries, [process]);
@@ -154,7 +138,7 @@ mod tests {
 
     #[test]
     fn a_recycled_pid_is_not_ours() {
-        let me = Recorded::of("xtask", std::process::id(), StopSignal::Term).unwrap();
+        let me = Recorded::of("xtask", std::process::id()).unwrap();
         assert!(me.is_alive());
         let earlier = Recorded {
             start_ticks: me.start_ticks - 1,

@@ -1,5 +1,6 @@
 //! Loopback ports, stored so that addresses stay the same at the next start.
 
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
 
@@ -12,8 +13,8 @@ use crate::env_file::EnvFile;
 pub struct Ports {
     path: PathBuf,
     remembered: EnvFile,
-    /// Ports given out by this instance, so that none is given twice.
-    given: Vec<u16>,
+    /// What this instance has chosen ports for, so that none is given twice.
+    given: BTreeMap<String, u16>,
 }
 
 impl Ports {
@@ -21,7 +22,7 @@ impl Ports {
         Ok(Self {
             path: area.ports(),
             remembered: EnvFile::read(&area.ports())?,
-            given: Vec::new(),
+            given: BTreeMap::new(),
         })
     }
 
@@ -29,28 +30,25 @@ impl Ports {
         self.remembered.get(name)?.parse().ok()
     }
 
-    /// The port that [`Self::choose`] will choose for a service that may not have been started yet.
-    pub fn foresee(&mut self, name: &str, preferred: u16) -> Result<u16> {
-        if let Some(port) = self.remembered(name) {
-            return Ok(port);
-        }
-        let port = self.choose(name, Some(preferred))?;
-        self.given.pop();
-        Ok(port)
-    }
-
-    /// The stored port if free, otherwise the preferred one, otherwise any.
+    /// The port that was chosen before; the stored one if free, otherwise the preferred one, otherwise any.
     pub fn choose(&mut self, name: &str, preferred: Option<u16>) -> Result<u16> {
+        if let Some(port) = self.given.get(name) {
+            return Ok(*port);
+        }
         let port = self
             .remembered(name)
             .into_iter()
             .chain(preferred)
-            .find(|port| !self.given.contains(port) && is_free(*port))
+            .find(|port| !self.is_given(*port) && is_free(*port))
             .map_or_else(|| self.any(), Ok)?;
-        self.given.push(port);
+        self.given.insert(name.to_owned(), port);
         self.remembered.set(name, port.to_string());
         self.remembered.write(&self.path)?;
         Ok(port)
+    }
+
+    fn is_given(&self, port: u16) -> bool {
+        self.given.values().any(|given| *given == port)
     }
 
     fn any(&self) -> Result<u16> {
@@ -62,7 +60,7 @@ impl Ports {
             .iter()
             .filter_map(|listener| listener.local_addr().ok())
             .map(|address| address.port())
-            .find(|port| !self.given.contains(port))
+            .find(|port| !self.is_given(*port))
             .context("no free port on 127.0.0.1")
     }
 }

@@ -5,7 +5,7 @@
 
 use std::env;
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs::{self, OpenOptions};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{self, Child, Command, ExitStatus, Output, Stdio};
@@ -16,7 +16,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::area::{Area, remove};
 use crate::interrupt::{Interrupt, Interrupted, PAUSE, wait_uninterrupted};
-use crate::pids::{Pids, Recorded, StopSignal};
+use crate::pids::{Pids, Recorded};
 use crate::progress;
 use crate::servers::postgres;
 
@@ -45,9 +45,12 @@ struct Background {
 }
 
 impl Running {
+    /// Deletes the logs of earlier ones.
     pub fn none(area: &Area) -> Result<Self> {
+        remove(&area.logs())?;
+        fs::create_dir_all(area.logs())?;
         let mut pids = Pids::empty(area);
-        pids.push(Recorded::of(SUPERVISOR, process::id(), StopSignal::Term)?)?;
+        pids.push(Recorded::of(SUPERVISOR, process::id())?)?;
         Ok(Self {
             pids,
             children: Vec::new(),
@@ -55,22 +58,17 @@ impl Running {
         })
     }
 
-    /// Starts a command made by [`in_own_session`], its output going to the log.
-    pub fn start(
-        &mut self,
-        name: &'static str,
-        mut command: Command,
-        log: PathBuf,
-        signal: StopSignal,
-    ) -> Result<()> {
-        let file = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
+    /// Starts a command made by [`in_own_session`], its output going to the end of the log.
+    pub fn start(&mut self, name: &'static str, mut command: Command, log: PathBuf) -> Result<()> {
+        let file = OpenOptions::new().create(true).append(true).open(&log);
+        let file = file.with_context(|| format!("cannot write {}", log.display()))?;
         let child = command
             .stdin(Stdio::null())
             .stdout(file.try_clone()?)
             .stderr(file)
             .spawn()
             .with_context(|| format!("cannot start {name}"))?;
-        let recorded = Recorded::of(name, child.id(), signal);
+        let recorded = Recorded::of(name, child.id());
         self.children.push(Background { name, log, child });
         self.pids.push(recorded?)
     }
@@ -97,6 +95,12 @@ impl Running {
         self.collect(name).map(drop)
     }
 
+    /// All processes, in the order of their start.
+    pub fn started(&self) -> impl Iterator<Item = &Recorded> {
+        let processes = self.pids.entries.iter();
+        processes.filter(|process| process.name != SUPERVISOR)
+    }
+
     /// The process started under this name.
     pub fn process(&self, name: &str) -> Option<Recorded> {
         self.pids
@@ -121,7 +125,7 @@ impl Running {
     /// Starts the graceful shutdown of one of them.
     pub fn shut_down(&self, name: &str) {
         for process in self.pids.entries.iter().filter(|process| process.name == name) {
-            process.send(process.signal);
+            process.shut_down();
         }
     }
 
@@ -185,10 +189,10 @@ pub fn stop_all(pids: &mut Pids) {
 }
 
 fn stop_one(process: &Recorded) {
-    process.send(process.signal);
+    process.shut_down();
     if !wait_uninterrupted(STOP_LIMIT, || !process.is_alive()) {
         progress::note(format_args!("{} does not exit, killing it", process.name));
-        process.send(StopSignal::Kill);
+        process.send("KILL");
         wait_uninterrupted(STOP_LIMIT, || !process.is_alive());
     }
 }
@@ -217,7 +221,7 @@ pub fn status(command: &mut Command, interrupt: &Interrupt) -> Result<ExitStatus
             return Ok(status);
         }
         if interrupt.came() {
-            stop_one(&Recorded::of(&name, child.id(), StopSignal::Term)?);
+            stop_one(&Recorded::of(&name, child.id())?);
             child.wait()?;
             return Err(Interrupted.into());
         }
@@ -256,13 +260,12 @@ pub fn output(command: &mut Command) -> Result<String> {
 }
 
 /// Every file of that name on the search path, and where servers live when the path leaves their place out.
-pub fn find_all(program: &str) -> Vec<PathBuf> {
+pub fn find_all(program: &str) -> impl Iterator<Item = PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
-    env::split_paths(&path)
-        .chain(["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin"].map(PathBuf::from))
-        .map(|dir| dir.join(program))
-        .filter(|file| file.is_file())
-        .collect()
+    let dirs: Vec<PathBuf> = env::split_paths(&path).collect();
+    let usual = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin"].map(PathBuf::from);
+    let files = dirs.into_iter().chain(usual).map(move |dir| dir.join(program));
+    files.filter(|file| file.is_file())
 }
 
 /// Has a command find programs in these directories before others.

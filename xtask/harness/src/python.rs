@@ -57,6 +57,5 @@ pub fn provide(checkout: &Checkout, sources: &str, interrupt: &Interrupt) -> Res
 /// A Python with venv, which is a separate package on Debian.
 fn python() -> Option<PathBuf> {
     find_all("python3")
-        .into_iter()
         .find(|python| process::output(Command::new(python).args(["-c", "import venv, ensurepip"])).is_ok())
 }

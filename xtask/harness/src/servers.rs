@@ -1,8 +1,7 @@
 //! Provides PostgreSQL, Redis and NATS for one area.
 //!
 //! A server whose address is in the environment is used as it is. The others are looked for on the machine,
-//! and missing ones are installed. If one is still missing, the command fails with instructions, before
-//! anything is started.
+//! and missing ones are installed. If one is still missing, the command fails with instructions.
 
 pub mod debian;
 pub mod nats;
@@ -13,7 +12,6 @@ pub mod version;
 
 use std::env;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
@@ -24,9 +22,6 @@ use crate::interrupt::Interrupt;
 use crate::ports::Ports;
 use crate::process::Running;
 use crate::progress::note;
-
-/// Of a server that is asked whether it is there.
-const ANSWER_LIMIT: Duration = Duration::from_secs(1);
 
 /// Addresses of the servers, and their programs on this machine.
 #[derive(Debug)]
@@ -83,69 +78,60 @@ pub fn provide(
     running: &mut Running,
     interrupt: &Interrupt,
 ) -> Result<Servers> {
-    let External {
-        database,
+    let external = External::from_env(checkout)?;
+    let install = |package| debian::install(&[package], interrupt);
+    let mut start = Start::of(area, running, interrupt)?;
+    let (database_url, postgres) = provide_one(
+        "PostgreSQL",
+        external.database,
+        || Postgres::find(area),
+        || install("postgresql"),
+        |postgres| postgres.start(&mut start),
+    )?;
+    let (redis_url, redis) = provide_one(
+        "Redis",
+        external.redis,
+        || Ok(redis::OLDEST.find_program("redis-server")),
+        || install("redis-server"),
+        |program| redis::start(program, &mut start),
+    )?;
+    let (nats_url, nats) = provide_one(
+        "NATS",
+        external.nats,
+        || nats::find(checkout),
+        || nats::find_or_fetch(checkout, interrupt).map(drop),
+        |program| nats::start(program, &mut start),
+    )?;
+    Ok(Servers {
+        database_url,
+        nats_url,
+        redis_url,
+        postgres,
         nats,
         redis,
-    } = External::from_env(checkout)?;
-    let install = |package| debian::install(&[package], interrupt);
-    let find_postgres = || Postgres::find(area);
-    let postgres = find_or_install("PostgreSQL", database.is_none(), find_postgres, || {
-        install("postgresql")
-    })?;
-    let find_redis = || Ok(redis::OLDEST.find_program("redis-server"));
-    let redis_server = find_or_install("Redis", redis.is_none(), find_redis, || install("redis-server"))?;
-    let find_nats = || nats::find(checkout);
-    let nats_server = find_or_install("NATS", nats.is_none(), find_nats, || {
-        nats::find_or_fetch(checkout, interrupt).map(drop)
-    })?;
-
-    let mut start = Start::of(area, running, interrupt)?;
-    Ok(Servers {
-        database_url: address("PostgreSQL", database, postgres.as_ref(), |postgres| {
-            postgres.start(&mut start)
-        })?,
-        redis_url: address("Redis", redis, redis_server.as_ref(), |program| {
-            let launch = |port, start: &mut Start<'_>| redis::launch(program, port, start);
-            start.on_its_port(redis::NAME, "Redis", launch).map(redis::url)
-        })?,
-        nats_url: address("NATS", nats, nats_server.as_ref(), |program| {
-            let launch = |port, start: &mut Start<'_>| nats::launch(program, port, start);
-            start.on_its_port(nats::NAME, "NATS", launch).map(nats::url)
-        })?,
-        postgres,
-        nats: nats_server,
-        redis: redis_server,
     })
 }
 
-/// A server's program; one that is needed and missing is installed. Fails, with instructions, if it is missing then.
-fn find_or_install<P>(
-    server: &str,
-    is_needed: bool,
-    find: impl Fn() -> Result<Option<P>>,
-    install: impl FnOnce() -> Result<()>,
-) -> Result<Option<P>> {
-    let found = find()?;
-    if found.is_some() || !is_needed {
-        return Ok(found);
-    }
-    install().with_context(|| explain(server))?;
-    find()?.map(Some).with_context(|| explain(server))
-}
-
-/// The address in the environment, otherwise that of the server, which is started.
-fn address<P>(
+/// A server's address, and its program on this machine. Unless the server is external, it is started, and
+/// installed if it is missing; fails, with instructions, if it is missing then.
+fn provide_one<P>(
     server: &str,
     external: Option<String>,
-    program: Option<&P>,
+    find: impl Fn() -> Result<Option<P>>,
+    install: impl FnOnce() -> Result<()>,
     start: impl FnOnce(&P) -> Result<String>,
-) -> Result<String> {
+) -> Result<(String, Option<P>)> {
+    let mut found = find()?;
     if let Some(url) = external {
         note(format_args!("{server}: the address in the environment"));
-        return Ok(url);
+        return Ok((url, found));
     }
-    start(program.with_context(|| explain(server))?)
+    if found.is_none() {
+        install().with_context(|| explain(server))?;
+        found = find()?;
+    }
+    let program = found.with_context(|| explain(server))?;
+    Ok((start(&program)?, Some(program)))
 }
 
 /// Restarts a server of the area on its port and data, and returns once it answers.
@@ -162,7 +148,7 @@ pub fn start_again(
         .remembered(name)
         .with_context(|| format!("{name} has never been started here"))?;
     match (name, &servers.postgres, &servers.nats, &servers.redis) {
-        (postgres::NAME, Some(postgres), _, _) => postgres.launch(postgres::NAME, port, &mut start),
+        (postgres::NAME, Some(postgres), _, _) => postgres.launch(port, &mut start),
         (nats::NAME, _, Some(program), _) => nats::launch(program, port, &mut start),
         (redis::NAME, _, _, Some(program)) => redis::launch(program, port, &mut start),
         _ => bail!("{name} is not on this machine"),

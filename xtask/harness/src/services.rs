@@ -5,12 +5,12 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
+use serde_json::Value;
 
 use crate::area::{Area, Checkout};
 use crate::env_file::EnvFile;
-use crate::http;
+use crate::http::{self, Answer};
 use crate::interrupt::Interrupt;
-use crate::pids::StopSignal;
 use crate::ports::Ports;
 use crate::process::{Running, in_own_session, tail};
 use crate::progress::Step;
@@ -45,14 +45,18 @@ impl Service {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// Sends a JSON request; returns the whole response.
-    pub fn ask(&self, method: &str, path: &str, bearer: Option<&str>, body: &str) -> Result<String> {
+    /// Sends a JSON request, without a body if it is null.
+    pub fn ask(&self, method: &str, path: &str, bearer: Option<&str>, body: &Value) -> Result<Answer> {
         let credential = bearer.map_or_else(String::new, |bearer| {
             format!("Authorization: Bearer {bearer}\r\n")
         });
         let headers = format!("Content-Type: application/json\r\n{credential}");
         let line = format!("{method} {path} HTTP/1.1");
-        http::ask(self.port, ANSWER_LIMIT, &line, &headers, body)
+        let body = match body {
+            Value::Null => String::new(),
+            _ => body.to_string(),
+        };
+        http::ask(self.port, ANSWER_LIMIT, &line, &headers, &body)
     }
 }
 
@@ -83,12 +87,8 @@ pub fn start_as(
     ports: &mut Ports,
     running: &mut Running,
 ) -> Result<Service> {
-    let port = ports.choose(name, (name == INGEST).then_some(INGEST_PORT))?;
-    let public = if name == INGEST {
-        port
-    } else {
-        ports.foresee(INGEST, INGEST_PORT)?
-    };
+    let public = ports.choose(INGEST, Some(INGEST_PORT))?;
+    let port = ports.choose(name, None)?;
     command
         .current_dir(&checkout.root)
         // Browsers offer passkeys for host names only.
@@ -104,7 +104,7 @@ pub fn start_as(
     if name == DELIVERY {
         command.env("WORKER_ROLE", DELIVERY);
     }
-    running.start(name, command, area.log(name), StopSignal::Term)?;
+    running.start(name, command, area.log(name))?;
     Ok(Service { name, port })
 }
 
@@ -117,15 +117,15 @@ pub fn wait_until_ready(
 ) -> Result<()> {
     for service in services {
         let step = Step::start(format_args!("Waiting for {} on {}", service.name, service.url()));
-        let mut last = "no answer".to_owned();
-        let ready = interrupt.wait_until(READY_LIMIT, || {
+        let mut last = None;
+        interrupt.wait_until(READY_LIMIT, || {
             running.check()?;
-            last = readiness(service.port);
-            Ok(last.starts_with("HTTP/1.1 200"))
+            last = readiness(service.port).err();
+            Ok(last.is_none())
         })?;
-        if !ready {
+        if let Some(error) = last {
             bail!(
-                "{} is not ready: {last}\n{}",
+                "{} is not ready: {error}\n{}",
                 service.name,
                 tail(&area.log(service.name))
             );
@@ -135,9 +135,9 @@ pub fn wait_until_ready(
     Ok(())
 }
 
-/// The response of `/readyz`, or the error.
-pub fn readiness(port: u16) -> String {
-    http::ask(port, READINESS_LIMIT, "GET /readyz HTTP/1.1", "", "").unwrap_or_else(|error| error.to_string())
+/// Fails with the answer of `/readyz`, unless it is 200.
+pub fn readiness(port: u16) -> Result<Value> {
+    http::ask(port, READINESS_LIMIT, "GET /readyz HTTP/1.1", "", "")?.succeeded()
 }
 
 /// `ctl`, without the shell's variables of another demo program.

@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 
 use crate::area::{Area, remove};
 use crate::interrupt::wait_uninterrupted;
-use crate::pids::{Pids, Recorded, StopSignal};
+use crate::pids::{Pids, Recorded};
 use crate::process::{SUPERVISOR, stop_all};
 use crate::progress::Step;
 use crate::servers::postgres;
@@ -23,7 +23,7 @@ pub fn stop_area(area: &Area) -> Result<bool> {
     let step = Step::start(format_args!("Stopping what runs in {}", area.dir.display()));
     // The supervising command stops its processes in order.
     if let Some(supervisor) = recorded.iter().find(|process| process.name == SUPERVISOR) {
-        supervisor.send(StopSignal::Term);
+        supervisor.shut_down();
         if !wait_uninterrupted(SUPERVISOR_LIMIT, || !supervisor.is_alive()) {
             bail!("the command with pid {} does not exit", supervisor.pid);
         }

@@ -7,7 +7,6 @@ use std::process::Command;
 use anyhow::Result;
 use harness::area::Checkout;
 use harness::interrupt::Interrupt;
-use harness::process::find_all;
 use harness::python;
 use harness::servers::{debian, nats};
 
@@ -23,17 +22,14 @@ pub(super) struct Linters {
     packages: PathBuf,
     /// Programs of Python's environment.
     python_bin: PathBuf,
-    /// `None` if it is neither installed nor can be fetched.
-    pub(super) promtool: Option<PathBuf>,
     /// The server that the tests run.
     pub(super) nats: PathBuf,
 }
 
 impl Linters {
     pub(super) fn provide(checkout: &Checkout, interrupt: &Interrupt) -> Result<Self> {
-        if find_all("systemd-analyze").is_empty() {
-            debian::install(&["systemd"], interrupt)?;
-        }
+        debian::try_install("systemd-analyze", "systemd", interrupt);
+        debian::try_install("promtool", "prometheus", interrupt);
         let node = Node::provide(checkout, interrupt)?;
         let packages = node.packages(checkout, SOURCES, interrupt)?;
         let custom_resources = checkout.root.join(SOURCES).join(CUSTOM_RESOURCES);
@@ -42,7 +38,6 @@ impl Linters {
             node,
             packages,
             python_bin: python::provide(checkout, SOURCES, interrupt)?.join("bin"),
-            promtool: debian::extract(checkout, "prometheus", "promtool", interrupt)?,
             nats: nats::find_or_fetch(checkout, interrupt)?,
         })
     }

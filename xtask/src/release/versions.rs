@@ -74,10 +74,7 @@ pub(super) fn write(root: &Path, from: &str, to: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn root() -> std::path::PathBuf {
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-    }
+    use crate::repository::root;
 
     #[test]
     fn the_version_is_the_same_everywhere() {

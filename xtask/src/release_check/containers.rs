@@ -15,8 +15,6 @@ use harness::servers::postgres::is_root;
 
 use super::{Options, build_debug_programs};
 
-const SCRIPT: &str = "xtask/deploy/containers.sh";
-const STAND_INS: &str = "xtask/deploy/stand-ins.sh";
 /// What `stand-ins.sh` calls the image of the programs.
 const PROGRAMS: &str = "referral-tracker-programs:stand-in";
 /// The Dockerfile's stage that builds them.
@@ -27,13 +25,12 @@ pub(super) fn check(checkout: &Checkout, options: &Options, interrupt: &Interrup
     let compose = match &options.compose {
         Some(program) => program.canonicalize()?,
         None => find_all("docker-compose")
-            .into_iter()
             .next()
             .context("no docker-compose on the search path: name it with --compose")?,
     };
     let programs = if options.stand_ins {
         build_debug_programs(checkout, interrupt)?;
-        let mut make = Command::new(checkout.root.join(STAND_INS));
+        let mut make = Command::new(checkout.root.join("xtask/deploy/stand-ins.sh"));
         make.args([&nats::find_or_fetch(checkout, interrupt)?, &checkout.bin_dir]);
         process::run(&mut make, interrupt)?;
         PROGRAMS
@@ -41,7 +38,7 @@ pub(super) fn check(checkout: &Checkout, options: &Options, interrupt: &Interrup
         BUILT_IN_THE_IMAGE
     };
     let step = Step::start("Starting the compose file");
-    let mut script = Command::new(checkout.root.join(SCRIPT));
+    let mut script = Command::new(checkout.root.join("xtask/deploy/containers.sh"));
     process::run(script.arg(compose).arg(programs), interrupt)?;
     step.done("it works");
     Ok(())

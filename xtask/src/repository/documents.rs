@@ -78,16 +78,6 @@ fn every_scene_of_the_browser_script_that_is_named_is_played() {
     });
 }
 
-#[test]
-fn names_are_found_by_file_and_test_or_scene() {
-    let table = "| One | `a.test.js: this is so`, `b.test.js: that, too` |\n| `a.rs::b` | `clicks`, `docs/x.md`, `c_d.rs::e_f` |";
-    assert_eq!(
-        named(table, ".test.js: "),
-        [("a", "this is so"), ("b", "that, too")]
-    );
-    assert_eq!(named(table, ".rs::"), [("a", "b"), ("c_d", "e_f")]);
-}
-
 /// Paths with a slash, and an extension or a trailing slash.
 fn named_paths(text: &str) -> Vec<&str> {
     codes(text)

@@ -23,19 +23,6 @@ impl Behaviour {
         }
     }
 
-    /// What the sender makes of it.
-    pub const fn effect(self) -> &'static str {
-        match self {
-            Self::Accept => "Delivered.",
-            Self::Slow => "Delivered: the sender waits for 15 seconds.",
-            Self::Fail => {
-                "A failed attempt. The next one comes after 5 seconds, then 5 and 30 minutes, hours later ones."
-            }
-            Self::Gone => "The endpoint is disabled. Turn it on again on its page in the dashboard.",
-            Self::Hang => "After 15 seconds the attempt has failed.",
-        }
-    }
-
     pub fn of_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|one| one.name() == name)
     }

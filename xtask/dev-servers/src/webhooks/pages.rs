@@ -41,7 +41,7 @@ pub fn list(behaviour: Behaviour, newest_first: &[Numbered], secrets: &[Secret])
         "Webhooks",
         LIVE,
         &format!(
-            "{}<p>The newest first, times in UTC. <a href=\"/secrets\">Endpoints and secrets</a></p>\
+            "{}<p>The newest first, times in UTC.</p>\
              <table><tr><th>Time</th><th>Type</th><th>webhook-id</th><th>Signature</th><th>Answered</th></tr>{rows}</table>",
             switch(behaviour)
         ),
@@ -60,29 +60,17 @@ fn switch(behaviour: Behaviour) -> String {
         );
     }
     format!(
-        "<form method=\"post\" action=\"/behaviour\" aria-label=\"Answer\">Answer from now on: {buttons}</form>\
-         <p class=\"soft\">{}</p>",
-        behaviour.effect()
+        "<form method=\"post\" action=\"/behaviour\" aria-label=\"Answer\">Answer from now on: {buttons}</form>"
     )
 }
 
 fn verdict(received: &Received, secrets: &[Secret]) -> String {
     let verdict = received.verdict(secrets);
-    let (class, word) = (
-        if verdict == Verdict::Good { "good" } else { "bad" },
-        verdict.word(),
-    );
-    match verdict {
-        Verdict::Good => format!("<span class=\"{class}\">{word}</span>"),
-        // A secret that was not pasted yet, a new one perhaps.
-        Verdict::Bad(_) | Verdict::UnknownSecret => {
-            let path = escaped(&received.path);
-            format!("<a class=\"{class}\" href=\"/secrets{path}\">{word}</a>")
-        }
-    }
+    let class = if verdict == Verdict::Good { "good" } else { "bad" };
+    format!("<span class=\"{class}\">{}</span>", verdict.word())
 }
 
-pub fn one(received: &Received, newest_first: &[Numbered], secrets: &[Secret]) -> String {
+pub fn one(received: &Received, secrets: &[Secret]) -> String {
     let mut headers = String::new();
     for (name, value) in &received.headers {
         let _ = write!(
@@ -92,55 +80,16 @@ pub fn one(received: &Received, newest_first: &[Numbered], secrets: &[Secret]) -
             escaped(&String::from_utf8_lossy(value.as_bytes()))
         );
     }
-    let mut same = String::new();
-    let id = received.id();
-    for (number, other) in newest_first.iter().filter(|(_, other)| other.id() == id) {
-        let _ = write!(
-            same,
-            "<li><a href=\"/received/{number}\">{}</a>, answered {}</li>",
-            time(other.at),
-            other.behaviour.name()
-        );
-    }
     page(
         received.event_type(),
         "",
         &format!(
             "<p><a href=\"/\">All webhooks</a></p><p>To <code>{}</code>, {}. Answered: {}.</p><h2>Body</h2><pre>{}</pre>\
-             <h2>Headers</h2><table>{headers}</table><h2>Every time this event came</h2><ul>{same}</ul>",
+             <h2>Headers</h2><table>{headers}</table>",
             escaped(&received.path),
             escaped(&received.verdict(secrets).text()),
             received.behaviour.name(),
             escaped(&received.pretty_body()),
-        ),
-    )
-}
-
-/// `host`: of this page, as the browser asked for it. `path`: of the endpoint whose secret is asked for, or empty.
-pub fn secrets(host: &str, path: &str, known: &[Secret]) -> String {
-    let mut paths: Vec<&str> = known.iter().map(|secret| secret.path.as_str()).collect();
-    paths.dedup();
-    let mut items = String::new();
-    for path in paths {
-        let _ = write!(
-            items,
-            "<li><code>http://{}{}</code></li>",
-            escaped(host),
-            escaped(path)
-        );
-    }
-    let path = if path.is_empty() { "/webhooks/mine" } else { path };
-    page(
-        "Endpoints and secrets",
-        "",
-        &format!(
-            "<p><a href=\"/\">All webhooks</a></p><p>Endpoints may have any address here that begins with <code>http://{}/webhooks</code>. \
-             Make one in the dashboard, for example for <code>http://{0}{1}</code>, and paste the secret that it shows, so that \
-             signatures can be checked. Paste a new secret, too: the old one still counts.</p><form method=\"post\" action=\"/secrets\"><label>Path<br><input name=\"path\" required value=\"{1}\"></label>\
-             <label>Secret<br><input name=\"secret\" required placeholder=\"whsec_…\" autocomplete=\"off\"></label><button>Add</button></form>\
-             <h2>Their secrets are known</h2><ul>{items}</ul>",
-            escaped(host),
-            escaped(path)
         ),
     )
 }
@@ -172,16 +121,10 @@ mod tests {
             r#"{"type":"<script>","data":{"a":"</pre><script>"}}"#,
             "<script>alert(1)</script>",
         ];
-        let known = [Secret {
-            path: "/webhooks/<script>".to_owned(),
-            key: vec![7],
-        }];
         for body in bodies {
             let one_of_them = received("\"><script>", body);
             let all = [(2, Arc::clone(&one_of_them)), (1, Arc::clone(&one_of_them))];
-            let shown = list(Behaviour::Accept, &all, &[])
-                + &one(&one_of_them, &all, &[])
-                + &secrets("<script>", "/webhooks/\"><script>", &known);
+            let shown = list(Behaviour::Accept, &all, &[]) + &one(&one_of_them, &[]);
             assert!(!shown.contains("<script"), "{shown}");
         }
     }
@@ -197,6 +140,5 @@ mod tests {
         assert_eq!(shown.matches("again, time 2").count(), 1);
         assert!(shown.contains("2026-11-26 09:00:00"), "{shown}");
         assert!(shown.contains("value=\"500\" aria-pressed=\"true\""));
-        assert_eq!(one(&all[0].1, &all, &[]).matches("<li>").count(), 2);
     }
 }

@@ -4,16 +4,15 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Result;
 
-use super::ANSWER_LIMIT;
 use super::start::Start;
 use super::version::Version;
 use crate::area::Checkout;
 use crate::http::connect;
 use crate::interrupt::Interrupt;
-use crate::pids::StopSignal;
 use crate::process::in_own_session;
 use crate::python;
 
@@ -24,6 +23,7 @@ pub(super) const OLDEST: Version = Version::new(2, 12);
 const PINS: &str = "xtask/nats";
 /// In the environment of the wheel.
 const PROGRAM: &str = "bin/nats-server";
+const ANSWER_LIMIT: Duration = Duration::from_secs(1);
 
 /// The machine's, otherwise one that was fetched: distributions ship servers that are too old.
 pub(super) fn find(checkout: &Checkout) -> Result<Option<PathBuf>> {
@@ -44,6 +44,12 @@ pub fn url(port: u16) -> String {
     format!("nats://127.0.0.1:{port}")
 }
 
+/// Starts it on a port of the area; returns its address once it answers.
+pub(super) fn start(program: &Path, start: &mut Start<'_>) -> Result<String> {
+    let launch = |port, start: &mut Start<'_>| launch(program, port, start);
+    start.on_its_port(NAME, "NATS", launch).map(url)
+}
+
 /// Starts it on this port and the area's data, and returns once it answers.
 pub(super) fn launch(program: &Path, port: u16, start: &mut Start<'_>) -> Result<()> {
     let dir = start.area.dir.join(NAME);
@@ -53,9 +59,7 @@ pub(super) fn launch(program: &Path, port: u16, start: &mut Start<'_>) -> Result
 
     let mut command = in_own_session(program);
     command.arg("--config").arg(config);
-    start.launch(NAME, command, StopSignal::Term, || {
-        has_jetstream(port).unwrap_or(false)
-    })
+    start.launch(NAME, command, || has_jetstream(port).unwrap_or(false))
 }
 
 fn config_text(port: u16, dir: &Path, waits_for_disk: bool) -> String {

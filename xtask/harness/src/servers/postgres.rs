@@ -4,7 +4,6 @@
 //! the checkout, the data is in `/var/tmp`.
 
 mod home;
-mod standby;
 
 use std::fs;
 use std::path::PathBuf;
@@ -15,11 +14,9 @@ use anyhow::{Context, Result};
 pub(crate) use self::home::in_memory;
 pub use self::home::is_root;
 use self::home::{Account, Home, run_as};
-pub use self::standby::{STANDBY, replace};
 use super::start::Start;
 use super::version::Version;
 use crate::area::{Area, remove};
-use crate::pids::StopSignal;
 use crate::process::{self, find_all, in_own_session};
 use crate::progress::Step;
 
@@ -28,8 +25,9 @@ pub(super) const OLDEST: Version = Version::new(15, 0);
 /// A superuser: tests create databases of their own.
 const ROLE: &str = "tracker";
 const DATABASE: &str = "referral_tracker";
+
 /// Server programs of one version.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Postgres {
     /// Contains `postgres`, `initdb` and `psql`.
     pub bin_dir: PathBuf,
@@ -80,14 +78,14 @@ impl Postgres {
             step.done("created");
         }
         let title = format!("PostgreSQL {}", self.version);
-        let port = start.on_its_port(NAME, &title, |port, start| self.launch(NAME, port, start))?;
+        let port = start.on_its_port(NAME, &title, |port, start| self.launch(port, start))?;
         let password = home.password()?;
         self.create_database(&url_of(&password, port, "postgres"), DATABASE)?;
         Ok(url_of(&password, port, DATABASE))
     }
 
-    /// Starts the area's cluster on this port, and returns once it answers. `name`: of the process.
-    pub(super) fn launch(&self, name: &'static str, port: u16, start: &mut Start<'_>) -> Result<()> {
+    /// Starts the area's cluster on this port, and returns once it answers.
+    pub(super) fn launch(&self, port: u16, start: &mut Start<'_>) -> Result<()> {
         let account = Account::for_server()?;
         let home = Home::prepare(start.area, account.as_ref())?;
         let mut command = in_own_session(self.bin_dir.join("postgres"));
@@ -107,9 +105,7 @@ impl Postgres {
         }
         run_as(&mut command, account.as_ref()).current_dir(&home.dir);
         let maintenance = url_of(&home.password()?, port, "postgres");
-        start.launch(name, command, StopSignal::Int, || {
-            self.query(&maintenance, "SELECT 1").is_ok()
-        })
+        start.launch(NAME, command, || self.query(&maintenance, "SELECT 1").is_ok())
     }
 
     /// Builds the cluster beside its place and moves it there whole: an interrupted start leaves no half of
@@ -175,9 +171,8 @@ fn candidates() -> impl Iterator<Item = PathBuf> {
         .flatten()
         .filter_map(|entry| Some(entry.ok()?.path().join("bin")));
     // A link on the path leads to the directory with all programs.
-    let on_path = find_all("postgres")
-        .into_iter()
-        .filter_map(|program| Some(program.canonicalize().ok()?.parent()?.to_owned()));
+    let on_path =
+        find_all("postgres").filter_map(|program| Some(program.canonicalize().ok()?.parent()?.to_owned()));
     packaged.chain(on_path)
 }
 

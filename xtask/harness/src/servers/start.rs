@@ -7,7 +7,6 @@ use anyhow::{Result, ensure};
 
 use crate::area::Area;
 use crate::interrupt::Interrupt;
-use crate::pids::StopSignal;
 use crate::ports::Ports;
 use crate::process::Running;
 use crate::progress::Step;
@@ -50,11 +49,10 @@ impl<'a> Start<'a> {
         &mut self,
         name: &'static str,
         command: Command,
-        signal: StopSignal,
         mut answers: impl FnMut() -> bool,
     ) -> Result<()> {
         let log = self.area.log(name);
-        self.running.start(name, command, log.clone(), signal)?;
+        self.running.start(name, command, log.clone())?;
         let ready = self.interrupt.wait_until(LIMIT, || {
             self.running.check()?;
             Ok(answers())

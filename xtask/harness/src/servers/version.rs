@@ -24,8 +24,7 @@ impl Version {
 
     /// A program on this machine that is not older.
     pub fn find_program(self, name: &str) -> Option<PathBuf> {
-        let mut found = find_all(name).into_iter();
-        found.find(|program| Self::of(program).is_some_and(|version| version >= self))
+        find_all(name).find(|program| Self::of(program).is_some_and(|version| version >= self))
     }
 
     /// The first word that is a number, where `v15.2`, `v=7.0.15`, `18beta1` are numbers too.
@@ -72,11 +71,5 @@ mod tests {
         for printed in ["", "command not found", "v= v"] {
             assert_eq!(Version::parse(printed), None, "{printed}");
         }
-    }
-
-    #[test]
-    fn versions_compare_as_numbers() {
-        assert!(Version::new(2, 9) < Version::new(2, 12));
-        assert!(Version::new(15, 0) < Version::new(15, 18));
     }
 }

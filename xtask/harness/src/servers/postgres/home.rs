@@ -44,15 +44,10 @@ impl Account {
                 .trim()
                 .parse()?)
         };
-        let account = || -> Result<Self> {
-            Ok(Self {
-                uid: id("-u")?,
-                gid: id("-g")?,
-            })
-        };
-        account()
-            .map(Some)
-            .context("PostgreSQL does not run as root, and there is no account `postgres` to run it as")
+        let ids = id("-u").and_then(|uid| Ok((uid, id("-g")?)));
+        let (uid, gid) =
+            ids.context("PostgreSQL does not run as root, and there is no account `postgres` to run it as")?;
+        Ok(Some(Self { uid, gid }))
     }
 
     fn reaches(&self, dir: &Path) -> bool {
