@@ -228,30 +228,18 @@ CREATE TABLE failed_sign_ins (
     noted_at timestamptz NOT NULL
 );
 
--- Links that replace a forgotten password, each valid once.
-CREATE TABLE password_resets (
+-- Links that are e-mailed to an account's owner, each valid once.
+CREATE TABLE one_time_links (
     id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    user_id    bigint      NOT NULL REFERENCES users (id),
-    token_hash bytea       NOT NULL UNIQUE,
-    created_at timestamptz NOT NULL,
-    expires_at timestamptz NOT NULL,
-    -- This or another link was used, or the password was changed.
-    ended_at   timestamptz
-);
-CREATE INDEX password_resets_user ON password_resets (user_id) WHERE ended_at IS NULL;
--- For deleting expired links.
-CREATE INDEX password_resets_expired ON password_resets (expires_at);
-
--- Links that prove that an account's address is its owner's.
-CREATE TABLE address_verifications (
-    id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    -- Replaces a forgotten password, or proves that the account's address is its owner's.
+    purpose    text        NOT NULL CHECK (purpose IN ('password_reset', 'address_verification')),
     user_id    bigint      NOT NULL REFERENCES users (id),
     token_hash bytea       NOT NULL UNIQUE CHECK (octet_length(token_hash) = 32),
     created_at timestamptz NOT NULL,
     expires_at timestamptz NOT NULL,
-    -- The address was verified, by this link or by another.
+    -- This or another link was used, or the purpose was fulfilled without a link.
     ended_at   timestamptz
 );
-CREATE INDEX address_verifications_user ON address_verifications (user_id) WHERE ended_at IS NULL;
+CREATE INDEX one_time_links_user ON one_time_links (user_id) WHERE ended_at IS NULL;
 -- For deleting expired links.
-CREATE INDEX address_verifications_expired ON address_verifications (expires_at);
+CREATE INDEX one_time_links_expired ON one_time_links (expires_at);

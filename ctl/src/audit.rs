@@ -6,6 +6,7 @@ use serde_json::Value;
 use sqlx::PgConnection;
 use storage::StorageResult;
 use storage::operations::audit_log::{self, AuditActor, NewAuditEntry};
+use storage::program::program_settings::StoredProgram;
 
 pub struct Done {
     pub at: DateTime<Utc>,
@@ -17,6 +18,25 @@ pub struct Done {
     pub subject_id: Option<i64>,
     /// Never contains a secret.
     pub details: Value,
+}
+
+impl Done {
+    /// An action on a program.
+    pub fn to_program(
+        program: &StoredProgram,
+        at: DateTime<Utc>,
+        action: &'static str,
+        details: Value,
+    ) -> Self {
+        Self {
+            at,
+            workspace_id: program.workspace_id,
+            program_id: Some(program.program_id),
+            action,
+            subject_id: Some(program.program_id.get()),
+            details,
+        }
+    }
 }
 
 /// Appends the entry in the transaction of the action.

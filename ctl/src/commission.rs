@@ -14,7 +14,7 @@ use storage::money::by_hand;
 use storage::program::partners;
 
 use crate::audit::{self, Done};
-use crate::consent::{Consent, Verdict};
+use crate::consent::Consent;
 use crate::{output, program};
 
 #[derive(Debug, Subcommand)]
@@ -107,20 +107,9 @@ impl Commission {
             Self::Adjust(adjust) => (adjust.consent, "Adjust this commission?"),
             Self::Add(add) => (add.consent, "Add this commission?"),
         };
-        if consent.previews() {
-            let mut transaction = pool.begin().await?;
-            let lines = self.act(&mut transaction).await?;
-            transaction.rollback().await?;
-            output::lines(lines);
-            if consent.ask(question)? == Verdict::DryRun {
-                return Ok(());
-            }
-        }
-        let mut transaction = pool.begin().await?;
-        let lines = self.act(&mut transaction).await?;
-        transaction.commit().await?;
-        output::lines(lines);
-        Ok(())
+        consent
+            .change(pool, question, async |connection| self.act(connection).await)
+            .await
     }
 
     /// Makes the change in the caller's transaction. Returns one line for each commission.
@@ -255,12 +244,8 @@ async fn write_down(
 ) -> anyhow::Result<()> {
     let program = program::find(connection, program_id).await?;
     let done = Done {
-        at: clock.now(),
-        workspace_id: program.workspace_id,
-        program_id: Some(program_id),
-        action,
         subject_id,
-        details,
+        ..Done::to_program(&program, clock.now(), action, details)
     };
     Ok(audit::append(connection, done).await?)
 }

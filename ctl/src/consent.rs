@@ -6,6 +6,8 @@ use anyhow::{bail, ensure};
 use clap::Args;
 use console::Term;
 
+use sqlx::{PgConnection, PgPool};
+
 use crate::output;
 
 #[derive(Debug, Clone, Copy, Args)]
@@ -26,6 +28,30 @@ pub enum Verdict {
 }
 
 impl Consent {
+    /// Makes a change, and prints the lines that describe it. Unless `--yes` is given, the change is first made
+    /// in a transaction that is rolled back, to show its effects and ask.
+    pub async fn change(
+        self,
+        pool: &PgPool,
+        question: &str,
+        act: impl AsyncFn(&mut PgConnection) -> anyhow::Result<Vec<String>>,
+    ) -> anyhow::Result<()> {
+        if self.previews() {
+            let mut transaction = pool.begin().await?;
+            let lines = act(&mut transaction).await?;
+            transaction.rollback().await?;
+            output::lines(lines);
+            if self.ask(question)? == Verdict::DryRun {
+                return Ok(());
+            }
+        }
+        let mut transaction = pool.begin().await?;
+        let lines = act(&mut transaction).await?;
+        transaction.commit().await?;
+        output::lines(lines);
+        Ok(())
+    }
+
     /// Whether the effects must be shown first.
     pub const fn previews(self) -> bool {
         !self.yes

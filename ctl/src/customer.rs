@@ -6,18 +6,19 @@ use anyhow::{bail, ensure};
 use chrono::{DateTime, Utc};
 use clap::{ArgGroup, Args, Subcommand};
 use domain::email::EmailHasher;
-use domain::ids::{CustomerId, ProgramId, WorkspaceId};
+use domain::ids::{CustomerId, ProgramId};
 use domain::people::account::EmailAddress;
 use domain::tracking::click_id::{ClickId, ClickIdCodec};
 use runtime::clock::Clock;
 use runtime::config::KeysConfig;
 use serde_json::json;
 use sqlx::{PgConnection, PgPool};
-use storage::people::personal_data::{self, Erased, Found, Reach, Stated};
+use storage::people::personal_data::{self, Erased, Found, Identifiers, Reach};
+use storage::program::program_settings::StoredProgram;
 
 use self::bound::{Bind, Bound};
 use crate::audit::{self, Done};
-use crate::consent::{Consent, Verdict};
+use crate::consent::Consent;
 use crate::{output, program, progress};
 
 #[derive(Debug, Subcommand)]
@@ -82,55 +83,46 @@ impl Customer {
 
 impl Erase {
     async fn run(self, pool: &PgPool) -> anyhow::Result<()> {
-        if self.consent.previews() {
-            let mut transaction = pool.begin().await?;
-            let (_, _, erased) = self.erase(&mut transaction).await?;
-            transaction.rollback().await?;
-            show(erased);
-            if self.consent.ask("Erase this customer?")? == Verdict::DryRun {
-                return Ok(());
-            }
-        }
-        let mut transaction = pool.begin().await?;
-        let (found, workspace_id, erased) = self.erase(&mut transaction).await?;
-        write_down(&mut transaction, &found, workspace_id, "customer.erased").await?;
-        transaction.commit().await?;
-        show(erased);
-        Ok(())
+        let question = "Erase this customer?";
+        self.consent
+            .change(pool, question, async |connection| self.erase(connection).await)
+            .await
     }
 
-    async fn erase(&self, connection: &mut PgConnection) -> anyhow::Result<(Found, WorkspaceId, Erased)> {
-        let (found, workspace_id) = self.named.find(connection).await?;
+    async fn erase(&self, connection: &mut PgConnection) -> anyhow::Result<Vec<String>> {
+        let (found, program) = self.named.find(connection).await?;
         let erased = personal_data::erase(connection, &found, Clock::system().now()).await?;
         if erased.is_nothing() {
             bail!(self.named.nothing_found());
         }
-        Ok((found, workspace_id, erased))
+        write_down(connection, &found, &program, "customer.erased").await?;
+        Ok(rows_of(erased))
     }
 }
 
-/// Prints the erased rows by table.
-fn show(erased: Erased) {
-    output::facts([
-        ("customers", erased.customers.to_string()),
-        ("click_events", erased.click_events.to_string()),
-        ("lead_events", erased.lead_events.to_string()),
-        ("sale_events", erased.sale_events.to_string()),
-        ("refunds", erased.refunds.to_string()),
-        ("notifications", erased.notifications.to_string()),
-        ("processor_customers", erased.processor_customers.to_string()),
-        ("outbound_events", erased.outbound_events.to_string()),
-        ("webhook_deliveries", erased.webhook_deliveries.to_string()),
-        ("unprocessed", erased.unprocessed.to_string()),
-    ]);
+/// The erased rows by table.
+fn rows_of(erased: Erased) -> Vec<String> {
+    let rows = [
+        ("customers", erased.customers),
+        ("click_events", erased.click_events),
+        ("lead_events", erased.lead_events),
+        ("sale_events", erased.sale_events),
+        ("refunds", erased.refunds),
+        ("notifications", erased.notifications),
+        ("processor_customers", erased.processor_customers),
+        ("outbound_events", erased.outbound_events),
+        ("webhook_deliveries", erased.webhook_deliveries),
+        ("unprocessed", erased.unprocessed),
+    ];
+    rows.map(|(table, rows)| format!("{table}: {rows}")).to_vec()
 }
 
 impl Named {
     async fn export(self, pool: &PgPool) -> anyhow::Result<()> {
         let mut transaction = pool.begin().await?;
-        let (found, workspace_id) = self.find(&mut transaction).await?;
+        let (found, program) = self.find(&mut transaction).await?;
         let export = personal_data::export(&mut transaction, &found).await?;
-        write_down(&mut transaction, &found, workspace_id, "customer.exported").await?;
+        write_down(&mut transaction, &found, &program, "customer.exported").await?;
         transaction.commit().await?;
         output::lines([serde_json::to_string_pretty(&export)?]);
         Ok(())
@@ -149,7 +141,7 @@ impl Named {
         message
     }
 
-    async fn find(&self, connection: &mut PgConnection) -> anyhow::Result<(Found, WorkspaceId)> {
+    async fn find(&self, connection: &mut PgConnection) -> anyhow::Result<(Found, StoredProgram)> {
         let names = [&self.customer_key, &self.click_id];
         ensure!(
             names.into_iter().flatten().all(|name| !name.trim().is_empty()),
@@ -164,7 +156,7 @@ impl Named {
         let hasher = EmailHasher::from(self.keys.email_hash_keys());
         let by_each_key = self.email.iter().flat_map(|email| hasher.hashes(email.as_str()));
         let email_hashes: Vec<String> = by_each_key.map(String::from).collect();
-        let stated = Stated {
+        let identifiers = Identifiers {
             customer_key: self.customer_key.as_deref(),
             click_id: click_id.as_ref(),
             click_id_customers: &decoded,
@@ -173,10 +165,16 @@ impl Named {
         };
         let search = progress::waiting("Searching");
         let searching = |hour: DateTime<Utc>| search.set_message(format!("Searching clicks since {hour}"));
-        let found = personal_data::find(connection, program_id, stated, Reach::Installation, searching).await;
+        let found = personal_data::find(
+            connection,
+            program_id,
+            identifiers,
+            Reach::Installation,
+            searching,
+        )
+        .await;
         search.finish_and_clear();
-        let found = found?;
-        Ok((found, program.workspace_id))
+        Ok((found?, program))
     }
 }
 
@@ -184,17 +182,11 @@ impl Named {
 async fn write_down(
     connection: &mut PgConnection,
     found: &Found,
-    workspace_id: WorkspaceId,
+    program: &StoredProgram,
     action: &'static str,
 ) -> anyhow::Result<()> {
     let customer_ids: Vec<i64> = found.customers.iter().map(|id| id.get()).collect();
-    let done = Done {
-        at: Clock::system().now(),
-        workspace_id,
-        program_id: Some(found.program_id),
-        action,
-        subject_id: Some(found.program_id.get()),
-        details: json!({ "customer_ids": customer_ids }),
-    };
+    let details = json!({ "customer_ids": customer_ids });
+    let done = Done::to_program(program, Clock::system().now(), action, details);
     Ok(audit::append(connection, done).await?)
 }

@@ -56,10 +56,7 @@ impl List {
     async fn run(self, pool: &PgPool) -> anyhow::Result<()> {
         let mut connection = pool.acquire().await?;
         let letters = dead_letters::list(&mut connection, self.after, self.all, self.limit).await?;
-        if letters.is_empty() {
-            output::lines(["no dead letters"]);
-        }
-        output::lines(letters.iter().map(line));
+        output::list(&letters, "no dead letters", line);
         Ok(())
     }
 }

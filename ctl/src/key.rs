@@ -66,18 +66,12 @@ impl MarkRotation {
         );
         program_settings::mark_rotation(&mut transaction, program_id, rotation).await?;
         let rotate_by = rotation.map(|rotation| output::instant(rotation.rotate_by));
-        let done = Done {
-            at: now,
-            workspace_id: program.workspace_id,
-            program_id: Some(program_id),
-            action: if self.clear {
-                "program_token.unmarked"
-            } else {
-                "program_token.marked_for_rotation"
-            },
-            subject_id: Some(program_id.get()),
-            details: json!({ "rotate_by": rotate_by }),
+        let action = if self.clear {
+            "program_token.unmarked"
+        } else {
+            "program_token.marked_for_rotation"
         };
+        let done = Done::to_program(&program, now, action, json!({ "rotate_by": rotate_by }));
         audit::append(&mut transaction, done).await?;
         transaction.commit().await?;
         output::facts([

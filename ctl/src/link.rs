@@ -70,13 +70,10 @@ impl Create {
         let link_id = links::create(&mut transaction, membership, &code, now)
             .await?
             .with_context(|| format!("another link has the code {code}"))?;
+        let details = json!({ "short_code": code.as_str(), "partner_program_id": membership });
         let done = Done {
-            at: now,
-            workspace_id: program.workspace_id,
-            program_id: Some(program_id),
-            action: "referral_link.created",
             subject_id: Some(link_id.get()),
-            details: json!({ "short_code": code.as_str(), "partner_program_id": membership }),
+            ..Done::to_program(&program, now, "referral_link.created", details)
         };
         audit::append(&mut transaction, done).await?;
         transaction.commit().await?;

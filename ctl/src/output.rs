@@ -14,6 +14,14 @@ pub fn lines(lines: impl IntoIterator<Item = impl AsRef<str>>) {
     }
 }
 
+/// Prints a line for each item, or that there is none.
+pub fn list<T>(items: &[T], none: &str, line: impl Fn(&T) -> String) {
+    if items.is_empty() {
+        lines([none]);
+    }
+    lines(items.iter().map(line));
+}
+
 /// Prints `name: value`, one line each.
 pub fn facts<'a>(facts: impl IntoIterator<Item = (&'a str, String)>) {
     lines(facts.into_iter().map(|(name, value)| format!("{name}: {value}")));

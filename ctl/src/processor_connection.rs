@@ -14,7 +14,7 @@ use storage::processor::processor_accounts::{self, ListedConnection};
 use storage::processor::processor_connections;
 
 use crate::audit::{self, Done};
-use crate::consent::{Consent, Verdict};
+use crate::consent::Consent;
 use crate::{output, program};
 
 const ABOUT: &str = "\
@@ -84,10 +84,7 @@ impl List {
     async fn run(self, pool: &PgPool) -> anyhow::Result<()> {
         let mut connection = pool.acquire().await?;
         let found = processor_accounts::list(&mut connection, self.unconfirmed, self.limit).await?;
-        if found.is_empty() {
-            output::lines(["no processor connections"]);
-        }
-        output::lines(found.iter().map(line));
+        output::list(&found, "no processor connections", line);
         Ok(())
     }
 }
@@ -131,15 +128,8 @@ impl Which {
         at: DateTime<Utc>,
         action: &'static str,
     ) -> anyhow::Result<()> {
-        let program_id = self.program_id();
-        let done = Done {
-            at,
-            workspace_id: program::find(connection, program_id).await?.workspace_id,
-            program_id: Some(program_id),
-            action,
-            subject_id: Some(self.program_id),
-            details: json!({ "account_id": self.account_id }),
-        };
+        let program = program::find(connection, self.program_id()).await?;
+        let done = Done::to_program(&program, at, action, json!({ "account_id": self.account_id }));
         Ok(audit::append(connection, done).await?)
     }
 }
@@ -174,39 +164,37 @@ impl Confirm {
 
 impl Refuse {
     async fn run(self, pool: &PgPool) -> anyhow::Result<()> {
-        let program_id = self.which.program_id();
-        if self.consent.previews() {
-            let mut transaction = pool.begin().await?;
-            self.which.lock(&mut transaction).await?;
-            transaction.rollback().await?;
-            let question = format!("Disconnect program {program_id} from {}?", self.which.account_id);
-            if self.consent.ask(&question)? == Verdict::DryRun {
-                return Ok(());
-            }
-        }
+        let (program_id, account_id) = (self.which.program_id, &self.which.account_id);
+        let question = format!("Disconnect program {program_id} from {account_id}?");
+        self.consent
+            .change(pool, &question, async |connection| self.refuse(connection).await)
+            .await
+    }
+
+    async fn refuse(&self, connection: &mut PgConnection) -> anyhow::Result<Vec<String>> {
         let clock = Clock::system();
-        let mut transaction = pool.begin().await?;
-        self.which.lock(&mut transaction).await?;
-        processor_connections::remove(&mut transaction, program_id).await?;
+        let Which {
+            program_id,
+            account_id,
+        } = &self.which;
+        self.which.lock(connection).await?;
+        processor_connections::remove(connection, self.which.program_id()).await?;
         self.which
-            .write_down(&mut transaction, clock.now(), "processor_connection.refused")
+            .write_down(connection, clock.now(), "processor_connection.refused")
             .await?;
         let notice = NewNotification {
             event_id: clock.mint(),
-            program_id: self.which.program_id,
+            program_id: *program_id,
             partner_id: None,
             kind: "processor_connection_refused",
             message: format!(
-                "The connection to {} was taken back by the operator: the account is not confirmed as yours",
-                self.which.account_id
+                "The connection to {account_id} was taken back by the operator: the account is not confirmed as yours"
             ),
-            details: json!({ "account_id": self.which.account_id }),
+            details: json!({ "account_id": account_id }),
         };
-        notifications::add(&mut transaction, &[notice]).await?;
-        transaction.commit().await?;
-        output::lines([format!(
+        notifications::add(connection, &[notice]).await?;
+        Ok(vec![format!(
             "program {program_id} is connected to no account any more"
-        )]);
-        Ok(())
+        )])
     }
 }

@@ -12,7 +12,7 @@ use storage::processor::processor_inbox::{self, ClosedEvent, KeptEvent};
 use uuid::Uuid;
 
 use crate::audit::{self, Done};
-use crate::consent::{Consent, Verdict};
+use crate::consent::Consent;
 use crate::{output, program};
 
 /// Maximum length of a reason in a list.
@@ -131,10 +131,7 @@ impl List {
         };
         let mut connection = pool.acquire().await?;
         let events = processor_inbox::list(&mut connection, &states, self.program, self.limit).await?;
-        if events.is_empty() {
-            output::lines(["no processor events"]);
-        }
-        output::lines(events.iter().map(line));
+        output::list(&events, "no processor events", line);
         Ok(())
     }
 }
@@ -233,38 +230,30 @@ impl Replay {
             };
             output::lines([format!("{id}: {outcome}")]);
         }
-        Ok(if all_went {
-            ExitCode::SUCCESS
-        } else {
-            ExitCode::FAILURE
-        })
+        Ok(ExitCode::from(u8::from(!all_went)))
     }
 }
 
 impl Close {
     async fn run(self, pool: &PgPool) -> anyhow::Result<()> {
-        if self.consent.previews() {
-            let mut transaction = pool.begin().await?;
-            let closed = self.close(&mut transaction).await?;
-            transaction.rollback().await?;
-            output::facts([("kind", output::plain(&closed.kind)), ("state", closed.state)]);
-            if self.consent.ask("Close this event, and forget what it says?")? == Verdict::DryRun {
-                return Ok(());
-            }
-        }
-        let mut transaction = pool.begin().await?;
-        let closed = self.close(&mut transaction).await?;
-        self.write_down(&mut transaction, closed).await?;
-        transaction.commit().await?;
-        output::lines([format!("{}: done", self.id)]);
-        Ok(())
+        let question = "Close this event, and forget what it says?";
+        self.consent
+            .change(pool, question, async |connection| self.close(connection).await)
+            .await
     }
 
-    async fn close(&self, connection: &mut PgConnection) -> anyhow::Result<ClosedEvent> {
+    async fn close(&self, connection: &mut PgConnection) -> anyhow::Result<Vec<String>> {
         let states = State::WAIT_FOR_A_PERSON.map(State::as_str);
-        processor_inbox::close(connection, self.id, &states)
+        let closed = processor_inbox::close(connection, self.id, &states)
             .await?
-            .with_context(|| format!("there is no processor event {} in state review or stuck", self.id))
+            .with_context(|| format!("there is no processor event {} in state review or stuck", self.id))?;
+        let lines = vec![
+            format!("kind: {}", output::plain(&closed.kind)),
+            format!("state: {}", closed.state),
+            format!("{}: done", self.id),
+        ];
+        self.write_down(connection, closed).await?;
+        Ok(lines)
     }
 
     /// Writes the audit log entry. An event without a program has none.
@@ -273,18 +262,15 @@ impl Close {
             return Ok(());
         };
         let program = program::find(connection, program_id).await?;
+        let details = json!({
+            "event_id": self.id,
+            "processor_event_id": closed.processor_event_id,
+            "kind": closed.kind,
+            "state": closed.state,
+        });
         let done = Done {
-            at: Clock::system().now(),
-            workspace_id: program.workspace_id,
-            program_id: Some(program_id),
-            action: "processor_event.closed",
             subject_id: None,
-            details: json!({
-                "event_id": self.id,
-                "processor_event_id": closed.processor_event_id,
-                "kind": closed.kind,
-                "state": closed.state,
-            }),
+            ..Done::to_program(&program, Clock::system().now(), "processor_event.closed", details)
         };
         Ok(audit::append(connection, done).await?)
     }

@@ -156,14 +156,7 @@ impl Archive {
         let mut transaction = pool.begin().await?;
         let program = find_unarchived(&mut transaction, program_id).await?;
         program_settings::archive(&mut transaction, program_id, now).await?;
-        let done = Done {
-            at: now,
-            workspace_id: program.workspace_id,
-            program_id: Some(program_id),
-            action: "program.archived",
-            subject_id: Some(program_id.get()),
-            details: json!({}),
-        };
+        let done = Done::to_program(&program, now, "program.archived", json!({}));
         audit::append(&mut transaction, done).await?;
         transaction.commit().await?;
         output::facts([

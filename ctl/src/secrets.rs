@@ -39,10 +39,6 @@ impl Secrets {
             "{} secrets sealed with the first key, {} were before, {} cannot be opened with any",
             found.resealed, found.current, found.unreadable
         )]);
-        Ok(if found.unreadable > 0 {
-            ExitCode::FAILURE
-        } else {
-            ExitCode::SUCCESS
-        })
+        Ok(ExitCode::from(u8::from(found.unreadable > 0)))
     }
 }

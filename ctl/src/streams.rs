@@ -83,11 +83,7 @@ impl Status {
             };
             output::lines([format!("{:<16}{state}", subject.noun())]);
         }
-        Ok(if all_settled {
-            ExitCode::SUCCESS
-        } else {
-            ExitCode::FAILURE
-        })
+        Ok(ExitCode::from(u8::from(!all_settled)))
     }
 }
 

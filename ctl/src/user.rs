@@ -190,14 +190,8 @@ impl ResetPassword {
         one_time_links::end_all(&mut transaction, LinkPurpose::PasswordReset, user.user_id, now).await?;
         let removed = passkeys::remove_all(&mut transaction, user.user_id).await?;
         let details = json!({ "passkeys_removed": removed });
-        audit_account(
-            &mut transaction,
-            user.user_id,
-            "user.password_reset",
-            details,
-            now,
-        )
-        .await?;
+        let action = "user.password_reset";
+        audit_account(&mut transaction, user.user_id, action, details, now).await?;
         let ended = sessions::revoke_all(&mut transaction, user.user_id, now).await?;
         let keys = management_keys::active_of_creator(&mut transaction, user.user_id, now).await?;
         let revoked = if self.revoke_keys { keys.len() } else { 0 };
@@ -264,14 +258,8 @@ impl Who {
             "this account has no second factor and no passkey"
         );
         let details = json!({ "passkeys_removed": passkeys });
-        audit_account(
-            &mut transaction,
-            user.user_id,
-            "user.second_factor_reset",
-            details,
-            now,
-        )
-        .await?;
+        let action = "user.second_factor_reset";
+        audit_account(&mut transaction, user.user_id, action, details, now).await?;
         let ended = sessions::revoke_all(&mut transaction, user.user_id, now).await?;
         transaction.commit().await?;
         output::facts([

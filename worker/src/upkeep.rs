@@ -12,7 +12,6 @@ use storage::StorageResult;
 use storage::money::commissions;
 use storage::operations::partitions;
 use storage::outbound::{emails, event_streams};
-use storage::people::one_time_links::LinkPurpose;
 use storage::people::{cli_logins, one_time_links, sessions};
 use storage::processor::processor_events;
 use storage::tracking::{refused_events, visitor_retention};
@@ -157,12 +156,10 @@ impl Round<'_> {
             emails::forget(pool, now - EMAILS_KEPT, limit)
         })
         .await;
-        for purpose in LinkPurpose::ALL {
-            self.finish("old one-time links forgotten", |limit| {
-                one_time_links::forget(pool, purpose, now - EMAILS_KEPT, limit)
-            })
-            .await;
-        }
+        self.finish("old one-time links forgotten", |limit| {
+            one_time_links::forget(pool, now - EMAILS_KEPT, limit)
+        })
+        .await;
         let horizon = now - PROCESSOR_EVENTS_KEPT;
         self.finish("processor events given up that waited for a sale", |limit| {
             processor_events::give_up_parked(pool, horizon, limit)

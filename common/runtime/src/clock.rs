@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use chrono::{DateTime, TimeDelta, Utc};
-use uuid::{ContextV7, NoContext, Timestamp, Uuid};
+use uuid::{ClockSequence, ContextV7, NoContext, Timestamp, Uuid};
 
 /// Returns the time in UTC, in whole milliseconds: the precision shared by JSON, a `click_id` and a
 /// `timestamptz` column.
@@ -72,16 +72,8 @@ impl Clock {
     /// A new `UUIDv7` of the current time. On the system clock, the ids of one process ascend.
     pub fn mint(&self) -> Uuid {
         match &self.0 {
-            Source::System => system_mint(),
-            Source::Manual(_) => {
-                let now = self.now();
-                let seconds = u64::try_from(now.timestamp()).unwrap_or(0);
-                Uuid::new_v7(Timestamp::from_unix(
-                    NoContext,
-                    seconds,
-                    now.timestamp_subsec_nanos(),
-                ))
-            }
+            Source::System => mint_at(system_now(), &MINTED),
+            Source::Manual(_) => mint_at(self.now(), NoContext),
         }
     }
 }
@@ -97,11 +89,10 @@ fn system_now() -> DateTime<Utc> {
     machine_now() + TimeDelta::milliseconds(CORRECTION_MS.load(Ordering::SeqCst))
 }
 
-fn system_mint() -> Uuid {
-    let now = system_now();
+fn mint_at(now: DateTime<Utc>, context: impl ClockSequence<Output: Into<u128>>) -> Uuid {
     let seconds = u64::try_from(now.timestamp()).unwrap_or(0);
     Uuid::new_v7(Timestamp::from_unix(
-        &MINTED,
+        context,
         seconds,
         now.timestamp_subsec_nanos(),
     ))

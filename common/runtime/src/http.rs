@@ -181,13 +181,23 @@ fn connection(
         let answer: <Router as Service<Request<Incoming>>>::Future = router.clone().call(request);
         let ends = Arc::clone(&ends);
         async move {
-            let answer: Result<Response, Infallible> = answer.await.map(unsniffed);
-            let answer = if behind_https { answer.map(secure) } else { answer };
-            if ends.load(Ordering::Relaxed) {
-                answer.map(last)
-            } else {
-                answer
+            let mut answer: Response = answer.await?;
+            let headers = answer.headers_mut();
+            // Disables content sniffing: a browser must not render caller-supplied text as a page.
+            headers.insert(
+                header::X_CONTENT_TYPE_OPTIONS,
+                HeaderValue::from_static("nosniff"),
+            );
+            if behind_https {
+                // Tells browsers to use HTTPS only, for a year, without subdomains.
+                let a_year = HeaderValue::from_static("max-age=31536000");
+                headers.insert(header::STRICT_TRANSPORT_SECURITY, a_year);
             }
+            if ends.load(Ordering::Relaxed) {
+                // Closes the connection after this answer.
+                headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+            }
+            Ok::<_, Infallible>(answer)
         }
     });
     let served = http.serve_connection(TokioIo::new(stream), service);
@@ -207,32 +217,6 @@ fn connection(
             tracing::debug!(%error, "connection ended early");
         }
     }
-}
-
-/// Adds `Connection: close`, which closes the connection after this answer.
-fn last(mut answer: Response) -> Response {
-    answer
-        .headers_mut()
-        .insert(header::CONNECTION, HeaderValue::from_static("close"));
-    answer
-}
-
-/// Disables content sniffing: a browser must not render caller-supplied text as a page.
-fn unsniffed(mut answer: Response) -> Response {
-    answer.headers_mut().insert(
-        header::X_CONTENT_TYPE_OPTIONS,
-        HeaderValue::from_static("nosniff"),
-    );
-    answer
-}
-
-/// Tells browsers to use HTTPS only, for a year, without subdomains.
-fn secure(mut answer: Response) -> Response {
-    answer.headers_mut().insert(
-        header::STRICT_TRANSPORT_SECURITY,
-        HeaderValue::from_static("max-age=31536000"),
-    );
-    answer
 }
 
 #[cfg(test)]

@@ -225,8 +225,8 @@ metrics! {
         "Requests counted by the rate limiter: with other ingests (redis), or alone while Redis is down (memory)");
     LIMITED: Counters<1> = counter("referral_limited_total", ["budget"], INGEST,
         "Requests answered 429");
-    RECORDS_SETTLED: Counters<2> = counter("referral_records_total", ["subject", "fate"], WORKER,
-        "Records processed, by fate: done, later (postponed), apart (blocked, retried alone) or redeliver (given back)");
+    RECORDS_SETTLED: Counters<2> = counter("referral_records_total", ["subject", "outcome"], WORKER,
+        "Records processed, by outcome: done, later (postponed), apart (blocked, retried alone) or redeliver (given back)");
     STEP_RECORDS: Histograms<1> = records("referral_step_records", ["subject"], WORKER,
         "Records in one batch, which is one transaction");
     STEP_SECONDS: Histograms<1> = seconds("referral_step_seconds", ["subject"], WORKER,

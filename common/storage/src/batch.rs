@@ -29,6 +29,50 @@ macro_rules! unnest {
 
 pub(crate) use unnest;
 
+/// Runs a statement that writes a batch, with the columns of [`unnest`]. Returns how many rows it changed. An empty
+/// batch needs no statement.
+macro_rules! write_batch {
+    ($connection:expr, $sql:literal, $row:pat in $rows:expr => $($columns:tt)+) => {
+        if $rows.is_empty() {
+            0
+        } else {
+            $crate::batch::unnest!(query, $sql, $row in $rows => $($columns)+)
+                .execute($connection)
+                .await?
+                .rows_affected()
+        }
+    };
+}
+
+pub(crate) use write_batch;
+
+/// Deletes rows that are no longer needed, at most `limit`. `which` selects and orders them by a time. Returns how
+/// many.
+macro_rules! forget {
+    ($pool:expr, $table:literal, $key:literal, $which:literal, $before:expr, $limit:expr) => {{
+        let forgotten = sqlx::query!(
+            "DELETE FROM "
+                + $table
+                + " WHERE "
+                + $key
+                + " IN (SELECT "
+                + $key
+                + " FROM "
+                + $table
+                + " WHERE "
+                + $which
+                + " LIMIT $2 FOR UPDATE SKIP LOCKED)",
+            $before,
+            $limit,
+        )
+        .execute($pool)
+        .await?;
+        Ok(forgotten.rows_affected())
+    }};
+}
+
+pub(crate) use forget;
+
 /// An array as text, for an array inside a batch: `UNNEST` would flatten nested arrays. Only for values that
 /// need no escaping inside double quotes (numbers, timestamps).
 pub fn array_literal<T: Display>(values: impl IntoIterator<Item = T>) -> String {

@@ -40,19 +40,36 @@ impl From<i64> for Whole {
 }
 
 /// Reads one page and its [`Whole`]. `select` and `whole` are the two select lists; `of` has the tables and
-/// conditions that both queries share. Both take the same arguments, then the highest id. `then` orders the
-/// rows; it takes the offset, the limit, and last its own arguments, such as the column and the sign of a
-/// [`Sorting`](domain::sorting::Sorting).
+/// conditions that both queries share. Both take the same arguments, then the highest id. `part` takes the
+/// offset and the limit. `then` joins data to the rows of the page, and the order is repeated after it.
+///
+/// `order` orders the rows, unless a [`Sorting`](domain::sorting::Sorting) follows it and is given. The literal of
+/// the sorting takes the column and the sign as its last arguments.
 macro_rules! page {
-    ($connection:expr, $window:expr, $row:path, select $select:literal, of $of:literal, then $then:literal $(+ $piece:literal)*,
-     whole $whole:literal, $($argument:expr),+ $(; $($more:expr),+)? $(,)?) => {{
+    ($connection:expr, $window:expr, $row:path, select $select:literal, of $of:literal, order $order:literal,
+     or by $sorting:ident: $sorted:literal, part $part:literal, $(then $then:literal,)? whole $whole:literal,
+     $($argument:expr),+ $(,)?) => {
+        match $sorting {
+            None => $crate::page::page!(
+                $connection, $window, $row, select $select, of $of, order $order, part $part, $(then $then,)?
+                whole $whole, $($argument),+
+            ),
+            Some(sorting) => $crate::page::page!(
+                $connection, $window, $row, select $select, of $of, order $sorted, part $part, $(then $then,)?
+                whole $whole, $($argument),+; sorting.by.as_str(), sorting.sign()
+            ),
+        }
+    };
+    ($connection:expr, $window:expr, $row:path, select $select:literal, of $of:literal, order $order:literal,
+     part $part:literal, $(then $then:literal,)? whole $whole:literal,
+     $($argument:expr),+ $(,)? $(; $($more:expr),+)?) => {{
         let connection: &mut ::sqlx::PgConnection = $connection;
         let whole = ::sqlx::query_as!($crate::page::Whole, $whole + " " + $of, $($argument),+, $window.up_to)
             .fetch_one(&mut *connection)
             .await?;
         let rows = ::sqlx::query_as!(
             $row,
-            $select + " " + $of + " " + $then $(+ $piece)*,
+            $select + " " + $of + " ORDER BY " + $order + " " + $part $(+ $then + " ORDER BY " + $order)?,
             $($argument),+, $window.up_to, $window.offset, $window.limit $(, $($more),+)?
         )
         .fetch_all(connection)

@@ -58,14 +58,8 @@ impl Bind {
         let mut transaction = pool.begin().await?;
         let program = program::find(&mut transaction, program_id).await?;
         let binding = processor_customers::bind(&mut transaction, &(program_id, id), &payer).await?;
-        let done = Done {
-            at: Clock::system().now(),
-            workspace_id: program.workspace_id,
-            program_id: Some(program_id),
-            action: "processor_customer.bound",
-            subject_id: Some(self.program_id),
-            details: json!({}),
-        };
+        let now = Clock::system().now();
+        let done = Done::to_program(&program, now, "processor_customer.bound", json!({}));
         audit::append(&mut transaction, done).await?;
         transaction.commit().await?;
         output::lines([line(&binding)]);

@@ -80,11 +80,7 @@ impl Replay {
             bar.inc(1);
         }
         bar.finish_and_clear();
-        Ok(if all_went {
-            ExitCode::SUCCESS
-        } else {
-            ExitCode::FAILURE
-        })
+        Ok(ExitCode::from(u8::from(!all_went)))
     }
 }
 

@@ -60,11 +60,7 @@ async fn status(pool: &PgPool) -> anyhow::Result<ExitCode> {
     output::lines(rows.map(|(name, count)| format!("{name:<18}{count:>9}")));
     let now = Clock::system().now();
     let waits_too_long = status.oldest_waiting.is_some_and(|oldest| now - oldest > TOO_OLD);
-    Ok(if waits_too_long {
-        ExitCode::FAILURE
-    } else {
-        ExitCode::SUCCESS
-    })
+    Ok(ExitCode::from(u8::from(waits_too_long)))
 }
 
 impl Allow {

@@ -44,11 +44,7 @@ impl Outbox {
             .iter()
             .filter_map(|waiting| waiting.oldest)
             .any(|oldest| status.now - oldest > TOO_OLD);
-        Ok(if waits_too_long {
-            ExitCode::FAILURE
-        } else {
-            ExitCode::SUCCESS
-        })
+        Ok(ExitCode::from(u8::from(waits_too_long)))
     }
 }
 

@@ -103,8 +103,8 @@ impl Webhooks {
             Self::List(list) => list.run(pool).await,
             Self::Deliveries(deliveries) => deliveries.run(pool).await,
             Self::Replay(replay) => replay.run(pool).await,
-            Self::Disable(endpoint) => endpoint.disable(pool).await,
-            Self::Enable(endpoint) => endpoint.enable(pool).await,
+            Self::Disable(endpoint) => endpoint.set_enabled(pool, false).await,
+            Self::Enable(endpoint) => endpoint.set_enabled(pool, true).await,
         }
     }
 }
@@ -118,10 +118,7 @@ impl List {
             is_troubled: self.troubled,
         };
         let found = webhook_endpoints::overview(&mut connection, filter, self.limit).await?;
-        if found.is_empty() {
-            output::lines(["no webhook endpoints"]);
-        }
-        output::lines(found.iter().map(endpoint_line));
+        output::list(&found, "no webhook endpoints", endpoint_line);
         Ok(())
     }
 }
@@ -159,10 +156,7 @@ impl Deliveries {
             event_type: self.event_type.as_deref().and_then(OutboundEventType::parse),
         };
         let found = webhook_deliveries::list(&mut connection, endpoint_id, filter, self.limit).await?;
-        if found.is_empty() {
-            output::lines(["no deliveries"]);
-        }
-        output::lines(found.iter().map(delivery_line));
+        output::list(&found, "no deliveries", delivery_line);
         Ok(())
     }
 }
@@ -212,14 +206,8 @@ impl Replay {
             .await?
             .context("its event is not stored any more")?;
         let details = json!({ "delivery_id": delivery_id, "replay_delivery_id": replay_id });
-        write_down(
-            &mut transaction,
-            &endpoint,
-            "webhook_delivery.replayed",
-            details,
-            now,
-        )
-        .await?;
+        let action = "webhook_delivery.replayed";
+        write_down(&mut transaction, &endpoint, action, details, now).await?;
         transaction.commit().await?;
         output::lines([format!("delivery {replay_id} is on its way")]);
         Ok(())
@@ -248,14 +236,8 @@ impl Replay {
             let replayed = webhook_deliveries::replay_many(&mut transaction, &replay, now).await?;
             let details = json!({ "since": output::instant(since), "types": types.names(),
                                   "replayed_count": replayed.count });
-            write_down(
-                &mut transaction,
-                &endpoint,
-                "webhook_endpoint.replayed",
-                details,
-                now,
-            )
-            .await?;
+            let action = "webhook_endpoint.replayed";
+            write_down(&mut transaction, &endpoint, action, details, now).await?;
             transaction.commit().await?;
             count += replayed.count;
             after = replayed.after;
@@ -280,41 +262,21 @@ impl Endpoint {
         self.find(connection).await
     }
 
-    async fn disable(self, pool: &PgPool) -> anyhow::Result<()> {
+    async fn set_enabled(self, pool: &PgPool, enabled: bool) -> anyhow::Result<()> {
         let now = Clock::system().now();
         let mut transaction = pool.begin().await?;
         let endpoint = self.lock(&mut transaction).await?;
-        webhook_endpoints::disable(&mut transaction, &endpoint, DisabledReason::ByHand, now).await?;
-        let details = json!({ "enabled": { "before": endpoint.disabled.is_none(), "after": false } });
-        write_down(
-            &mut transaction,
-            &endpoint,
-            "webhook_endpoint.updated",
-            details,
-            now,
-        )
-        .await?;
+        if enabled {
+            webhook_endpoints::enable(&mut transaction, &endpoint).await?;
+        } else {
+            webhook_endpoints::disable(&mut transaction, &endpoint, DisabledReason::ByHand, now).await?;
+        }
+        let details = json!({ "enabled": { "before": endpoint.disabled.is_none(), "after": enabled } });
+        let action = "webhook_endpoint.updated";
+        write_down(&mut transaction, &endpoint, action, details, now).await?;
         transaction.commit().await?;
-        output::lines([format!("endpoint {} is disabled", endpoint.endpoint_id)]);
-        Ok(())
-    }
-
-    async fn enable(self, pool: &PgPool) -> anyhow::Result<()> {
-        let now = Clock::system().now();
-        let mut transaction = pool.begin().await?;
-        let endpoint = self.lock(&mut transaction).await?;
-        webhook_endpoints::enable(&mut transaction, &endpoint).await?;
-        let details = json!({ "enabled": { "before": endpoint.disabled.is_none(), "after": true } });
-        write_down(
-            &mut transaction,
-            &endpoint,
-            "webhook_endpoint.updated",
-            details,
-            now,
-        )
-        .await?;
-        transaction.commit().await?;
-        output::lines([format!("endpoint {} is enabled", endpoint.endpoint_id)]);
+        let state = if enabled { "enabled" } else { "disabled" };
+        output::lines([format!("endpoint {} is {state}", endpoint.endpoint_id)]);
         Ok(())
     }
 }
@@ -326,13 +288,10 @@ async fn write_down(
     details: Value,
     at: DateTime<Utc>,
 ) -> anyhow::Result<()> {
+    let program = program::find(connection, endpoint.program_id).await?;
     let done = Done {
-        at,
-        workspace_id: program::find(connection, endpoint.program_id).await?.workspace_id,
-        program_id: Some(endpoint.program_id),
-        action,
         subject_id: Some(endpoint.endpoint_id.get()),
-        details,
+        ..Done::to_program(&program, at, action, details)
     };
     Ok(audit::append(connection, done).await?)
 }

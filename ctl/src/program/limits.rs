@@ -51,14 +51,8 @@ impl Limits {
         let mut transaction = pool.begin().await?;
         let program = find(&mut transaction, program_id).await?;
         program_settings::limit_sales_and_refunds(&mut transaction, program_id, limit).await?;
-        let done = Done {
-            at: Clock::system().now(),
-            workspace_id: program.workspace_id,
-            program_id: Some(program_id),
-            action: "program.limited",
-            subject_id: Some(program_id.get()),
-            details: json!({ "sale_refund_limit": limit }),
-        };
+        let details = json!({ "sale_refund_limit": limit });
+        let done = Done::to_program(&program, Clock::system().now(), "program.limited", details);
         audit::append(&mut transaction, done).await?;
         transaction.commit().await?;
         let limit = limit.map_or_else(|| "SALE_REFUND_LIMIT".to_owned(), |limit| limit.to_string());

@@ -42,7 +42,7 @@ use storage::tracking::claims::{self, NewClaim};
 use storage::tracking::customer_ids;
 
 use super::chance::Chance;
-use super::past::{Crowd, PastSale, Visitor, visitors};
+use super::past::{PastSale, Traffic, Visitor, visitors};
 
 const SEED: u64 = 20_261_121;
 /// Number of records published together.
@@ -113,12 +113,12 @@ impl FeedDemo {
         let months = i32::try_from(self.days / 28 + 3)?;
         partitions::ensure(pool, first_day, months).await?;
         let links = links_of(pool, program_id).await?;
-        let crowd = Crowd {
+        let traffic = Traffic {
             links: SHARES.get(..links.len().min(SHARES.len())).unwrap_or_default(),
             agents: &AGENTS.map(|(_, weight)| weight),
             countries: &COUNTRIES.map(|(_, weight)| weight),
         };
-        let visitors = visitors(&crowd, self.days, now, &mut Chance::new(SEED));
+        let visitors = visitors(&traffic, self.days, now, &mut Chance::new(SEED));
         let past = self.records(pool, program_id, &links, &visitors).await?;
         let feed = Feed::open(&self.nats, pool.clone(), program_id, now).await?;
         feed.all(&past).await

@@ -58,21 +58,21 @@ pub struct PastRefund {
 
 /// The traffic share of each link, and how many user agents and countries to choose from.
 #[derive(Debug)]
-pub struct Crowd<'a> {
+pub struct Traffic<'a> {
     pub links: &'a [u32],
     pub agents: &'a [u32],
     pub countries: &'a [u32],
 }
 
 /// The visitors of the last `days` days, in the order of their clicks.
-pub fn visitors(crowd: &Crowd<'_>, days: u32, now: DateTime<Utc>, chance: &mut Chance) -> Vec<Visitor> {
+pub fn visitors(traffic: &Traffic<'_>, days: u32, now: DateTime<Utc>, chance: &mut Chance) -> Vec<Visitor> {
     let mut visitors = Vec::new();
     for ago in (0..i64::from(days)).rev() {
         let day = now - TimeDelta::days(ago);
         for _ in 0..clicks_of(day, ago, days, chance) {
             let clicked_at = moment(day, chance);
             if clicked_at < now {
-                visitors.push(visitor(crowd, clicked_at, now, chance));
+                visitors.push(visitor(traffic, clicked_at, now, chance));
             }
         }
     }
@@ -102,12 +102,17 @@ fn moment(day: DateTime<Utc>, chance: &mut Chance) -> DateTime<Utc> {
     midnight + TimeDelta::hours(hour) + TimeDelta::milliseconds(i64::from(chance.below(3_600_000)))
 }
 
-fn visitor(crowd: &Crowd<'_>, clicked_at: DateTime<Utc>, now: DateTime<Utc>, chance: &mut Chance) -> Visitor {
+fn visitor(
+    traffic: &Traffic<'_>,
+    clicked_at: DateTime<Utc>,
+    now: DateTime<Utc>,
+    chance: &mut Chance,
+) -> Visitor {
     let mut visitor = Visitor {
         clicked_at,
-        link: chance.weighted(crowd.links),
-        agent: chance.weighted(crowd.agents),
-        country: chance.weighted(crowd.countries),
+        link: chance.weighted(traffic.links),
+        agent: chance.weighted(traffic.agents),
+        country: chance.weighted(traffic.countries),
         led_at: None,
         sales: Vec::new(),
     };
@@ -176,12 +181,12 @@ mod tests {
     use super::*;
 
     fn past(now: DateTime<Utc>) -> Vec<Visitor> {
-        let crowd = Crowd {
+        let traffic = Traffic {
             links: &[5, 3, 1],
             agents: &[1, 1],
             countries: &[1],
         };
-        visitors(&crowd, 90, now, &mut Chance::new(7))
+        visitors(&traffic, 90, now, &mut Chance::new(7))
     }
 
     #[test]

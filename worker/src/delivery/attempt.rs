@@ -8,7 +8,7 @@ use domain::programs::webhook_attempt::{Outcome, next_attempt};
 use runtime::clock::Clock;
 use runtime::crash_point::crash_point;
 use runtime::metrics::{DELIVERY_ATTEMPTS, DELIVERY_SECONDS};
-use storage::outbound::webhook_queue::{DueDelivery, Fate, FinishedDelivery};
+use storage::outbound::webhook_queue::{AttemptResult, DueDelivery, FinishedDelivery};
 
 use super::client::{Answer, AttemptError, Client, Message};
 use super::finish::Attempted;
@@ -52,7 +52,7 @@ impl Attempt {
             finished: FinishedDelivery {
                 id: self.delivery.id,
                 leased_until: self.delivery.leased_until,
-                fate: fate(outcome, self.delivery.attempts, now),
+                result: result(outcome, self.delivery.attempts, now),
                 attempted_at: Some(at),
                 status: answer
                     .as_ref()
@@ -88,7 +88,7 @@ impl Attempt {
             finished: FinishedDelivery {
                 id: self.delivery.id,
                 leased_until: self.delivery.leased_until,
-                fate: Fate::Cancelled,
+                result: AttemptResult::Cancelled,
                 attempted_at: None,
                 status: None,
                 failure: None,
@@ -100,15 +100,15 @@ impl Attempt {
     }
 }
 
-fn fate(outcome: Outcome, attempts_before: i16, now: DateTime<Utc>) -> Fate {
+fn result(outcome: Outcome, attempts_before: i16, now: DateTime<Utc>) -> AttemptResult {
     let retry_after = match outcome {
-        Outcome::Delivered => return Fate::Delivered,
-        Outcome::Gone => return Fate::GivenUp,
+        Outcome::Delivered => return AttemptResult::Delivered,
+        Outcome::Gone => return AttemptResult::GivenUp,
         Outcome::Failed { retry_after } => retry_after,
     };
     let attempts = usize::try_from(attempts_before).unwrap_or(0) + 1;
     let jitter = rand::random_range(-1.0..=1.0);
-    next_attempt(attempts, retry_after, jitter, now).map_or(Fate::GivenUp, Fate::Again)
+    next_attempt(attempts, retry_after, jitter, now).map_or(AttemptResult::GivenUp, AttemptResult::Again)
 }
 
 fn label(outcome: Outcome, sent: &Result<Answer, AttemptError>) -> &'static str {

@@ -90,7 +90,7 @@ impl ProgramNotices {
 
     fn content(&self, notice: &ProgramNotice) -> EmailContent {
         let endpoints = notice.endpoints.iter().map(|endpoint| EndpointNotice {
-            endpoint_id: Some(endpoint.endpoint_id),
+            endpoint_id: endpoint.endpoint_id,
             host: host(&endpoint.url),
             gone: endpoint.reason == DisabledReason::Gone,
         });

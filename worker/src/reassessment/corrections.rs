@@ -313,13 +313,7 @@ async fn count_shares(
     let day = refund_rollups::posting_day(connection).await?;
     let mut deltas = RefundDeltas::default();
     for (new, id) in new.iter().zip(ids) {
-        let counted = Counted {
-            program_id: new.program_id,
-            customer_id: new.customer_id,
-            referral_link_id: Some(new.credit.referral_link_id),
-            day,
-            currency: new.currency,
-        };
+        let counted = Counted { day, ..new.counted() };
         deltas.deduction(counted, shares.get(id).copied().unwrap_or_default());
     }
     deltas.append(connection).await

@@ -101,9 +101,7 @@ crate::redacted!(EmailContent);
 /// A webhook endpoint that was disabled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndpointNotice {
-    /// `None` in e-mails written before this field existed.
-    #[serde(default)]
-    pub endpoint_id: Option<WebhookEndpointId>,
+    pub endpoint_id: WebhookEndpointId,
     /// Several endpoints may have the same host.
     pub host: String,
     /// True: the endpoint answered 410. False: every attempt failed for days.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use serde::{Deserialize, Serialize};
+
 use crate::ids::ProgramId;
 
 crate::text_enum! {
@@ -51,8 +53,24 @@ impl Permission {
 }
 
 /// The permissions of a member for one program.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Vec<String>", into = "Vec<&'static str>")]
 pub struct ProgramPermissions(BTreeSet<Permission>);
+
+impl TryFrom<Vec<String>> for ProgramPermissions {
+    type Error = String;
+
+    fn try_from(names: Vec<String>) -> Result<Self, String> {
+        let parsed = Self::parse(names.iter().map(String::as_str));
+        parsed.map_err(|unknown| format!("{unknown:?} is no permission"))
+    }
+}
+
+impl From<ProgramPermissions> for Vec<&'static str> {
+    fn from(permissions: ProgramPermissions) -> Self {
+        permissions.names()
+    }
+}
 
 crate::stored!(ProgramPermissions: Vec<String>, |names| Self::parse(names.iter().map(String::as_str)).ok());
 

@@ -4,7 +4,7 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::batch::{columns, unnest};
+use crate::batch::{columns, write_batch};
 use crate::error::{StorageResult, expect_rows};
 use crate::money::ledger::{NewEntry, post};
 use crate::money::payouts::LockedCommission;
@@ -32,8 +32,8 @@ pub async fn save(
     adjusted: &[(LockedCommission, Adjusted)],
 ) -> StorageResult<()> {
     let rejected = (new.change == Change::Reject).then_some(new.reason);
-    let updated = unnest!(
-        query,
+    let updated = write_batch!(
+        &mut *connection,
         "UPDATE commissions c
          SET amount_cents = c.amount_cents + n.cents, adjusted_cents = c.adjusted_cents + n.cents, status = n.status,
              adjusted_at = $6, rejected_at = coalesce($4, c.rejected_at), rejection_reason = coalesce($5, c.rejection_reason)
@@ -43,10 +43,8 @@ pub async fn save(
             amounts: i64 = adjusted.by.get(),
             statuses: &str = adjusted.status.as_str();
             rejected.map(|_| new.now), rejected, new.now
-    )
-    .execute(&mut *connection)
-    .await?;
-    expect_rows("commissions", adjusted.len(), updated.rows_affected())?;
+    );
+    expect_rows("commissions", adjusted.len(), updated)?;
     post(connection, &entries(new, adjusted)).await?;
     columns!((commission, _) in adjusted => ids: i64 = commission.commission_id.get());
     refund_rollups::count_adjustments(connection, &ids, new.event_id.get()).await

@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
 
-use crate::batch::{array_literal, unnest};
+use crate::batch::{array_literal, unnest, write_batch};
 use crate::error::{StorageError, StorageResult, expect_rows};
 use crate::outbound::outbound_commissions;
+use crate::reads::refund_rollups::Counted;
 use domain::earnings::commission::{CommissionStatus, Policy, Rate};
 use domain::ids::{
     CommissionId, CustomerId, EventId, PartnerId, PartnerProgramId, ProgramId, ReferralLinkId, SaleId,
@@ -30,6 +31,19 @@ pub struct NewCommission<'a> {
     pub signals: Vec<Signal>,
     pub hold_until: DateTime<Utc>,
     pub created_at: DateTime<Utc>,
+}
+
+impl NewCommission<'_> {
+    /// The keys under which the rollups count it.
+    pub fn counted(&self) -> Counted {
+        Counted {
+            program_id: self.program_id,
+            customer_id: self.customer_id,
+            referral_link_id: Some(self.credit.referral_link_id),
+            day: self.created_at.date_naive(),
+            currency: self.currency,
+        }
+    }
 }
 
 /// Inserts commissions and returns their ids in the order given; ids ascend in that order.
@@ -102,11 +116,8 @@ pub async fn flag(
     customers: &[(CustomerId, ProgramId, DateTime<Utc>)],
     signal: Signal,
 ) -> StorageResult<()> {
-    if customers.is_empty() {
-        return Ok(());
-    }
-    unnest!(
-        query,
+    write_batch!(
+        connection,
         "UPDATE commissions SET signals = array_append(signals, $4)
          WHERE id IN (SELECT c.id
                       FROM UNNEST($1::bigint[], $2::bigint[], $3::timestamptz[]) AS n (customer_id, program_id, since)
@@ -120,9 +131,7 @@ pub async fn flag(
             programs: i64 = program.get(),
             since: DateTime<Utc> = *first_purchase;
             signal.as_str()
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 
@@ -169,6 +178,17 @@ impl LockedCommission {
     pub fn earned(&self) -> Cents {
         self.amount.saturating_sub(self.adjusted)
     }
+
+    /// The keys under which the rollups counted it.
+    pub fn counted(&self) -> Counted {
+        Counted {
+            program_id: self.program_id,
+            customer_id: self.customer_id,
+            referral_link_id: Some(self.referral_link_id),
+            day: self.created_at.date_naive(),
+            currency: self.currency,
+        }
+    }
 }
 
 /// A commission after a refund.
@@ -187,11 +207,8 @@ pub async fn save_refunded(
     connection: &mut PgConnection,
     commissions: &[RefundedCommission<'_>],
 ) -> StorageResult<()> {
-    if commissions.is_empty() {
-        return Ok(());
-    }
-    let updated = unnest!(
-        query,
+    let updated = write_batch!(
+        connection,
         "UPDATE commissions c
          SET deducted_cents = n.deducted, status = n.status, refund_reason = coalesce(n.reason, c.refund_reason)
          FROM UNNEST($1::bigint[], $2::bigint[], $3::text[], $4::text[]) AS n (id, deducted, status, reason)
@@ -201,10 +218,8 @@ pub async fn save_refunded(
             deducted: i64 = refunded.deducted.get(),
             statuses: &str = refunded.status.as_str(),
             reasons: Option<&str> = refunded.refund_reason
-    )
-    .execute(connection)
-    .await?;
-    expect_rows("commissions", commissions.len(), updated.rows_affected())
+    );
+    expect_rows("commissions", commissions.len(), updated)
 }
 
 /// Approves locked commissions. A commission that a refund has deducted from stays `refunded`.

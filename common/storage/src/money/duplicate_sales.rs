@@ -1,10 +1,11 @@
 //! Sales that prove to be a payment that is already recorded as another sale, under another transaction_id.
 
-use chrono::{DateTime, NaiveDate, Utc};
+use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use crate::batch::columns;
 use crate::error::StorageResult;
+use crate::reads::refund_rollups::Counted;
 use crate::tracking::customers::Milestone;
 use domain::ids::{CustomerId, ProgramId, ReferralLinkId, SaleId};
 use domain::money::{AmountCents, Currency};
@@ -29,6 +30,19 @@ pub struct Recorded {
     pub sold_at: DateTime<Utc>,
 }
 
+impl Recorded {
+    /// The keys under which the rollups counted it.
+    pub(crate) fn counted(&self) -> Counted {
+        Counted {
+            program_id: self.program_id,
+            customer_id: self.customer_id,
+            referral_link_id: self.referral_link_id,
+            day: self.sold_at.date_naive(),
+            currency: self.currency,
+        }
+    }
+}
+
 pub async fn find(connection: &mut PgConnection, sales: &[i64]) -> StorageResult<Vec<Recorded>> {
     Ok(sqlx::query_as!(
         Recorded,
@@ -43,28 +57,33 @@ pub async fn find(connection: &mut PgConnection, sales: &[i64]) -> StorageResult
 }
 
 /// A commission of an undone sale, as the rollups counted it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub struct CountedCommission {
-    pub program_id: ProgramId,
-    pub customer_id: CustomerId,
-    pub referral_link_id: ReferralLinkId,
-    /// UTC.
-    pub day: NaiveDate,
-    pub amount_cents: i64,
-    pub currency: Currency,
+    pub(crate) counted: Counted,
+    pub(crate) amount_cents: i64,
 }
 
 pub async fn commissions(
     connection: &mut PgConnection,
     sales: &[i64],
 ) -> StorageResult<Vec<CountedCommission>> {
-    Ok(sqlx::query_as!(
-        CountedCommission,
-        r#"SELECT program_id, customer_id AS "customer_id!", referral_link_id AS "referral_link_id!", amount_cents,
-                  (created_at AT TIME ZONE 'UTC')::date AS "day!", currency AS "currency: _"
+    Ok(sqlx::query!(
+        r#"SELECT program_id AS "program_id: ProgramId", customer_id AS "customer_id!: CustomerId",
+                  referral_link_id AS "referral_link_id: ReferralLinkId", amount_cents,
+                  (created_at AT TIME ZONE 'UTC')::date AS "day!", currency AS "currency: Currency"
            FROM commissions WHERE sale_id = ANY($1) AND superseded_at IS NULL"#,
         sales,
     )
+    .map(|row| CountedCommission {
+        counted: Counted {
+            program_id: row.program_id,
+            customer_id: row.customer_id,
+            referral_link_id: row.referral_link_id,
+            day: row.day,
+            currency: row.currency,
+        },
+        amount_cents: row.amount_cents,
+    })
     .fetch_all(connection)
     .await?)
 }

@@ -97,46 +97,32 @@ pub async fn post(connection: &mut PgConnection, entries: &[NewEntry]) -> Storag
 /// transactions that are between these two steps. Later transactions add to the balance set here.
 pub async fn rebuild_balances(pool: &PgPool) -> StorageResult<u64> {
     let mut transaction = begin_alone(pool, "partner_program_balances, partner_balances").await?;
-    let memberships = sqlx::query!(
-        r#"WITH sums AS (
-             SELECT partner_program_id, currency, sum(amount_cents)::bigint AS cents
-             FROM ledger_entries GROUP BY 1, 2
-         ), without_entries AS (
-             UPDATE partner_program_balances b SET balance_cents = 0
-             WHERE balance_cents <> 0 AND NOT EXISTS (
-                 SELECT FROM sums s WHERE s.partner_program_id = b.partner_program_id AND s.currency = b.currency)
-             RETURNING 1
-         ), corrected AS (
-             INSERT INTO partner_program_balances AS b (partner_program_id, currency, balance_cents) SELECT * FROM sums
-             ON CONFLICT (partner_program_id, currency) DO UPDATE SET balance_cents = excluded.balance_cents
-             WHERE b.balance_cents <> excluded.balance_cents
-             RETURNING 1
-         )
-         SELECT (SELECT count(*) FROM without_entries) + (SELECT count(*) FROM corrected) AS "wrong!""#,
-    )
-    .fetch_one(&mut *transaction)
-    .await?;
-    let partners = sqlx::query!(
-        r#"WITH sums AS (
-             SELECT partner_id, currency, sum(amount_cents)::bigint AS cents
-             FROM ledger_entries GROUP BY 1, 2
-         ), without_entries AS (
-             UPDATE partner_balances b SET balance_cents = 0
-             WHERE balance_cents <> 0 AND NOT EXISTS (
-                 SELECT FROM sums s WHERE s.partner_id = b.partner_id AND s.currency = b.currency)
-             RETURNING 1
-         ), corrected AS (
-             INSERT INTO partner_balances AS b (partner_id, currency, balance_cents) SELECT * FROM sums
-             ON CONFLICT (partner_id, currency) DO UPDATE SET balance_cents = excluded.balance_cents
-             WHERE b.balance_cents <> excluded.balance_cents
-             RETURNING 1
-         )
-         SELECT (SELECT count(*) FROM without_entries) + (SELECT count(*) FROM corrected) AS "wrong!""#,
-    )
-    .fetch_one(&mut *transaction)
-    .await?;
+    macro_rules! rebuild {
+        ($table:literal, $owner:literal) => {
+            sqlx::query_scalar!(
+                "WITH sums AS (
+                     SELECT " + $owner + ", currency, sum(amount_cents)::bigint AS cents FROM ledger_entries GROUP BY 1, 2
+                 ), without_entries AS (
+                     UPDATE " + $table + " b SET balance_cents = 0
+                     WHERE balance_cents <> 0 AND NOT EXISTS (
+                         SELECT FROM sums s WHERE s." + $owner + " = b." + $owner + " AND s.currency = b.currency)
+                     RETURNING 1
+                 ), corrected AS (
+                     INSERT INTO " + $table + " AS b (" + $owner + ", currency, balance_cents) SELECT * FROM sums
+                     ON CONFLICT (" + $owner + r#", currency) DO UPDATE SET balance_cents = excluded.balance_cents
+                     WHERE b.balance_cents <> excluded.balance_cents
+                     RETURNING 1
+                 )
+                 SELECT (SELECT count(*) FROM without_entries) + (SELECT count(*) FROM corrected) AS "wrong!""#,
+            )
+            .fetch_one(&mut *transaction)
+            .await?
+        };
+    }
+    let memberships = rebuild!("partner_program_balances", "partner_program_id");
+    let partners = rebuild!("partner_balances", "partner_id");
     transaction.commit().await?;
-    Ok(u64::try_from(memberships.wrong + partners.wrong).unwrap_or_default())
+    Ok(u64::try_from(memberships + partners).unwrap_or_default())
 }
 
 /// Locks the balances of these memberships, in ascending order. A membership without a row has a balance of

@@ -131,7 +131,7 @@ pub async fn payable_currencies(
     program_id: ProgramId,
     now: DateTime<Utc>,
 ) -> StorageResult<Vec<String>> {
-    let currencies = sqlx::query_scalar!(
+    Ok(sqlx::query_scalar!(
         "SELECT DISTINCT c.currency FROM commissions c JOIN programs p ON p.id = c.program_id
          WHERE c.program_id = $1 AND c.paid_at IS NULL AND c.status IN ('approved', 'refunded')
            AND can_be_paid(c, p.needs_approval, $2)
@@ -141,8 +141,7 @@ pub async fn payable_currencies(
         now,
     )
     .fetch_all(connection)
-    .await?;
-    Ok(currencies)
+    .await?)
 }
 
 /// Locks the oldest `limit` commissions that are payable in a currency (see [`CommissionState::payable`]), of
@@ -285,7 +284,7 @@ pub async fn find(
     program_id: ProgramId,
     payout_id: PayoutId,
 ) -> StorageResult<Option<StoredPayout>> {
-    let payout = sqlx::query_as!(
+    Ok(sqlx::query_as!(
         StoredPayout,
         "SELECT id, currency, amount_cents, commission_count, reference, created_at FROM payouts
          WHERE id = $1 AND program_id = $2",
@@ -293,8 +292,7 @@ pub async fn find(
         program_id.get(),
     )
     .fetch_optional(connection)
-    .await?;
-    Ok(payout)
+    .await?)
 }
 
 /// One partner's part of a payout.
@@ -311,7 +309,7 @@ pub struct PartnerShare {
 
 /// The parts of a payout, by membership.
 pub async fn shares(connection: &mut PgConnection, payout_id: PayoutId) -> StorageResult<Vec<PartnerShare>> {
-    let shares = sqlx::query_as!(
+    Ok(sqlx::query_as!(
         PartnerShare,
         r#"SELECT c.partner_program_id, c.partner_id, p.name AS "partner_name?", count(*) AS "commission_count!",
                   -sum(l.amount_cents)::bigint AS "amount_cents!", sum(l.requested_cents)::bigint AS "requested_cents!",
@@ -324,8 +322,7 @@ pub async fn shares(connection: &mut PgConnection, payout_id: PayoutId) -> Stora
         payout_id.get(),
     )
     .fetch_all(connection)
-    .await?;
-    Ok(shares)
+    .await?)
 }
 
 /// One commission of a payout.
@@ -352,7 +349,7 @@ pub async fn following(
     after: i64,
     limit: i64,
 ) -> StorageResult<Vec<PaidCommission>> {
-    let rows = sqlx::query_as!(
+    Ok(sqlx::query_as!(
         PaidCommission,
         r#"SELECT c.id AS commission_id, s.id AS "sale_id?", s.processor_event_id AS "transaction_id?", c.partner_id,
                   p.name AS "partner_name?", p.email AS "partner_email?", -l.amount_cents AS "amount_cents!",
@@ -367,6 +364,5 @@ pub async fn following(
         limit,
     )
     .fetch_all(connection)
-    .await?;
-    Ok(rows)
+    .await?)
 }

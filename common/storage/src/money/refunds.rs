@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::batch::unnest;
+use crate::batch::write_batch;
 use crate::error::StorageResult;
 use domain::ids::{EventId, ProgramId, SaleId};
 
@@ -44,11 +44,8 @@ pub struct NewRefund {
 }
 
 pub async fn insert(connection: &mut PgConnection, refunds: &[NewRefund]) -> StorageResult<()> {
-    if refunds.is_empty() {
-        return Ok(());
-    }
-    unnest!(
-        query,
+    write_batch!(
+        connection,
         "INSERT INTO refunds (event_id, sale_id, program_id, channel, refund_key, requested_cents, effective_cents,
              deducted_cents, refund_reason, refunded_at, outcome)
          SELECT * FROM UNNEST($1::uuid[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::bigint[],
@@ -65,9 +62,7 @@ pub async fn insert(connection: &mut PgConnection, refunds: &[NewRefund]) -> Sto
             reasons: Option<&str> = new.refund_reason.as_deref(),
             times: DateTime<Utc> = new.refunded_at,
             outcomes: &str = new.outcome.as_str()
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 
@@ -101,11 +96,8 @@ pub struct ParkedRefund {
 
 /// Parks refunds. The caller holds the locks of their claims, so no sale can be recorded in between.
 pub async fn park(connection: &mut PgConnection, refunds: &[ParkedRefund]) -> StorageResult<()> {
-    if refunds.is_empty() {
-        return Ok(());
-    }
-    unnest!(
-        query,
+    write_batch!(
+        connection,
         "INSERT INTO parked_refunds (event_id, program_id, transaction_id, reply_to, payload)
          SELECT * FROM UNNEST($1::uuid[], $2::bigint[], $3::text[], $4::text[], $5::text[])
          ON CONFLICT (event_id) DO NOTHING",
@@ -115,9 +107,7 @@ pub async fn park(connection: &mut PgConnection, refunds: &[ParkedRefund]) -> St
             transaction_ids: &str = parked.transaction_id.as_str(),
             replies: Option<&str> = parked.reply_to.as_deref(),
             payloads: &str = parked.payload.as_str()
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 

@@ -138,7 +138,8 @@ pub async fn list(
               AND ($4::bigint IS NULL OR a.actor_id = $4)
               AND ($5::text IS NULL OR a.action = $5 OR split_part(a.action, '.', 1) = $5)
               AND a.created_at >= $6 AND a.created_at < $7 AND a.id <= $8",
-        then "ORDER BY a.id DESC OFFSET $9 LIMIT $10",
+        order "a.id DESC",
+        part "OFFSET $9 LIMIT $10",
         whole r#"SELECT count(*) AS "count!", max(a.id) AS up_to FROM audit_log a"#,
         workspace_id.get(),
         filter.program_id.map(ProgramId::get),

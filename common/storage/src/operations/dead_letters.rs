@@ -72,15 +72,22 @@ pub async fn list(
     .await?)
 }
 
+macro_rules! letter {
+    ($connection:expr, $id:expr, $lock:literal) => {
+        Ok(sqlx::query_as!(
+            KeptLetter,
+            "SELECT id, subject, event_id, payload, reason, deliveries, created_at, replayed_at
+             FROM dead_letters WHERE id = $1"
+                + $lock,
+            $id,
+        )
+        .fetch_optional($connection)
+        .await?)
+    };
+}
+
 pub async fn find(connection: &mut PgConnection, id: i64) -> StorageResult<Option<KeptLetter>> {
-    Ok(sqlx::query_as!(
-        KeptLetter,
-        "SELECT id, subject, event_id, payload, reason, deliveries, created_at, replayed_at
-         FROM dead_letters WHERE id = $1",
-        id,
-    )
-    .fetch_optional(connection)
-    .await?)
+    letter!(connection, id, "")
 }
 
 /// The ids of dead letters that were not replayed, oldest first.
@@ -94,14 +101,7 @@ pub async fn open_ids(connection: &mut PgConnection) -> StorageResult<Vec<i64>> 
 
 /// Like [`find`], but locks the row: a concurrent replay waits and then sees that the letter was replayed.
 pub async fn lock(connection: &mut PgConnection, id: i64) -> StorageResult<Option<KeptLetter>> {
-    Ok(sqlx::query_as!(
-        KeptLetter,
-        "SELECT id, subject, event_id, payload, reason, deliveries, created_at, replayed_at
-         FROM dead_letters WHERE id = $1 FOR UPDATE",
-        id,
-    )
-    .fetch_optional(connection)
-    .await?)
+    letter!(connection, id, " FOR UPDATE")
 }
 
 /// The caller holds the lock of the letter. A record that fails again becomes a new dead letter.

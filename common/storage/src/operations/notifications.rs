@@ -5,7 +5,7 @@ use serde_json::Value;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::batch::unnest;
+use crate::batch::write_batch;
 use crate::error::StorageResult;
 use crate::page::{Whole, Window, page};
 use domain::ids::{ProgramId, UserId};
@@ -23,8 +23,8 @@ pub struct NewNotification {
 
 /// Stores a batch. Notifications that are already stored stay as they are.
 pub async fn add(connection: &mut PgConnection, notifications: &[NewNotification]) -> StorageResult<()> {
-    unnest!(
-        query,
+    write_batch!(
+        connection,
         "INSERT INTO notifications (event_id, program_id, recipient, partner_id, kind, message, details)
          SELECT event_id, program_id, CASE WHEN partner_id IS NULL THEN 'advertiser' ELSE 'partner' END,
                 partner_id, kind, message, details
@@ -38,9 +38,7 @@ pub async fn add(connection: &mut PgConnection, notifications: &[NewNotification
             kinds: &str = new.kind,
             messages: &str = new.message.as_str(),
             details: &Value = &new.details
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 
@@ -85,7 +83,8 @@ pub async fn of_program(
         select "SELECT id, program_id, kind, message, details, read_at, created_at",
         of "FROM notifications
             WHERE program_id = $1 AND recipient = 'advertiser' AND NOT ($2 AND read_at IS NOT NULL) AND id <= $3",
-        then "ORDER BY id DESC OFFSET $4 LIMIT $5",
+        order "id DESC",
+        part "OFFSET $4 LIMIT $5",
         whole r#"SELECT count(*) AS "count!", max(id) AS up_to"#,
         program_id.get(),
         unread_only,
@@ -107,7 +106,8 @@ pub async fn of_partner(
         of "FROM notifications
             WHERE partner_id = ANY(ARRAY(SELECT p.id FROM partners p WHERE p.user_id = $1))
               AND NOT ($2 AND read_at IS NOT NULL) AND id <= $3",
-        then "ORDER BY id DESC OFFSET $4 LIMIT $5",
+        order "id DESC",
+        part "OFFSET $4 LIMIT $5",
         whole r#"SELECT count(*) AS "count!", max(id) AS up_to"#,
         user_id.get(),
         unread_only,

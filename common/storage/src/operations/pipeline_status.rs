@@ -12,6 +12,12 @@ pub struct Waiting {
     pub oldest: Option<DateTime<Utc>>,
 }
 
+impl Waiting {
+    const fn of(count: i64, oldest: Option<DateTime<Utc>>) -> Self {
+        Self { count, oldest }
+    }
+}
+
 /// Figures of one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PipelineStatus {
@@ -44,23 +50,11 @@ pub async fn read(connection: &mut PgConnection) -> StorageResult<PipelineStatus
     .await?;
     Ok(PipelineStatus {
         now: row.now,
-        open_claims: Waiting {
-            count: row.open,
-            oldest: row.open_oldest,
-        },
+        open_claims: Waiting::of(row.open, row.open_oldest),
         dead_claims: row.dead,
-        outbox: Waiting {
-            count: row.outbox,
-            oldest: row.outbox_oldest,
-        },
-        parked_refunds: Waiting {
-            count: row.parked,
-            oldest: row.parked_oldest,
-        },
-        dead_letters: Waiting {
-            count: row.letters,
-            oldest: row.letters_oldest,
-        },
+        outbox: Waiting::of(row.outbox, row.outbox_oldest),
+        parked_refunds: Waiting::of(row.parked, row.parked_oldest),
+        dead_letters: Waiting::of(row.letters, row.letters_oldest),
     })
 }
 
@@ -114,15 +108,9 @@ pub async fn backlog(connection: &mut PgConnection) -> StorageResult<Backlog> {
     Ok(Backlog {
         oldest: oldest(connection).await?,
         now: row.now,
-        open_claims: Waiting {
-            count: row.open,
-            oldest: row.open_oldest,
-        },
+        open_claims: Waiting::of(row.open, row.open_oldest),
         dead_claims: row.dead,
-        outbox: Waiting {
-            count: row.outbox,
-            oldest: row.outbox_oldest,
-        },
+        outbox: Waiting::of(row.outbox, row.outbox_oldest),
         dead_letters: letters.into_iter().map(|row| (row.subject, row.rows)).collect(),
         processor_events: events.into_iter().map(|row| (row.state, row.rows)).collect(),
     })

@@ -9,7 +9,7 @@ use sqlx::types::Json;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use crate::batch::{array_literal, unnest};
+use crate::batch::{array_literal, forget, write_batch};
 use crate::error::{StorageError, StorageResult};
 use domain::ids::WorkspaceId;
 use domain::people::account::EmailAddress;
@@ -91,8 +91,8 @@ pub async fn add_batch(connection: &mut PgConnection, emails: &[NewEmail<'_>]) -
         .collect::<Result<Vec<Value>, _>>()
         .map_err(|error| sqlx::Error::Encode(error.into()))?;
     let rows: Vec<_> = emails.iter().zip(&contents).collect();
-    let added = unnest!(
-        query,
+    Ok(write_batch!(
+        connection,
         "INSERT INTO emails (message_id, kind, recipient, recipient_hash, content, token_sealed, created_at, expires_at, due_at)
          SELECT n.message_id, n.kind, n.recipient, n.hashes[1], n.content, n.token_sealed, n.created_at, n.expires_at, n.created_at
          FROM (SELECT message_id, kind, recipient, hashes::text[], content, token_sealed, created_at, expires_at
@@ -108,10 +108,7 @@ pub async fn add_batch(connection: &mut PgConnection, emails: &[NewEmail<'_>]) -
             tokens: Option<&[u8]> = new.token_sealed,
             created: DateTime<Utc> = new.created_at,
             expire: DateTime<Utc> = new.content.worth_sending_until(new.created_at)
-    )
-    .execute(connection)
-    .await?;
-    Ok(added.rows_affected())
+    ))
 }
 
 /// An e-mail to be sent.
@@ -138,7 +135,7 @@ pub async fn take_due(
     lease: Duration,
     limit: i64,
 ) -> StorageResult<Vec<StorageResult<DueEmail>>> {
-    let rows = sqlx::query!(
+    Ok(sqlx::query!(
         r#"UPDATE emails e SET due_at = $1 + make_interval(secs => $2), attempts = attempts + 1
            WHERE id IN (SELECT id FROM emails WHERE state = 'waiting' AND due_at <= $1 ORDER BY due_at, id LIMIT $3
                         FOR UPDATE SKIP LOCKED)
@@ -149,9 +146,7 @@ pub async fn take_due(
         lease.as_secs_f64(),
         limit,
     )
-    .fetch_all(pool)
-    .await?;
-    let emails = rows.into_iter().map(|row| {
+    .map(|row| {
         let corrupt = |column| StorageError::corrupt("emails", column, row.id);
         Ok(DueEmail {
             id: row.id,
@@ -165,8 +160,9 @@ pub async fn take_due(
             attempts: row.attempts,
             stopped: row.stopped,
         })
-    });
-    Ok(emails.collect())
+    })
+    .fetch_all(pool)
+    .await?)
 }
 
 /// The final state of an e-mail.
@@ -283,7 +279,7 @@ pub struct EmailStatus {
 }
 
 pub async fn status(connection: &mut PgConnection) -> StorageResult<EmailStatus> {
-    let status = sqlx::query_as!(
+    Ok(sqlx::query_as!(
         EmailStatus,
         r#"SELECT count(*) FILTER (WHERE state = 'waiting') AS "waiting!",
                   min(created_at) FILTER (WHERE state = 'waiting') AS oldest_waiting,
@@ -295,8 +291,7 @@ pub async fn status(connection: &mut PgConnection) -> StorageResult<EmailStatus>
            FROM emails"#
     )
     .fetch_one(connection)
-    .await?;
-    Ok(status)
+    .await?)
 }
 
 /// For metrics.
@@ -307,13 +302,12 @@ pub struct WaitingEmails {
 }
 
 pub async fn waiting(connection: &mut PgConnection) -> StorageResult<WaitingEmails> {
-    let waiting = sqlx::query_as!(
+    Ok(sqlx::query_as!(
         WaitingEmails,
         r#"SELECT count(*) AS "waiting!", min(created_at) AS oldest FROM emails WHERE state = 'waiting'"#
     )
     .fetch_one(connection)
-    .await?;
-    Ok(waiting)
+    .await?)
 }
 
 /// Gives up expired e-mails that no process is sending, so that none of their content is kept. Bounded.
@@ -332,15 +326,14 @@ pub async fn give_up_expired(pool: &PgPool, now: DateTime<Utc>, limit: i64) -> S
 
 /// Deletes e-mails that ended before `before`. Bounded.
 pub async fn forget(pool: &PgPool, before: DateTime<Utc>, limit: i64) -> StorageResult<u64> {
-    let forgotten = sqlx::query!(
-        "DELETE FROM emails WHERE id IN (
-             SELECT id FROM emails WHERE state <> 'waiting' AND finished_at < $1 ORDER BY finished_at LIMIT $2)",
+    forget!(
+        pool,
+        "emails",
+        "id",
+        "state <> 'waiting' AND finished_at < $1 ORDER BY finished_at",
         before,
-        limit,
+        limit
     )
-    .execute(pool)
-    .await?;
-    Ok(forgotten.rows_affected())
 }
 
 fn texts(hashes: &[EmailHash]) -> Vec<String> {

@@ -21,14 +21,13 @@ pub async fn find(
     connection: &mut PgConnection,
     program_id: ProgramId,
 ) -> StorageResult<Option<EventStream>> {
-    let stream = sqlx::query_as!(
+    Ok(sqlx::query_as!(
         EventStream,
         r#"SELECT since, last_read_at > now() - interval '1 hour' AS "is_noted!" FROM event_streams WHERE program_id = $1"#,
         program_id.get(),
     )
     .fetch_optional(connection)
-    .await?;
-    Ok(stream)
+    .await?)
 }
 
 /// Turns the stream on: from the commit on, the program's events are written for the stream. Returns when the

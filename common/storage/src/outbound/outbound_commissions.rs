@@ -21,7 +21,7 @@ pub async fn find(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<V
     if ids.is_empty() {
         return Ok(Vec::new());
     }
-    let rows = sqlx::query!(
+    Ok(sqlx::query!(
         r#"SELECT c.id, c.program_id, s.id AS "sale_id?", s.processor_event_id AS "transaction_id?", s.customer_id,
                   u.customer_key, u.click_id AS "click_id?", c.partner_id, c.partner_program_id, l.short_code AS "code?",
                   c.amount_cents, c.deducted_cents, c.currency, c.status, c.hold_until
@@ -32,30 +32,27 @@ pub async fn find(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<V
            WHERE c.id = ANY($1) ORDER BY c.id"#,
         ids,
     )
+    .map(|row| OutboundCommission {
+        customer_id: row.customer_id.map(CustomerId::new),
+        commission: CommissionEvent {
+            program_id: row.program_id,
+            commission_id: row.id,
+            sale_id: row.sale_id,
+            transaction_id: row.transaction_id,
+            customer_key: row.customer_key,
+            click_id: row.click_id,
+            partner_id: row.partner_id,
+            partner_program_id: row.partner_program_id,
+            referral_link_code: row.code,
+            amount_cents: row.amount_cents,
+            deducted_cents: row.deducted_cents,
+            currency: row.currency,
+            status: row.status,
+            hold_until: row.hold_until,
+        },
+    })
     .fetch_all(connection)
-    .await?;
-    Ok(rows
-        .into_iter()
-        .map(|row| OutboundCommission {
-            customer_id: row.customer_id.map(CustomerId::new),
-            commission: CommissionEvent {
-                program_id: row.program_id,
-                commission_id: row.id,
-                sale_id: row.sale_id,
-                transaction_id: row.transaction_id,
-                customer_key: row.customer_key,
-                click_id: row.click_id,
-                partner_id: row.partner_id,
-                partner_program_id: row.partner_program_id,
-                referral_link_code: row.code,
-                amount_cents: row.amount_cents,
-                deducted_cents: row.deducted_cents,
-                currency: row.currency,
-                status: row.status,
-                hold_until: row.hold_until,
-            },
-        })
-        .collect())
+    .await?)
 }
 
 /// Writes one event for each of these commissions.

@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::batch::unnest;
+use crate::batch::write_batch;
 use crate::error::StorageResult;
 use crate::outbound::webhook_queue::{LONGEST_LEASE, go_by_indexes};
 use domain::ids::{CustomerId, EventId, ProgramId};
@@ -50,11 +50,8 @@ impl NewOutboundEvent {
 
 /// Writes events in their order.
 pub async fn add(connection: &mut PgConnection, events: &[NewOutboundEvent]) -> StorageResult<()> {
-    if events.is_empty() {
-        return Ok(());
-    }
-    unnest!(
-        query,
+    write_batch!(
+        connection,
         "INSERT INTO outbound_events (event_id, program_id, event_type, customer_id, occurred_at, body)
          SELECT event_id, program_id, event_type, customer_id, occurred_at, body
          FROM UNNEST($1::uuid[], $2::bigint[], $3::text[], $4::bigint[], $5::timestamptz[], $6::text[])
@@ -67,9 +64,7 @@ pub async fn add(connection: &mut PgConnection, events: &[NewOutboundEvent]) -> 
             customers: Option<i64> = event.customer_id.map(CustomerId::get),
             times: DateTime<Utc> = event.occurred_at,
             bodies: &str = event.body.as_str()
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 

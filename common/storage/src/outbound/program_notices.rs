@@ -52,13 +52,11 @@ pub async fn take(
     let mut endpoints = take_endpoints(connection, &programs, now).await?;
     let mut events = take_events(connection, &programs, now).await?;
     let mut recipients = recipients(connection, &programs).await?;
-    let names = sqlx::query!(
+    Ok(sqlx::query!(
         "SELECT id, name FROM programs WHERE id = ANY($1) ORDER BY id",
         &programs
     )
-    .fetch_all(connection)
-    .await?;
-    let notices = names.into_iter().map(|row| {
+    .map(|row| {
         let (to_review, stuck) = events.remove(&row.id).unwrap_or_default();
         ProgramNotice {
             program_id: ProgramId::new(row.id),
@@ -68,8 +66,9 @@ pub async fn take(
             to_review,
             stuck,
         }
-    });
-    Ok(notices.collect())
+    })
+    .fetch_all(connection)
+    .await?)
 }
 
 /// Marks and returns the programs whose notice is due, ascending.
@@ -78,7 +77,7 @@ async fn due_programs(
     now: DateTime<Utc>,
     limit: i64,
 ) -> StorageResult<Vec<i64>> {
-    let due = sqlx::query_scalar!(
+    Ok(sqlx::query_scalar!(
         "INSERT INTO program_notices AS n (program_id, written_at)
          SELECT c.program_id, $1
          FROM (SELECT program_id FROM processor_events
@@ -96,8 +95,7 @@ async fn due_programs(
         limit,
     )
     .fetch_all(connection)
-    .await?;
-    Ok(due)
+    .await?)
 }
 
 async fn take_endpoints(

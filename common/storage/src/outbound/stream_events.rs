@@ -12,7 +12,7 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::batch::{array_literal, columns, unnest};
+use crate::batch::{array_literal, columns, write_batch};
 use crate::error::StorageResult;
 use domain::ids::ProgramId;
 use domain::programs::event_stream::{StreamPlace, StreamTypes};
@@ -37,8 +37,8 @@ pub async fn mark(connection: &mut PgConnection, marked: &[MarkedClicks]) -> Sto
             .map(|(_, clicked_at)| *clicked_at)
             .collect::<Vec<_>>()
     };
-    unnest!(
-        query,
+    write_batch!(
+        connection,
         "INSERT INTO outbound_events (event_id, program_id, event_type, occurred_at, body, clicks, click_event_ids, first_clicked_at,
                                       last_clicked_at)
          SELECT gen_random_uuid(), program_id, 'clicks', last_clicked_at, '', clicks, click_event_ids::uuid[], first_clicked_at,
@@ -52,9 +52,7 @@ pub async fn mark(connection: &mut PgConnection, marked: &[MarkedClicks]) -> Sto
             events: String = array_literal(marked.clicks.iter().map(|(event_id, _)| event_id)),
             first: Option<DateTime<Utc>> = times(marked).into_iter().min(),
             last: Option<DateTime<Utc>> = times(marked).into_iter().max()
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 

@@ -58,40 +58,6 @@ pub struct NewEndpoint<'a> {
     pub created_at: DateTime<Utc>,
 }
 
-struct Row {
-    id: WebhookEndpointId,
-    program_id: ProgramId,
-    url: String,
-    description: String,
-    event_types: EventTypes,
-    created_at: DateTime<Utc>,
-    previous_secret_until: Option<DateTime<Utc>>,
-    failing_since: Option<DateTime<Utc>>,
-    last_failure_at: Option<DateTime<Utc>>,
-    last_success_at: Option<DateTime<Utc>>,
-    disabled_at: Option<DateTime<Utc>>,
-    disabled_reason: Option<DisabledReason>,
-}
-
-impl From<Row> for StoredEndpoint {
-    fn from(row: Row) -> Self {
-        let disabled = row.disabled_at.zip(row.disabled_reason);
-        Self {
-            endpoint_id: row.id,
-            program_id: row.program_id,
-            url: row.url,
-            description: row.description,
-            event_types: row.event_types,
-            created_at: row.created_at,
-            previous_secret_until: row.previous_secret_until,
-            failing_since: row.failing_since,
-            last_failure_at: row.last_failure_at,
-            last_success_at: row.last_success_at,
-            disabled: disabled.map(|(at, reason)| Disabled { at, reason }),
-        }
-    }
-}
-
 /// Draws the id of a new endpoint. The endpoint's secret is sealed for this id.
 pub async fn draw_id(connection: &mut PgConnection) -> StorageResult<WebhookEndpointId> {
     let id =
@@ -168,10 +134,10 @@ pub async fn overview(
     filter: EndpointFilter,
     limit: i64,
 ) -> StorageResult<Vec<StoredEndpoint>> {
-    let rows = sqlx::query_as!(
-        Row,
-        r#"SELECT id, program_id, url, description, event_types AS "event_types: _", created_at, previous_secret_until, failing_since,
-                last_failure_at, last_success_at, disabled_at, disabled_reason AS "disabled_reason: _"
+    Ok(sqlx::query!(
+        r#"SELECT id AS "id: WebhookEndpointId", program_id AS "program_id: ProgramId", url, description,
+                event_types AS "event_types: EventTypes", created_at, previous_secret_until, failing_since, last_failure_at,
+                last_success_at, disabled_at, disabled_reason AS "disabled_reason: DisabledReason"
          FROM webhook_endpoints
          WHERE ($1::bigint IS NULL OR program_id = $1) AND ($2::bigint IS NULL OR id = $2)
            AND (NOT $3 OR failing_since IS NOT NULL OR disabled_at IS NOT NULL)
@@ -181,9 +147,24 @@ pub async fn overview(
         filter.is_troubled,
         limit,
     )
+    .map(|row| StoredEndpoint {
+        endpoint_id: row.id,
+        program_id: row.program_id,
+        url: row.url,
+        description: row.description,
+        event_types: row.event_types,
+        created_at: row.created_at,
+        previous_secret_until: row.previous_secret_until,
+        failing_since: row.failing_since,
+        last_failure_at: row.last_failure_at,
+        last_success_at: row.last_success_at,
+        disabled: row
+            .disabled_at
+            .zip(row.disabled_reason)
+            .map(|(at, reason)| Disabled { at, reason }),
+    })
     .fetch_all(connection)
-    .await?;
-    Ok(rows.into_iter().map(Into::into).collect())
+    .await?)
 }
 
 /// Stores the settings. The endpoint's health stays, even when the URL changes. The caller holds the

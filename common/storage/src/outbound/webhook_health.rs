@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::PgConnection;
 
-use crate::batch::unnest;
+use crate::batch::write_batch;
 use crate::error::StorageResult;
 use domain::ids::{ProgramId, WebhookEndpointId};
 use domain::programs::webhook::SigningSecret;
@@ -72,11 +72,8 @@ pub struct Health {
 
 /// Stores the health of endpoints where it has changed.
 pub async fn note(connection: &mut PgConnection, health: &[Health]) -> StorageResult<()> {
-    if health.is_empty() {
-        return Ok(());
-    }
-    unnest!(
-        query,
+    write_batch!(
+        connection,
         "WITH changed AS MATERIALIZED (
              SELECT w.id, h.success_at, h.failure_at
              FROM UNNEST($1::bigint[], $2::timestamptz[], $3::timestamptz[]) AS h (endpoint_id, success_at, failure_at)
@@ -98,9 +95,7 @@ pub async fn note(connection: &mut PgConnection, health: &[Health]) -> StorageRe
             successes: Option<DateTime<Utc>> = one.success_at,
             failures: Option<DateTime<Utc>> = one.failure_at;
         interval(EXACT_TO)
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 
@@ -121,17 +116,17 @@ pub async fn disable_gone(
     ids: &[i64],
     now: DateTime<Utc>,
 ) -> StorageResult<Vec<DisabledEndpoint>> {
-    let rows = sqlx::query_as!(
-        Row,
-        "UPDATE webhook_endpoints SET disabled_at = $2, disabled_reason = 'gone'
+    Ok(sqlx::query_as!(
+        DisabledEndpoint,
+        r#"UPDATE webhook_endpoints SET disabled_at = $2, disabled_reason = 'gone'
          WHERE id = ANY($1) AND disabled_at IS NULL
-         RETURNING id, program_id, url, failing_since",
+         RETURNING id AS endpoint_id, program_id, url, disabled_reason AS "reason!: _", failing_since,
+                   disabled_at AS "disabled_at!""#,
         ids,
         now,
     )
     .fetch_all(connection)
-    .await?;
-    Ok(disabled(rows, DisabledReason::Gone, now))
+    .await?)
 }
 
 /// Disables endpoints that [fail for good](domain::programs::webhook_attempt::fails_for_good).
@@ -139,37 +134,18 @@ pub async fn disable_failing(
     connection: &mut PgConnection,
     now: DateTime<Utc>,
 ) -> StorageResult<Vec<DisabledEndpoint>> {
-    let rows = sqlx::query_as!(
-        Row,
-        "UPDATE webhook_endpoints SET disabled_at = $1, disabled_reason = 'failing'
+    Ok(sqlx::query_as!(
+        DisabledEndpoint,
+        r#"UPDATE webhook_endpoints SET disabled_at = $1, disabled_reason = 'failing'
          WHERE disabled_at IS NULL AND failing_since <= $2 AND last_failure_at >= failing_since + $3::interval
-         RETURNING id, program_id, url, failing_since",
+         RETURNING id AS endpoint_id, program_id, url, disabled_reason AS "reason!: _", failing_since,
+                   disabled_at AS "disabled_at!""#,
         now,
         now - FAILS_FOR,
         interval(FAILURES_APART),
     )
     .fetch_all(connection)
-    .await?;
-    Ok(disabled(rows, DisabledReason::Failing, now))
-}
-
-struct Row {
-    id: WebhookEndpointId,
-    program_id: ProgramId,
-    url: String,
-    failing_since: Option<DateTime<Utc>>,
-}
-
-fn disabled(rows: Vec<Row>, reason: DisabledReason, disabled_at: DateTime<Utc>) -> Vec<DisabledEndpoint> {
-    let endpoints = rows.into_iter().map(|row| DisabledEndpoint {
-        endpoint_id: row.id,
-        program_id: row.program_id,
-        url: row.url,
-        reason,
-        failing_since: row.failing_since,
-        disabled_at,
-    });
-    endpoints.collect()
+    .await?)
 }
 
 /// How many endpoints are disabled, by reason.

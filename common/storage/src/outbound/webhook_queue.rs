@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 pub use self::bring_forward::{bring_forward, endpoints};
 
-use crate::batch::unnest;
+use crate::batch::{unnest, write_batch};
 use crate::error::StorageResult;
 use domain::ids::{CustomerId, ProgramId, WebhookEndpointId};
 
@@ -154,7 +154,7 @@ pub async fn take_due(connection: &mut PgConnection, room: &Room<'_>) -> Storage
 
 /// The result of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
+pub enum AttemptResult {
     Delivered,
     GivenUp,
     /// The event is no longer stored.
@@ -163,7 +163,7 @@ pub enum Fate {
     Again(DateTime<Utc>),
 }
 
-impl Fate {
+impl AttemptResult {
     const fn state(self) -> Option<&'static str> {
         match self {
             Self::Delivered => Some("delivered"),
@@ -187,7 +187,7 @@ pub struct FinishedDelivery {
     pub id: i64,
     /// The lease under which it was taken.
     pub leased_until: DateTime<Utc>,
-    pub fate: Fate,
+    pub result: AttemptResult,
     /// `None` without an attempt.
     pub attempted_at: Option<DateTime<Utc>>,
     /// HTTP status of the response.
@@ -207,45 +207,39 @@ pub async fn finish(
     now: DateTime<Utc>,
 ) -> StorageResult<u64> {
     go_by_indexes(connection).await?;
-    let (done, again): (Vec<_>, Vec<_>) = finished.iter().partition(|one| one.fate.state().is_some());
-    let mut ours = 0;
-    if !done.is_empty() {
-        ours += unnest!(
-            query,
-            "WITH moved AS (
-                 DELETE FROM webhook_queue q
-                 USING UNNEST($1::bigint[], $2::timestamptz[], $3::text[], $4::timestamptz[], $5::smallint[], $6::text[], $7::text[],
-                              $8::int[])
-                       AS f (id, leased_until, state, attempted_at, status, failure, answer, duration_ms)
-                 WHERE q.id = f.id AND q.due_at = f.leased_until
-                 RETURNING q.id, q.endpoint_id, q.program_id, q.event_id, q.event_type, q.event_created_at, q.position, q.customer_id,
-                           q.is_replay, q.created_at, q.attempts + (f.attempted_at IS NOT NULL)::int AS attempts,
-                           coalesce(f.attempted_at, q.attempted_at) AS attempted_at, coalesce(f.status, q.status) AS status,
-                           CASE WHEN f.attempted_at IS NULL THEN q.failure ELSE f.failure END AS failure,
-                           CASE WHEN f.attempted_at IS NULL THEN q.answer ELSE f.answer END AS answer,
-                           coalesce(f.duration_ms, q.duration_ms) AS duration_ms, f.state
-             )
-             INSERT INTO webhook_deliveries (id, endpoint_id, program_id, event_id, event_type, event_created_at, position, customer_id,
-                                             is_replay, created_at, attempts, attempted_at, status, failure, answer, duration_ms, state,
-                                             finished_at)
-             SELECT id, endpoint_id, program_id, event_id, event_type, event_created_at, position, customer_id, is_replay, created_at,
-                    attempts, attempted_at, status, failure, answer, duration_ms, state, $9
-             FROM moved",
-            one in done =>
-                ids: i64 = one.id,
-                leases: DateTime<Utc> = one.leased_until,
-                states: Option<&str> = one.fate.state(),
-                times: Option<DateTime<Utc>> = one.attempted_at,
-                statuses: Option<i16> = one.status,
-                failures: Option<&str> = one.failure.as_deref(),
-                answers: Option<&str> = one.answer.as_deref(),
-                durations: Option<i32> = one.duration_ms;
-            now
-        )
-        .execute(&mut *connection)
-        .await?
-        .rows_affected();
-    }
+    let (done, again): (Vec<_>, Vec<_>) = finished.iter().partition(|one| one.result.state().is_some());
+    let mut ours = write_batch!(
+        &mut *connection,
+        "WITH moved AS (
+             DELETE FROM webhook_queue q
+             USING UNNEST($1::bigint[], $2::timestamptz[], $3::text[], $4::timestamptz[], $5::smallint[], $6::text[], $7::text[],
+                          $8::int[])
+                   AS f (id, leased_until, state, attempted_at, status, failure, answer, duration_ms)
+             WHERE q.id = f.id AND q.due_at = f.leased_until
+             RETURNING q.id, q.endpoint_id, q.program_id, q.event_id, q.event_type, q.event_created_at, q.position, q.customer_id,
+                       q.is_replay, q.created_at, q.attempts + (f.attempted_at IS NOT NULL)::int AS attempts,
+                       coalesce(f.attempted_at, q.attempted_at) AS attempted_at, coalesce(f.status, q.status) AS status,
+                       CASE WHEN f.attempted_at IS NULL THEN q.failure ELSE f.failure END AS failure,
+                       CASE WHEN f.attempted_at IS NULL THEN q.answer ELSE f.answer END AS answer,
+                       coalesce(f.duration_ms, q.duration_ms) AS duration_ms, f.state
+         )
+         INSERT INTO webhook_deliveries (id, endpoint_id, program_id, event_id, event_type, event_created_at, position, customer_id,
+                                         is_replay, created_at, attempts, attempted_at, status, failure, answer, duration_ms, state,
+                                         finished_at)
+         SELECT id, endpoint_id, program_id, event_id, event_type, event_created_at, position, customer_id, is_replay, created_at,
+                attempts, attempted_at, status, failure, answer, duration_ms, state, $9
+         FROM moved",
+        one in done =>
+            ids: i64 = one.id,
+            leases: DateTime<Utc> = one.leased_until,
+            states: Option<&str> = one.result.state(),
+            times: Option<DateTime<Utc>> = one.attempted_at,
+            statuses: Option<i16> = one.status,
+            failures: Option<&str> = one.failure.as_deref(),
+            answers: Option<&str> = one.answer.as_deref(),
+            durations: Option<i32> = one.duration_ms;
+        now
+    );
     if !again.is_empty() {
         ours += postpone(connection, &again, now).await?;
     }
@@ -278,7 +272,7 @@ async fn postpone(
         one in failed =>
             ids: i64 = one.id,
             leases: DateTime<Utc> = one.leased_until,
-            due: Option<DateTime<Utc>> = one.fate.due_at(),
+            due: Option<DateTime<Utc>> = one.result.due_at(),
             times: Option<DateTime<Utc>> = one.attempted_at,
             statuses: Option<i16> = one.status,
             failures: Option<&str> = one.failure.as_deref(),
@@ -327,7 +321,7 @@ pub async fn oldest_due(
     connection: &mut PgConnection,
     now: DateTime<Utc>,
 ) -> StorageResult<Option<DateTime<Utc>>> {
-    let oldest = sqlx::query_scalar!(
+    Ok(sqlx::query_scalar!(
         "SELECT min(first.due_at) FROM webhook_endpoints w CROSS JOIN LATERAL (
              SELECT q.due_at FROM webhook_queue q WHERE q.endpoint_id = w.id AND q.due_at <= $1 ORDER BY q.due_at, q.position LIMIT 1
          ) first
@@ -335,6 +329,5 @@ pub async fn oldest_due(
         now,
     )
     .fetch_one(connection)
-    .await?;
-    Ok(oldest)
+    .await?)
 }

@@ -3,6 +3,7 @@
 use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
 
+use crate::batch::forget;
 use crate::error::StorageResult;
 use crate::people::sessions::Whereabouts;
 use domain::ids::{UserId, WorkspaceId};
@@ -61,15 +62,14 @@ pub async fn lock_by_user_code(
     connection: &mut PgConnection,
     user_code: TokenHash,
 ) -> StorageResult<Option<WaitingLogin>> {
-    let row = sqlx::query_as!(
+    Ok(sqlx::query_as!(
         WaitingLogin,
         r#"SELECT id, created_at, expires_at, address, user_agent, confirmed_at IS NOT NULL AS "confirmed!"
            FROM cli_logins WHERE user_code_hash = $1 FOR UPDATE"#,
         user_code.as_bytes().as_slice(),
     )
     .fetch_optional(connection)
-    .await?;
-    Ok(row)
+    .await?)
 }
 
 /// The user who confirmed a login, and the workspace.
@@ -143,7 +143,7 @@ pub async fn end_unsupported(
     workspace_id: WorkspaceId,
     now: DateTime<Utc>,
 ) -> StorageResult<Vec<i64>> {
-    let ids = sqlx::query_scalar!(
+    Ok(sqlx::query_scalar!(
         "UPDATE cli_logins l SET expires_at = $2
          WHERE workspace_id = $1 AND consumed_at IS NULL AND expires_at > $2
            AND NOT EXISTS (SELECT FROM workspace_members m JOIN users u ON u.id = m.user_id AND u.status = 'active'
@@ -153,19 +153,17 @@ pub async fn end_unsupported(
         now,
     )
     .fetch_all(connection)
-    .await?;
-    Ok(ids)
+    .await?)
 }
 
 /// Deletes logins that were over before `before`. Bounded.
 pub async fn forget(pool: &PgPool, before: DateTime<Utc>, limit: i64) -> StorageResult<u64> {
-    let forgotten = sqlx::query!(
-        "DELETE FROM cli_logins WHERE id IN (
-             SELECT id FROM cli_logins WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)",
+    forget!(
+        pool,
+        "cli_logins",
+        "id",
+        "expires_at < $1 ORDER BY expires_at",
         before,
-        limit,
+        limit
     )
-    .execute(pool)
-    .await?;
-    Ok(forgotten.rows_affected())
 }

@@ -1,7 +1,5 @@
 //! `invitations`: one-time links to join a workspace, or to claim a partner's own account.
 
-use std::collections::BTreeMap;
-
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use sqlx::types::Json;
@@ -13,7 +11,7 @@ use crate::people::members::{self, GivenPermissions};
 use domain::ids::{InvitationId, PartnerId, ProgramId, WorkspaceId};
 use domain::name::Name;
 use domain::people::account::{EmailAddress, UserKind};
-use domain::people::permission::{ProgramPermissions, Role};
+use domain::people::permission::Role;
 use domain::sorting::{InvitationColumn, Sorting};
 use domain::token::TokenHash;
 
@@ -60,13 +58,13 @@ pub async fn create(connection: &mut PgConnection, new: &NewInvitation<'_>) -> S
     // A concurrent invitation must see the earlier one, or both links would work.
     members::lock(connection, new.workspace_id).await?;
     let (role, permissions, partner, program) = match new.purpose {
-        Purpose::Member { role, permissions } => (Some(role.as_str()), names(permissions), None, None),
+        Purpose::Member { role, permissions } => (Some(role.as_str()), permissions.clone(), None, None),
         Purpose::Partner {
             partner_id,
             program_id,
         } => (
             None,
-            BTreeMap::new(),
+            GivenPermissions::new(),
             Some(partner_id.get()),
             Some(program_id.get()),
         ),
@@ -121,14 +119,13 @@ pub async fn target_name(
         Purpose::Member { .. } => None,
         Purpose::Partner { program_id, .. } => Some(program_id.get()),
     };
-    let name = sqlx::query_scalar!(
+    Ok(sqlx::query_scalar!(
         r#"SELECT coalesce(p.name, w.name) AS "name!" FROM workspaces w LEFT JOIN programs p ON p.id = $2 WHERE w.id = $1"#,
         workspace_id.get(),
         program,
     )
     .fetch_one(connection)
-    .await?;
-    Ok(name)
+    .await?)
 }
 
 /// An invitation that can be accepted.
@@ -155,7 +152,7 @@ pub async fn find_open(
     let row = sqlx::query!(
         r#"SELECT i.id AS "id: InvitationId", i.workspace_id AS "workspace_id: WorkspaceId", coalesce(p.name, w.name) AS "name!",
                   i.email AS "email: EmailAddress", i.emailed, i.role AS "role: Role",
-                  i.permissions AS "permissions: Json<BTreeMap<i64, Vec<String>>>", i.partner_id AS "partner_id: PartnerId",
+                  i.permissions AS "permissions: Json<GivenPermissions>", i.partner_id AS "partner_id: PartnerId",
                   i.program_id AS "program_id: ProgramId", i.expires_at
            FROM invitations i
            JOIN workspaces w ON w.id = i.workspace_id
@@ -168,7 +165,6 @@ pub async fn find_open(
     .fetch_optional(connection)
     .await?;
     row.map(|row| {
-        let corrupt = |column| StorageError::corrupt("invitations", column, row.id);
         Ok(OpenInvitation {
             invitation_id: row.id,
             workspace_id: row.workspace_id,
@@ -178,13 +174,13 @@ pub async fn find_open(
             purpose: match (row.role, row.partner_id, row.program_id) {
                 (Some(role), None, None) => Purpose::Member {
                     role,
-                    permissions: given(&row.permissions.0).ok_or_else(|| corrupt("permissions"))?,
+                    permissions: row.permissions.0,
                 },
                 (None, Some(partner_id), Some(program_id)) => Purpose::Partner {
                     partner_id,
                     program_id,
                 },
-                _ => return Err(corrupt("role")),
+                _ => return Err(StorageError::corrupt("invitations", "role", row.id)),
             },
             expires_at: row.expires_at,
         })
@@ -253,31 +249,11 @@ pub struct MemberInvitation {
     pub workspace_id: WorkspaceId,
     pub email: String,
     pub role: Role,
-    pub permissions: GivenPermissions,
+    pub permissions: Json<GivenPermissions>,
     pub created_at: DateTime<Utc>,
     pub expires_at: DateTime<Utc>,
     pub accepted_at: Option<DateTime<Utc>>,
     pub withdrawn_at: Option<DateTime<Utc>>,
-}
-
-/// A page of a workspace's invitations, sorted.
-macro_rules! invitations {
-    ($connection:expr, $workspace_id:expr, $text:expr, $window:expr, $order:literal $(; $($more:expr),+)?) => {
-        page!(
-            $connection,
-            $window,
-            MemberInvitationRow,
-            select r#"SELECT id, workspace_id, email, role AS "role!: _", permissions AS "permissions: Json<BTreeMap<i64, Vec<String>>>",
-                      created_at, expires_at, accepted_at, withdrawn_at"#,
-            of "FROM invitations WHERE workspace_id = $1 AND role IS NOT NULL
-                  AND ($2::text IS NULL OR strpos(folded(email), folded($2)) > 0) AND id <= $3",
-            then "ORDER BY " + $order + " OFFSET $4 LIMIT $5",
-            whole r#"SELECT count(*) AS "count!", max(id) AS up_to"#,
-            $workspace_id.get(),
-            $text.map(Name::as_str)
-            $(; $($more),+)?
-        )
-    };
 }
 
 /// A page of a workspace's invitations, newest first unless sorted, and the total number. `text` is searched
@@ -289,22 +265,24 @@ pub async fn page(
     sorting: Option<Sorting<InvitationColumn>>,
     window: Window,
 ) -> StorageResult<(Vec<MemberInvitation>, Whole)> {
-    let (rows, total) = match sorting {
-        None => invitations!(connection, workspace_id, text, window, "id DESC"),
-        Some(sorting) => invitations!(
-            connection,
-            workspace_id,
-            text,
-            window,
-            "CASE WHEN $6::text = 'expires_at' THEN extract(epoch FROM expires_at) * $7::integer END,
-             CASE WHEN $6 = 'email' AND $7 > 0 THEN folded(email) END COLLATE \"und-x-icu\",
-             CASE WHEN $6 = 'email' AND $7 < 0 THEN folded(email) END COLLATE \"und-x-icu\" DESC,
-             id DESC";
-            sorting.by.as_str(), sorting.sign()
-        ),
-    };
-    let invitations: StorageResult<Vec<_>> = rows.into_iter().map(TryInto::try_into).collect();
-    Ok((invitations?, total))
+    Ok(page!(
+        connection,
+        window,
+        MemberInvitation,
+        select r#"SELECT id AS invitation_id, workspace_id, email, role AS "role!: _", permissions AS "permissions: _",
+                  created_at, expires_at, accepted_at, withdrawn_at"#,
+        of "FROM invitations WHERE workspace_id = $1 AND role IS NOT NULL
+              AND ($2::text IS NULL OR strpos(folded(email), folded($2)) > 0) AND id <= $3",
+        order "id DESC",
+        or by sorting: "CASE WHEN $6::text = 'expires_at' THEN extract(epoch FROM expires_at) * $7::integer END,
+         CASE WHEN $6 = 'email' AND $7 > 0 THEN folded(email) END COLLATE \"und-x-icu\",
+         CASE WHEN $6 = 'email' AND $7 < 0 THEN folded(email) END COLLATE \"und-x-icu\" DESC,
+         id DESC",
+        part "OFFSET $4 LIMIT $5",
+        whole r#"SELECT count(*) AS "count!", max(id) AS up_to"#,
+        workspace_id.get(),
+        text.map(Name::as_str),
+    ))
 }
 
 /// `None` for a partner's invitation, too: it belongs to the program.
@@ -312,63 +290,13 @@ pub async fn find(
     connection: &mut PgConnection,
     invitation_id: InvitationId,
 ) -> StorageResult<Option<MemberInvitation>> {
-    let row = sqlx::query_as!(
-        MemberInvitationRow,
-        r#"SELECT id, workspace_id, email, role AS "role!: _", permissions AS "permissions: Json<BTreeMap<i64, Vec<String>>>",
+    Ok(sqlx::query_as!(
+        MemberInvitation,
+        r#"SELECT id AS invitation_id, workspace_id, email, role AS "role!: _", permissions AS "permissions: _",
                   created_at, expires_at, accepted_at, withdrawn_at
            FROM invitations WHERE id = $1 AND role IS NOT NULL"#,
         invitation_id.get(),
     )
     .fetch_optional(connection)
-    .await?;
-    row.map(TryInto::try_into).transpose()
-}
-
-/// The stored form: program ids with permission names.
-fn names(permissions: &GivenPermissions) -> BTreeMap<i64, Vec<&'static str>> {
-    permissions
-        .iter()
-        .map(|(program_id, given)| (program_id.get(), given.names()))
-        .collect()
-}
-
-fn given(names: &BTreeMap<i64, Vec<String>>) -> Option<GivenPermissions> {
-    names
-        .iter()
-        .map(|(program_id, names)| {
-            let given = ProgramPermissions::parse(names.iter().map(String::as_str)).ok()?;
-            Some((ProgramId::new(*program_id), given))
-        })
-        .collect()
-}
-
-struct MemberInvitationRow {
-    id: InvitationId,
-    workspace_id: WorkspaceId,
-    email: String,
-    role: Role,
-    permissions: Json<BTreeMap<i64, Vec<String>>>,
-    created_at: DateTime<Utc>,
-    expires_at: DateTime<Utc>,
-    accepted_at: Option<DateTime<Utc>>,
-    withdrawn_at: Option<DateTime<Utc>>,
-}
-
-impl TryFrom<MemberInvitationRow> for MemberInvitation {
-    type Error = StorageError;
-
-    fn try_from(row: MemberInvitationRow) -> StorageResult<Self> {
-        Ok(Self {
-            invitation_id: row.id,
-            workspace_id: row.workspace_id,
-            email: row.email,
-            role: row.role,
-            permissions: given(&row.permissions.0)
-                .ok_or_else(|| StorageError::corrupt("invitations", "permissions", row.id))?,
-            created_at: row.created_at,
-            expires_at: row.expires_at,
-            accepted_at: row.accepted_at,
-            withdrawn_at: row.withdrawn_at,
-        })
-    }
+    .await?)
 }

@@ -145,30 +145,6 @@ pub struct KeyFilter {
     pub text: Option<Name>,
 }
 
-/// A page of the keys that match a filter, sorted.
-macro_rules! keys {
-    ($connection:expr, $workspace_id:expr, $filter:expr, $window:expr, $order:literal $(; $($more:expr),+)?) => {
-        page!(
-            $connection,
-            $window,
-            KeyRow,
-            select r#"SELECT k.id, k.workspace_id, k.name AS "name: _", scopes AS "scopes: _", program_scope AS "program_scope: _",
-                      expires_at, prefix, key_masked, k.status AS "status: _", k.created_at, k.created_by, u.name AS creator_name,
-                      k.last_used_at"#,
-            of "FROM management_keys k JOIN users u ON u.id = k.created_by
-                WHERE k.workspace_id = $1 AND ($2::text IS NULL OR k.status = $2)
-                  AND ($3::text IS NULL OR strpos(folded(k.name), folded($3)) > 0 OR strpos(folded(u.name), folded($3)) > 0)
-                  AND k.id <= $4",
-            then "ORDER BY " + $order + " OFFSET $5 LIMIT $6",
-            whole r#"SELECT count(*) AS "count!", max(k.id) AS up_to"#,
-            $workspace_id.get(),
-            $filter.status.map(KeyStatus::as_str),
-            $filter.text.as_ref().map(Name::as_str)
-            $(; $($more),+)?
-        )
-    };
-}
-
 /// A page of a workspace's keys, revoked ones included, newest first unless sorted; and the total number.
 pub async fn list(
     connection: &mut PgConnection,
@@ -177,21 +153,29 @@ pub async fn list(
     sorting: Option<Sorting<KeyColumn>>,
     window: Window,
 ) -> StorageResult<(Vec<StoredKey>, Whole)> {
-    let (rows, total) = match sorting {
-        None => keys!(connection, workspace_id, filter, window, "k.id DESC"),
-        Some(sorting) => keys!(
-            connection,
-            workspace_id,
-            filter,
-            window,
-            "CASE $7::text WHEN 'last_used_at' THEN extract(epoch FROM k.last_used_at) WHEN 'expires_at' THEN extract(epoch FROM k.expires_at)
-             END * $8::integer NULLS LAST,
-             CASE WHEN $7 = 'name' AND $8 > 0 THEN folded(k.name) END COLLATE \"und-x-icu\",
-             CASE WHEN $7 = 'name' AND $8 < 0 THEN folded(k.name) END COLLATE \"und-x-icu\" DESC,
-             k.id DESC";
-            sorting.by.as_str(), sorting.sign()
-        ),
-    };
+    let (rows, total) = page!(
+        connection,
+        window,
+        KeyRow,
+        select r#"SELECT k.id, k.workspace_id, k.name AS "name: _", scopes AS "scopes: _", program_scope AS "program_scope: _",
+                  expires_at, prefix, key_masked, k.status AS "status: _", k.created_at, k.created_by, u.name AS creator_name,
+                  k.last_used_at"#,
+        of "FROM management_keys k JOIN users u ON u.id = k.created_by
+            WHERE k.workspace_id = $1 AND ($2::text IS NULL OR k.status = $2)
+              AND ($3::text IS NULL OR strpos(folded(k.name), folded($3)) > 0 OR strpos(folded(u.name), folded($3)) > 0)
+              AND k.id <= $4",
+        order "k.id DESC",
+        or by sorting: "CASE $7::text WHEN 'last_used_at' THEN extract(epoch FROM k.last_used_at) WHEN 'expires_at' THEN extract(epoch FROM k.expires_at)
+         END * $8::integer NULLS LAST,
+         CASE WHEN $7 = 'name' AND $8 > 0 THEN folded(k.name) END COLLATE \"und-x-icu\",
+         CASE WHEN $7 = 'name' AND $8 < 0 THEN folded(k.name) END COLLATE \"und-x-icu\" DESC,
+         k.id DESC",
+        part "OFFSET $5 LIMIT $6",
+        whole r#"SELECT count(*) AS "count!", max(k.id) AS up_to"#,
+        workspace_id.get(),
+        filter.status.map(KeyStatus::as_str),
+        filter.text.as_ref().map(Name::as_str),
+    );
     Ok((rows.into_iter().map(Into::into).collect(), total))
 }
 

@@ -73,29 +73,6 @@ pub async fn find(connection: &mut PgConnection, member_id: MemberId) -> Storage
         .pop())
 }
 
-/// A page of a workspace's members, sorted.
-macro_rules! members {
-    ($connection:expr, $workspace_id:expr, $text:expr, $window:expr, $order:literal $(; $($more:expr),+)?) => {
-        page!(
-            $connection,
-            $window,
-            MemberRow,
-            select r#"SELECT m.id, m.user_id, u.name, u.email, m.role AS "role: _", m.created_at, u.verified_at IS NOT NULL AS "verified!",
-                      EXISTS (SELECT FROM second_factors f WHERE f.user_id = m.user_id AND f.enabled_at IS NOT NULL)
-                          AS "has_second_factor!""#,
-            of "FROM workspace_members m JOIN users u ON u.id = m.user_id
-                WHERE m.workspace_id = $1
-                  AND ($2::text IS NULL OR strpos(folded(u.name), folded($2)) > 0 OR strpos(folded(u.email), folded($2)) > 0)
-                  AND m.id <= $3",
-            then "ORDER BY " + $order + " OFFSET $4 LIMIT $5",
-            whole r#"SELECT count(*) AS "count!", max(m.id) AS up_to"#,
-            $workspace_id.get(),
-            $text.map(Name::as_str)
-            $(; $($more),+)?
-        )
-    };
-}
-
 /// A page of a workspace's members, oldest first unless sorted, and the total number. `text` is searched in
 /// the name and the address.
 pub async fn list(
@@ -105,20 +82,27 @@ pub async fn list(
     sorting: Option<Sorting<MemberColumn>>,
     window: Window,
 ) -> StorageResult<(Vec<Member>, Whole)> {
-    let (rows, total) = match sorting {
-        None => members!(&mut *connection, workspace_id, text, window, "m.id"),
-        Some(sorting) => members!(
-            &mut *connection,
-            workspace_id,
-            text,
-            window,
-            "CASE WHEN $6::text = 'created_at' THEN extract(epoch FROM m.created_at) * $7::integer END,
-             CASE WHEN $7 > 0 THEN CASE $6 WHEN 'name' THEN folded(u.name) WHEN 'email' THEN folded(u.email) END END COLLATE \"und-x-icu\",
-             CASE WHEN $7 < 0 THEN CASE $6 WHEN 'name' THEN folded(u.name) WHEN 'email' THEN folded(u.email) END END COLLATE \"und-x-icu\" DESC,
-             m.id";
-            sorting.by.as_str(), sorting.sign()
-        ),
-    };
+    let (rows, total) = page!(
+        &mut *connection,
+        window,
+        MemberRow,
+        select r#"SELECT m.id, m.user_id, u.name, u.email, m.role AS "role: _", m.created_at, u.verified_at IS NOT NULL AS "verified!",
+                  EXISTS (SELECT FROM second_factors f WHERE f.user_id = m.user_id AND f.enabled_at IS NOT NULL)
+                      AS "has_second_factor!""#,
+        of "FROM workspace_members m JOIN users u ON u.id = m.user_id
+            WHERE m.workspace_id = $1
+              AND ($2::text IS NULL OR strpos(folded(u.name), folded($2)) > 0 OR strpos(folded(u.email), folded($2)) > 0)
+              AND m.id <= $3",
+        order "m.id",
+        or by sorting: "CASE WHEN $6::text = 'created_at' THEN extract(epoch FROM m.created_at) * $7::integer END,
+         CASE WHEN $7 > 0 THEN CASE $6 WHEN 'name' THEN folded(u.name) WHEN 'email' THEN folded(u.email) END END COLLATE \"und-x-icu\",
+         CASE WHEN $7 < 0 THEN CASE $6 WHEN 'name' THEN folded(u.name) WHEN 'email' THEN folded(u.email) END END COLLATE \"und-x-icu\" DESC,
+         m.id",
+        part "OFFSET $4 LIMIT $5",
+        whole r#"SELECT count(*) AS "count!", max(m.id) AS up_to"#,
+        workspace_id.get(),
+        text.map(Name::as_str),
+    );
     Ok((with_permissions(connection, rows).await?, total))
 }
 
@@ -128,7 +112,7 @@ pub async fn has_another_owner(
     workspace_id: WorkspaceId,
     member_id: MemberId,
 ) -> StorageResult<bool> {
-    let has = sqlx::query_scalar!(
+    Ok(sqlx::query_scalar!(
         r#"SELECT EXISTS (
                SELECT FROM workspace_members m JOIN users u ON u.id = m.user_id
                WHERE m.workspace_id = $1 AND m.id <> $2 AND m.role = 'owner' AND u.status = 'active') AS "has!""#,
@@ -136,8 +120,7 @@ pub async fn has_another_owner(
         member_id.get(),
     )
     .fetch_one(connection)
-    .await?;
-    Ok(has)
+    .await?)
 }
 
 /// Whether a user with this address is a member.
@@ -146,15 +129,14 @@ pub async fn has_address(
     workspace_id: WorkspaceId,
     email: &EmailAddress,
 ) -> StorageResult<bool> {
-    let has = sqlx::query_scalar!(
+    Ok(sqlx::query_scalar!(
         r#"SELECT EXISTS (SELECT FROM workspace_members m JOIN users u ON u.id = m.user_id
                           WHERE m.workspace_id = $1 AND lower(u.email) = lower($2)) AS "has!""#,
         workspace_id.get(),
         email.as_str(),
     )
     .fetch_one(connection)
-    .await?;
-    Ok(has)
+    .await?)
 }
 
 pub async fn set_role(connection: &mut PgConnection, member_id: MemberId, role: Role) -> StorageResult<()> {

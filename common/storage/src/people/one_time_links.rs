@@ -1,38 +1,22 @@
-//! `password_resets` and `address_verifications`: links that are e-mailed to an account's owner and work
-//! once, for a limited time. Only hashes of their tokens are stored. The tables have the same columns.
+//! `one_time_links`: links that are e-mailed to an account's owner and work once, for a limited time. Only
+//! hashes of their tokens are stored.
 
 use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
 
+use crate::batch::forget;
 use crate::error::StorageResult;
 use domain::ids::UserId;
 use domain::token::TokenHash;
 
-/// The purpose of a link. Each purpose has a table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LinkPurpose {
-    /// Replaces a forgotten password.
-    PasswordReset,
-    /// Verifies that the account's address belongs to its owner.
-    AddressVerification,
-}
-
-impl LinkPurpose {
-    pub const ALL: [Self; 2] = [Self::PasswordReset, Self::AddressVerification];
-}
-
-/// Runs a statement on the table of a purpose. The table's name is inserted between the pieces of SQL.
-macro_rules! on_table {
-    ($purpose:expr, $run:ident($connection:expr), $query:ident!($($row:ident,)? $first:literal $(, table, $piece:literal)+; $($argument:expr),+)) => {
-        match $purpose {
-            LinkPurpose::PasswordReset => {
-                sqlx::$query!($($row,)? $first $(+ " password_resets " + $piece)+, $($argument),+).$run($connection).await?
-            }
-            LinkPurpose::AddressVerification => {
-                sqlx::$query!($($row,)? $first $(+ " address_verifications " + $piece)+, $($argument),+).$run($connection).await?
-            }
-        }
-    };
+domain::text_enum! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum LinkPurpose {
+        /// Replaces a forgotten password.
+        PasswordReset = "password_reset",
+        /// Verifies that the account's address belongs to its owner.
+        AddressVerification = "address_verification",
+    }
 }
 
 #[derive(Debug)]
@@ -47,14 +31,16 @@ pub struct NewLink {
 /// Earlier links stay valid until they expire: e-mails may arrive in any order, and repeated requests must
 /// not invalidate the owner's link.
 pub async fn create(connection: &mut PgConnection, new: &NewLink) -> StorageResult<()> {
-    on_table!(
-        new.purpose,
-        execute(connection),
-        query!(
-            "INSERT INTO", table, "(user_id, token_hash, created_at, expires_at) VALUES ($1, $2, $3, $4)";
-            new.user_id.get(), new.token_hash.as_bytes().as_slice(), new.created_at, new.expires_at
-        )
-    );
+    sqlx::query!(
+        "INSERT INTO one_time_links (purpose, user_id, token_hash, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)",
+        new.purpose.as_str(),
+        new.user_id.get(),
+        new.token_hash.as_bytes().as_slice(),
+        new.created_at,
+        new.expires_at,
+    )
+    .execute(connection)
+    .await?;
     Ok(())
 }
 
@@ -74,17 +60,16 @@ pub async fn find_open(
     token_hash: TokenHash,
     now: DateTime<Utc>,
 ) -> StorageResult<Option<OpenLink>> {
-    Ok(on_table!(
-        purpose,
-        fetch_optional(connection),
-        query_as!(
-            OpenLink,
-            "SELECT l.user_id, u.email, l.expires_at FROM", table,
-            "l JOIN users u ON u.id = l.user_id
-             WHERE l.token_hash = $1 AND l.ended_at IS NULL AND l.expires_at > $2 AND u.status = 'active'";
-            token_hash.as_bytes().as_slice(), now
-        )
-    ))
+    Ok(sqlx::query_as!(
+        OpenLink,
+        "SELECT l.user_id, u.email, l.expires_at FROM one_time_links l JOIN users u ON u.id = l.user_id
+         WHERE l.purpose = $1 AND l.token_hash = $2 AND l.ended_at IS NULL AND l.expires_at > $3 AND u.status = 'active'",
+        purpose.as_str(),
+        token_hash.as_bytes().as_slice(),
+        now,
+    )
+    .fetch_optional(connection)
+    .await?)
 }
 
 /// Uses a link. `false` when it ended after it was found, or another request was faster.
@@ -94,14 +79,15 @@ pub async fn take(
     token_hash: TokenHash,
     now: DateTime<Utc>,
 ) -> StorageResult<bool> {
-    let taken = on_table!(
-        purpose,
-        execute(connection),
-        query!(
-            "UPDATE", table, "SET ended_at = $2 WHERE token_hash = $1 AND ended_at IS NULL AND expires_at > $2";
-            token_hash.as_bytes().as_slice(), now
-        )
-    );
+    let taken = sqlx::query!(
+        "UPDATE one_time_links SET ended_at = $3
+         WHERE purpose = $1 AND token_hash = $2 AND ended_at IS NULL AND expires_at > $3",
+        purpose.as_str(),
+        token_hash.as_bytes().as_slice(),
+        now,
+    )
+    .execute(connection)
+    .await?;
     Ok(taken.rows_affected() == 1)
 }
 
@@ -112,28 +98,25 @@ pub async fn end_all(
     user_id: UserId,
     now: DateTime<Utc>,
 ) -> StorageResult<u64> {
-    let ended = on_table!(
-        purpose,
-        execute(connection),
-        query!("UPDATE", table, "SET ended_at = $2 WHERE user_id = $1 AND ended_at IS NULL"; user_id.get(), now)
-    );
+    let ended = sqlx::query!(
+        "UPDATE one_time_links SET ended_at = $3 WHERE purpose = $1 AND user_id = $2 AND ended_at IS NULL",
+        purpose.as_str(),
+        user_id.get(),
+        now,
+    )
+    .execute(connection)
+    .await?;
     Ok(ended.rows_affected())
 }
 
 /// Deletes links that expired before `before`. Bounded.
-pub async fn forget(
-    pool: &PgPool,
-    purpose: LinkPurpose,
-    before: DateTime<Utc>,
-    limit: i64,
-) -> StorageResult<u64> {
-    let forgotten = on_table!(
-        purpose,
-        execute(pool),
-        query!(
-            "DELETE FROM", table, "WHERE id IN (SELECT id FROM", table, "WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)";
-            before, limit
-        )
-    );
-    Ok(forgotten.rows_affected())
+pub async fn forget(pool: &PgPool, before: DateTime<Utc>, limit: i64) -> StorageResult<u64> {
+    forget!(
+        pool,
+        "one_time_links",
+        "id",
+        "expires_at < $1 ORDER BY expires_at",
+        before,
+        limit
+    )
 }

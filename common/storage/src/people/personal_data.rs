@@ -14,4 +14,4 @@ mod find;
 
 pub use self::erase::{Erased, click_ids, erase};
 pub use self::export::{Export, export};
-pub use self::find::{Found, Reach, Stated, find};
+pub use self::find::{Found, Identifiers, Reach, find};

@@ -56,28 +56,26 @@ pub async fn lock_own(connection: &mut PgConnection, user_id: UserId) -> Storage
     )
     .fetch_optional(&mut *connection)
     .await?;
-    let own = sqlx::query_as!(
+    Ok(sqlx::query_as!(
         OwnFactors,
         r#"SELECT EXISTS (SELECT FROM second_factors WHERE user_id = $1 AND enabled_at IS NOT NULL) AS "has_app!",
                   (SELECT count(*) FROM passkeys WHERE user_id = $1) AS "passkeys!""#,
         user_id.get(),
     )
     .fetch_one(connection)
-    .await?;
-    Ok(own)
+    .await?)
 }
 
 /// Finds and locks the app until the transaction ends: of concurrent requests with the same code, only one
 /// succeeds.
 pub async fn lock(connection: &mut PgConnection, user_id: UserId) -> StorageResult<Option<SecondFactor>> {
-    let row = sqlx::query_as!(
+    Ok(sqlx::query_as!(
         SecondFactor,
         "SELECT secret_sealed, enabled_at, last_step FROM second_factors WHERE user_id = $1 FOR UPDATE",
         user_id.get(),
     )
     .fetch_optional(connection)
-    .await?;
-    Ok(row)
+    .await?)
 }
 
 /// Starts a set-up and replaces an unfinished one. `false` when an app is already enabled.

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::{PgConnection, PgPool};
 
+use crate::batch::forget;
 use crate::error::StorageResult;
 use domain::ids::{SessionId, UserId, WorkspaceId};
 use domain::people::account::UserKind;
@@ -143,7 +144,7 @@ pub async fn knows_place(
     user_id: UserId,
     whereabouts: &Whereabouts,
 ) -> StorageResult<bool> {
-    let known = sqlx::query_scalar!(
+    Ok(sqlx::query_scalar!(
         r#"SELECT EXISTS (SELECT FROM sessions WHERE user_id = $1
                           AND (address = $2 OR country = $3 AND user_agent = $4)) AS "known!""#,
         user_id.get(),
@@ -152,8 +153,7 @@ pub async fn knows_place(
         whereabouts.user_agent.as_deref(),
     )
     .fetch_one(connection)
-    .await?;
-    Ok(known)
+    .await?)
 }
 
 /// Finds an active session for a request that uses it. `None` for an unknown token or an ended session.
@@ -254,7 +254,7 @@ pub async fn of_user(
     user_id: UserId,
     now: DateTime<Utc>,
 ) -> StorageResult<Vec<ListedSession>> {
-    let rows = sqlx::query!(
+    Ok(sqlx::query!(
         r#"SELECT id AS "id: SessionId", workspace_id AS "workspace_id: WorkspaceId", created_at, last_used_at,
                   LEAST(expires_at, idle_ends_at) AS "ends_at!", address, country, user_agent
            FROM sessions WHERE user_id = $1 AND revoked_at IS NULL AND LEAST(expires_at, idle_ends_at) > $2
@@ -262,9 +262,7 @@ pub async fn of_user(
         user_id.get(),
         now,
     )
-    .fetch_all(connection)
-    .await?;
-    let sessions = rows.into_iter().map(|row| ListedSession {
+    .map(|row| ListedSession {
         session_id: row.id,
         kind: SessionKind::stored(row.workspace_id),
         created_at: row.created_at,
@@ -273,8 +271,9 @@ pub async fn of_user(
         address: row.address,
         country: row.country,
         user_agent: row.user_agent,
-    });
-    Ok(sessions.collect())
+    })
+    .fetch_all(connection)
+    .await?)
 }
 
 /// Ends one of a user's own sessions; `true` when it was active.
@@ -379,13 +378,12 @@ pub async fn revoke_all(
 
 /// Deletes sessions that ended before `before`. Bounded.
 pub async fn forget(pool: &PgPool, before: DateTime<Utc>, limit: i64) -> StorageResult<u64> {
-    let forgotten = sqlx::query!(
-        "DELETE FROM sessions WHERE id IN (
-             SELECT id FROM sessions WHERE LEAST(expires_at, idle_ends_at, revoked_at) < $1 ORDER BY id LIMIT $2)",
+    forget!(
+        pool,
+        "sessions",
+        "id",
+        "LEAST(expires_at, idle_ends_at, revoked_at) < $1 ORDER BY id",
         before,
-        limit,
+        limit
     )
-    .execute(pool)
-    .await?;
-    Ok(forgotten.rows_affected())
 }

@@ -172,14 +172,13 @@ pub struct WantedEmails {
 }
 
 pub async fn wanted_emails(connection: &mut PgConnection, user_id: UserId) -> StorageResult<WantedEmails> {
-    let wanted = sqlx::query_as!(
+    Ok(sqlx::query_as!(
         WantedEmails,
         "SELECT weekly_summary, program_notices FROM users WHERE id = $1",
         user_id.get(),
     )
     .fetch_one(connection)
-    .await?;
-    Ok(wanted)
+    .await?)
 }
 
 /// `None` leaves a choice unchanged. Returns the resulting choices, and whether any changed.

@@ -43,13 +43,12 @@ pub async fn called(connection: &mut PgConnection, name: &str) -> StorageResult<
 }
 
 pub async fn exists(connection: &mut PgConnection, workspace_id: WorkspaceId) -> StorageResult<bool> {
-    let exists = sqlx::query_scalar!(
+    Ok(sqlx::query_scalar!(
         r#"SELECT EXISTS (SELECT FROM workspaces WHERE id = $1) AS "exists!""#,
         workspace_id.get(),
     )
     .fetch_one(connection)
-    .await?;
-    Ok(exists)
+    .await?)
 }
 
 pub async fn rename(
@@ -88,14 +87,13 @@ pub async fn programs_of(
     workspace_id: WorkspaceId,
     program_ids: &[i64],
 ) -> StorageResult<Vec<i64>> {
-    let ids = sqlx::query_scalar!(
+    Ok(sqlx::query_scalar!(
         "SELECT id FROM programs WHERE workspace_id = $1 AND id = ANY($2)",
         workspace_id.get(),
         program_ids,
     )
     .fetch_all(connection)
-    .await?;
-    Ok(ids)
+    .await?)
 }
 
 /// The workspaces of a user, oldest first.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::batch::{columns, unnest};
+use crate::batch::{columns, unnest, write_batch};
 use crate::error::{StorageError, StorageResult};
 use crate::processor::processor_events::{self, waits_for_processor_customer};
 use domain::ids::{EventId, ProgramId};
@@ -26,26 +26,35 @@ pub struct Binding {
     pub contested_at: Option<DateTime<Utc>>,
 }
 
+/// The bindings of these customers.
+macro_rules! bindings {
+    ($connection:expr, $keys:expr, $lock:literal) => {{
+        columns!((program_id, id) in $keys =>
+            programs: i64 = program_id.get(),
+            ids: &str = id.as_str()
+        );
+        let rows = sqlx::query_as!(
+            Row,
+            "SELECT c.* FROM processor_customers c
+             JOIN UNNEST($1::bigint[], $2::text[]) AS n (program_id, id)
+               ON c.program_id = n.program_id AND c.processor_customer_id = n.id" + $lock,
+            &programs,
+            &ids as &[&str],
+        )
+        .fetch_all($connection)
+        .await?;
+        rows.into_iter()
+            .map(|row| Ok((row.key()?, row.binding()?.payer)))
+            .collect()
+    }};
+}
+
 /// The bindings of these customers. Unbound ones are absent.
 pub async fn find(connection: &mut PgConnection, keys: &[Key]) -> StorageResult<HashMap<Key, Payer>> {
     if keys.is_empty() {
         return Ok(HashMap::new());
     }
-    let rows = unnest!(
-        query_as,
-        Row,
-        "SELECT c.* FROM processor_customers c
-         JOIN UNNEST($1::bigint[], $2::text[]) AS n (program_id, id)
-           ON c.program_id = n.program_id AND c.processor_customer_id = n.id",
-        (program_id, id) in keys =>
-            programs: i64 = program_id.get(),
-            ids: &str = id.as_str()
-    )
-    .fetch_all(connection)
-    .await?;
-    rows.into_iter()
-        .map(|row| Ok((row.key()?, row.binding()?.payer)))
-        .collect()
+    bindings!(connection, keys, "")
 }
 
 /// The programs in which the processor's customer is bound, ascending.
@@ -178,23 +187,11 @@ async fn insert(connection: &mut PgConnection, new: &BTreeMap<Key, &Payer>) -> S
 }
 
 async fn lock(connection: &mut PgConnection, keys: &[Key]) -> StorageResult<HashMap<Key, Payer>> {
-    let rows = unnest!(
-        query_as,
-        Row,
-        "SELECT c.* FROM processor_customers c
-         JOIN UNNEST($1::bigint[], $2::text[]) AS n (program_id, id)
-           ON c.program_id = n.program_id AND c.processor_customer_id = n.id
-         ORDER BY c.program_id, c.processor_customer_id
-         FOR UPDATE OF c",
-        (program_id, id) in keys =>
-            programs: i64 = program_id.get(),
-            ids: &str = id.as_str()
+    bindings!(
+        connection,
+        keys,
+        " ORDER BY c.program_id, c.processor_customer_id FOR UPDATE OF c"
     )
-    .fetch_all(connection)
-    .await?;
-    rows.into_iter()
-        .map(|row| Ok((row.key()?, row.binding()?.payer)))
-        .collect()
 }
 
 async fn complete(connection: &mut PgConnection, key: &Key, payer: &Payer) -> StorageResult<()> {
@@ -212,20 +209,15 @@ async fn complete(connection: &mut PgConnection, key: &Key, payer: &Payer) -> St
 }
 
 async fn mark_contested(connection: &mut PgConnection, keys: &[Key]) -> StorageResult<()> {
-    if keys.is_empty() {
-        return Ok(());
-    }
-    unnest!(
-        query,
+    write_batch!(
+        connection,
         "UPDATE processor_customers c SET contested_at = now()
          FROM UNNEST($1::bigint[], $2::text[]) AS n (program_id, id)
          WHERE c.program_id = n.program_id AND c.processor_customer_id = n.id AND c.contested_at IS NULL",
         (program_id, id) in keys =>
             programs: i64 = program_id.get(),
             ids: &str = id.as_str()
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 

@@ -17,7 +17,7 @@ pub use self::waits::{
     PARTNER_APPROVED, Reason, give_up_parked, waits_for_key, waits_for_processor_customer, waits_for_sale,
     wake,
 };
-use crate::batch::{columns, unnest};
+use crate::batch::{columns, forget, unnest};
 use crate::error::{StorageResult, expect_rows};
 use domain::ids::{EventId, ProgramId};
 use domain::processors::processor::ProcessorId;
@@ -394,14 +394,12 @@ pub async fn dead_letter(
 /// Deletes finished events that arrived before `horizon`: the processor no longer sends copies of them.
 /// Bounded.
 pub async fn forget(pool: &PgPool, horizon: DateTime<Utc>, limit: i64) -> StorageResult<u64> {
-    let forgotten = sqlx::query!(
-        "DELETE FROM processor_events WHERE event_id IN (
-             SELECT event_id FROM processor_events WHERE state IN ('done', 'ignored') AND received_at < $1
-             ORDER BY received_at LIMIT $2 FOR UPDATE SKIP LOCKED)",
+    forget!(
+        pool,
+        "processor_events",
+        "event_id",
+        "state IN ('done', 'ignored') AND received_at < $1 ORDER BY received_at",
         horizon,
-        limit,
+        limit
     )
-    .execute(pool)
-    .await?;
-    Ok(forgotten.rows_affected())
 }

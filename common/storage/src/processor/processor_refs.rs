@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use sqlx::PgConnection;
 
-use crate::batch::unnest;
+use crate::batch::write_batch;
 use crate::error::StorageResult;
 use domain::ids::{ProgramId, SaleId};
 use domain::processors::payment::Names;
@@ -28,7 +28,7 @@ pub async fn known(
     references: &[(ProgramId, &str)],
 ) -> StorageResult<Vec<Known>> {
     let (programs, names) = distinct(references);
-    let rows = sqlx::query!(
+    Ok(sqlx::query!(
         r#"SELECT m.program_id AS "program_id!", m.reference AS "reference!", m.payment AS "payment!",
                   min(c.sale_id) AS sale_id
            FROM UNNEST($1::bigint[], $2::text[]) AS k (program_id, reference)
@@ -40,19 +40,16 @@ pub async fn known(
         &programs,
         &names as &[&str],
     )
+    .map(|row| {
+        let program_id = ProgramId::new(row.program_id);
+        Known {
+            reference: (program_id, row.reference),
+            payment: (program_id, row.payment),
+            sale_id: row.sale_id.map(SaleId::new),
+        }
+    })
     .fetch_all(connection)
-    .await?;
-    Ok(rows
-        .into_iter()
-        .map(|row| {
-            let program_id = ProgramId::new(row.program_id);
-            Known {
-                reference: (program_id, row.reference),
-                payment: (program_id, row.payment),
-                sale_id: row.sale_id.map(SaleId::new),
-            }
-        })
-        .collect())
+    .await?)
 }
 
 /// Locks the names of these payments, ascending. Of two batches that record sales of one payment under two
@@ -124,11 +121,8 @@ pub async fn join(connection: &mut PgConnection, reported: &[Vec<Reference>]) ->
         .into_iter()
         .filter(|(reference, payment)| stored.get(reference) != Some(payment))
         .collect();
-    if changed.is_empty() {
-        return Ok(());
-    }
-    unnest!(
-        query,
+    write_batch!(
+        connection,
         "INSERT INTO processor_refs (program_id, reference, payment)
          SELECT * FROM UNNEST($1::bigint[], $2::text[], $3::text[]) AS n (program_id, reference, payment)
          ORDER BY program_id, reference
@@ -137,9 +131,7 @@ pub async fn join(connection: &mut PgConnection, reported: &[Vec<Reference>]) ->
             programs: i64 = program_id.get(),
             references: &str = reference.as_str(),
             payments: &str = payment.as_str()
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 

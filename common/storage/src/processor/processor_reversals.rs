@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::batch::unnest;
+use crate::batch::{unnest, write_batch};
 use crate::error::StorageResult;
 use crate::processor::processor_refs::Reference;
 use domain::ids::{EventId, ProgramId, SaleId};
@@ -28,11 +28,8 @@ pub struct NewReversal<'a> {
 
 /// Stores reversals. Stored ones stay as they are.
 pub async fn insert(connection: &mut PgConnection, reversals: &[NewReversal<'_>]) -> StorageResult<()> {
-    if reversals.is_empty() {
-        return Ok(());
-    }
-    unnest!(
-        query,
+    write_batch!(
+        connection,
         "INSERT INTO processor_reversals (event_id, program_id, reference, kind, source, amount_cents, currency, occurred_at)
          SELECT * FROM UNNEST($1::uuid[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::text[],
                               $8::timestamptz[])
@@ -48,9 +45,7 @@ pub async fn insert(connection: &mut PgConnection, reversals: &[NewReversal<'_>]
             amounts: i64 = new.amount.get(),
             currencies: &str = new.currency.as_str(),
             times: DateTime<Utc> = new.occurred_at
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 
@@ -108,18 +103,13 @@ pub async fn of_payments(
 
 /// Stores on which sales reversals were counted.
 pub async fn count(connection: &mut PgConnection, counted: &[(EventId, SaleId)]) -> StorageResult<()> {
-    if counted.is_empty() {
-        return Ok(());
-    }
-    unnest!(
-        query,
+    write_batch!(
+        connection,
         "UPDATE processor_reversals v SET sale_id = n.sale_id
          FROM UNNEST($1::uuid[], $2::bigint[]) AS n (event_id, sale_id) WHERE v.event_id = n.event_id",
         (event_id, sale_id) in counted =>
             events: Uuid = event_id.get(),
             sales: i64 = sale_id.get()
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }

@@ -57,7 +57,7 @@ pub async fn is_like_anothers(
     workspace_id: WorkspaceId,
     short_code: &ShortCode,
 ) -> StorageResult<bool> {
-    let found = sqlx::query_scalar!(
+    Ok(sqlx::query_scalar!(
         r#"SELECT EXISTS (SELECT 1 FROM referral_links l JOIN programs g ON g.id = l.program_id
                           WHERE g.workspace_id = $1 AND lower(l.short_code) = lower($2))
                OR EXISTS (SELECT 1 FROM audit_log WHERE workspace_id = $1 AND action = 'referral_link.updated'
@@ -66,8 +66,7 @@ pub async fn is_like_anothers(
         short_code.as_str(),
     )
     .fetch_one(connection)
-    .await?;
-    Ok(found)
+    .await?)
 }
 
 /// Marks a link as created by its partner.
@@ -75,7 +74,7 @@ pub async fn set_made_by_partner(
     connection: &mut PgConnection,
     link_id: ReferralLinkId,
 ) -> StorageResult<PartnerLink> {
-    let link = sqlx::query_as!(
+    Ok(sqlx::query_as!(
         PartnerLink,
         "UPDATE referral_links l SET made_by_partner = true FROM programs g WHERE l.id = $1 AND g.id = l.program_id
          RETURNING l.id, g.id AS program_id, g.name AS program_name, g.status AS program_status, g.domain, g.cookie_window_days, l.short_code,
@@ -83,6 +82,5 @@ pub async fn set_made_by_partner(
         link_id.get(),
     )
     .fetch_one(connection)
-    .await?;
-    Ok(link)
+    .await?)
 }

@@ -61,10 +61,9 @@ pub async fn of_programs(
     connection: &mut PgConnection,
     programs: &[i64],
 ) -> StorageResult<HashMap<ProgramId, Vec<StoredPolicy>>> {
-    let rows = sqlx::query_as!(
-        PolicyRow,
-        r#"SELECT id, program_id, product_id, effective_from, commission_type, default_duration_months, rate_bps,
-                  fixed_cents, currency AS "currency: _", created_at
+    let rows = sqlx::query!(
+        r#"SELECT id AS "id: PolicyId", program_id AS "program_id: ProgramId", product_id, effective_from, commission_type,
+                  default_duration_months, rate_bps, fixed_cents, currency AS "currency: Currency", created_at
            FROM commission_policies WHERE program_id = ANY($1) ORDER BY id DESC"#,
         programs,
     )
@@ -72,10 +71,21 @@ pub async fn of_programs(
     .await?;
     let mut by_program: HashMap<ProgramId, Vec<StoredPolicy>> = HashMap::new();
     for row in rows {
-        by_program
-            .entry(row.program_id)
-            .or_default()
-            .push(row.try_into()?);
+        let columns = PolicyColumns {
+            id: row.id,
+            product_id: row.product_id,
+            effective_from: row.effective_from,
+            commission_type: row.commission_type,
+            default_duration_months: row.default_duration_months,
+            rate_bps: row.rate_bps,
+            fixed_cents: row.fixed_cents,
+            currency: row.currency,
+        };
+        let stored = StoredPolicy {
+            policy: columns.try_into()?,
+            created_at: row.created_at,
+        };
+        by_program.entry(row.program_id).or_default().push(stored);
     }
     Ok(by_program)
 }
@@ -95,40 +105,6 @@ pub async fn defaults_in_force(
         .into_iter()
         .filter_map(|(program_id, versions)| Some((program_id, in_force(versions)?)))
         .collect())
-}
-
-struct PolicyRow {
-    id: PolicyId,
-    program_id: ProgramId,
-    product_id: Option<String>,
-    effective_from: DateTime<Utc>,
-    commission_type: String,
-    default_duration_months: Option<i32>,
-    rate_bps: Option<i32>,
-    fixed_cents: Option<i64>,
-    currency: Option<Currency>,
-    created_at: DateTime<Utc>,
-}
-
-impl TryFrom<PolicyRow> for StoredPolicy {
-    type Error = StorageError;
-
-    fn try_from(row: PolicyRow) -> StorageResult<Self> {
-        let columns = PolicyColumns {
-            id: row.id,
-            product_id: row.product_id,
-            effective_from: row.effective_from,
-            commission_type: row.commission_type,
-            default_duration_months: row.default_duration_months,
-            rate_bps: row.rate_bps,
-            fixed_cents: row.fixed_cents,
-            currency: row.currency,
-        };
-        Ok(Self {
-            policy: columns.try_into()?,
-            created_at: row.created_at,
-        })
-    }
 }
 
 /// The columns of a policy.

@@ -87,21 +87,49 @@ pub async fn create(connection: &mut PgConnection, new: &NewProgram<'_>) -> Stor
 
 /// Programs by id, sorted by id.
 pub async fn find(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<Vec<StoredProgram>> {
-    let rows = sqlx::query_as!(
-        ProgramRow,
-        r#"SELECT id, workspace_id, name AS "name: _", slug AS "slug: _", description AS "description: _", domain AS "domain: _",
-                  currency AS "currency: _", attribution_model AS "attribution_model: _",
-                  attribution_window_days AS "attribution_window: _", cookie_window_days AS "cookie_window: _",
-                  lead_auth AS "lead_auth: _", hold_days AS "hold: _", needs_approval AS "needs_approval: _",
-                  self_referrals AS "self_referrals: _", partner_link_limit AS "partner_link_limit: _", exclude_bots,
-                  logo_url AS "logo_url: _", reply_to_email AS "reply_to: _", color AS "color: _", status AS "status: _",
+    Ok(sqlx::query!(
+        r#"SELECT id AS "id: ProgramId", workspace_id AS "workspace_id: WorkspaceId", name AS "name: Name", slug AS "slug: Slug",
+                  description AS "description: Description", domain AS "domain: Domain",
+                  currency AS "currency: Currency", attribution_model AS "attribution_model: AttributionModel",
+                  attribution_window_days AS "attribution_window: AttributionWindow", cookie_window_days AS "cookie_window: CookieWindow",
+                  lead_auth AS "lead_auth: LeadAuth", hold_days AS "hold: HoldPeriod", needs_approval AS "needs_approval: NeedsApproval",
+                  self_referrals AS "self_referrals: SelfReferrals", partner_link_limit AS "partner_link_limit: PartnerLinkLimit", exclude_bots,
+                  logo_url AS "logo_url: LogoUrl", reply_to_email AS "reply_to: EmailAddress", color AS "color: Color", status AS "status: ProgramStatus",
                   api_token_masked, key_rotation_marked_at, key_rotation_rotate_by, published_at, created_at, updated_at
            FROM programs WHERE id = ANY($1) ORDER BY id"#,
         ids,
     )
+    .map(|row| StoredProgram {
+        program_id: row.id,
+        workspace_id: row.workspace_id,
+        settings: ProgramSettings {
+            name: row.name,
+            slug: row.slug,
+            description: row.description,
+            domain: row.domain,
+            currency: row.currency,
+            attribution_model: row.attribution_model,
+            attribution_window: row.attribution_window,
+            cookie_window: row.cookie_window,
+            lead_auth: row.lead_auth.unwrap_or(LeadAuth::AnyCaller),
+            hold: row.hold,
+            needs_approval: row.needs_approval,
+            self_referrals: row.self_referrals,
+            partner_link_limit: row.partner_link_limit,
+            exclude_bots: row.exclude_bots,
+            logo_url: row.logo_url,
+            color: row.color,
+            reply_to: row.reply_to,
+        },
+        status: row.status,
+        api_token_masked: row.api_token_masked,
+        rotation: KeyRotation::of(row.key_rotation_marked_at, row.key_rotation_rotate_by),
+        published_at: row.published_at,
+        created_at: row.created_at,
+        updated_at: row.updated_at,
+    })
     .fetch_all(connection)
-    .await?;
-    Ok(rows.into_iter().map(Into::into).collect())
+    .await?)
 }
 
 pub async fn find_one(
@@ -196,13 +224,12 @@ pub async fn publish(
 
 /// Whether the program has real sales.
 pub async fn has_sales(connection: &mut PgConnection, program_id: ProgramId) -> StorageResult<bool> {
-    let has = sqlx::query_scalar!(
+    Ok(sqlx::query_scalar!(
         r#"SELECT EXISTS (SELECT FROM sale_events WHERE program_id = $1 AND NOT is_test) AS "has!""#,
         program_id.get(),
     )
     .fetch_one(connection)
-    .await?;
-    Ok(has)
+    .await?)
 }
 
 /// Archives a program: its key and links stop working at once, and its ledger stays.
@@ -256,67 +283,4 @@ pub async fn mark_rotation(
 
 fn small(days: u16) -> i16 {
     i16::try_from(days).unwrap_or(i16::MAX)
-}
-
-struct ProgramRow {
-    id: ProgramId,
-    workspace_id: WorkspaceId,
-    name: Name,
-    slug: Slug,
-    description: Option<Description>,
-    domain: Option<Domain>,
-    currency: Currency,
-    attribution_model: AttributionModel,
-    attribution_window: AttributionWindow,
-    cookie_window: CookieWindow,
-    lead_auth: Option<LeadAuth>,
-    hold: HoldPeriod,
-    needs_approval: NeedsApproval,
-    self_referrals: SelfReferrals,
-    partner_link_limit: PartnerLinkLimit,
-    exclude_bots: bool,
-    logo_url: Option<LogoUrl>,
-    reply_to: Option<EmailAddress>,
-    color: Option<Color>,
-    status: ProgramStatus,
-    api_token_masked: String,
-    key_rotation_marked_at: Option<DateTime<Utc>>,
-    key_rotation_rotate_by: Option<DateTime<Utc>>,
-    published_at: Option<DateTime<Utc>>,
-    created_at: DateTime<Utc>,
-    updated_at: DateTime<Utc>,
-}
-
-impl From<ProgramRow> for StoredProgram {
-    fn from(row: ProgramRow) -> Self {
-        Self {
-            program_id: row.id,
-            workspace_id: row.workspace_id,
-            settings: ProgramSettings {
-                name: row.name,
-                slug: row.slug,
-                description: row.description,
-                domain: row.domain,
-                currency: row.currency,
-                attribution_model: row.attribution_model,
-                attribution_window: row.attribution_window,
-                cookie_window: row.cookie_window,
-                lead_auth: row.lead_auth.unwrap_or(LeadAuth::AnyCaller),
-                hold: row.hold,
-                needs_approval: row.needs_approval,
-                self_referrals: row.self_referrals,
-                partner_link_limit: row.partner_link_limit,
-                exclude_bots: row.exclude_bots,
-                logo_url: row.logo_url,
-                color: row.color,
-                reply_to: row.reply_to,
-            },
-            status: row.status,
-            api_token_masked: row.api_token_masked,
-            rotation: KeyRotation::of(row.key_rotation_marked_at, row.key_rotation_rotate_by),
-            published_at: row.published_at,
-            created_at: row.created_at,
-            updated_at: row.updated_at,
-        }
-    }
 }

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use crate::error::StorageResult;
-use crate::tracking::test_events::{COUNTED, LatestTestEvent, TestEvents};
+use crate::tracking::test_events::{self, TestEvents};
 use domain::ids::ProgramId;
 
 #[derive(Debug, Clone)]
@@ -32,30 +32,7 @@ pub async fn of_program(
     connection: &mut PgConnection,
     program_id: ProgramId,
 ) -> StorageResult<TrackingSetup> {
-    let tests = sqlx::query!(
-        r#"(SELECT true AS "is_click!", id AS "id!", click_timestamp AS "timestamp!", created_at AS "created_at!"
-            FROM click_events WHERE program_id = $1 AND is_test ORDER BY click_timestamp DESC, id DESC LIMIT $2)
-           UNION ALL
-           (SELECT false, id, lead_timestamp, created_at
-            FROM lead_events WHERE program_id = $1 AND is_test ORDER BY lead_timestamp DESC, id DESC LIMIT $2)"#,
-        program_id.get(),
-        COUNTED,
-    )
-    .fetch_all(&mut *connection)
-    .await?;
-    let of_kind = |clicks: bool| {
-        let events = || tests.iter().filter(|row| row.is_click == clicks);
-        TestEvents {
-            count: i64::try_from(events().count()).unwrap_or(COUNTED),
-            latest: events()
-                .max_by_key(|row| (row.timestamp, row.id))
-                .map(|row| LatestTestEvent {
-                    row_id: row.id,
-                    timestamp: row.timestamp,
-                    created_at: row.created_at,
-                }),
-        }
-    };
+    let tested = test_events::of_program(connection, program_id).await?;
     let processor = sqlx::query_as!(
         ProcessorAccount,
         "SELECT account_id, status, charges_enabled, payouts_enabled, details_submitted, connected_at
@@ -71,8 +48,8 @@ pub async fn of_program(
     .fetch_one(connection)
     .await?;
     Ok(TrackingSetup {
-        clicks: of_kind(true),
-        leads: of_kind(false),
+        clicks: tested.map_or(TestEvents::NONE, |tested| tested.clicks),
+        leads: tested.map_or(TestEvents::NONE, |tested| tested.leads),
         processor,
         has_partners,
     })

@@ -66,7 +66,7 @@ pub async fn create(connection: &mut PgConnection, new: &NewToken<'_>) -> Storag
 /// The tokens of a program: its own first, then the others in order of creation. An expired token is listed
 /// until it is revoked.
 pub async fn list(connection: &mut PgConnection, program_id: ProgramId) -> StorageResult<Vec<StoredToken>> {
-    let rows = sqlx::query!(
+    Ok(sqlx::query!(
         r#"SELECT t.id AS "id?: TrackingTokenId", t.name AS "name?", t.token_masked AS "token_masked!",
                   t.scopes AS "scopes!: TokenScopes",
                   t.marked_at, t.rotate_by, t.created_at AS "created_at!", u.name AS "creator_name?",
@@ -86,9 +86,7 @@ pub async fn list(connection: &mut PgConnection, program_id: ProgramId) -> Stora
         program_id.get(),
         &scope_names(TokenScopes::ALL),
     )
-    .fetch_all(connection)
-    .await?;
-    let tokens = rows.into_iter().map(|row| StoredToken {
+    .map(|row| StoredToken {
         kind: match (row.id, row.name) {
             (None, _) => TokenKind::Own,
             (Some(id), None) => TokenKind::Previous(id),
@@ -100,8 +98,9 @@ pub async fn list(connection: &mut PgConnection, program_id: ProgramId) -> Stora
         created_at: row.created_at,
         creator_name: row.creator_name,
         last_used_at: row.last_used_at,
-    });
-    Ok(tokens.collect())
+    })
+    .fetch_all(connection)
+    .await?)
 }
 
 /// Revokes the token. Returns whether it was still accepted.

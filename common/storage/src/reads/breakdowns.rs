@@ -32,27 +32,11 @@ pub struct Wanted {
     pub sort: Measure,
 }
 
-struct Row {
-    id: Option<i64>,
-    name: Option<String>,
-    clicks: Option<i64>,
-    leads: Option<i64>,
-    conversions: Option<i64>,
-    sales: Option<i64>,
-    sales_of_currency: Option<i64>,
-    revenue: Option<i64>,
-    commission: Option<i64>,
-    refunded: Option<i64>,
-    deducted: Option<i64>,
-    total: i64,
-}
-
 /// A page of the partners or links with any figure in these days, in descending order of the measure, and the
 /// total number.
 macro_rules! by {
     ($connection:expr, $wanted:expr, $window:expr, $key:literal, $names:literal) => {
-        sqlx::query_as!(
-            Row,
+        sqlx::query!(
             r#"WITH pieces AS (
                    SELECT referral_link_id, clicks, leads, conversions, sales, currency = $4 AS counts, revenue_cents, commission_cents,
                           0::bigint AS refunded_cents, 0::bigint AS deducted_cents
@@ -108,6 +92,29 @@ macro_rules! by {
             $window.offset,
             $window.limit,
         )
+        .map(|row| {
+            let number = Option::unwrap_or_default;
+            let cents = |cents: Option<i64>| Cents::new(cents.unwrap_or_default());
+            let figures = Figures {
+                counts: Counts {
+                    clicks: number(row.clicks),
+                    leads: number(row.leads),
+                    conversions: number(row.conversions),
+                    partners: 0,
+                    sales: number(row.sales),
+                },
+                earnings: Earnings {
+                    sales: number(row.sales_of_currency),
+                    revenue: cents(row.revenue),
+                    refunded: cents(row.refunded),
+                    commission: cents(row.commission),
+                    deducted: cents(row.deducted),
+                },
+            };
+            let name = row.name;
+            let row_of_id = row.id.map(|id| BreakdownRow { id, name, figures });
+            (row_of_id, row.total)
+        })
         .fetch_all($connection)
     };
 }
@@ -143,38 +150,7 @@ pub async fn by_link(
 }
 
 /// The query returns at least one row, which has the total.
-fn listed(rows: Vec<Row>) -> (Vec<BreakdownRow>, i64) {
-    let total = rows.first().map_or(0, |row| row.total);
-    let rows = rows.into_iter().filter_map(|row| {
-        let id = row.id?;
-        Some(BreakdownRow {
-            id,
-            figures: row.figures(),
-            name: row.name,
-        })
-    });
-    (rows.collect(), total)
-}
-
-impl Row {
-    fn figures(&self) -> Figures {
-        let number = Option::unwrap_or_default;
-        let cents = |cents: Option<i64>| Cents::new(cents.unwrap_or_default());
-        Figures {
-            counts: Counts {
-                clicks: number(self.clicks),
-                leads: number(self.leads),
-                conversions: number(self.conversions),
-                partners: 0,
-                sales: number(self.sales),
-            },
-            earnings: Earnings {
-                sales: number(self.sales_of_currency),
-                revenue: cents(self.revenue),
-                refunded: cents(self.refunded),
-                commission: cents(self.commission),
-                deducted: cents(self.deducted),
-            },
-        }
-    }
+fn listed(rows: Vec<(Option<BreakdownRow>, i64)>) -> (Vec<BreakdownRow>, i64) {
+    let total = rows.first().map_or(0, |(_, total)| *total);
+    (rows.into_iter().filter_map(|(row, _)| row).collect(), total)
 }

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, NaiveDate, Utc};
 use sqlx::PgConnection;
 
-use crate::batch::unnest;
+use crate::batch::write_batch;
 use crate::error::StorageResult;
 use crate::page::Window;
 use domain::ids::ProgramId;
@@ -66,11 +66,8 @@ impl ClickOrigins {
 
     /// Must run in the transaction that inserts the clicks.
     pub async fn append(&self, connection: &mut PgConnection) -> StorageResult<()> {
-        if self.0.is_empty() {
-            return Ok(());
-        }
-        unnest!(
-            query,
+        write_batch!(
+            connection,
             "INSERT INTO click_origin_deltas (program_id, day, origin, value, clicks)
              SELECT * FROM UNNEST($1::bigint[], $2::date[], $3::text[], $4::text[], $5::bigint[])",
             ((program_id, day, origin, value), clicks) in self.0 =>
@@ -79,16 +76,14 @@ impl ClickOrigins {
                 origins: &str = *origin,
                 values: &str = value.as_str(),
                 counts: i64 = *clicks
-        )
-        .execute(connection)
-        .await?;
+        );
         Ok(())
     }
 }
 
 /// Folds these deltas in the transaction and under the lock of [`rollups::fold`](super::rollups::fold).
 pub(super) async fn fold(connection: &mut PgConnection, limit: i64) -> StorageResult<i64> {
-    let folded = sqlx::query_scalar!(
+    Ok(sqlx::query_scalar!(
         r#"WITH taken AS (
                DELETE FROM click_origin_deltas
                WHERE id <= (SELECT max(id) FROM (SELECT id FROM click_origin_deltas ORDER BY id LIMIT $1) AS oldest)
@@ -116,8 +111,7 @@ pub(super) async fn fold(connection: &mut PgConnection, limit: i64) -> StorageRe
         VALUES,
     )
     .fetch_one(connection)
-    .await?;
-    Ok(folded)
+    .await?)
 }
 
 /// The clicks of one value.

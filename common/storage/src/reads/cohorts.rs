@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 use chrono::{Datelike, NaiveDate};
 use sqlx::PgConnection;
 
-use crate::batch::unnest;
+use super::refund_rollups::Counted;
+use crate::batch::write_batch;
 use crate::error::StorageResult;
 use domain::ids::{CustomerId, ProgramId};
 use domain::money::Currency;
@@ -45,18 +46,12 @@ pub(super) fn month(day: NaiveDate) -> NaiveDate {
 }
 
 impl CustomerDeltas {
-    pub(super) fn on(
-        &mut self,
-        program_id: ProgramId,
-        customer_id: CustomerId,
-        day: NaiveDate,
-        currency: Currency,
-    ) -> &mut MonthSums {
+    pub(super) fn on(&mut self, of: Counted) -> &mut MonthSums {
         let key = Key {
-            program_id,
-            customer_id,
-            month: month(day),
-            currency,
+            program_id: of.program_id,
+            customer_id: of.customer_id,
+            month: month(of.day),
+            currency: of.currency,
         };
         self.0.entry(key).or_default()
     }
@@ -83,8 +78,8 @@ impl CustomerDeltas {
         if changed.is_empty() {
             return Ok(());
         }
-        unnest!(
-            query,
+        write_batch!(
+            connection,
             "INSERT INTO customer_month_deltas (program_id, customer_id, month, currency, sales, revenue_cents, refunded_cents,
                  commission_cents, deducted_cents)
              SELECT * FROM UNNEST($1::bigint[], $2::bigint[], $3::date[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[],
@@ -99,9 +94,7 @@ impl CustomerDeltas {
                 refunded: i64 = sums.refunded_cents,
                 commissions: i64 = sums.commission_cents,
                 deducted: i64 = sums.deducted_cents
-        )
-        .execute(connection)
-        .await?;
+        );
         Ok(())
     }
 }
@@ -118,7 +111,7 @@ pub(super) async fn fold(connection: &mut PgConnection, limit: i64) -> StorageRe
         return Ok(0);
     };
     // The same statement computes the changes from the deltas and deletes them: one snapshot for both.
-    let folded = sqlx::query_scalar!(
+    Ok(sqlx::query_scalar!(
         r#"WITH changes AS (
                INSERT INTO program_cohorts AS c
                SELECT program_id, cohort, month, currency, customers, sales, least(revenue_cents, 9223372036854775807),
@@ -152,8 +145,7 @@ pub(super) async fn fold(connection: &mut PgConnection, limit: i64) -> StorageRe
         last,
     )
     .fetch_one(connection)
-    .await?;
-    Ok(folded)
+    .await?)
 }
 
 /// Rebuilds a program's rows in the snapshot of [`rollups::rebuild`](super::rollups::rebuild).
@@ -211,7 +203,7 @@ pub async fn cohorts(
     first: NaiveDate,
     last: NaiveDate,
 ) -> StorageResult<Vec<CohortMonth>> {
-    let rows = sqlx::query!(
+    Ok(sqlx::query!(
         r#"SELECT cohort AS "cohort!", month AS "month!", nullif(currency, '') AS "currency: Currency", sum(customers)::bigint AS "customers!",
                   sum(sales)::bigint AS "sales!", least(sum(revenue_cents), 9223372036854775807)::bigint AS "revenue_cents!",
                   least(sum(refunded_cents), 9223372036854775807)::bigint AS "refunded_cents!",
@@ -232,9 +224,7 @@ pub async fn cohorts(
         first,
         last,
     )
-    .fetch_all(connection)
-    .await?;
-    let months = rows.into_iter().map(|row| CohortMonth {
+    .map(|row| CohortMonth {
         cohort: row.cohort,
         month: row.month,
         currency: row.currency,
@@ -246,6 +236,7 @@ pub async fn cohorts(
             commission_cents: row.commission_cents,
             deducted_cents: row.deducted_cents,
         },
-    });
-    Ok(months.collect())
+    })
+    .fetch_all(connection)
+    .await?)
 }

@@ -122,7 +122,7 @@ async fn of_transaction(
     program_id: ProgramId,
     transaction: &Label,
 ) -> StorageResult<Vec<i64>> {
-    let ids = sqlx::query_scalar!(
+    Ok(sqlx::query_scalar!(
         r#"SELECT c.id AS "id!"
            FROM (SELECT coalesce(duplicate_of, id) AS id FROM sale_events
                  WHERE processor_event_id = $2 AND NOT is_test AND program_id = $1) s
@@ -134,48 +134,7 @@ async fn of_transaction(
         transaction.as_str(),
     )
     .fetch_all(connection)
-    .await?;
-    Ok(ids)
-}
-
-/// A page of the commissions that match a filter. The order may use `c`, a commission, and `p`, its partner.
-/// Data of the sale are read for the page only.
-macro_rules! commissions {
-    ($connection:expr, $program_id:expr, $filter:expr, $window:expr, $order:literal $(; $($more:expr),+)?) => {
-        page!(
-            $connection,
-            $window,
-            ListedCommission,
-            select r#"SELECT c.id AS "id!", s.id AS "sale_id?", s.processor_event_id AS "transaction_id?",
-                      c.partner_program_id AS "partner_program_id!", c.partner_id AS "partner_id!", p.name AS "partner_name?",
-                      c.amount_cents AS "amount_cents!", c.deducted_cents AS "deducted_cents!", c.currency AS "currency!",
-                      c.status AS "status!", c.refund_reason, c.hold_until AS "hold_until!", c.approved_at, c.paid_at, c.payout_id,
-                      c.created_at AS "created_at!", c.signals AS "signals!", c.adjusted_cents AS "adjusted_cents!",
-                      c.rejection_reason, c.note, s.amount_cents AS "sale_amount_cents?",
-                      coalesce(s.commissionable_cents, s.amount_cents) AS commissionable_cents,
-                      s.currency AS "sale_currency?", -l.amount_cents AS paid_cents, l.shortfall_cents AS "shortfall_cents?"
-               FROM (SELECT c.* FROM commissions c LEFT JOIN partners p ON p.id = c.partner_id"#,
-            of "WHERE c.program_id = $1 AND ($2::text IS NULL OR c.status = $2)
-                  AND ($3::bigint IS NULL OR c.partner_program_id = $3) AND ($4::bigint IS NULL OR c.partner_id = $4)
-                  AND ($5::text[] IS NULL OR c.signals && $5) AND ($6::bigint[] IS NULL OR c.id = ANY($6))
-                  AND ($7::boolean IS NULL OR (c.paid_at IS NOT NULL) = $7) AND ($8::bigint IS NULL OR c.payout_id = $8) AND c.id <= $9",
-            then "ORDER BY " + $order + r#" OFFSET $10 LIMIT $11) c
-               LEFT JOIN sale_events s ON s.id = coalesce(c.sale_id, c.for_sale_id)
-               LEFT JOIN ledger_entries l ON l.commission_id = c.id AND l.kind = 'payout'
-               LEFT JOIN partners p ON p.id = c.partner_id
-               ORDER BY "# + $order,
-            whole r#"SELECT count(*) AS "count!", max(id) AS up_to FROM commissions c"#,
-            $program_id.get(),
-            $filter.status,
-            $filter.membership,
-            $filter.partner,
-            $filter.signals.as_deref() as Option<&[&str]>,
-            $filter.ids.as_deref() as Option<&[i64]>,
-            $filter.paid,
-            $filter.payout
-            $(; $($more),+)?
-        )
-    };
+    .await?)
 }
 
 /// A page of commissions, newest first unless sorted, and the total number. The count reads the program's
@@ -187,21 +146,44 @@ pub async fn page(
     sorting: Option<Sorting<CommissionColumn>>,
     window: Window,
 ) -> StorageResult<(Vec<ListedCommission>, Whole)> {
-    Ok(match sorting {
-        None => commissions!(connection, program_id, filter, window, "c.id DESC"),
-        Some(sorting) => commissions!(
-            connection,
-            program_id,
-            filter,
-            window,
-            "CASE $12::text WHEN 'amount' THEN c.currency END,
-             CASE $12 WHEN 'amount' THEN c.amount_cents::numeric WHEN 'hold_until' THEN extract(epoch FROM c.hold_until) END * $13::integer,
-             CASE WHEN $12 = 'partner' AND $13 > 0 THEN folded(p.name) END COLLATE \"und-x-icu\",
-             CASE WHEN $12 = 'partner' AND $13 < 0 THEN folded(p.name) END COLLATE \"und-x-icu\" DESC NULLS LAST,
-             c.id DESC";
-            sorting.by.as_str(), sorting.sign()
-        ),
-    })
+    Ok(page!(
+        connection,
+        window,
+        ListedCommission,
+        select r#"SELECT c.id AS "id!", s.id AS "sale_id?", s.processor_event_id AS "transaction_id?",
+                  c.partner_program_id AS "partner_program_id!", c.partner_id AS "partner_id!", p.name AS "partner_name?",
+                  c.amount_cents AS "amount_cents!", c.deducted_cents AS "deducted_cents!", c.currency AS "currency!",
+                  c.status AS "status!", c.refund_reason, c.hold_until AS "hold_until!", c.approved_at, c.paid_at, c.payout_id,
+                  c.created_at AS "created_at!", c.signals AS "signals!", c.adjusted_cents AS "adjusted_cents!",
+                  c.rejection_reason, c.note, s.amount_cents AS "sale_amount_cents?",
+                  coalesce(s.commissionable_cents, s.amount_cents) AS commissionable_cents,
+                  s.currency AS "sale_currency?", -l.amount_cents AS paid_cents, l.shortfall_cents AS "shortfall_cents?"
+           FROM (SELECT c.* FROM commissions c LEFT JOIN partners p ON p.id = c.partner_id"#,
+        of "WHERE c.program_id = $1 AND ($2::text IS NULL OR c.status = $2)
+              AND ($3::bigint IS NULL OR c.partner_program_id = $3) AND ($4::bigint IS NULL OR c.partner_id = $4)
+              AND ($5::text[] IS NULL OR c.signals && $5) AND ($6::bigint[] IS NULL OR c.id = ANY($6))
+              AND ($7::boolean IS NULL OR (c.paid_at IS NOT NULL) = $7) AND ($8::bigint IS NULL OR c.payout_id = $8) AND c.id <= $9",
+        order "c.id DESC",
+        or by sorting: "CASE $12::text WHEN 'amount' THEN c.currency END,
+         CASE $12 WHEN 'amount' THEN c.amount_cents::numeric WHEN 'hold_until' THEN extract(epoch FROM c.hold_until) END * $13::integer,
+         CASE WHEN $12 = 'partner' AND $13 > 0 THEN folded(p.name) END COLLATE \"und-x-icu\",
+         CASE WHEN $12 = 'partner' AND $13 < 0 THEN folded(p.name) END COLLATE \"und-x-icu\" DESC NULLS LAST,
+         c.id DESC",
+        part "OFFSET $10 LIMIT $11",
+        then r#") c
+           LEFT JOIN sale_events s ON s.id = coalesce(c.sale_id, c.for_sale_id)
+           LEFT JOIN ledger_entries l ON l.commission_id = c.id AND l.kind = 'payout'
+           LEFT JOIN partners p ON p.id = c.partner_id"#,
+        whole r#"SELECT count(*) AS "count!", max(id) AS up_to FROM commissions c"#,
+        program_id.get(),
+        filter.status,
+        filter.membership,
+        filter.partner,
+        filter.signals.as_deref() as Option<&[&str]>,
+        filter.ids.as_deref() as Option<&[i64]>,
+        filter.paid,
+        filter.payout,
+    ))
 }
 
 /// The next `limit` commissions after `after`, oldest first.
@@ -212,7 +194,7 @@ pub async fn following(
     after: i64,
     limit: i64,
 ) -> StorageResult<Vec<ListedCommission>> {
-    let rows = sqlx::query_as!(
+    Ok(sqlx::query_as!(
         ListedCommission,
         r#"SELECT c.id, s.id AS "sale_id?", s.processor_event_id AS "transaction_id?", c.partner_program_id, c.partner_id,
                   p.name AS "partner_name?", c.amount_cents, c.deducted_cents, c.currency, c.status, c.refund_reason,
@@ -240,6 +222,5 @@ pub async fn following(
         limit,
     )
     .fetch_all(connection)
-    .await?;
-    Ok(rows)
+    .await?)
 }

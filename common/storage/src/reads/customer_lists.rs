@@ -42,39 +42,6 @@ pub struct ListedCustomer {
     pub partner_name: Option<String>,
 }
 
-/// A page of the customers that match a filter, sorted.
-macro_rules! customers {
-    ($connection:expr, $program_id:expr, $filter:expr, $window:expr, $order:literal $(; $($more:expr),+)?) => {
-        page!(
-            $connection,
-            $window,
-            ListedCustomer,
-            select r#"SELECT k.id AS "id!", k.click_id AS "click_id!", k.customer_key, k.status AS "status!", k.first_click_at AS "first_click_at!",
-                      k.signup_date, k.first_purchase_date, k.erased_at, l.short_code AS "link_code?",
-                      l.partner_program_id AS "partner_program_id?", l.partner_id AS "partner_id?", p.name AS "partner_name?"
-               FROM (SELECT * FROM customers k"#,
-            of "WHERE k.program_id = $1 AND k.status <> 'click' AND ($2::text IS NULL OR k.status = $2)
-                  AND ($3::bigint IS NULL
-                       OR k.touched_link_ids[cardinality(k.touched_link_ids)] IN (SELECT id FROM referral_links WHERE partner_program_id = $3)
-                       OR k.id IN (SELECT c.customer_id FROM commissions c JOIN partner_programs m ON m.partner_id = c.partner_id
-                                   WHERE m.id = $3 AND c.partner_program_id = $3 AND c.superseded_at IS NULL))
-                  AND ($4::bigint[] IS NULL OR k.id = ANY($4))
-                  AND least(k.signup_date, k.first_purchase_date) < to_timestamp((least($5::bigint, 253402300799998) + 1) / 1000.0)",
-            then "ORDER BY " + $order + r#" OFFSET $6 LIMIT $7) k
-               LEFT JOIN referral_links l ON l.id = k.touched_link_ids[cardinality(k.touched_link_ids)]
-               LEFT JOIN partners p ON p.id = l.partner_id
-               ORDER BY "# + $order,
-            whole r#"SELECT count(*) AS "count!", floor(extract(epoch FROM max(least(k.signup_date, k.first_purchase_date))) * 1000)::bigint AS up_to
-               FROM customers k"#,
-            $program_id.get(),
-            $filter.status.map(CustomerStatus::as_str),
-            $filter.membership.map(PartnerProgramId::get),
-            $filter.ids.as_deref() as Option<&[i64]>
-            $(; $($more),+)?
-        )
-    };
-}
-
 /// A filter whose subjects are resolved to customers.
 struct Resolved {
     status: Option<CustomerStatus>,
@@ -101,42 +68,52 @@ pub async fn page(
             Some(subjects) => Some(customers_of(&mut *connection, subjects).await?),
         },
     };
-    Ok(match sorting {
-        None => customers!(
-            connection,
-            program_id,
-            filter,
-            window,
-            "least(k.signup_date, k.first_purchase_date) DESC, k.id DESC"
-        ),
-        Some(sorting) => customers!(
-            connection,
-            program_id,
-            filter,
-            window,
-            "CASE $8::text WHEN 'signup_date' THEN extract(epoch FROM k.signup_date)
-                           WHEN 'first_purchase_date' THEN extract(epoch FROM k.first_purchase_date)
-                           WHEN 'sales' THEN (SELECT count(*) FROM sale_events s WHERE s.customer_id = k.id AND NOT s.is_test AND s.duplicate_of IS NULL)
-                           WHEN 'net_revenue' THEN (
-                               SELECT sum(s.amount_cents - greatest(s.api_refunded_cents, s.processor_refunded_cents)) FROM sale_events s
-                               WHERE s.customer_id = k.id AND NOT s.is_test AND s.duplicate_of IS NULL
-                                 AND s.currency = (SELECT currency FROM programs WHERE id = $1))
-             END * $9::integer NULLS LAST,
-             least(k.signup_date, k.first_purchase_date) DESC, k.id DESC";
-            sorting.by.as_str(), sorting.sign()
-        ),
-    })
+    Ok(page!(
+        connection,
+        window,
+        ListedCustomer,
+        select r#"SELECT k.id AS "id!", k.click_id AS "click_id!", k.customer_key, k.status AS "status!", k.first_click_at AS "first_click_at!",
+                  k.signup_date, k.first_purchase_date, k.erased_at, l.short_code AS "link_code?",
+                  l.partner_program_id AS "partner_program_id?", l.partner_id AS "partner_id?", p.name AS "partner_name?"
+           FROM (SELECT * FROM customers k"#,
+        of "WHERE k.program_id = $1 AND k.status <> 'click' AND ($2::text IS NULL OR k.status = $2)
+              AND ($3::bigint IS NULL
+                   OR k.touched_link_ids[cardinality(k.touched_link_ids)] IN (SELECT id FROM referral_links WHERE partner_program_id = $3)
+                   OR k.id IN (SELECT c.customer_id FROM commissions c JOIN partner_programs m ON m.partner_id = c.partner_id
+                               WHERE m.id = $3 AND c.partner_program_id = $3 AND c.superseded_at IS NULL))
+              AND ($4::bigint[] IS NULL OR k.id = ANY($4))
+              AND least(k.signup_date, k.first_purchase_date) < to_timestamp((least($5::bigint, 253402300799998) + 1) / 1000.0)",
+        order "least(k.signup_date, k.first_purchase_date) DESC, k.id DESC",
+        or by sorting: "CASE $8::text WHEN 'signup_date' THEN extract(epoch FROM k.signup_date)
+                       WHEN 'first_purchase_date' THEN extract(epoch FROM k.first_purchase_date)
+                       WHEN 'sales' THEN (SELECT count(*) FROM sale_events s WHERE s.customer_id = k.id AND NOT s.is_test AND s.duplicate_of IS NULL)
+                       WHEN 'net_revenue' THEN (
+                           SELECT sum(s.amount_cents - greatest(s.api_refunded_cents, s.processor_refunded_cents)) FROM sale_events s
+                           WHERE s.customer_id = k.id AND NOT s.is_test AND s.duplicate_of IS NULL
+                             AND s.currency = (SELECT currency FROM programs WHERE id = $1))
+         END * $9::integer NULLS LAST,
+         least(k.signup_date, k.first_purchase_date) DESC, k.id DESC",
+        part "OFFSET $6 LIMIT $7",
+        then r#") k
+           LEFT JOIN referral_links l ON l.id = k.touched_link_ids[cardinality(k.touched_link_ids)]
+           LEFT JOIN partners p ON p.id = l.partner_id"#,
+        whole r#"SELECT count(*) AS "count!", floor(extract(epoch FROM max(least(k.signup_date, k.first_purchase_date))) * 1000)::bigint AS up_to
+           FROM customers k"#,
+        program_id.get(),
+        filter.status.map(CustomerStatus::as_str),
+        filter.membership.map(PartnerProgramId::get),
+        filter.ids.as_deref() as Option<&[i64]>,
+    ))
 }
 
 async fn customers_of(connection: &mut PgConnection, subjects: &Subjects) -> StorageResult<Vec<i64>> {
-    let ids = sqlx::query_scalar!(
+    Ok(sqlx::query_scalar!(
         r#"SELECT unnest($1::bigint[]) AS "id!" UNION SELECT customer_id FROM sale_events WHERE id = ANY($2) AND customer_id IS NOT NULL"#,
         &subjects.customers,
         &subjects.sales,
     )
     .fetch_all(connection)
-    .await?;
-    Ok(ids)
+    .await?)
 }
 
 /// A customer's purchases and refunds in one currency.

@@ -97,7 +97,7 @@ pub async fn customer(
     program_id: ProgramId,
     customer_id: CustomerId,
 ) -> StorageResult<Option<TimelineCustomer>> {
-    let customer = sqlx::query_as!(
+    Ok(sqlx::query_as!(
         TimelineCustomer,
         // 100 is `Journey::KEPT`.
         r#"SELECT id, click_id, customer_key, status, first_click_at, signup_date, first_purchase_date, erased_at,
@@ -108,8 +108,7 @@ pub async fn customer(
         program_id.get(),
     )
     .fetch_optional(connection)
-    .await?;
-    Ok(customer)
+    .await?)
 }
 
 /// A sale that counts, not a duplicate.
@@ -149,7 +148,7 @@ pub async fn commissions(
     customer_id: CustomerId,
     sale_id: Option<SaleId>,
 ) -> StorageResult<Vec<TimelineCommission>> {
-    let commissions = sqlx::query_as!(
+    Ok(sqlx::query_as!(
         TimelineCommission,
         r#"SELECT c.id AS "id!", c.created_at AS "created_at!", s.id AS "sale_id!", s.processor_event_id AS "transaction_id!",
                   c.partner_program_id AS "partner_program_id!", c.partner_id AS "partner_id!", p.name AS "partner_name?",
@@ -187,13 +186,12 @@ pub async fn commissions(
         COMMISSIONS,
     )
     .fetch_all(connection)
-    .await?;
-    Ok(commissions)
+    .await?)
 }
 
 /// The ledger entries of these commissions, in order.
 pub async fn ledger(connection: &mut PgConnection, commissions: &[i64]) -> StorageResult<Vec<TimelineEntry>> {
-    let entries = sqlx::query_as!(
+    Ok(sqlx::query_as!(
         TimelineEntry,
         r#"SELECT e.id, e.created_at, e.kind, e.commission_id, e.sale_id, e.partner_program_id, e.amount_cents, e.requested_cents,
                   e.shortfall_cents, e.currency, y.id AS "payout_id?", y.reference AS "payout_reference?",
@@ -204,6 +202,5 @@ pub async fn ledger(connection: &mut PgConnection, commissions: &[i64]) -> Stora
         commissions,
     )
     .fetch_all(connection)
-    .await?;
-    Ok(entries)
+    .await?)
 }

@@ -105,14 +105,13 @@ pub async fn figures(
 
 /// The number of partners approved in any of the programs. Each counts once.
 pub async fn active_partners(connection: &mut PgConnection, programs: &[i64]) -> StorageResult<i64> {
-    let count = sqlx::query_scalar!(
+    Ok(sqlx::query_scalar!(
         r#"SELECT count(DISTINCT partner_id) AS "count!" FROM partner_programs
            WHERE program_id = ANY($1) AND status = 'approved'"#,
         programs,
     )
     .fetch_one(connection)
-    .await?;
-    Ok(count)
+    .await?)
 }
 
 /// Pending, approved and paid amounts by program and currency, without revenue and refunds.

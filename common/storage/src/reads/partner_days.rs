@@ -27,9 +27,8 @@ pub async fn partner_days(
     .await?;
     let ids: Vec<i64> = links.iter().map(|link| link.id).collect();
     let programs: Vec<i64> = links.iter().map(|link| link.program_id).collect();
-    let rows = sqlx::query_as!(
-        DayRow,
-        r#"SELECT day AS "day!", nullif(currency, '') AS "currency: _", sum(clicks)::bigint AS "clicks!", sum(leads)::bigint AS "leads!",
+    Ok(sqlx::query!(
+        r#"SELECT day AS "day!", nullif(currency, '') AS "currency: Currency", sum(clicks)::bigint AS "clicks!", sum(leads)::bigint AS "leads!",
                   sum(conversions)::bigint AS "conversions!", sum(sales)::bigint AS "sales!",
                   least(sum(revenue_cents), 9223372036854775807)::bigint AS "revenue!",
                   least(sum(commission_cents), 9223372036854775807)::bigint AS "commission!",
@@ -55,46 +54,26 @@ pub async fn partner_days(
         first,
         last,
     )
+    .map(|row| Known {
+        day: row.day,
+        counts: Counts {
+            clicks: row.clicks,
+            leads: row.leads,
+            conversions: row.conversions,
+            partners: 0,
+            sales: row.sales,
+        },
+        earnings: row.currency.map(|currency| {
+            let earnings = Earnings {
+                sales: row.sales,
+                revenue: Cents::new(row.revenue),
+                refunded: Cents::new(row.refunded),
+                commission: Cents::new(row.commission),
+                deducted: Cents::new(row.deducted),
+            };
+            (currency, earnings)
+        }),
+    })
     .fetch_all(connection)
-    .await?;
-    Ok(rows.iter().map(DayRow::known).collect())
-}
-
-struct DayRow {
-    day: NaiveDate,
-    currency: Option<Currency>,
-    clicks: i64,
-    leads: i64,
-    conversions: i64,
-    sales: i64,
-    revenue: i64,
-    commission: i64,
-    refunded: i64,
-    deducted: i64,
-}
-
-impl DayRow {
-    fn known(&self) -> Known {
-        Known {
-            day: self.day,
-            counts: Counts {
-                clicks: self.clicks,
-                leads: self.leads,
-                conversions: self.conversions,
-                partners: 0,
-                sales: self.sales,
-            },
-            earnings: self.currency.map(|currency| (currency, self.earnings())),
-        }
-    }
-
-    fn earnings(&self) -> Earnings {
-        Earnings {
-            sales: self.sales,
-            revenue: Cents::new(self.revenue),
-            refunded: Cents::new(self.refunded),
-            commission: Cents::new(self.commission),
-            deducted: Cents::new(self.deducted),
-        }
-    }
+    .await?)
 }

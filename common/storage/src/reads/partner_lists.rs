@@ -20,27 +20,6 @@ pub struct LinkFilter {
     pub text: Option<Name>,
 }
 
-macro_rules! links {
-    ($connection:expr, $user_id:expr, $filter:expr, $window:expr, $order:literal $(; $($more:expr),+)?) => {
-        page!(
-            $connection,
-            $window,
-            PartnerLink,
-            select "SELECT l.id, g.id AS program_id, g.name AS program_name, g.status AS program_status, g.domain, g.cookie_window_days, l.short_code,
-                    l.status, l.clicks, l.last_clicked, l.created_at, l.updated_at",
-            of "FROM partners p JOIN referral_links l ON l.partner_id = p.id JOIN programs g ON g.id = l.program_id
-                WHERE p.user_id = $1 AND ($2::bigint IS NULL OR g.id = $2)
-                  AND ($3::text IS NULL OR strpos(folded(l.short_code), folded($3)) > 0) AND l.id <= $4",
-            then "ORDER BY " + $order + " OFFSET $5 LIMIT $6",
-            whole r#"SELECT count(*) AS "count!", max(l.id) AS up_to"#,
-            $user_id.get(),
-            $filter.program_id.map(ProgramId::get),
-            $filter.text.as_ref().map(Name::as_str)
-            $(; $($more),+)?
-        )
-    };
-}
-
 /// A page of links, newest first unless sorted, and the total number.
 pub async fn links(
     connection: &mut PgConnection,
@@ -49,21 +28,27 @@ pub async fn links(
     sorting: Option<Sorting<LinkColumn>>,
     window: Window,
 ) -> StorageResult<(Vec<PartnerLink>, Whole)> {
-    Ok(match sorting {
-        None => links!(connection, user_id, filter, window, "l.id DESC"),
-        Some(sorting) => links!(
-            connection,
-            user_id,
-            filter,
-            window,
-            "CASE $7::text WHEN 'clicks' THEN l.clicks::numeric WHEN 'last_clicked' THEN extract(epoch FROM l.last_clicked)
-             END * $8::integer NULLS LAST,
-             CASE WHEN $7 = 'short_code' AND $8 > 0 THEN folded(l.short_code) END COLLATE \"und-x-icu\",
-             CASE WHEN $7 = 'short_code' AND $8 < 0 THEN folded(l.short_code) END COLLATE \"und-x-icu\" DESC,
-             l.id DESC";
-            sorting.by.as_str(), sorting.sign()
-        ),
-    })
+    Ok(page!(
+        connection,
+        window,
+        PartnerLink,
+        select "SELECT l.id, g.id AS program_id, g.name AS program_name, g.status AS program_status, g.domain, g.cookie_window_days, l.short_code,
+                l.status, l.clicks, l.last_clicked, l.created_at, l.updated_at",
+        of "FROM partners p JOIN referral_links l ON l.partner_id = p.id JOIN programs g ON g.id = l.program_id
+            WHERE p.user_id = $1 AND ($2::bigint IS NULL OR g.id = $2)
+              AND ($3::text IS NULL OR strpos(folded(l.short_code), folded($3)) > 0) AND l.id <= $4",
+        order "l.id DESC",
+        or by sorting: "CASE $7::text WHEN 'clicks' THEN l.clicks::numeric WHEN 'last_clicked' THEN extract(epoch FROM l.last_clicked)
+         END * $8::integer NULLS LAST,
+         CASE WHEN $7 = 'short_code' AND $8 > 0 THEN folded(l.short_code) END COLLATE \"und-x-icu\",
+         CASE WHEN $7 = 'short_code' AND $8 < 0 THEN folded(l.short_code) END COLLATE \"und-x-icu\" DESC,
+         l.id DESC",
+        part "OFFSET $5 LIMIT $6",
+        whole r#"SELECT count(*) AS "count!", max(l.id) AS up_to"#,
+        user_id.get(),
+        filter.program_id.map(ProgramId::get),
+        filter.text.as_ref().map(Name::as_str),
+    ))
 }
 
 /// Selects a partner's commissions.
@@ -76,30 +61,6 @@ pub struct CommissionFilter {
     pub commission_id: Option<CommissionId>,
 }
 
-macro_rules! commissions {
-    ($connection:expr, $user_id:expr, $filter:expr, $window:expr, $order:literal $(; $($more:expr),+)?) => {
-        page!(
-            $connection,
-            $window,
-            PartnerCommission,
-            select "SELECT c.id, c.program_id, g.name AS program_name, c.amount_cents, c.deducted_cents, c.adjusted_cents, c.currency,
-                    c.status, c.note, c.hold_until, c.approved_at, c.paid_at, c.payout_id, c.created_at
-             FROM commissions c JOIN programs g ON g.id = c.program_id",
-            of "WHERE c.partner_id = ANY(ARRAY(SELECT p.id FROM partners p WHERE p.user_id = $1))
-                  AND ($2::bigint IS NULL OR c.program_id = $2) AND ($3::text IS NULL OR c.status = $3)
-                  AND ($4::boolean IS NULL OR (c.paid_at IS NOT NULL) = $4) AND ($5::bigint IS NULL OR c.id = $5) AND c.id <= $6",
-            then "ORDER BY " + $order + " OFFSET $7 LIMIT $8",
-            whole r#"SELECT count(*) AS "count!", max(c.id) AS up_to FROM commissions c"#,
-            $user_id.get(),
-            $filter.program_id.map(ProgramId::get),
-            $filter.status.map(CommissionStatus::as_str),
-            $filter.paid,
-            $filter.commission_id.map(CommissionId::get)
-            $(; $($more),+)?
-        )
-    };
-}
-
 /// A page of commissions, newest first unless sorted, and the total number.
 pub async fn commissions(
     connection: &mut PgConnection,
@@ -108,19 +69,28 @@ pub async fn commissions(
     sorting: Option<Sorting<CommissionColumn>>,
     window: Window,
 ) -> StorageResult<(Vec<PartnerCommission>, Whole)> {
-    Ok(match sorting {
-        None => commissions!(connection, user_id, filter, window, "c.id DESC"),
-        Some(sorting) => commissions!(
-            connection,
-            user_id,
-            filter,
-            window,
-            "CASE $9::text WHEN 'amount' THEN c.currency END,
-             CASE $9 WHEN 'amount' THEN c.amount_cents::numeric WHEN 'hold_until' THEN extract(epoch FROM c.hold_until) END * $10::integer,
-             c.id DESC";
-            sorting.by.as_str(), sorting.sign()
-        ),
-    })
+    Ok(page!(
+        connection,
+        window,
+        PartnerCommission,
+        select "SELECT c.id, c.program_id, g.name AS program_name, c.amount_cents, c.deducted_cents, c.adjusted_cents, c.currency,
+                c.status, c.note, c.hold_until, c.approved_at, c.paid_at, c.payout_id, c.created_at
+         FROM commissions c JOIN programs g ON g.id = c.program_id",
+        of "WHERE c.partner_id = ANY(ARRAY(SELECT p.id FROM partners p WHERE p.user_id = $1))
+              AND ($2::bigint IS NULL OR c.program_id = $2) AND ($3::text IS NULL OR c.status = $3)
+              AND ($4::boolean IS NULL OR (c.paid_at IS NOT NULL) = $4) AND ($5::bigint IS NULL OR c.id = $5) AND c.id <= $6",
+        order "c.id DESC",
+        or by sorting: "CASE $9::text WHEN 'amount' THEN c.currency END,
+         CASE $9 WHEN 'amount' THEN c.amount_cents::numeric WHEN 'hold_until' THEN extract(epoch FROM c.hold_until) END * $10::integer,
+         c.id DESC",
+        part "OFFSET $7 LIMIT $8",
+        whole r#"SELECT count(*) AS "count!", max(c.id) AS up_to FROM commissions c"#,
+        user_id.get(),
+        filter.program_id.map(ProgramId::get),
+        filter.status.map(CommissionStatus::as_str),
+        filter.paid,
+        filter.commission_id.map(CommissionId::get),
+    ))
 }
 
 /// A click in the form that its partner may see: no field identifies the visitor.

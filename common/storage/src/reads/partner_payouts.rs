@@ -10,39 +10,6 @@ use crate::reads::payout_lists::{self, Filter, PayoutPart};
 use domain::ids::{PartnerProgramId, PayoutId, ProgramId, UserId};
 use domain::sorting::{PayoutColumn, Sorting};
 
-/// The part of a payout that a partner's account received, in cents of `currency`.
-#[derive(Debug)]
-pub struct PartnerPayout {
-    pub id: i64,
-    pub program_id: i64,
-    pub program_name: String,
-    pub currency: String,
-    pub commission_count: i64,
-    /// The remainder of the commissions.
-    pub requested_cents: i64,
-    /// The part of it that settled a debt.
-    pub shortfall_cents: i64,
-    /// The amount received.
-    pub amount_cents: i64,
-    pub created_at: DateTime<Utc>,
-}
-
-impl From<PayoutPart> for PartnerPayout {
-    fn from(part: PayoutPart) -> Self {
-        Self {
-            id: part.id,
-            program_id: part.program_id,
-            program_name: part.program_name,
-            currency: part.currency,
-            commission_count: part.commission_count,
-            requested_cents: part.requested_cents,
-            shortfall_cents: part.shortfall_cents,
-            amount_cents: part.amount_cents,
-            created_at: part.created_at,
-        }
-    }
-}
-
 /// An account's payouts, of all its programs or of one, newest first unless sorted, and the total number.
 pub async fn received(
     connection: &mut PgConnection,
@@ -51,7 +18,7 @@ pub async fn received(
     filter: &Filter,
     sorting: Option<Sorting<PayoutColumn>>,
     window: Window,
-) -> StorageResult<(Vec<PartnerPayout>, Whole)> {
+) -> StorageResult<(Vec<PayoutPart>, Whole)> {
     let memberships = sqlx::query_scalar!(
         "SELECT m.id FROM partners p JOIN partner_programs m ON m.partner_id = p.id
          WHERE p.user_id = $1 AND ($2::bigint IS NULL OR m.program_id = $2)",
@@ -60,8 +27,7 @@ pub async fn received(
     )
     .fetch_all(&mut *connection)
     .await?;
-    let (parts, whole) = payout_lists::parts(connection, &memberships, filter, sorting, window).await?;
-    Ok((parts.into_iter().map(Into::into).collect(), whole))
+    payout_lists::parts(connection, &memberships, filter, sorting, window).await
 }
 
 /// `None` when no part of the payout belongs to the account.
@@ -69,11 +35,11 @@ pub async fn find_received(
     connection: &mut PgConnection,
     user_id: UserId,
     payout_id: PayoutId,
-) -> StorageResult<Option<PartnerPayout>> {
-    let payout = sqlx::query_as!(
-        PartnerPayout,
+) -> StorageResult<Option<PayoutPart>> {
+    Ok(sqlx::query_as!(
+        PayoutPart,
         r#"SELECT o.id AS "id!", g.id AS "program_id!", g.name AS "program_name!", o.currency AS "currency!",
-                  count(*) AS "commission_count!", sum(l.requested_cents)::bigint AS "requested_cents!",
+                  o.amount_cents AS "whole_cents!", o.commission_count AS "whole_count!", o.reference AS "reference?", count(*) AS "commission_count!", sum(l.requested_cents)::bigint AS "requested_cents!",
                   sum(l.shortfall_cents)::bigint AS "shortfall_cents!", -sum(l.amount_cents)::bigint AS "amount_cents!",
                   o.created_at AS "created_at!"
            FROM payouts o JOIN programs g ON g.id = o.program_id
@@ -86,8 +52,7 @@ pub async fn find_received(
         payout_id.get(),
     )
     .fetch_optional(connection)
-    .await?;
-    Ok(payout)
+    .await?)
 }
 
 /// A commission that a payout paid.
@@ -108,7 +73,7 @@ pub async fn received_commissions(
     user_id: UserId,
     payout_id: PayoutId,
 ) -> StorageResult<Vec<ReceivedCommission>> {
-    let commissions = sqlx::query_as!(
+    Ok(sqlx::query_as!(
         ReceivedCommission,
         r#"SELECT c.id, l.requested_cents, l.shortfall_cents, -l.amount_cents AS "amount_cents!", c.note, c.created_at
            FROM commissions c
@@ -120,8 +85,7 @@ pub async fn received_commissions(
         payout_id.get(),
     )
     .fetch_all(connection)
-    .await?;
-    Ok(commissions)
+    .await?)
 }
 
 /// A payout, and one partner's part of it.

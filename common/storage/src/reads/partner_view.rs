@@ -48,7 +48,8 @@ pub async fn memberships(
                     ELSE 0 END AS "links_left!"
          FROM partners p JOIN partner_programs m ON m.partner_id = p.id JOIN programs g ON g.id = m.program_id"#,
         of "WHERE p.user_id = $1 AND m.id <= $2",
-        then "ORDER BY m.id DESC OFFSET $3 LIMIT $4",
+        order "m.id DESC",
+        part "OFFSET $3 LIMIT $4",
         whole r#"SELECT count(*) AS "count!", max(m.id) AS up_to FROM partners p JOIN partner_programs m ON m.partner_id = p.id"#,
         user_id.get(),
     ))
@@ -67,7 +68,7 @@ pub async fn own_memberships(
     user_id: UserId,
     program_id: Option<ProgramId>,
 ) -> StorageResult<Vec<OwnMembership>> {
-    let memberships = sqlx::query_as!(
+    Ok(sqlx::query_as!(
         OwnMembership,
         "SELECT m.id AS partner_program_id, m.created_at FROM partners p JOIN partner_programs m ON m.partner_id = p.id
          WHERE p.user_id = $1 AND ($2::bigint IS NULL OR m.program_id = $2)",
@@ -75,8 +76,7 @@ pub async fn own_memberships(
         program_id.map(ProgramId::get),
     )
     .fetch_all(connection)
-    .await?;
-    Ok(memberships)
+    .await?)
 }
 
 #[derive(Debug)]
@@ -132,7 +132,7 @@ pub async fn set_link_active(
     link_id: ReferralLinkId,
     active: bool,
 ) -> StorageResult<PartnerLink> {
-    let link = sqlx::query_as!(
+    Ok(sqlx::query_as!(
         PartnerLink,
         r#"UPDATE referral_links l SET status = CASE WHEN $2 THEN 'active' ELSE 'inactive' END,
                turned_off_by = CASE WHEN NOT $2 THEN coalesce(l.turned_off_by, 'partner') END
@@ -143,8 +143,7 @@ pub async fn set_link_active(
         active,
     )
     .fetch_one(connection)
-    .await?;
-    Ok(link)
+    .await?)
 }
 
 #[derive(Debug)]
@@ -253,7 +252,7 @@ pub async fn dues(
     now: DateTime<Utc>,
 ) -> StorageResult<Vec<PartnerDue>> {
     // During its hold a flagged commission looks like any other, because partners must not learn of signals.
-    let rows = sqlx::query_as!(
+    Ok(sqlx::query_as!(
         PartnerDue,
         r#"SELECT c.partner_program_id, c.currency,
                   CASE WHEN g.needs_approval <> 'all' AND (c.hold_until > $2 OR hold_ended(c, g.needs_approval, $2))
@@ -267,6 +266,5 @@ pub async fn dues(
         now,
     )
     .fetch_all(connection)
-    .await?;
-    Ok(rows)
+    .await?)
 }

@@ -7,6 +7,7 @@
 //! events, and still have a next page.
 
 mod clicks;
+mod edge;
 mod leads;
 mod refunds;
 mod sales;
@@ -17,17 +18,13 @@ use std::cmp::Reverse;
 use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::PgConnection;
 
+use self::edge::edge;
 pub use self::sales::SaleCommission;
 pub use self::search::{Searched, Subjects, links_of_partner, search};
 use crate::error::StorageResult;
 use domain::ids::ProgramId;
 use domain::reports::program_events::{EventPlace, ProgramEventType};
 
-/// Maximum number of clicks in one walk. A click needs no other rows.
-const CLICKS_OF_A_WALK: i64 = 10_000;
-/// Maximum number of leads, sales or refunds in one walk. Each needs its customer, or its sale and
-/// commissions.
-const OTHERS_OF_A_WALK: i64 = 2_000;
 /// Maximum number of walks for one page.
 const WALKS: usize = 5;
 
@@ -138,21 +135,32 @@ impl ProgramEvent {
     }
 }
 
-impl CreditedLink {
-    fn of(
-        code: Option<String>,
-        partner_program_id: Option<i64>,
-        partner_id: Option<i64>,
-        partner_name: Option<String>,
-    ) -> Option<Self> {
-        code.map(|code| Self {
-            code,
-            partner_program_id,
-            partner_id,
-            partner_name,
-        })
-    }
+/// The event of a row, with the columns that all types have.
+macro_rules! event {
+    ($row:ident, $is_test:expr, $details:expr) => {{
+        let details = $details;
+        $crate::reads::program_events::ProgramEvent {
+            id: $row.id,
+            at: $row.timestamp,
+            created_at: $row.created_at,
+            is_test: $is_test,
+            customer_id: $row.customer_id,
+            click_id: $row.click_id,
+            customer_key: $row.customer_key,
+            link: $row
+                .link_code
+                .map(|code| $crate::reads::program_events::CreditedLink {
+                    code,
+                    partner_program_id: $row.partner_program_id,
+                    partner_id: $row.partner_id,
+                    partner_name: $row.partner_name,
+                }),
+            details,
+        }
+    }};
 }
+
+use event;
 
 /// Selects a program's events.
 #[derive(Debug, Clone)]
@@ -425,19 +433,5 @@ async fn rows(
         ProgramEventType::Lead => leads::read(connection, span).await,
         ProgramEventType::Sale => sales::read(connection, span).await,
         ProgramEventType::Refund => refunds::read(connection, span).await,
-    }
-}
-
-/// The time of the last row of a walk that starts at the top of the span; `None` when the span is shorter.
-async fn edge(
-    connection: &mut PgConnection,
-    span: &Span<'_>,
-    event_type: ProgramEventType,
-) -> StorageResult<Option<DateTime<Utc>>> {
-    match event_type {
-        ProgramEventType::Click => clicks::edge(connection, span).await,
-        ProgramEventType::Lead => leads::edge(connection, span).await,
-        ProgramEventType::Sale => sales::edge(connection, span).await,
-        ProgramEventType::Refund => refunds::edge(connection, span).await,
     }
 }

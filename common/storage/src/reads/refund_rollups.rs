@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, NaiveDate, Utc};
 use sqlx::PgConnection;
 
-use super::cohorts::{CustomerDeltas, MonthSums};
-use crate::batch::{columns, unnest};
+use super::cohorts::CustomerDeltas;
+use crate::batch::{columns, write_batch};
 use crate::error::StorageResult;
 use domain::ids::{CommissionId, CustomerId, ProgramId, ReferralLinkId, SaleId};
 use domain::money::{Cents, Currency};
@@ -58,39 +58,21 @@ impl RefundDeltas {
     /// Adds the increase of a sale's effective refund.
     pub fn refund(&mut self, counted: Counted, grew: Cents) {
         self.on(counted).refunded_cents += grew.get();
-        self.of_customer(counted).refunded_cents += grew.get();
+        self.customers.on(counted).refunded_cents += grew.get();
     }
 
     /// Adds a deduction from a commission.
     pub fn deduction(&mut self, counted: Counted, requested: Cents) {
         self.on(counted).deducted_cents += requested.get();
-        self.of_customer(counted).deducted_cents += requested.get();
-    }
-
-    fn of_customer(&mut self, counted: Counted) -> &mut MonthSums {
-        let Counted {
-            program_id,
-            customer_id,
-            day,
-            currency,
-            ..
-        } = counted;
-        self.customers.on(program_id, customer_id, day, currency)
+        self.customers.on(counted).deducted_cents += requested.get();
     }
 
     fn on(&mut self, counted: Counted) -> &mut RefundSums {
-        let Counted {
-            program_id,
-            referral_link_id,
-            day,
-            currency,
-            ..
-        } = counted;
         let key = Key {
-            program_id,
-            referral_link_id,
-            day,
-            currency,
+            program_id: counted.program_id,
+            referral_link_id: counted.referral_link_id,
+            day: counted.day,
+            currency: counted.currency,
         };
         self.days.entry(key).or_default()
     }
@@ -99,11 +81,8 @@ impl RefundDeltas {
     pub async fn append(mut self, connection: &mut PgConnection) -> StorageResult<()> {
         self.customers.append(connection).await?;
         self.days.retain(|_, sums| *sums != RefundSums::default());
-        if self.days.is_empty() {
-            return Ok(());
-        }
-        unnest!(
-            query,
+        write_batch!(
+            connection,
             "INSERT INTO refund_deltas (program_id, referral_link_id, day, currency, refunded_cents, deducted_cents)
              SELECT * FROM UNNEST($1::bigint[], $2::bigint[], $3::date[], $4::text[], $5::bigint[], $6::bigint[])",
             (key, sums) in self.days =>
@@ -113,9 +92,7 @@ impl RefundDeltas {
                 currencies: &str = key.currency.as_str(),
                 refunded: i64 = sums.refunded_cents,
                 deducted: i64 = sums.deducted_cents
-        )
-        .execute(connection)
-        .await?;
+        );
         Ok(())
     }
 }
@@ -227,11 +204,8 @@ pub async fn move_sales(
     connection: &mut PgConnection,
     sales: &[(SaleId, Option<ReferralLinkId>)],
 ) -> StorageResult<()> {
-    if sales.is_empty() {
-        return Ok(());
-    }
-    unnest!(
-        query,
+    write_batch!(
+        connection,
         "INSERT INTO refund_deltas (program_id, referral_link_id, day, currency, refunded_cents, deducted_cents)
          SELECT r.program_id, side.link_id, (r.refunded_at AT TIME ZONE 'UTC')::date, s.currency,
                 sum(side.sign * r.effective_cents)::bigint, 0
@@ -242,9 +216,7 @@ pub async fn move_sales(
         (sale, link) in sales =>
             ids: i64 = sale.get(),
             links: i64 = link.map_or(0, ReferralLinkId::get)
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 
@@ -254,11 +226,8 @@ pub async fn move_commissions(
     connection: &mut PgConnection,
     commissions: &[(CommissionId, ReferralLinkId)],
 ) -> StorageResult<()> {
-    if commissions.is_empty() {
-        return Ok(());
-    }
-    unnest!(
-        query,
+    write_batch!(
+        connection,
         "INSERT INTO refund_deltas (program_id, referral_link_id, day, currency, refunded_cents, deducted_cents)
          SELECT d.program_id, side.link_id, d.day, d.currency, 0, sum(side.sign * d.cents)::bigint
          FROM UNNEST($1::bigint[], $2::bigint[]) AS n (id, link_id)
@@ -268,15 +237,13 @@ pub async fn move_commissions(
         (commission, link) in commissions =>
             ids: i64 = commission.get(),
             links: i64 = link.get()
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 
 /// Folds these deltas in the transaction and under the lock of [`rollups::fold`](super::rollups::fold).
 pub(super) async fn fold(connection: &mut PgConnection, limit: i64) -> StorageResult<i64> {
-    let folded = sqlx::query_scalar!(
+    Ok(sqlx::query_scalar!(
         r#"WITH taken AS (
                DELETE FROM refund_deltas
                WHERE id <= (SELECT max(id) FROM (SELECT id FROM refund_deltas ORDER BY id LIMIT $1) AS oldest)
@@ -302,30 +269,21 @@ pub(super) async fn fold(connection: &mut PgConnection, limit: i64) -> StorageRe
         limit,
     )
     .fetch_one(connection)
-    .await?;
-    Ok(folded)
+    .await?)
 }
 
 /// Rebuilds a program's rows in the snapshot of [`rollups::rebuild`](super::rollups::rebuild).
 pub(super) async fn rebuild(snapshot: &mut PgConnection, program_id: ProgramId) -> StorageResult<()> {
-    sqlx::query!(
-        "DELETE FROM refund_deltas WHERE program_id = $1",
-        program_id.get()
-    )
-    .execute(&mut *snapshot)
-    .await?;
-    sqlx::query!(
-        "DELETE FROM program_refund_days WHERE program_id = $1",
-        program_id.get()
-    )
-    .execute(&mut *snapshot)
-    .await?;
-    sqlx::query!(
-        "DELETE FROM link_refund_days WHERE program_id = $1",
-        program_id.get()
-    )
-    .execute(&mut *snapshot)
-    .await?;
+    let program = program_id.get();
+    sqlx::query!("DELETE FROM refund_deltas WHERE program_id = $1", program)
+        .execute(&mut *snapshot)
+        .await?;
+    sqlx::query!("DELETE FROM program_refund_days WHERE program_id = $1", program)
+        .execute(&mut *snapshot)
+        .await?;
+    sqlx::query!("DELETE FROM link_refund_days WHERE program_id = $1", program)
+        .execute(&mut *snapshot)
+        .await?;
     sqlx::query!(
         "WITH sums AS MATERIALIZED (SELECT * FROM recomputed_refunds WHERE program_id = $1), programs AS (
              INSERT INTO program_refund_days
@@ -361,7 +319,7 @@ pub async fn refund_days(
     first: NaiveDate,
     last: NaiveDate,
 ) -> StorageResult<Vec<RefundDay>> {
-    let rows = sqlx::query!(
+    Ok(sqlx::query!(
         r#"SELECT program_id AS "program_id!: ProgramId", day AS "day!", currency AS "currency!: Currency",
                   least(sum(refunded_cents), 9223372036854775807)::bigint AS "refunded_cents!",
                   least(sum(deducted_cents), 9223372036854775807)::bigint AS "deducted_cents!"
@@ -377,9 +335,7 @@ pub async fn refund_days(
         first,
         last,
     )
-    .fetch_all(connection)
-    .await?;
-    let days = rows.into_iter().map(|row| RefundDay {
+    .map(|row| RefundDay {
         program_id: row.program_id,
         day: row.day,
         currency: row.currency,
@@ -387,6 +343,7 @@ pub async fn refund_days(
             refunded_cents: row.refunded_cents,
             deducted_cents: row.deducted_cents,
         },
-    });
-    Ok(days.collect())
+    })
+    .fetch_all(connection)
+    .await?)
 }

@@ -46,33 +46,6 @@ pub struct Filter<'a> {
     pub signals: &'a [Signal],
 }
 
-/// A page of the commissions that match a filter, sorted.
-macro_rules! flagged {
-    ($connection:expr, $window:expr, $order:literal, $($argument:expr),+ $(; $($more:expr),+)?) => {
-        page!(
-            $connection,
-            $window,
-            FlaggedCommission,
-            select r#"SELECT c.id, s.id AS "sale_id?", s.processor_event_id AS "transaction_id?", s.amount_cents AS "sale_amount_cents?",
-                      s.currency AS "sale_currency?", k.id AS "customer_id?", k.customer_key AS "customer_key?", c.partner_program_id,
-                      c.partner_id, p.name AS "partner_name?", c.amount_cents, c.deducted_cents, c.currency, c.status,
-                      o.needs_approval = 'none' AS "approves_itself!", c.hold_until, c.created_at, c.signals
-               FROM commissions c JOIN programs o ON o.id = c.program_id
-               LEFT JOIN sale_events s ON s.id = coalesce(c.sale_id, c.for_sale_id)
-               LEFT JOIN customers k ON k.id = c.customer_id
-               LEFT JOIN partners p ON p.id = c.partner_id"#,
-            of "WHERE c.program_id = $1 AND c.signals <> '{}' AND c.approved_at IS NULL AND c.paid_at IS NULL
-                  AND c.status IN ('pending', 'refunded') AND (c.status = 'pending' OR c.amount_cents > c.deducted_cents)
-                  AND ($2::bigint IS NULL OR c.partner_program_id = $2) AND ($3::text[] IS NULL OR c.signals && $3)
-                  AND NOT can_be_paid(c, o.needs_approval, $4) AND c.id <= $5",
-            then "ORDER BY " + $order + " OFFSET $6 LIMIT $7",
-            whole r#"SELECT count(*) AS "count!", max(c.id) AS up_to FROM commissions c JOIN programs o ON o.id = c.program_id"#,
-            $($argument),+
-            $(; $($more),+)?
-        )
-    };
-}
-
 /// Oldest first unless sorted: the oldest are the next to be approved automatically.
 pub async fn page(
     connection: &mut PgConnection,
@@ -85,27 +58,31 @@ pub async fn page(
     let membership = filter.membership.map(PartnerProgramId::get);
     let names: Vec<&str> = filter.signals.iter().map(|signal| signal.as_str()).collect();
     let names = (!names.is_empty()).then_some(names.as_slice());
-    Ok(match sorting {
-        None => flagged!(
-            connection,
-            window,
-            "c.id",
-            program_id.get(),
-            membership,
-            names as Option<&[&str]>,
-            now
-        ),
-        Some(sorting) => flagged!(
-            connection,
-            window,
-            "CASE $8::text WHEN 'payable' THEN c.currency END,
-             CASE $8 WHEN 'payable' THEN (c.amount_cents - c.deducted_cents)::numeric WHEN 'hold_until' THEN extract(epoch FROM c.hold_until)
-             END * $9::integer, c.id",
-            program_id.get(),
-            membership,
-            names as Option<&[&str]>,
-            now;
-            sorting.by.as_str(), sorting.sign()
-        ),
-    })
+    Ok(page!(
+        connection,
+        window,
+        FlaggedCommission,
+        select r#"SELECT c.id, s.id AS "sale_id?", s.processor_event_id AS "transaction_id?", s.amount_cents AS "sale_amount_cents?",
+                  s.currency AS "sale_currency?", k.id AS "customer_id?", k.customer_key AS "customer_key?", c.partner_program_id,
+                  c.partner_id, p.name AS "partner_name?", c.amount_cents, c.deducted_cents, c.currency, c.status,
+                  o.needs_approval = 'none' AS "approves_itself!", c.hold_until, c.created_at, c.signals
+           FROM commissions c JOIN programs o ON o.id = c.program_id
+           LEFT JOIN sale_events s ON s.id = coalesce(c.sale_id, c.for_sale_id)
+           LEFT JOIN customers k ON k.id = c.customer_id
+           LEFT JOIN partners p ON p.id = c.partner_id"#,
+        of "WHERE c.program_id = $1 AND c.signals <> '{}' AND c.approved_at IS NULL AND c.paid_at IS NULL
+              AND c.status IN ('pending', 'refunded') AND (c.status = 'pending' OR c.amount_cents > c.deducted_cents)
+              AND ($2::bigint IS NULL OR c.partner_program_id = $2) AND ($3::text[] IS NULL OR c.signals && $3)
+              AND NOT can_be_paid(c, o.needs_approval, $4) AND c.id <= $5",
+        order "c.id",
+        or by sorting: "CASE $8::text WHEN 'payable' THEN c.currency END,
+         CASE $8 WHEN 'payable' THEN (c.amount_cents - c.deducted_cents)::numeric WHEN 'hold_until' THEN extract(epoch FROM c.hold_until)
+         END * $9::integer, c.id",
+        part "OFFSET $6 LIMIT $7",
+        whole r#"SELECT count(*) AS "count!", max(c.id) AS up_to FROM commissions c JOIN programs o ON o.id = c.program_id"#,
+        program_id.get(),
+        membership,
+        names as Option<&[&str]>,
+        now,
+    ))
 }

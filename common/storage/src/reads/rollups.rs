@@ -13,8 +13,9 @@ use chrono::{DateTime, NaiveDate, Utc};
 use sqlx::{Connection, PgConnection, PgPool};
 
 use super::cohorts::CustomerDeltas;
+use super::refund_rollups::Counted;
 use super::{click_origins, cohorts, refund_rollups};
-use crate::batch::unnest;
+use crate::batch::write_batch;
 use crate::error::StorageResult;
 use crate::money::commissions::{LockedCommission, NewCommission};
 use crate::money::duplicate_sales::{CountedCommission, Recorded};
@@ -96,123 +97,83 @@ impl Deltas {
 
     /// Adds a customer's first known purchase.
     pub fn conversion(&mut self, program_id: ProgramId, purchase: Milestone) {
-        self.on(
-            program_id,
-            purchase.referral_link_id,
-            purchase.at.date_naive(),
-            None,
-        )
-        .conversions += 1;
+        self.of_purchase(program_id, purchase).conversions += 1;
     }
 
     /// Subtracts a purchase that proves not to be the first.
     pub fn no_conversion(&mut self, program_id: ProgramId, purchase: Milestone) {
-        self.on(
-            program_id,
-            purchase.referral_link_id,
-            purchase.at.date_naive(),
-            None,
-        )
-        .conversions -= 1;
+        self.of_purchase(program_id, purchase).conversions -= 1;
+    }
+
+    fn of_purchase(&mut self, program_id: ProgramId, purchase: Milestone) -> &mut Sums {
+        let day = purchase.at.date_naive();
+        self.on(program_id, purchase.referral_link_id, day, None)
     }
 
     pub fn sale(&mut self, new: &NewSale<'_>) {
         let (record, sale) = (new.record, &new.record.sale);
-        let sums = self.on(
-            record.program_id,
-            new.referral_link_id,
-            record.sold_at.date_naive(),
-            Some(sale.currency),
-        );
-        sums.sales += 1;
-        sums.revenue_cents += sale.amount.get();
-        let day = record.sold_at.date_naive();
-        let of_customer = self
-            .customers
-            .on(record.program_id, new.customer_id, day, sale.currency);
-        of_customer.sales += 1;
-        of_customer.revenue_cents += sale.amount.get();
+        let of = Counted {
+            program_id: record.program_id,
+            customer_id: new.customer_id,
+            referral_link_id: new.referral_link_id,
+            day: record.sold_at.date_naive(),
+            currency: sale.currency,
+        };
+        self.add_sales(of, 1, sale.amount.get());
     }
 
     pub fn commission(&mut self, new: &NewCommission<'_>) {
-        let link = Some(new.credit.referral_link_id);
-        self.on(
-            new.program_id,
-            link,
-            new.created_at.date_naive(),
-            Some(new.currency),
-        )
-        .commission_cents += new.credit.amount.get();
-        let day = new.created_at.date_naive();
-        self.customers
-            .on(new.program_id, new.customer_id, day, new.currency)
-            .commission_cents += new.credit.amount.get();
+        self.add_commission(new.counted(), new.credit.amount.get());
     }
 
     /// Subtracts a sale that is undone.
     pub fn no_sale(&mut self, undone: &Recorded) {
-        self.recorded_sale(undone, -1);
+        self.add_sales(undone.counted(), -1, -undone.amount.get());
     }
 
     /// Moves a sale to another link.
     pub fn moved_sale(&mut self, sale: &Recorded, to: Option<ReferralLinkId>) {
-        self.recorded_sale(sale, -1);
-        let moved = Recorded {
+        self.no_sale(sale);
+        let moved = Counted {
             referral_link_id: to,
-            ..sale.clone()
+            ..sale.counted()
         };
-        self.recorded_sale(&moved, 1);
+        self.add_sales(moved, 1, sale.amount.get());
     }
 
-    fn recorded_sale(&mut self, sale: &Recorded, sign: i64) {
-        let sums = self.on(
-            sale.program_id,
-            sale.referral_link_id,
-            sale.sold_at.date_naive(),
-            Some(sale.currency),
-        );
-        sums.sales += sign;
-        sums.revenue_cents += sign * sale.amount.get();
-        let day = sale.sold_at.date_naive();
-        let of_customer = self
-            .customers
-            .on(sale.program_id, sale.customer_id, day, sale.currency);
-        of_customer.sales += sign;
-        of_customer.revenue_cents += sign * sale.amount.get();
-    }
-
-    pub fn no_commission(&mut self, undone: &CountedCommission) {
-        let link = Some(undone.referral_link_id);
-        self.on(undone.program_id, link, undone.day, Some(undone.currency))
-            .commission_cents -= undone.amount_cents;
-        self.customers
-            .on(undone.program_id, undone.customer_id, undone.day, undone.currency)
-            .commission_cents -= undone.amount_cents;
+    /// Subtracts a commission of a sale that is undone.
+    pub fn no_commission(&mut self, undone: CountedCommission) {
+        self.add_commission(undone.counted, -undone.amount_cents);
     }
 
     /// Subtracts a commission that is superseded.
     pub fn superseded(&mut self, commission: &LockedCommission) {
-        self.locked_commission(commission, commission.referral_link_id, -1);
+        self.add_commission(commission.counted(), -commission.earned().get());
     }
 
     /// Moves a commission to another link.
     pub fn moved_commission(&mut self, commission: &LockedCommission, to: ReferralLinkId) {
-        self.locked_commission(commission, commission.referral_link_id, -1);
-        self.locked_commission(commission, to, 1);
+        self.superseded(commission);
+        let moved = Counted {
+            referral_link_id: Some(to),
+            ..commission.counted()
+        };
+        self.add_commission(moved, commission.earned().get());
     }
 
-    fn locked_commission(&mut self, commission: &LockedCommission, link: ReferralLinkId, sign: i64) {
-        let day = commission.created_at.date_naive();
-        self.on(commission.program_id, Some(link), day, Some(commission.currency))
-            .commission_cents += sign * commission.earned().get();
-        self.customers
-            .on(
-                commission.program_id,
-                commission.customer_id,
-                day,
-                commission.currency,
-            )
-            .commission_cents += sign * commission.earned().get();
+    fn add_sales(&mut self, of: Counted, sales: i64, revenue_cents: i64) {
+        let sums = self.on(of.program_id, of.referral_link_id, of.day, Some(of.currency));
+        sums.sales += sales;
+        sums.revenue_cents += revenue_cents;
+        let of_customer = self.customers.on(of);
+        of_customer.sales += sales;
+        of_customer.revenue_cents += revenue_cents;
+    }
+
+    fn add_commission(&mut self, of: Counted, cents: i64) {
+        self.on(of.program_id, of.referral_link_id, of.day, Some(of.currency))
+            .commission_cents += cents;
+        self.customers.on(of).commission_cents += cents;
     }
 
     pub fn extend(&mut self, other: Self) {
@@ -241,11 +202,8 @@ impl Deltas {
     /// Must run in the transaction that writes the counted rows.
     pub async fn append(&self, connection: &mut PgConnection) -> StorageResult<()> {
         self.customers.append(connection).await?;
-        if self.days.is_empty() {
-            return Ok(());
-        }
-        unnest!(
-            query,
+        write_batch!(
+            connection,
             "INSERT INTO rollup_deltas (program_id, referral_link_id, day, currency, clicks, leads, conversions, partners,
                  sales, revenue_cents, commission_cents)
              SELECT * FROM UNNEST($1::bigint[], $2::bigint[], $3::date[], $4::text[], $5::bigint[], $6::bigint[],
@@ -262,9 +220,7 @@ impl Deltas {
                 sales: i64 = sums.sales,
                 revenues: i64 = sums.revenue_cents,
                 commissions: i64 = sums.commission_cents
-        )
-        .execute(connection)
-        .await?;
+        );
         Ok(())
     }
 }
@@ -352,16 +308,14 @@ pub async fn rebuild(pool: &PgPool, program_id: ProgramId) -> StorageResult<()> 
     let mut snapshot = connection
         .begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ")
         .await?;
-    sqlx::query!(
-        "DELETE FROM rollup_deltas WHERE program_id = $1",
-        program_id.get()
-    )
-    .execute(&mut *snapshot)
-    .await?;
-    sqlx::query!("DELETE FROM program_days WHERE program_id = $1", program_id.get())
+    let program = program_id.get();
+    sqlx::query!("DELETE FROM rollup_deltas WHERE program_id = $1", program)
         .execute(&mut *snapshot)
         .await?;
-    sqlx::query!("DELETE FROM link_days WHERE program_id = $1", program_id.get())
+    sqlx::query!("DELETE FROM program_days WHERE program_id = $1", program)
+        .execute(&mut *snapshot)
+        .await?;
+    sqlx::query!("DELETE FROM link_days WHERE program_id = $1", program)
         .execute(&mut *snapshot)
         .await?;
     sqlx::query!(
@@ -402,7 +356,7 @@ pub async fn program_days(
     first: NaiveDate,
     last: NaiveDate,
 ) -> StorageResult<Vec<ProgramDay>> {
-    let rows = sqlx::query!(
+    Ok(sqlx::query!(
         r#"SELECT program_id AS "program_id!: ProgramId", day AS "day!", nullif(currency, '') AS "currency: Currency",
                   sum(clicks)::bigint AS "clicks!", sum(leads)::bigint AS "leads!",
                   sum(conversions)::bigint AS "conversions!", sum(partners)::bigint AS "partners!",
@@ -421,9 +375,7 @@ pub async fn program_days(
         first,
         last,
     )
-    .fetch_all(connection)
-    .await?;
-    let days = rows.into_iter().map(|row| ProgramDay {
+    .map(|row| ProgramDay {
         program_id: row.program_id,
         day: row.day,
         currency: row.currency,
@@ -436,6 +388,7 @@ pub async fn program_days(
             revenue_cents: row.revenue_cents,
             commission_cents: row.commission_cents,
         },
-    });
-    Ok(days.collect())
+    })
+    .fetch_all(connection)
+    .await?)
 }

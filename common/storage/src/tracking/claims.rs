@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgExecutor, PgPool};
 use uuid::Uuid;
 
-use crate::batch::unnest;
+use crate::batch::{unnest, write_batch};
 use crate::error::{StorageError, StorageResult, expect_rows};
 use domain::ids::{EventId, ProgramId, SaleId};
 
@@ -178,11 +178,8 @@ pub async fn pending_facts(
 /// Closes claims of payments that are already recorded as a sale under another name.
 /// ([`crate::tracking::sales::insert`] closes the claims of new sales.)
 pub async fn record(connection: &mut PgConnection, sales: &[(&str, SaleId)]) -> StorageResult<()> {
-    if sales.is_empty() {
-        return Ok(());
-    }
-    let updated = unnest!(
-        query,
+    let updated = write_batch!(
+        connection,
         "UPDATE transaction_claims c
          SET state = 'recorded', sale_id = s.sale_id, payload = NULL, reply_to = NULL
          FROM UNNEST($1::text[], $2::bigint[]) AS s (transaction_id, sale_id)
@@ -190,10 +187,8 @@ pub async fn record(connection: &mut PgConnection, sales: &[(&str, SaleId)]) -> 
         (transaction_id, sale_id) in sales =>
             transaction_ids: &str = *transaction_id,
             sale_ids: i64 = sale_id.get()
-    )
-    .execute(connection)
-    .await?;
-    expect_rows("transaction_claims", sales.len(), updated.rows_affected())
+    );
+    expect_rows("transaction_claims", sales.len(), updated)
 }
 
 /// Frees the transaction_ids of refused sales, so that a corrected call can follow.

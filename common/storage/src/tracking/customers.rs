@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
 
-use crate::batch::{array_literal, columns, unnest};
+use crate::batch::{array_literal, columns, unnest, write_batch};
 use crate::error::{StorageError, StorageResult, expect_rows};
 use domain::ids::{CustomerId, ProgramId, ReferralLinkId};
 use domain::tracking::attribution::{Journey, Touch};
@@ -114,19 +114,16 @@ pub async fn by_key_in_any_program(
     connection: &mut PgConnection,
     keys: &[&str],
 ) -> StorageResult<Vec<(usize, CustomerId)>> {
-    let rows = sqlx::query!(
+    Ok(sqlx::query!(
         r#"SELECT k.position AS "position!", min(c.id) AS "id!"
            FROM UNNEST($1::text[]) WITH ORDINALITY AS k (customer_key, position)
            CROSS JOIN LATERAL (SELECT id FROM customers WHERE customer_key = k.customer_key LIMIT 2) c
            GROUP BY k.position HAVING count(*) = 1"#,
         keys as &[&str],
     )
+    .map(|row| (index(row.position), CustomerId::new(row.id)))
     .fetch_all(connection)
-    .await?;
-    Ok(rows
-        .into_iter()
-        .map(|row| (index(row.position), CustomerId::new(row.id)))
-        .collect())
+    .await?)
 }
 
 /// Locks customers in ascending order of id and reads them.
@@ -147,13 +144,13 @@ pub async fn lock_named(
         texts: &str = key.customer_key,
         programs: i64 = key.program_id.get(),
     );
-    let rows = sqlx::query_as!(
-        CustomerRow,
-        r#"SELECT id, program_id, click_id, customer_key, key_from_browser, key_contested, many_leads, proposed_customer_key,
-                email_hash, status AS "status: _", first_click_at, first_referral_link_id,
-                touched_link_ids AS "touched_link_ids: _", touched_at, earlier_link_ids AS "earlier_link_ids: _", earlier_at,
-                signup_date, signup_link_id AS "signup_link_id: _", first_purchase_date,
-                first_purchase_link_id AS "first_purchase_link_id: _", last_purchase_date
+    let rows = sqlx::query!(
+        r#"SELECT id AS "id: CustomerId", program_id AS "program_id: ProgramId", click_id, customer_key, key_from_browser, key_contested, many_leads, proposed_customer_key,
+                email_hash, status AS "status: CustomerStatus", first_click_at, first_referral_link_id AS "first_referral_link_id: ReferralLinkId",
+                touched_link_ids AS "touched_link_ids: Vec<ReferralLinkId>", touched_at,
+                earlier_link_ids AS "earlier_link_ids: Vec<ReferralLinkId>", earlier_at,
+                signup_date, signup_link_id AS "signup_link_id: ReferralLinkId", first_purchase_date,
+                first_purchase_link_id AS "first_purchase_link_id: ReferralLinkId", last_purchase_date
          FROM customers
          WHERE id IN (SELECT UNNEST($1::bigint[])
                       UNION
@@ -167,7 +164,40 @@ pub async fn lock_named(
     )
     .fetch_all(connection)
     .await?;
-    rows.into_iter().map(Customer::try_from).collect()
+    rows.into_iter()
+        .map(|row| {
+            let touch = |referral_link_id, clicked_at| Touch {
+                referral_link_id,
+                clicked_at,
+            };
+            let links = row
+                .touched_link_ids
+                .iter()
+                .chain(row.earlier_link_ids.iter().flatten());
+            let times = row.touched_at.iter().chain(row.earlier_at.iter().flatten());
+            let touches = links.zip(times).map(|(link, at)| touch(*link, *at)).collect();
+            let first = touch(row.first_referral_link_id, row.first_click_at);
+            let milestone =
+                |at: Option<DateTime<Utc>>, referral_link_id| at.map(|at| Milestone { at, referral_link_id });
+            Ok(Customer {
+                customer_id: row.id,
+                program_id: row.program_id,
+                status: row.status,
+                journey: Journey::from_parts(first, touches)
+                    .ok_or_else(|| StorageError::corrupt("customers", "touched_link_ids", row.id))?,
+                click_id: row.click_id,
+                customer_key: row.customer_key,
+                key_from_browser: row.key_from_browser,
+                key_contested: row.key_contested,
+                many_leads: row.many_leads,
+                proposed_customer_key: row.proposed_customer_key,
+                email_hash: row.email_hash,
+                signup: milestone(row.signup_date, row.signup_link_id),
+                first_purchase: milestone(row.first_purchase_date, row.first_purchase_link_id),
+                last_purchase_at: row.last_purchase_date,
+            })
+        })
+        .collect()
 }
 
 /// A customer that a click creates.
@@ -182,11 +212,8 @@ pub struct NewCustomer<'a> {
 /// Inserts customers and returns how many are new. Existing ones (from an earlier delivery of the click) stay
 /// unchanged.
 pub async fn insert(connection: &mut PgConnection, customers: &[NewCustomer<'_>]) -> StorageResult<u64> {
-    if customers.is_empty() {
-        return Ok(0);
-    }
-    let inserted = unnest!(
-        query,
+    Ok(write_batch!(
+        connection,
         "INSERT INTO customers (id, program_id, click_id, first_click_at, first_referral_link_id,
                                 touched_link_ids, touched_at)
          SELECT id, program_id, click_id, clicked_at, link_id, ARRAY[link_id], ARRAY[clicked_at]
@@ -200,10 +227,7 @@ pub async fn insert(connection: &mut PgConnection, customers: &[NewCustomer<'_>]
             click_ids: &str = new.click_id,
             clicked_at: DateTime<Utc> = new.first_touch.clicked_at,
             links: i64 = new.first_touch.referral_link_id.get()
-    )
-    .execute(connection)
-    .await?;
-    Ok(inserted.rows_affected())
+    ))
 }
 
 /// Removes the keys of customers, so that [`save`] can assign them to others: one statement cannot do both.
@@ -219,11 +243,8 @@ pub async fn unbind(connection: &mut PgConnection, ids: &[i64]) -> StorageResult
 
 /// Stores the fields that leads and sales change: key, proposed key, e-mail, status and milestones.
 pub async fn save(connection: &mut PgConnection, customers: &[&Customer]) -> StorageResult<()> {
-    if customers.is_empty() {
-        return Ok(());
-    }
-    let updated = unnest!(
-        query,
+    let updated = write_batch!(
+        connection,
         "UPDATE customers c
          SET customer_key = n.customer_key, proposed_customer_key = n.proposed_customer_key,
              email_hash = n.email_hash, status = n.status, signup_date = n.signup_date,
@@ -251,10 +272,8 @@ pub async fn save(connection: &mut PgConnection, customers: &[&Customer]) -> Sto
             contested: bool = customer.key_contested,
             last_purchases: Option<DateTime<Utc>> = customer.last_purchase_at,
             many_leads: bool = customer.many_leads
-    )
-    .execute(connection)
-    .await?;
-    expect_rows("customers", customers.len(), updated.rows_affected())
+    );
+    expect_rows("customers", customers.len(), updated)
 }
 
 /// Stores the journeys of customers who clicked again.
@@ -317,73 +336,6 @@ fn link_array(touches: &[Touch]) -> String {
 
 fn time_array(touches: &[Touch]) -> String {
     array_literal(touches.iter().map(|touch| touch.clicked_at.to_rfc3339()))
-}
-
-struct CustomerRow {
-    id: CustomerId,
-    program_id: ProgramId,
-    click_id: String,
-    customer_key: Option<String>,
-    key_from_browser: bool,
-    key_contested: bool,
-    many_leads: bool,
-    proposed_customer_key: Option<String>,
-    email_hash: Option<String>,
-    status: CustomerStatus,
-    first_click_at: DateTime<Utc>,
-    first_referral_link_id: ReferralLinkId,
-    touched_link_ids: Vec<ReferralLinkId>,
-    touched_at: Vec<DateTime<Utc>>,
-    earlier_link_ids: Option<Vec<ReferralLinkId>>,
-    earlier_at: Option<Vec<DateTime<Utc>>>,
-    signup_date: Option<DateTime<Utc>>,
-    signup_link_id: Option<ReferralLinkId>,
-    first_purchase_date: Option<DateTime<Utc>>,
-    first_purchase_link_id: Option<ReferralLinkId>,
-    last_purchase_date: Option<DateTime<Utc>>,
-}
-
-impl TryFrom<CustomerRow> for Customer {
-    type Error = StorageError;
-
-    fn try_from(row: CustomerRow) -> StorageResult<Self> {
-        let touch = |referral_link_id, clicked_at| Touch {
-            referral_link_id,
-            clicked_at,
-        };
-        let touches = row
-            .touched_link_ids
-            .iter()
-            .zip(&row.touched_at)
-            .chain(
-                row.earlier_link_ids
-                    .iter()
-                    .flatten()
-                    .zip(row.earlier_at.iter().flatten()),
-            )
-            .map(|(link, at)| touch(*link, *at))
-            .collect();
-        let first = touch(row.first_referral_link_id, row.first_click_at);
-        let milestone =
-            |at: Option<DateTime<Utc>>, referral_link_id| at.map(|at| Milestone { at, referral_link_id });
-        Ok(Self {
-            customer_id: row.id,
-            program_id: row.program_id,
-            status: row.status,
-            journey: Journey::from_parts(first, touches)
-                .ok_or_else(|| StorageError::corrupt("customers", "touched_link_ids", row.id))?,
-            click_id: row.click_id,
-            customer_key: row.customer_key,
-            key_from_browser: row.key_from_browser,
-            key_contested: row.key_contested,
-            many_leads: row.many_leads,
-            proposed_customer_key: row.proposed_customer_key,
-            email_hash: row.email_hash,
-            signup: milestone(row.signup_date, row.signup_link_id),
-            first_purchase: milestone(row.first_purchase_date, row.first_purchase_link_id),
-            last_purchase_at: row.last_purchase_date,
-        })
-    }
 }
 
 /// SQL ordinality counts from one.

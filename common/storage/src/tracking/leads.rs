@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::batch::unnest;
+use crate::batch::write_batch;
 use crate::error::StorageResult;
 use domain::ids::{CustomerId, EventId, ProgramId};
 
@@ -45,11 +45,8 @@ pub async fn stored(
 }
 
 pub async fn insert(connection: &mut PgConnection, leads: &[NewLead<'_>]) -> StorageResult<()> {
-    if leads.is_empty() {
-        return Ok(());
-    }
-    unnest!(
-        query,
+    write_batch!(
+        connection,
         "INSERT INTO lead_events (event_id, program_id, customer_id, lead_timestamp, click_id, customer_key,
              event_name, provisional)
          SELECT * FROM UNNEST($1::uuid[], $2::bigint[], $3::bigint[], $4::timestamptz[], $5::text[], $6::text[],
@@ -63,8 +60,6 @@ pub async fn insert(connection: &mut PgConnection, leads: &[NewLead<'_>]) -> Sto
             keys: Option<&str> = lead.customer_key,
             names: Option<&str> = lead.event_name,
             provisional: bool = lead.provisional
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }

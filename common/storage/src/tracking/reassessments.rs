@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::batch::unnest;
+use crate::batch::{unnest, write_batch};
 use crate::error::{StorageResult, expect_rows};
 use domain::earnings::commission::SelfReferrals;
 use domain::ids::{CommissionId, CustomerId, ProgramId, ReferralLinkId, SaleId};
@@ -126,20 +126,15 @@ pub async fn relink(
     connection: &mut PgConnection,
     commissions: &[(CommissionId, ReferralLinkId)],
 ) -> StorageResult<()> {
-    if commissions.is_empty() {
-        return Ok(());
-    }
-    let updated = unnest!(
-        query,
+    let updated = write_batch!(
+        connection,
         "UPDATE commissions c SET referral_link_id = n.link_id
          FROM UNNEST($1::bigint[], $2::bigint[]) AS n (id, link_id) WHERE c.id = n.id",
         (id, link) in commissions =>
             ids: i64 = id.get(),
             links: i64 = link.get()
-    )
-    .execute(connection)
-    .await?;
-    expect_rows("commissions", commissions.len(), updated.rows_affected())
+    );
+    expect_rows("commissions", commissions.len(), updated)
 }
 
 /// The new credit of a sale.
@@ -152,19 +147,14 @@ pub struct Credited<'a> {
 
 /// Stores the new credits of locked sales.
 pub async fn save_credits(connection: &mut PgConnection, sales: &[Credited<'_>]) -> StorageResult<()> {
-    if sales.is_empty() {
-        return Ok(());
-    }
-    let updated = unnest!(
-        query,
+    let updated = write_batch!(
+        connection,
         "UPDATE sale_events s SET referral_link_id = n.link_id, no_commission_reason = n.reason
          FROM UNNEST($1::bigint[], $2::bigint[], $3::text[]) AS n (id, link_id, reason) WHERE s.id = n.id",
         sale in sales =>
             ids: i64 = sale.sale_id.get(),
             links: Option<i64> = sale.referral_link_id.map(ReferralLinkId::get),
             reasons: Option<&str> = sale.no_commission_reason
-    )
-    .execute(connection)
-    .await?;
-    expect_rows("sale_events", sales.len(), updated.rows_affected())
+    );
+    expect_rows("sale_events", sales.len(), updated)
 }

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgExecutor, PgPool};
 use uuid::Uuid;
 
-use crate::batch::unnest;
+use crate::batch::{forget, write_batch};
 use crate::error::StorageResult;
 use domain::ids::EventId;
 
@@ -25,20 +25,15 @@ pub async fn find(connection: &mut PgConnection, events: &[Uuid]) -> StorageResu
 }
 
 pub async fn remember(connection: &mut PgConnection, refusals: &[(EventId, String)]) -> StorageResult<()> {
-    if refusals.is_empty() {
-        return Ok(());
-    }
-    unnest!(
-        query,
+    write_batch!(
+        connection,
         "INSERT INTO refused_events (event_id, outcome)
          SELECT * FROM UNNEST($1::uuid[], $2::text[]) AS r (event_id, outcome) ORDER BY 1
          ON CONFLICT (event_id) DO NOTHING",
         (event_id, outcome) in refusals =>
             events: Uuid = event_id.get(),
             outcomes: &str = outcome.as_str()
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 
@@ -50,8 +45,8 @@ pub async fn forget_of_lost_claims(
     executor: impl PgExecutor<'_>,
     refunds: &[(EventId, &str)],
 ) -> StorageResult<u64> {
-    let forgotten = unnest!(
-        query,
+    Ok(write_batch!(
+        executor,
         "DELETE FROM refused_events r
          USING UNNEST($1::uuid[], $2::text[]) AS refund (event_id, transaction_id), transaction_claims c
          WHERE r.event_id = refund.event_id AND c.transaction_id = refund.transaction_id
@@ -59,21 +54,17 @@ pub async fn forget_of_lost_claims(
         (event_id, transaction_id) in refunds =>
             events: Uuid = event_id.get(),
             transaction_ids: &str = *transaction_id
-    )
-    .execute(executor)
-    .await?;
-    Ok(forgotten.rows_affected())
+    ))
 }
 
 /// Deletes refusals from before `before`. Bounded.
 pub async fn forget(pool: &PgPool, before: DateTime<Utc>, limit: i64) -> StorageResult<u64> {
-    let deleted = sqlx::query!(
-        "DELETE FROM refused_events WHERE event_id IN (
-             SELECT event_id FROM refused_events WHERE refused_at < $1 ORDER BY refused_at LIMIT $2 FOR UPDATE SKIP LOCKED)",
+    forget!(
+        pool,
+        "refused_events",
+        "event_id",
+        "refused_at < $1 ORDER BY refused_at",
         before,
-        limit,
+        limit
     )
-    .execute(pool)
-    .await?;
-    Ok(deleted.rows_affected())
 }

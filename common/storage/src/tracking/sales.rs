@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::batch::unnest;
+use crate::batch::{unnest, write_batch};
 use crate::error::{StorageError, StorageResult, expect_rows};
 use domain::earnings::commission::SelfReferrals;
 use domain::ids::{CommissionId, CustomerId, EventId, ProgramId, ReferralLinkId, SaleId};
@@ -178,8 +178,8 @@ pub async fn lock(connection: &mut PgConnection, sales: &[i64]) -> StorageResult
 
 /// Stores the refund totals of locked sales.
 pub async fn save_refunded(connection: &mut PgConnection, sales: &[RefundedSale]) -> StorageResult<()> {
-    let updated = unnest!(
-        query,
+    let updated = write_batch!(
+        connection,
         "UPDATE sale_events s SET api_refunded_cents = n.api, processor_refunded_cents = n.processor
          FROM UNNEST($1::bigint[], $2::bigint[], $3::bigint[]) AS n (id, api, processor)
          WHERE s.id = n.id",
@@ -187,8 +187,6 @@ pub async fn save_refunded(connection: &mut PgConnection, sales: &[RefundedSale]
             ids: i64 = sale.sale_id.get(),
             api: i64 = sale.api_refunded_cents,
             processor: i64 = sale.processor_refunded_cents
-    )
-    .execute(connection)
-    .await?;
-    expect_rows("sale_events", sales.len(), updated.rows_affected())
+    );
+    expect_rows("sale_events", sales.len(), updated)
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::batch::{array_literal, columns, unnest};
+use crate::batch::{array_literal, columns, write_batch};
 use crate::error::StorageResult;
 use domain::ids::{CustomerId, ProgramId, ReferralLinkId, SaleId};
 use domain::tracking::sale::{FirstPayment, Subscription};
@@ -65,17 +65,15 @@ pub async fn find(
 /// a sale that may be their first is judged. One of the two transactions then sees the other's change,
 /// although no common row exists yet.
 pub async fn lock(connection: &mut PgConnection, keys: &[SubscriptionKey]) -> StorageResult<()> {
-    unnest!(
-        query,
+    write_batch!(
+        connection,
         "SELECT pg_advisory_xact_lock(id)
          FROM (SELECT DISTINCT hashtextextended('subscription ' || p || ' ' || s, 0) AS id
                FROM UNNEST($1::bigint[], $2::text[]) AS k (p, s) ORDER BY id) AS locks",
         (program_id, subscription_id) in keys =>
             programs: i64 = program_id.get(),
             ids: &str = subscription_id.as_str()
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 

@@ -6,10 +6,10 @@
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
-use sqlx::{PgConnection, PgPool};
+use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::batch::unnest;
+use crate::batch::{columns, write_batch};
 use crate::error::StorageResult;
 use domain::ids::{EventId, ProgramId, ReferralLinkId};
 use domain::money::AmountCents;
@@ -29,16 +29,32 @@ pub struct NewTestClick<'a> {
     pub visitor: &'a Visitor,
 }
 
+/// The ids of these test rows by event. The time is part of the partitioned tables' keys.
+macro_rules! ids {
+    ($connection:expr, $tests:expr, $record:pat => $record_of:expr, $table:literal, $time:literal) => {{
+        columns!($record in $tests =>
+            events: Uuid = $record_of.event_id.get(),
+            times: DateTime<Utc> = $record_of.happened_at
+        );
+        let rows = sqlx::query!(
+            r#"SELECT t.event_id AS "event_id: EventId", t.id FROM UNNEST($1::uuid[], $2::timestamptz[]) AS n (event_id, at)
+               JOIN "# + $table + " t ON t.event_id = n.event_id AND t." + $time + " = n.at WHERE t.is_test",
+            &events,
+            &times,
+        )
+        .fetch_all($connection)
+        .await?;
+        Ok(rows.into_iter().map(|row| (row.event_id, row.id)).collect())
+    }};
+}
+
 /// Stores test clicks once each, and returns the ids of all of them by event.
 pub async fn insert_clicks(
     connection: &mut PgConnection,
     new: &[NewTestClick<'_>],
 ) -> StorageResult<HashMap<EventId, i64>> {
-    if new.is_empty() {
-        return Ok(HashMap::new());
-    }
-    unnest!(
-        query,
+    write_batch!(
+        &mut *connection,
         "INSERT INTO click_events (event_id, program_id, click_timestamp, referral_link_id, session_id, page_url,
              page_title, referrer_url, user_agent, screen_resolution, viewport_size, language, timezone, geo_country,
              geo_region, geo_city, device_type, device_os, browser_name, is_bot, is_test)
@@ -67,32 +83,8 @@ pub async fn insert_clicks(
             systems: Option<&str> = visitor.software.device_os.as_ref().map(Text::as_str),
             browsers: Option<&str> = visitor.software.browser_name.as_ref().map(Text::as_str),
             bots: bool = visitor.is_bot()
-    )
-    .execute(&mut *connection)
-    .await?;
-    click_ids(connection, new).await
-}
-
-async fn click_ids(
-    connection: &mut PgConnection,
-    new: &[NewTestClick<'_>],
-) -> StorageResult<HashMap<EventId, i64>> {
-    let rows = unnest!(
-        query,
-        "SELECT c.event_id, c.id
-         FROM UNNEST($1::uuid[], $2::timestamptz[]) AS n (event_id, click_timestamp)
-         JOIN click_events c ON c.event_id = n.event_id AND c.click_timestamp = n.click_timestamp
-         WHERE c.is_test",
-        NewTestClick { record, .. } in new =>
-            events: Uuid = record.event_id.get(),
-            times: DateTime<Utc> = record.happened_at
-    )
-    .fetch_all(connection)
-    .await?;
-    Ok(rows
-        .into_iter()
-        .map(|row| (EventId::new(row.event_id), row.id))
-        .collect())
+    );
+    ids!(connection, new, new => new.record, "click_events", "click_timestamp")
 }
 
 /// Stores test leads once each, and returns the ids of all of them by event.
@@ -100,11 +92,8 @@ pub async fn insert_leads(
     connection: &mut PgConnection,
     tests: &[Test<'_, TestLead>],
 ) -> StorageResult<HashMap<EventId, i64>> {
-    if tests.is_empty() {
-        return Ok(HashMap::new());
-    }
-    unnest!(
-        query,
+    write_batch!(
+        &mut *connection,
         "INSERT INTO lead_events (event_id, program_id, lead_timestamp, click_id, customer_key, event_name, is_test)
          SELECT *, true FROM UNNEST($1::uuid[], $2::bigint[], $3::timestamptz[], $4::text[], $5::text[], $6::text[])
          ON CONFLICT (event_id, lead_timestamp) DO NOTHING",
@@ -115,25 +104,8 @@ pub async fn insert_leads(
             click_ids: Option<&str> = lead.click_id.as_ref().map(Text::as_str),
             customer_keys: Option<&str> = lead.customer_key.as_ref().map(Text::as_str),
             names: Option<&str> = lead.event_name.as_ref().map(Text::as_str)
-    )
-    .execute(&mut *connection)
-    .await?;
-    let rows = unnest!(
-        query,
-        "SELECT l.event_id, l.id
-         FROM UNNEST($1::uuid[], $2::timestamptz[]) AS n (event_id, lead_timestamp)
-         JOIN lead_events l ON l.event_id = n.event_id AND l.lead_timestamp = n.lead_timestamp
-         WHERE l.is_test",
-        (record, _) in tests =>
-            events: Uuid = record.event_id.get(),
-            times: DateTime<Utc> = record.happened_at
-    )
-    .fetch_all(connection)
-    .await?;
-    Ok(rows
-        .into_iter()
-        .map(|row| (EventId::new(row.event_id), row.id))
-        .collect())
+    );
+    ids!(connection, tests, (record, _) => record, "lead_events", "lead_timestamp")
 }
 
 /// Stores test sales once each, and returns the ids of all of them by event. Claims no transaction_id.
@@ -141,11 +113,8 @@ pub async fn insert_sales(
     connection: &mut PgConnection,
     tests: &[Test<'_, TestSale>],
 ) -> StorageResult<HashMap<EventId, i64>> {
-    if tests.is_empty() {
-        return Ok(HashMap::new());
-    }
-    unnest!(
-        query,
+    write_batch!(
+        &mut *connection,
         "INSERT INTO sale_events (event_id, program_id, sale_date, processor_event_id, amount_cents, currency,
              sale_type, is_recurring, subscription_id, subscription_interval, product_id, line_items, is_test)
          SELECT event_id, program_id, sale_date, transaction_id, amount, currency, sale_type, is_recurring,
@@ -168,20 +137,8 @@ pub async fn insert_sales(
             intervals: Option<&str> = sale.subscription_interval.map(SubscriptionInterval::as_str),
             products: Option<&str> = sale.product_id.as_ref().map(Text::as_str),
             line_items: Option<&str> = sale.line_items.as_ref().map(|items| items.get())
-    )
-    .execute(&mut *connection)
-    .await?;
-    let events: Vec<Uuid> = tests.iter().map(|(record, _)| record.event_id.get()).collect();
-    let rows = sqlx::query!(
-        "SELECT event_id, id FROM sale_events WHERE event_id = ANY($1) AND is_test",
-        &events
-    )
-    .fetch_all(connection)
-    .await?;
-    Ok(rows
-        .into_iter()
-        .map(|row| (EventId::new(row.event_id), row.id))
-        .collect())
+    );
+    ids!(connection, tests, (record, _) => record, "sale_events", "sale_date")
 }
 
 /// The latest test events of one type.
@@ -219,29 +176,32 @@ pub struct TestedProgram {
 pub const COUNTED: i64 = 10;
 
 /// The test events of a program; `None` when there is no such program.
-pub async fn of_program(pool: &PgPool, program_id: ProgramId) -> StorageResult<Option<TestedProgram>> {
+pub async fn of_program(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+) -> StorageResult<Option<TestedProgram>> {
     let workspace_id = sqlx::query_scalar!(
         "SELECT workspace_id FROM programs WHERE id = $1",
         program_id.get()
     )
-    .fetch_optional(pool)
+    .fetch_optional(&mut *connection)
     .await?;
     let Some(workspace_id) = workspace_id else {
         return Ok(None);
     };
     let rows = sqlx::query!(
         r#"(SELECT 'click' AS "kind!", id AS "id!", click_timestamp AS "timestamp!", created_at AS "created_at!"
-            FROM click_events WHERE program_id = $1 AND is_test ORDER BY click_timestamp DESC LIMIT $2)
+            FROM click_events WHERE program_id = $1 AND is_test ORDER BY click_timestamp DESC, id DESC LIMIT $2)
            UNION ALL
            (SELECT 'lead', id, lead_timestamp, created_at
-            FROM lead_events WHERE program_id = $1 AND is_test ORDER BY lead_timestamp DESC LIMIT $2)
+            FROM lead_events WHERE program_id = $1 AND is_test ORDER BY lead_timestamp DESC, id DESC LIMIT $2)
            UNION ALL
            (SELECT 'sale', id, sale_date, created_at
-            FROM sale_events WHERE program_id = $1 AND is_test ORDER BY sale_date DESC LIMIT $2)"#,
+            FROM sale_events WHERE program_id = $1 AND is_test ORDER BY sale_date DESC, id DESC LIMIT $2)"#,
         program_id.get(),
         COUNTED,
     )
-    .fetch_all(pool)
+    .fetch_all(connection)
     .await?;
     let of_kind = |kind: &str| {
         let events = || rows.iter().filter(|row| row.kind == kind);

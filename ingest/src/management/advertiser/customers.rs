@@ -10,7 +10,7 @@ use domain::text::{CustomerKey, Label};
 use domain::tracking::click_id::ClickId;
 use serde_json::{Value, json};
 use sqlx::PgConnection;
-use storage::people::personal_data::{self, Erased, Export, Found, Reach, Stated};
+use storage::people::personal_data::{self, Erased, Export, Found, Identifiers, Reach};
 
 use crate::http::field::{Field, Key, refused};
 use crate::management::access::{AdvertiserUser, ProgramAccess, Write};
@@ -184,7 +184,7 @@ async fn find(
         .iter()
         .flat_map(|email| app.email_hasher.hashes(email.as_str()));
     let email_hashes: Vec<String> = hashes.map(String::from).collect();
-    let stated = Stated {
+    let stated = Identifiers {
         customer_key: customer_key.as_ref().map(CustomerKey::as_str),
         click_id: click_id.as_ref(),
         click_id_customers: &decoded,

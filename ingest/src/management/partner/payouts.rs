@@ -5,8 +5,9 @@ use domain::ids::{PayoutId, ProgramId};
 use domain::money::Currency;
 use domain::sorting::PayoutColumn;
 use messages::instant::as_instant;
-use storage::reads::partner_payouts::{self, PartnerPayout, ReceivedCommission};
+use storage::reads::partner_payouts::{self, ReceivedCommission};
 use storage::reads::payout_lists::Filter;
+use storage::reads::payout_lists::PayoutPart;
 
 use crate::http::field::refused;
 use crate::http::query::Query;
@@ -57,7 +58,7 @@ pub struct ReceivedCommissionView {
     created_at: DateTime<Utc>,
 }
 
-view! { |row: PartnerPayout| PartnerPayoutView {
+view! { |row: PayoutPart| PartnerPayoutView {
     id, program_id, program_name, currency, commission_count, requested_cents, shortfall_cents, amount_cents, created_at,
 } }
 

@@ -14,6 +14,7 @@ use messages::instant::instant;
 use messages::test_event::{TestClick, TestEvent, TestLead, TestSale};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use storage::StorageError;
 use storage::tracking::test_events::{self, COUNTED, LatestTestEvent, TestEvents, TestedProgram};
 use utoipa::ToSchema;
 
@@ -265,9 +266,16 @@ pub async fn check(
     let program_id = by
         .program(&app, &request.program_id, Permission::ProgramRead)
         .await?;
-    let tested = test_events::of_program(&app.management, program_id)
+    let failed = |error| ApiError::internal(FAILED, error);
+    let mut connection = app
+        .management
+        .acquire()
         .await
-        .map_err(|error| ApiError::internal(FAILED, error))?
+        .map_err(StorageError::from)
+        .map_err(failed)?;
+    let tested = test_events::of_program(&mut connection, program_id)
+        .await
+        .map_err(failed)?
         .ok_or_else(|| no_program(PROGRAM_ID))?;
     Ok(Json(CheckAnswer {
         success: true,

@@ -141,6 +141,6 @@ async fn without_email_nothing_is_offered() {
     opened(&stack, "complete", unknown.expose())
         .await
         .refused(404, off);
-    assert_eq!(stack.count("address_verifications").await, 0);
+    assert_eq!(stack.count("one_time_links").await, 0);
     assert_eq!(stack.count("emails").await, 0);
 }

@@ -111,7 +111,12 @@ async fn nobody_learns_whether_an_address_has_an_account() {
     let links = "emails WHERE kind = 'password_reset'";
     stack.reaches(&format!("{links} AND state = 'sent'"), 2).await;
     assert_eq!(stack.count(links).await, 2);
-    assert_eq!(stack.count("password_resets").await, 2);
+    assert_eq!(
+        stack
+            .count("one_time_links WHERE purpose = 'password_reset'")
+            .await,
+        2
+    );
     assert!(mail.taken().iter().all(|email| email.to == OWNER));
     for unusable in [json!({ "email": "nobody" }), json!({ "email": 7 }), json!({})] {
         stack.submit(RESET, None, unusable).await.is(400);
@@ -176,7 +181,12 @@ async fn a_second_factor_is_asked_for_and_stays() {
         .forbidden("SECOND_FACTOR_REQUIRED");
     let wrong = complete(&stack, &token, Some("000000")).await;
     wrong.refused(400, "The code is wrong, or was used already");
-    assert_eq!(stack.count("password_resets WHERE ended_at IS NULL").await, 1);
+    assert_eq!(
+        stack
+            .count("one_time_links WHERE purpose = 'password_reset' AND ended_at IS NULL")
+            .await,
+        1
+    );
     stack.clock.advance(TimeDelta::seconds(30));
     complete(&stack, &token, Some(&code_of(&app, &stack)))
         .await

@@ -6,7 +6,7 @@ use chrono::{Datelike, Months};
 use serde_json::json;
 use sqlx::{Connection, PgConnection};
 use storage::operations::partitions;
-use storage::people::personal_data::{self, Reach, Stated};
+use storage::people::personal_data::{self, Identifiers, Reach};
 
 use super::{EMAIL, Jane, KEY, TOLD, standing, visit};
 
@@ -53,9 +53,9 @@ async fn only_months_of_the_customer_are_read_and_by_indexes() {
         .execute(&mut *transaction)
         .await
         .unwrap();
-    let stated = Stated {
+    let stated = Identifiers {
         customer_key: Some(KEY),
-        ..Stated::default()
+        ..Identifiers::default()
     };
     let program_id = jane.program.program_id;
     let found = personal_data::find(&mut transaction, program_id, stated, Reach::Program, |_| {})

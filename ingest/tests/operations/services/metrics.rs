@@ -129,8 +129,8 @@ async fn services_show_what_they_did() {
         .shows(
             &stack,
             &[
-                "referral_records_total{subject=\"clicks\",fate=\"done\"} 1",
-                "referral_records_total{subject=\"sales\",fate=\"done\"} 1",
+                "referral_records_total{subject=\"clicks\",outcome=\"done\"} 1",
+                "referral_records_total{subject=\"sales\",outcome=\"done\"} 1",
                 "referral_step_records_sum{subject=\"refunds\"} 1.0",
                 "referral_source_up{source=\"postgres\"} 1.0",
                 "referral_source_up{source=\"jetstream\"} 1.0",

@@ -50,11 +50,7 @@ pub fn page(
 }
 
 fn named(endpoint: &EndpointNotice) -> String {
-    let host = &endpoint.host;
-    match endpoint.endpoint_id {
-        Some(endpoint_id) => format!("{endpoint_id} at {host}"),
-        None => host.clone(),
-    }
+    format!("{} at {}", endpoint.endpoint_id, endpoint.host)
 }
 
 const fn why(endpoint: &EndpointNotice) -> &'static str {

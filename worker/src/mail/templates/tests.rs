@@ -119,7 +119,7 @@ fn a_week_is_told_program_by_program_and_can_be_ended() {
 
 fn program_notice(name: &str, endpoints: usize) -> EmailContent {
     let endpoint = |at| EndpointNotice {
-        endpoint_id: i64::try_from(at + 41).ok().map(WebhookEndpointId::new),
+        endpoint_id: WebhookEndpointId::new(i64::try_from(at + 41).unwrap()),
         host: format!("hooks{at}.example"),
         gone: at == 0,
     };

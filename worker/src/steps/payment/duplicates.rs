@@ -74,7 +74,7 @@ pub async fn undo(
         deltas.no_sale(sale);
     }
     for commission in duplicate_sales::commissions(connection, &ids).await? {
-        deltas.no_commission(&commission);
+        deltas.no_commission(commission);
     }
     let customers = forget_purchases(connection, customers, &undone, &mut deltas).await?;
     deltas.append(connection).await?;

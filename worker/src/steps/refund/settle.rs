@@ -179,11 +179,8 @@ impl<'a> RefundBatch<'a> {
             self.reasons.insert(commission.commission_id, reason.as_str());
         }
         let counted = Counted {
-            program_id: commission.program_id,
-            customer_id: commission.customer_id,
-            referral_link_id: Some(commission.referral_link_id),
             day: record.refunded_at.date_naive(),
-            currency: commission.currency,
+            ..commission.counted()
         };
         self.deltas.deduction(counted, deduction.requested);
         let account = (

@@ -1,12 +1,26 @@
 //! Each invariant as queries that must return no row, and how each query can be divided.
 
-mod books;
-mod days;
-mod events;
-
 use std::sync::LazyLock;
 
 use super::division::Division;
+
+/// Declares invariants: each name with its checks, each check with the division of its rows. A check finds all
+/// other data of each row by key, so a slice takes no longer on large tables.
+macro_rules! invariants {
+    ($($name:literal { $($division:ident => $query:expr),+ $(,)? })+) => {
+        &[$($crate::operations::verify::Invariant {
+            name: $name,
+            checks: &[$($crate::operations::verify::invariants::Check {
+                division: $crate::operations::verify::division::Division::$division,
+                query: $query,
+            }),+],
+        }),+]
+    };
+}
+
+mod books;
+mod days;
+mod events;
 
 /// A rule, and the checks that find its violations.
 #[derive(Debug, Clone, Copy)]
@@ -21,11 +35,6 @@ pub(super) struct Check {
     pub division: Division,
     /// Selects one text column: a description of each violation.
     query: &'static str,
-}
-
-/// A check that finds all other data of each row by key. A slice therefore takes no longer on large tables.
-const fn of(division: Division, query: &'static str) -> Check {
-    Check { division, query }
 }
 
 pub static INVARIANTS: LazyLock<Vec<Invariant>> = LazyLock::new(|| [books::BOOKS, events::EVENTS].concat());

@@ -23,7 +23,7 @@ pub async fn endpoints(
     limit: i64,
 ) -> StorageResult<Vec<i64>> {
     go_by_indexes(connection).await?;
-    let endpoints = sqlx::query_scalar!(
+    Ok(sqlx::query_scalar!(
         r#"WITH RECURSIVE waiting AS (
                (SELECT endpoint_id FROM webhook_queue WHERE endpoint_id > $1 ORDER BY endpoint_id LIMIT 1)
                UNION ALL
@@ -35,8 +35,7 @@ pub async fn endpoints(
         limit,
     )
     .fetch_all(connection)
-    .await?;
-    Ok(endpoints)
+    .await?)
 }
 
 /// Acts on endpoints where nearly all deliveries that a take examines wait for an earlier delivery of their

@@ -19,7 +19,7 @@ const PIECE: i64 = 100;
 
 /// Identifiers of a data subject. Each may be absent.
 #[derive(Clone, Copy, Default)]
-pub struct Stated<'a> {
+pub struct Identifiers<'a> {
     pub customer_key: Option<&'a str>,
     pub click_id: Option<&'a ClickId>,
     /// The customer ids that the click_id decodes to.
@@ -30,9 +30,9 @@ pub struct Stated<'a> {
 }
 
 /// The values are personal data and must not be logged.
-impl std::fmt::Debug for Stated<'_> {
+impl std::fmt::Debug for Identifiers<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Stated")
+        f.write_str("Identifiers")
     }
 }
 
@@ -90,7 +90,7 @@ impl Found {
 pub async fn find(
     connection: &mut PgConnection,
     program_id: ProgramId,
-    stated: Stated<'_>,
+    identifiers: Identifiers<'_>,
     reach: Reach,
     searching: impl FnMut(DateTime<Utc>),
 ) -> StorageResult<Found> {
@@ -100,22 +100,22 @@ pub async fn find(
                                     OR (id = ANY($4) AND click_id = $5))
          ORDER BY id",
         program_id.get(),
-        stated.customer_key,
-        stated.email_hashes,
-        stated.click_id_customers,
-        stated.click_id.map(ClickId::as_str),
+        identifiers.customer_key,
+        identifiers.email_hashes,
+        identifiers.click_id_customers,
+        identifiers.click_id.map(ClickId::as_str),
     )
     .fetch_all(&mut *connection)
     .await?;
     let mut names = CustomerNames {
-        keys: stated.customer_key.map(str::to_owned).into_iter().collect(),
-        click_ids: stated
+        keys: identifiers.customer_key.map(str::to_owned).into_iter().collect(),
+        click_ids: identifiers
             .click_id
             .map(|id| id.as_str().to_owned())
             .into_iter()
             .collect(),
-        email_hashes: stated.email_hashes.iter().cloned().collect(),
-        email: stated.email.cloned(),
+        email_hashes: identifiers.email_hashes.iter().cloned().collect(),
+        email: identifiers.email.cloned(),
         ..CustomerNames::default()
     };
     let mut customers = Vec::new();

@@ -25,7 +25,7 @@ pub async fn unresolved(
     program_id: ProgramId,
     limit: i64,
 ) -> StorageResult<Vec<UnresolvedEvent>> {
-    let events = sqlx::query_as!(
+    Ok(sqlx::query_as!(
         UnresolvedEvent,
         "SELECT processor_event_id, kind, state, reason, received_at FROM processor_events
          WHERE program_id = $1 AND state IN ('review', 'stuck') ORDER BY received_at DESC, event_id LIMIT $2",
@@ -33,6 +33,5 @@ pub async fn unresolved(
         limit,
     )
     .fetch_all(connection)
-    .await?;
-    Ok(events)
+    .await?)
 }

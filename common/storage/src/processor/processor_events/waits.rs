@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
 
-use crate::batch::unnest;
+use crate::batch::write_batch;
 use crate::error::StorageResult;
 use domain::ids::ProgramId;
 use domain::processors::processor::ProcessorId;
@@ -59,11 +59,8 @@ pub fn waits_for_sale(transaction_id: &TransactionId) -> String {
 /// Makes a program's events that wait for `waits_for` due for the relay. A later wait counts its retries from
 /// zero.
 pub async fn wake(connection: &mut PgConnection, waited_for: &[(ProgramId, String)]) -> StorageResult<()> {
-    if waited_for.is_empty() {
-        return Ok(());
-    }
-    unnest!(
-        query,
+    write_batch!(
+        connection,
         "WITH waiting AS (
            SELECT e.event_id FROM processor_events e
            JOIN UNNEST($1::bigint[], $2::text[]) AS w (program_id, waits_for)
@@ -77,9 +74,7 @@ pub async fn wake(connection: &mut PgConnection, waited_for: &[(ProgramId, Strin
         (program_id, waits_for) in waited_for =>
             programs: i64 = program_id.get(),
             waits: &str = waits_for.as_str()
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 

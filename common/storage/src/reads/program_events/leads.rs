@@ -1,34 +1,15 @@
 //! Leads of the list.
 
-use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use super::{CreditedLink, LeadDetails, OTHERS_OF_A_WALK, ProgramEvent, ProgramEventDetails, Span};
+use super::{LeadDetails, ProgramEvent, ProgramEventDetails, Span, event};
 use crate::error::StorageResult;
-
-struct LeadRow {
-    id: i64,
-    timestamp: DateTime<Utc>,
-    created_at: DateTime<Utc>,
-    is_test: bool,
-    customer_id: Option<i64>,
-    click_id: Option<String>,
-    customer_key: Option<String>,
-    session_id: Option<String>,
-    page_url: Option<String>,
-    converted: bool,
-    link_code: Option<String>,
-    partner_program_id: Option<i64>,
-    partner_id: Option<i64>,
-    partner_name: Option<String>,
-}
 
 /// Reads leads: `head` selects them up to its last condition. A lead belongs to the last link that the
 /// customer clicked before it, as in the worker's lead step.
 macro_rules! leads {
     ($connection:expr, $span:expr, $head:literal $(, $more:expr)?) => {
-        sqlx::query_as!(
-            LeadRow,
+        sqlx::query!(
             r#"SELECT e.id AS "id!", e.lead_timestamp AS "timestamp!", e.created_at AS "created_at!", e.is_test AS "is_test!",
                       e.customer_id AS "customer_id?", e.click_id AS "click_id?", e.customer_key AS "customer_key?",
                       e.session_id AS "session_id?", e.page_url AS "page_url?",
@@ -60,6 +41,12 @@ macro_rules! leads {
             $span.filter.links.as_deref() as Option<&[i64]>
             $(, $more)?
         )
+        .map(|row| event!(row, row.is_test, ProgramEventDetails::Lead(LeadDetails {
+            customer_key: row.customer_key.clone(),
+            session_id: row.session_id,
+            page_url: row.page_url,
+            converted: row.converted,
+        })))
         .fetch_all($connection)
         .await?
     };
@@ -67,7 +54,7 @@ macro_rules! leads {
 
 pub(super) async fn read(connection: &mut PgConnection, span: &Span<'_>) -> StorageResult<Vec<ProgramEvent>> {
     let filter = span.filter;
-    let rows = if let Some(subjects) = &filter.subjects {
+    Ok(if let Some(subjects) = &filter.subjects {
         leads!(
             connection,
             span,
@@ -89,50 +76,5 @@ pub(super) async fn read(connection: &mut PgConnection, span: &Span<'_>) -> Stor
             span,
             "SELECT * FROM lead_events WHERE program_id = $1 AND NOT is_test"
         )
-    };
-    Ok(rows.into_iter().map(ProgramEvent::from).collect())
-}
-
-pub(super) async fn edge(
-    connection: &mut PgConnection,
-    span: &Span<'_>,
-) -> StorageResult<Option<DateTime<Utc>>> {
-    let edge = sqlx::query_scalar!(
-        r#"SELECT lead_timestamp AS "at!" FROM lead_events
-           WHERE program_id = $1 AND NOT is_test AND lead_timestamp >= $2 AND lead_timestamp <= $3
-           ORDER BY lead_timestamp DESC OFFSET $4 LIMIT 1"#,
-        span.program_id.get(),
-        span.from,
-        span.latest(),
-        OTHERS_OF_A_WALK,
-    )
-    .fetch_optional(connection)
-    .await?;
-    Ok(edge)
-}
-
-impl From<LeadRow> for ProgramEvent {
-    fn from(row: LeadRow) -> Self {
-        Self {
-            id: row.id,
-            at: row.timestamp,
-            created_at: row.created_at,
-            is_test: row.is_test,
-            customer_id: row.customer_id,
-            click_id: row.click_id,
-            customer_key: row.customer_key.clone(),
-            link: CreditedLink::of(
-                row.link_code,
-                row.partner_program_id,
-                row.partner_id,
-                row.partner_name,
-            ),
-            details: ProgramEventDetails::Lead(LeadDetails {
-                customer_key: row.customer_key,
-                session_id: row.session_id,
-                page_url: row.page_url,
-                converted: row.converted,
-            }),
-        }
-    }
+    })
 }

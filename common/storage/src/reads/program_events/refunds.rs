@@ -1,35 +1,15 @@
 //! Refunds of the list, on their own day, with the customer and partner of their sale. Test refunds do not
 //! exist.
 
-use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use super::{CreditedLink, OTHERS_OF_A_WALK, ProgramEvent, ProgramEventDetails, RefundDetails, Span};
+use super::{ProgramEvent, ProgramEventDetails, RefundDetails, Span, event};
 use crate::error::StorageResult;
-
-struct RefundRow {
-    id: i64,
-    timestamp: DateTime<Utc>,
-    created_at: DateTime<Utc>,
-    customer_id: Option<i64>,
-    click_id: Option<String>,
-    customer_key: Option<String>,
-    sale_id: i64,
-    transaction_id: String,
-    amount_cents: i64,
-    currency: String,
-    channel: String,
-    link_code: Option<String>,
-    partner_program_id: Option<i64>,
-    partner_id: Option<i64>,
-    partner_name: Option<String>,
-}
 
 /// Reads refunds among `from`.
 macro_rules! refunds {
     ($connection:expr, $span:expr, $from:literal $(, $more:expr)*) => {
-        sqlx::query_as!(
-            RefundRow,
+        sqlx::query!(
             r#"SELECT e.id AS "id!", e.refunded_at AS "timestamp!", e.created_at AS "created_at!", e.customer_id AS "customer_id?",
                       c.click_id AS "click_id?", c.customer_key AS "customer_key?", e.sale_id AS "sale_id!", e.transaction_id AS "transaction_id!",
                       e.effective_cents AS "amount_cents!", e.currency AS "currency!", e.channel AS "channel!",
@@ -57,6 +37,13 @@ macro_rules! refunds {
             $span.filter.links.as_deref() as Option<&[i64]>
             $(, $more)*
         )
+        .map(|row| event!(row, false, ProgramEventDetails::Refund(RefundDetails {
+            sale_id: row.sale_id,
+            transaction_id: row.transaction_id,
+            amount_cents: row.amount_cents,
+            currency: row.currency,
+            channel: row.channel,
+        })))
         .fetch_all($connection)
         .await?
     };
@@ -64,9 +51,10 @@ macro_rules! refunds {
 
 pub(super) async fn read(connection: &mut PgConnection, span: &Span<'_>) -> StorageResult<Vec<ProgramEvent>> {
     let filter = span.filter;
-    let rows = if filter.is_test {
+    if filter.is_test {
         return Ok(Vec::new());
-    } else if let Some(subjects) = &filter.subjects {
+    }
+    Ok(if let Some(subjects) = &filter.subjects {
         refunds!(
             connection,
             span,
@@ -79,50 +67,5 @@ pub(super) async fn read(connection: &mut PgConnection, span: &Span<'_>) -> Stor
         )
     } else {
         refunds!(connection, span, "refunds")
-    };
-    Ok(rows.into_iter().map(ProgramEvent::from).collect())
-}
-
-pub(super) async fn edge(
-    connection: &mut PgConnection,
-    span: &Span<'_>,
-) -> StorageResult<Option<DateTime<Utc>>> {
-    let edge = sqlx::query_scalar!(
-        r#"SELECT refunded_at AS "at!" FROM refunds WHERE program_id = $1 AND refunded_at >= $2 AND refunded_at <= $3
-           ORDER BY refunded_at DESC OFFSET $4 LIMIT 1"#,
-        span.program_id.get(),
-        span.from,
-        span.latest(),
-        OTHERS_OF_A_WALK,
-    )
-    .fetch_optional(connection)
-    .await?;
-    Ok(edge)
-}
-
-impl From<RefundRow> for ProgramEvent {
-    fn from(row: RefundRow) -> Self {
-        Self {
-            id: row.id,
-            at: row.timestamp,
-            created_at: row.created_at,
-            is_test: false,
-            customer_id: row.customer_id,
-            click_id: row.click_id,
-            customer_key: row.customer_key,
-            link: CreditedLink::of(
-                row.link_code,
-                row.partner_program_id,
-                row.partner_id,
-                row.partner_name,
-            ),
-            details: ProgramEventDetails::Refund(RefundDetails {
-                sale_id: row.sale_id,
-                transaction_id: row.transaction_id,
-                amount_cents: row.amount_cents,
-                currency: row.currency,
-                channel: row.channel,
-            }),
-        }
-    }
+    })
 }

@@ -1,11 +1,10 @@
 //! Sales of the list, without duplicates.
 
-use chrono::{DateTime, Utc};
 use serde::Deserialize;
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
-use super::{CreditedLink, OTHERS_OF_A_WALK, ProgramEvent, ProgramEventDetails, SaleDetails, Span};
+use super::{ProgramEvent, ProgramEventDetails, SaleDetails, Span, event};
 use crate::error::StorageResult;
 
 /// A sale's commission in force, or one that was added by hand to make up for it.
@@ -19,35 +18,11 @@ pub struct SaleCommission {
     pub currency: String,
 }
 
-struct SaleRow {
-    id: i64,
-    timestamp: DateTime<Utc>,
-    created_at: DateTime<Utc>,
-    is_test: bool,
-    customer_id: Option<i64>,
-    click_id: Option<String>,
-    customer_key: Option<String>,
-    transaction_id: String,
-    amount_cents: i64,
-    currency: String,
-    sale_type: String,
-    payment_status: String,
-    is_recurring: bool,
-    refunded_cents: i64,
-    no_commission_reason: Option<String>,
-    link_code: Option<String>,
-    partner_program_id: Option<i64>,
-    partner_id: Option<i64>,
-    partner_name: Option<String>,
-    commissions: Option<Json<Vec<SaleCommission>>>,
-}
-
 /// Reads sales: `head` selects them up to its last condition. A sale that credits several partners belongs to
 /// each of them.
 macro_rules! sales {
     ($connection:expr, $span:expr, $head:literal $(, $more:expr)*) => {
-        sqlx::query_as!(
-            SaleRow,
+        sqlx::query!(
             r#"SELECT e.id AS "id!", e.sale_date AS "timestamp!", e.created_at AS "created_at!", e.is_test AS "is_test!",
                       e.customer_id AS "customer_id?", c.click_id AS "click_id?", c.customer_key AS "customer_key?",
                       e.processor_event_id AS "transaction_id!",
@@ -84,6 +59,17 @@ macro_rules! sales {
             $span.with_commissions
             $(, $more)*
         )
+        .map(|row| event!(row, row.is_test, ProgramEventDetails::Sale(SaleDetails {
+            transaction_id: row.transaction_id,
+            amount_cents: row.amount_cents,
+            currency: row.currency,
+            sale_type: row.sale_type,
+            payment_status: row.payment_status,
+            is_recurring: row.is_recurring,
+            refunded_cents: row.refunded_cents,
+            no_commission_reason: row.no_commission_reason,
+            commissions: row.commissions.map(|Json(commissions)| commissions),
+        })))
         .fetch_all($connection)
         .await?
     };
@@ -91,7 +77,7 @@ macro_rules! sales {
 
 pub(super) async fn read(connection: &mut PgConnection, span: &Span<'_>) -> StorageResult<Vec<ProgramEvent>> {
     let filter = span.filter;
-    let rows = if let Some(subjects) = &filter.subjects {
+    Ok(if let Some(subjects) = &filter.subjects {
         sales!(
             connection,
             span,
@@ -116,55 +102,5 @@ pub(super) async fn read(connection: &mut PgConnection, span: &Span<'_>) -> Stor
             span,
             "SELECT * FROM sale_events WHERE program_id = $1 AND NOT is_test"
         )
-    };
-    Ok(rows.into_iter().map(ProgramEvent::from).collect())
-}
-
-pub(super) async fn edge(
-    connection: &mut PgConnection,
-    span: &Span<'_>,
-) -> StorageResult<Option<DateTime<Utc>>> {
-    let edge = sqlx::query_scalar!(
-        r#"SELECT sale_date AS "at!" FROM sale_events
-           WHERE program_id = $1 AND NOT is_test AND sale_date >= $2 AND sale_date <= $3
-           ORDER BY sale_date DESC OFFSET $4 LIMIT 1"#,
-        span.program_id.get(),
-        span.from,
-        span.latest(),
-        OTHERS_OF_A_WALK,
-    )
-    .fetch_optional(connection)
-    .await?;
-    Ok(edge)
-}
-
-impl From<SaleRow> for ProgramEvent {
-    fn from(row: SaleRow) -> Self {
-        Self {
-            id: row.id,
-            at: row.timestamp,
-            created_at: row.created_at,
-            is_test: row.is_test,
-            customer_id: row.customer_id,
-            click_id: row.click_id,
-            customer_key: row.customer_key,
-            link: CreditedLink::of(
-                row.link_code,
-                row.partner_program_id,
-                row.partner_id,
-                row.partner_name,
-            ),
-            details: ProgramEventDetails::Sale(SaleDetails {
-                transaction_id: row.transaction_id,
-                amount_cents: row.amount_cents,
-                currency: row.currency,
-                sale_type: row.sale_type,
-                payment_status: row.payment_status,
-                is_recurring: row.is_recurring,
-                refunded_cents: row.refunded_cents,
-                no_commission_reason: row.no_commission_reason,
-                commissions: row.commissions.map(|Json(commissions)| commissions),
-            }),
-        }
-    }
+    })
 }

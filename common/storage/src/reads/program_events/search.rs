@@ -70,12 +70,11 @@ pub async fn links_of_partner(
     program_id: ProgramId,
     membership: PartnerProgramId,
 ) -> StorageResult<Vec<i64>> {
-    let links = sqlx::query_scalar!(
+    Ok(sqlx::query_scalar!(
         "SELECT id FROM referral_links WHERE partner_program_id = $2 AND program_id = $1 ORDER BY id",
         program_id.get(),
         membership.get(),
     )
     .fetch_all(connection)
-    .await?;
-    Ok(links)
+    .await?)
 }
