@@ -21,6 +21,24 @@ pub struct Done {
 }
 
 impl Done {
+    /// An action that concerns a workspace and no program.
+    pub fn in_workspace(
+        workspace_id: WorkspaceId,
+        at: DateTime<Utc>,
+        action: &'static str,
+        subject_id: i64,
+        details: Value,
+    ) -> Self {
+        Self {
+            at,
+            workspace_id,
+            program_id: None,
+            action,
+            subject_id: Some(subject_id),
+            details,
+        }
+    }
+
     /// An action on a program.
     pub fn to_program(
         program: &StoredProgram,

@@ -2,8 +2,6 @@
 
 mod password;
 
-use std::collections::BTreeSet;
-
 use anyhow::{Context, bail, ensure};
 use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
@@ -123,14 +121,8 @@ impl Create {
         let workspace_id = self.workspace(&mut transaction).await?;
         if let Some(workspace_id) = workspace_id {
             workspaces::add_member(&mut transaction, workspace_id, user_id, role).await?;
-            let done = Done {
-                at: now,
-                workspace_id,
-                program_id: None,
-                action: "user.created",
-                subject_id: Some(user_id.get()),
-                details: json!({ "role": role.as_str() }),
-            };
+            let details = json!({ "role": role.as_str() });
+            let done = Done::in_workspace(workspace_id, now, "user.created", user_id.get(), details);
             audit::append(&mut transaction, done).await?;
         }
         transaction.commit().await?;
@@ -197,14 +189,8 @@ impl ResetPassword {
         let revoked = if self.revoke_keys { keys.len() } else { 0 };
         for &(key_id, workspace_id) in keys.iter().take(revoked) {
             management_keys::revoke(&mut transaction, key_id, now).await?;
-            let done = Done {
-                at: now,
-                workspace_id,
-                program_id: None,
-                action: "api_key.revoked",
-                subject_id: Some(key_id.get()),
-                details: json!({ "reason": "password_reset" }),
-            };
+            let details = json!({ "reason": "password_reset" });
+            let done = Done::in_workspace(workspace_id, now, "api_key.revoked", key_id.get(), details);
             audit::append(&mut transaction, done).await?;
         }
         transaction.commit().await?;
@@ -275,14 +261,10 @@ impl Who {
         let mut transaction = pool.begin().await?;
         let user = self.user(&mut transaction).await?;
         let memberships = workspaces::of_user(&mut transaction, user.user_id).await?;
-        // Locks the workspaces, so that an invitation is accepted before the suspension or sees it. In
-        // ascending order, because two commands may run at once.
-        let ids: BTreeSet<_> = memberships
-            .iter()
-            .map(|membership| membership.workspace_id)
-            .collect();
-        for workspace_id in ids {
-            members::lock(&mut transaction, workspace_id).await?;
+        // Locks the workspaces, so that an invitation is accepted before the suspension or sees it. They are in
+        // ascending order: two commands may run at once.
+        for membership in &memberships {
+            members::lock(&mut transaction, membership.workspace_id).await?;
         }
         users::set_suspended(&mut transaction, user.user_id, suspended).await?;
         let ended = if suspended {
@@ -290,26 +272,16 @@ impl Who {
         } else {
             0
         };
-        for membership in memberships {
-            if suspended {
+        let (action, status) = if suspended {
+            for membership in memberships {
                 end_unsupported(&mut transaction, membership.workspace_id, now).await?;
             }
-            let done = Done {
-                at: now,
-                workspace_id: membership.workspace_id,
-                program_id: None,
-                action: if suspended {
-                    "user.suspended"
-                } else {
-                    "user.restored"
-                },
-                subject_id: Some(user.user_id.get()),
-                details: json!({}),
-            };
-            audit::append(&mut transaction, done).await?;
-        }
+            ("user.suspended", "suspended")
+        } else {
+            ("user.restored", "active")
+        };
+        audit_account(&mut transaction, user.user_id, action, json!({}), now).await?;
         transaction.commit().await?;
-        let status = if suspended { "suspended" } else { "active" };
         output::facts([
             ("user_id", user.user_id.to_string()),
             ("status", status.to_owned()),
@@ -328,14 +300,8 @@ async fn audit_account(
     now: DateTime<Utc>,
 ) -> anyhow::Result<()> {
     for membership in workspaces::of_user(connection, user_id).await? {
-        let done = Done {
-            at: now,
-            workspace_id: membership.workspace_id,
-            program_id: None,
-            action,
-            subject_id: Some(user_id.get()),
-            details: details.clone(),
-        };
+        let workspace_id = membership.workspace_id;
+        let done = Done::in_workspace(workspace_id, now, action, user_id.get(), details.clone());
         audit::append(connection, done).await?;
     }
     Ok(())
@@ -349,14 +315,8 @@ async fn end_unsupported(
     now: DateTime<Utc>,
 ) -> anyhow::Result<()> {
     for (action, subject_id) in workspaces::end_unsupported(connection, workspace_id, now).await? {
-        let done = Done {
-            at: now,
-            workspace_id,
-            program_id: None,
-            action,
-            subject_id: Some(subject_id),
-            details: json!({ "reason": "right_ended" }),
-        };
+        let details = json!({ "reason": "right_ended" });
+        let done = Done::in_workspace(workspace_id, now, action, subject_id, details);
         audit::append(connection, done).await?;
     }
     Ok(())

@@ -2,6 +2,16 @@
 
 use std::fmt::Display;
 
+/// Runs a statement, and returns how many rows it changed. Takes what `sqlx::query!` takes, after the connection.
+macro_rules! execute {
+    ($connection:expr, $($query:tt)+) => {
+        sqlx::query!($($query)+)
+            .execute($connection)
+            .await?
+            .rows_affected()
+    };
+}
+
 /// Makes one `Vec` for each column, in the order of the rows.
 /// `columns!(sale in sales => ids: i64 = sale.sale_id.get())` makes `ids`.
 macro_rules! columns {
@@ -14,20 +24,16 @@ macro_rules! columns {
     };
 }
 
-pub(crate) use columns;
-
 /// A query whose first parameters are the columns of a batch, in their order. Further parameters follow after
 /// a semicolon:
 /// `unnest!(query, "… UNNEST($1::bigint[]) …", sale in sales => ids: i64 = sale.sale_id.get(); now)`.
 macro_rules! unnest {
     ($query:ident, $($type:ident,)? $sql:literal, $row:pat in $rows:expr =>
         $($column:ident: $kind:ty = $value:expr),+ $(,)? $(; $($other:expr),+)?) => {{
-        $crate::batch::columns!($row in $rows => $($column: $kind = $value),+);
+        columns!($row in $rows => $($column: $kind = $value),+);
         sqlx::$query!($($type,)? $sql, $(&$column as &[$kind],)+ $($($other),+)?)
     }};
 }
-
-pub(crate) use unnest;
 
 /// Runs a statement that writes a batch, with the columns of [`unnest`]. Returns how many rows it changed. An empty
 /// batch needs no statement.
@@ -36,7 +42,7 @@ macro_rules! write_batch {
         if $rows.is_empty() {
             0
         } else {
-            $crate::batch::unnest!(query, $sql, $row in $rows => $($columns)+)
+            unnest!(query, $sql, $row in $rows => $($columns)+)
                 .execute($connection)
                 .await?
                 .rows_affected()
@@ -44,13 +50,12 @@ macro_rules! write_batch {
     };
 }
 
-pub(crate) use write_batch;
-
 /// Deletes rows that are no longer needed, at most `limit`. `which` selects and orders them by a time. Returns how
 /// many.
 macro_rules! forget {
-    ($pool:expr, $table:literal, $key:literal, $which:literal, $before:expr, $limit:expr) => {{
-        let forgotten = sqlx::query!(
+    ($pool:expr, $table:literal, $key:literal, $which:literal, $before:expr, $limit:expr) => {
+        Ok(execute!(
+            $pool,
             "DELETE FROM "
                 + $table
                 + " WHERE "
@@ -64,14 +69,9 @@ macro_rules! forget {
                 + " LIMIT $2 FOR UPDATE SKIP LOCKED)",
             $before,
             $limit,
-        )
-        .execute($pool)
-        .await?;
-        Ok(forgotten.rows_affected())
-    }};
+        ))
+    };
 }
-
-pub(crate) use forget;
 
 /// An array as text, for an array inside a batch: `UNNEST` would flatten nested arrays. Only for values that
 /// need no escaping inside double quotes (numbers, timestamps).

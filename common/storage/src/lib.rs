@@ -6,6 +6,7 @@
 //! processor_refs, customers, sale_events, commissions, partner_program_balances, partner_balances,
 //! processor_events.
 
+#[macro_use]
 mod batch;
 pub mod error;
 pub mod money;

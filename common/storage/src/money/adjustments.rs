@@ -4,7 +4,6 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::batch::{columns, write_batch};
 use crate::error::{StorageResult, expect_rows};
 use crate::money::ledger::{NewEntry, post};
 use crate::money::payouts::LockedCommission;
@@ -153,17 +152,16 @@ pub async fn take_key(
     request_hash: &[u8],
     now: DateTime<Utc>,
 ) -> StorageResult<Option<Vec<u8>>> {
-    let taken = sqlx::query!(
+    let taken = execute!(
+        &mut *connection,
         "INSERT INTO adjustment_keys (program_id, idempotency_key, request_hash, adjusted_at) VALUES ($1, $2, $3, $4)
          ON CONFLICT DO NOTHING",
         program_id.get(),
         key,
         request_hash,
         now,
-    )
-    .execute(&mut *connection)
-    .await?;
-    if taken.rows_affected() == 1 {
+    );
+    if taken == 1 {
         return Ok(None);
     }
     let made = sqlx::query_scalar!(

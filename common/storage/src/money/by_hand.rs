@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 
 use sqlx::PgConnection;
 
-use crate::batch::columns;
 use crate::error::StorageResult;
 use crate::money::adjustments::{self, AddedCommission, NewAdjustment};
 use crate::money::ledger::lock_balances;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
 
-use crate::batch::{array_literal, unnest, write_batch};
+use crate::batch::array_literal;
 use crate::error::{StorageError, StorageResult, expect_rows};
 use crate::outbound::outbound_commissions;
 use crate::reads::refund_rollups::Counted;
@@ -224,27 +224,25 @@ pub async fn save_refunded(
 
 /// Approves locked commissions. A commission that a refund has deducted from stays `refunded`.
 pub async fn approve(connection: &mut PgConnection, ids: &[i64], now: DateTime<Utc>) -> StorageResult<()> {
-    let updated = sqlx::query!(
+    let updated = execute!(
+        connection,
         "UPDATE commissions SET status = CASE status WHEN 'pending' THEN 'approved' ELSE status END, approved_at = $2
          WHERE id = ANY($1)",
         ids,
         now,
-    )
-    .execute(connection)
-    .await?;
-    expect_rows("commissions", ids.len(), updated.rows_affected())
+    );
+    expect_rows("commissions", ids.len(), updated)
 }
 
 /// Extends the hold of locked commissions until a moment. A hold period that ends later stays.
 pub async fn hold(connection: &mut PgConnection, ids: &[i64], until: DateTime<Utc>) -> StorageResult<()> {
-    let updated = sqlx::query!(
+    let updated = execute!(
+        connection,
         "UPDATE commissions SET hold_until = greatest(hold_until, $2) WHERE id = ANY($1)",
         ids,
         until,
-    )
-    .execute(connection)
-    .await?;
-    expect_rows("commissions", ids.len(), updated.rows_affected())
+    );
+    expect_rows("commissions", ids.len(), updated)
 }
 
 /// Approves pending commissions whose hold period is over at `now` and that need no approval by hand. Returns

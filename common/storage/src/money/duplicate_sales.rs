@@ -3,7 +3,6 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::batch::columns;
 use crate::error::StorageResult;
 use crate::reads::refund_rollups::Counted;
 use crate::tracking::customers::Milestone;
@@ -123,40 +122,36 @@ pub async fn mark(
         sales: i64 = duplicate.sale_id.get(),
         standing: i64 = duplicate.duplicate_of.get(),
     );
-    sqlx::query!(
+    execute!(
+        &mut *connection,
         "UPDATE sale_events s SET duplicate_of = n.standing FROM UNNEST($1::bigint[], $2::bigint[]) AS n (sale_id, standing)
          WHERE s.id = n.sale_id OR s.duplicate_of = n.sale_id",
         &sales,
         &standing,
-    )
-    .execute(&mut *connection)
-    .await?;
-    sqlx::query!(
+    );
+    execute!(
+        &mut *connection,
         "UPDATE transaction_claims c SET sale_id = n.standing
          FROM UNNEST($1::bigint[], $2::bigint[]) AS n (sale_id, standing)
          WHERE c.transaction_id = ANY($3) AND c.sale_id = n.sale_id",
         &sales,
         &standing,
         names as &[&str],
-    )
-    .execute(&mut *connection)
-    .await?;
-    sqlx::query!(
+    );
+    execute!(
+        &mut *connection,
         "UPDATE subscriptions u SET first_sale_id = n.standing, first_payment_at = s.sale_date
          FROM UNNEST($1::bigint[], $2::bigint[]) AS n (sale_id, standing)
          JOIN sale_events d ON d.id = n.sale_id JOIN sale_events s ON s.id = n.standing
          WHERE u.program_id = d.program_id AND u.subscription_id = d.subscription_id AND u.first_sale_id = n.sale_id",
         &sales,
         &standing,
-    )
-    .execute(&mut *connection)
-    .await?;
-    sqlx::query!(
+    );
+    execute!(
+        connection,
         "UPDATE processor_reversals SET sale_id = NULL WHERE sale_id = ANY($1)",
         &sales,
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use crate::batch::columns;
 use crate::error::StorageResult;
 use crate::operations::alone::begin_alone;
 use domain::earnings::ledger::Entry;
@@ -48,7 +47,8 @@ pub async fn post(connection: &mut PgConnection, entries: &[NewEntry]) -> Storag
     );
     let of_memberships = sums(entries, |new| new.partner_program_id.get());
     let of_partners = sums(entries, |new| new.partner_id.get());
-    sqlx::query!(
+    execute!(
+        connection,
         "WITH entries AS (
              INSERT INTO ledger_entries (entry_group, kind, program_id, partner_program_id, partner_id,
                  commission_id, sale_id, currency, amount_cents, requested_cents, shortfall_cents)
@@ -85,9 +85,7 @@ pub async fn post(connection: &mut PgConnection, entries: &[NewEntry]) -> Storag
         &of_partners.ids,
         &of_partners.currencies as &[&str],
         &of_partners.cents,
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 
@@ -131,18 +129,17 @@ pub async fn lock_balances(
     connection: &mut PgConnection,
     memberships: &[i64],
 ) -> StorageResult<BTreeMap<(PartnerProgramId, String), Cents>> {
-    let rows = sqlx::query!(
+    Ok(sqlx::query!(
         r#"SELECT partner_program_id AS "partner_program_id: PartnerProgramId", currency, balance_cents AS "balance: Cents"
            FROM partner_program_balances
            WHERE partner_program_id = ANY($1) ORDER BY partner_program_id, currency FOR UPDATE"#,
         memberships,
     )
+    .map(|row| ((row.partner_program_id, row.currency), row.balance))
     .fetch_all(connection)
-    .await?;
-    Ok(rows
-        .into_iter()
-        .map(|row| ((row.partner_program_id, row.currency), row.balance))
-        .collect())
+    .await?
+    .into_iter()
+    .collect())
 }
 
 /// Changes of balances as columns, in lock order.

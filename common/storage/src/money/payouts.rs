@@ -34,7 +34,7 @@ pub struct LockedCommission {
 /// The program's commissions that meet the condition, locked in ascending order.
 macro_rules! lock_commissions {
     ($connection:expr, $condition:literal, $($argument:expr),+) => {{
-        let rows = sqlx::query!(
+        Ok(sqlx::query!(
             r#"SELECT c.id AS "id: CommissionId", c.sale_id AS "sale_id: SaleId",
                       c.partner_program_id AS "partner_program_id: PartnerProgramId", c.partner_id AS "partner_id: PartnerId",
                       c.currency AS "currency: Currency", c.amount_cents AS "amount: Cents", c.deducted_cents AS "deducted: Cents",
@@ -45,9 +45,7 @@ macro_rules! lock_commissions {
                WHERE c.program_id = $1 AND "# + $condition + " FOR UPDATE OF c",
             $($argument),+
         )
-        .fetch_all($connection)
-        .await?;
-        let locked = rows.into_iter().map(|row| LockedCommission {
+        .map(|row| LockedCommission {
             commission_id: row.id,
             sale_id: row.sale_id,
             partner_program_id: row.partner_program_id,
@@ -63,20 +61,20 @@ macro_rules! lock_commissions {
                 paid_out: row.paid_out,
             },
             wanted_events: row.wanted_events,
-        });
-        Ok(locked.collect())
+        })
+        .fetch_all($connection)
+        .await?)
     }};
 }
 
 /// Serialises requests with the same key: the second request finds the payout of the first.
 pub async fn lock_key(connection: &mut PgConnection, program_id: ProgramId, key: &str) -> StorageResult<()> {
-    sqlx::query!(
+    execute!(
+        connection,
         "SELECT pg_advisory_xact_lock(hashtextextended('payout ' || $1::bigint || ' ' || $2::text, 0))",
         program_id.get(),
         key,
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 
@@ -174,7 +172,7 @@ pub async fn unpaid(
     memberships: &[i64],
     currency: Currency,
 ) -> StorageResult<BTreeMap<PartnerProgramId, Cents>> {
-    let rows = sqlx::query!(
+    Ok(sqlx::query!(
         r#"SELECT partner_program_id AS "partner_program_id: PartnerProgramId",
                   sum(amount_cents - deducted_cents)::bigint AS "unpaid!: Cents"
            FROM commissions
@@ -183,12 +181,11 @@ pub async fn unpaid(
         memberships,
         currency.as_str(),
     )
+    .map(|row| (row.partner_program_id, row.unpaid))
     .fetch_all(connection)
-    .await?;
-    Ok(rows
-        .into_iter()
-        .map(|row| (row.partner_program_id, row.unpaid))
-        .collect())
+    .await?
+    .into_iter()
+    .collect())
 }
 
 /// Debts of these memberships. The caller holds the locks of their balances: refunds of paid commissions move
@@ -198,19 +195,18 @@ pub async fn debts(
     memberships: &[i64],
     currency: Currency,
 ) -> StorageResult<BTreeMap<PartnerProgramId, Cents>> {
-    let rows = sqlx::query!(
+    Ok(sqlx::query!(
         r#"SELECT partner_program_id AS "partner_program_id!: PartnerProgramId", debt_cents AS "debt!: Cents"
            FROM partner_program_debts
            WHERE partner_program_id = ANY($1) AND currency = $2"#,
         memberships,
         currency.as_str(),
     )
+    .map(|row| (row.partner_program_id, row.debt))
     .fetch_all(connection)
-    .await?;
-    Ok(rows
-        .into_iter()
-        .map(|row| (row.partner_program_id, row.debt))
-        .collect())
+    .await?
+    .into_iter()
+    .collect())
 }
 
 #[derive(Debug)]
@@ -228,10 +224,10 @@ pub struct NewPayout<'a> {
 }
 
 pub async fn insert(connection: &mut PgConnection, new: &NewPayout<'_>) -> StorageResult<PayoutId> {
-    let id = sqlx::query_scalar!(
-        "INSERT INTO payouts (event_id, program_id, currency, amount_cents, commission_count, reference, idempotency_key,
+    Ok(sqlx::query_scalar!(
+        r#"INSERT INTO payouts (event_id, program_id, currency, amount_cents, commission_count, reference, idempotency_key,
              created_at, request_hash)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING id",
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING id AS "id: PayoutId""#,
         new.event_id.get(),
         new.program_id.get(),
         new.currency.as_str(),
@@ -243,8 +239,7 @@ pub async fn insert(connection: &mut PgConnection, new: &NewPayout<'_>) -> Stora
         new.request_hash,
     )
     .fetch_one(connection)
-    .await?;
-    Ok(PayoutId::new(id))
+    .await?)
 }
 
 /// Marks locked, payable commissions as paid. A commission that a refund has deducted from stays `refunded`.
@@ -255,17 +250,16 @@ pub async fn mark_paid(
     statuses: &[&str],
     now: DateTime<Utc>,
 ) -> StorageResult<()> {
-    let updated = sqlx::query!(
+    let updated = execute!(
+        connection,
         "UPDATE commissions c SET status = n.status, paid_at = $4, payout_id = $3
          FROM UNNEST($1::bigint[], $2::text[]) AS n (id, status) WHERE c.id = n.id AND c.paid_at IS NULL",
         ids,
         statuses as &[&str],
         payout_id.get(),
         now,
-    )
-    .execute(connection)
-    .await?;
-    expect_rows("commissions", ids.len(), updated.rows_affected())
+    );
+    expect_rows("commissions", ids.len(), updated)
 }
 
 #[derive(Debug)]

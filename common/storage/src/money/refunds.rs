@@ -4,7 +4,6 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::batch::write_batch;
 use crate::error::StorageResult;
 use domain::ids::{EventId, ProgramId, SaleId};
 
@@ -71,16 +70,15 @@ pub async fn outcomes(
     connection: &mut PgConnection,
     events: &[Uuid],
 ) -> StorageResult<std::collections::HashMap<EventId, String>> {
-    let rows = sqlx::query!(
+    Ok(sqlx::query!(
         "SELECT event_id, outcome FROM refunds WHERE event_id = ANY($1)",
         events
     )
+    .map(|row| (EventId::new(row.event_id), row.outcome))
     .fetch_all(connection)
-    .await?;
-    Ok(rows
-        .into_iter()
-        .map(|row| (EventId::new(row.event_id), row.outcome))
-        .collect())
+    .await?
+    .into_iter()
+    .collect())
 }
 
 /// A refund that waits for its sale.

@@ -67,7 +67,8 @@ pub struct NewAuditEntry<'a> {
 
 /// The caller's transaction also makes the change: no change without its entry, no entry without its change.
 pub async fn append(connection: &mut PgConnection, new: &NewAuditEntry<'_>) -> StorageResult<()> {
-    sqlx::query!(
+    execute!(
+        connection,
         "INSERT INTO audit_log (created_at, workspace_id, program_id, actor, actor_id, action, subject_id, details,
              address, request_id)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
@@ -81,9 +82,7 @@ pub async fn append(connection: &mut PgConnection, new: &NewAuditEntry<'_>) -> S
         new.details,
         new.address,
         new.request_id,
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 

@@ -22,7 +22,8 @@ pub struct NewDeadLetter<'a> {
 
 /// Stores a dead letter. If the same record, delivered again, is already stored, that row stays as it is.
 pub async fn insert(connection: &mut PgConnection, letter: &NewDeadLetter<'_>) -> StorageResult<()> {
-    sqlx::query!(
+    execute!(
+        connection,
         "INSERT INTO dead_letters (subject, event_id, program_id, payload, reason, deliveries)
          VALUES ($1, $2, $3, $4, $5, $6)
          ON CONFLICT (subject, event_id) WHERE replayed_at IS NULL DO NOTHING",
@@ -32,9 +33,7 @@ pub async fn insert(connection: &mut PgConnection, letter: &NewDeadLetter<'_>) -
         letter.payload,
         letter.reason,
         i32::try_from(letter.deliveries).unwrap_or(i32::MAX),
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 
@@ -106,8 +105,11 @@ pub async fn lock(connection: &mut PgConnection, id: i64) -> StorageResult<Optio
 
 /// The caller holds the lock of the letter. A record that fails again becomes a new dead letter.
 pub async fn mark_replayed(connection: &mut PgConnection, id: i64, now: DateTime<Utc>) -> StorageResult<()> {
-    sqlx::query!("UPDATE dead_letters SET replayed_at = $2 WHERE id = $1", id, now)
-        .execute(connection)
-        .await?;
+    execute!(
+        connection,
+        "UPDATE dead_letters SET replayed_at = $2 WHERE id = $1",
+        id,
+        now
+    );
     Ok(())
 }

@@ -5,7 +5,6 @@ use serde_json::Value;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::batch::write_batch;
 use crate::error::StorageResult;
 use crate::page::{Whole, Window, page};
 use domain::ids::{ProgramId, UserId};
@@ -121,17 +120,15 @@ pub async fn mark_read_of_program(
     which: Which<'_>,
     now: DateTime<Utc>,
 ) -> StorageResult<u64> {
-    let marked = sqlx::query!(
+    Ok(execute!(
+        connection,
         "UPDATE notifications SET read_at = $3
          WHERE program_id = $1 AND recipient = 'advertiser' AND read_at IS NULL
            AND ($2::bigint[] IS NULL OR id = ANY($2))",
         program_id.get(),
         which.ids() as Option<&[i64]>,
         now,
-    )
-    .execute(connection)
-    .await?;
-    Ok(marked.rows_affected())
+    ))
 }
 
 /// Marks a partner's notifications as read. Returns how many were unread.
@@ -141,15 +138,13 @@ pub async fn mark_read_of_partner(
     which: Which<'_>,
     now: DateTime<Utc>,
 ) -> StorageResult<u64> {
-    let marked = sqlx::query!(
+    Ok(execute!(
+        connection,
         "UPDATE notifications SET read_at = $3
          WHERE partner_id = ANY(ARRAY(SELECT p.id FROM partners p WHERE p.user_id = $1)) AND read_at IS NULL
            AND ($2::bigint[] IS NULL OR id = ANY($2))",
         user_id.get(),
         which.ids() as Option<&[i64]>,
         now,
-    )
-    .execute(connection)
-    .await?;
-    Ok(marked.rows_affected())
+    ))
 }

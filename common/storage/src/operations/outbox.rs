@@ -16,13 +16,12 @@ pub async fn add(connection: &mut PgConnection, noun: &str, payloads: &[String])
     if payloads.is_empty() {
         return Ok(());
     }
-    sqlx::query!(
+    execute!(
+        connection,
         "INSERT INTO outbox (noun, payload) SELECT $1, p FROM UNNEST($2::text[]) AS p",
         noun,
         payloads,
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 
@@ -44,8 +43,6 @@ pub async fn lock_unsent(
 }
 
 pub async fn remove(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<()> {
-    sqlx::query!("DELETE FROM outbox WHERE id = ANY($1)", ids)
-        .execute(connection)
-        .await?;
+    execute!(connection, "DELETE FROM outbox WHERE id = ANY($1)", ids);
     Ok(())
 }

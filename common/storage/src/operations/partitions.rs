@@ -83,14 +83,13 @@ pub async fn retire_strays(pool: &PgPool, horizon: NaiveDate, limit: i64) -> Sto
     )
     .fetch_one(pool)
     .await?;
-    let leads = sqlx::query!(
+    let leads = execute!(
+        pool,
         "DELETE FROM lead_events_other
          WHERE ctid = ANY(ARRAY(SELECT ctid FROM lead_events_other WHERE lead_timestamp < $1 LIMIT $2
                                 FOR UPDATE SKIP LOCKED))",
         horizon,
         limit,
-    )
-    .execute(pool)
-    .await?;
-    Ok(u64::try_from(clicks).unwrap_or_default() + leads.rows_affected())
+    );
+    Ok(u64::try_from(clicks).unwrap_or_default() + leads)
 }

@@ -6,7 +6,6 @@
 
 use sqlx::PgPool;
 
-use crate::batch::columns;
 use crate::error::StorageResult;
 use domain::ids::{ProgramId, UserId, WebhookEndpointId};
 use domain::people::email_content::token_purpose;
@@ -77,14 +76,13 @@ macro_rules! reseal_column {
                 ids: i64 = *id,
                 secrets: &[u8] = sealed.as_slice()
             );
-            sqlx::query!(
+            execute!(
+                &mut *transaction,
                 "UPDATE " + $table + " t SET " + $column
                     + " = r.sealed FROM UNNEST($1::bigint[], $2::bytea[]) AS r (id, sealed) WHERE t." + $key + " = r.id",
                 &ids,
                 &secrets as &[&[u8]],
-            )
-            .execute(&mut *transaction)
-            .await?;
+            );
             transaction.commit().await?;
             after = rows.last().map(|row| row.id);
         }

@@ -9,7 +9,7 @@ use sqlx::types::Json;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use crate::batch::{array_literal, forget, write_batch};
+use crate::batch::array_literal;
 use crate::error::{StorageError, StorageResult};
 use domain::ids::WorkspaceId;
 use domain::people::account::EmailAddress;
@@ -48,13 +48,13 @@ pub async fn add(connection: &mut PgConnection, new: &NewEmail<'_>) -> StorageRe
         AN_HOUR
     };
     // One transaction at a time for each address: two concurrent counts could both pass the limit.
-    sqlx::query!(
+    execute!(
+        &mut *connection,
         "SELECT pg_advisory_xact_lock(hashtextextended('e-mails to ' || $1::text, 0))",
         hashes.first(),
-    )
-    .execute(&mut *connection)
-    .await?;
-    let added = sqlx::query!(
+    );
+    Ok(execute!(
+        connection,
         "INSERT INTO emails (message_id, kind, recipient, recipient_hash, content, token_sealed, created_at, expires_at, due_at, workspace_id)
          SELECT $1, $2, $3, $4, $5, $6, $7, $8, $7, $11
          WHERE NOT EXISTS (SELECT FROM stopped_addresses WHERE recipient_hash = ANY($9))
@@ -73,10 +73,7 @@ pub async fn add(connection: &mut PgConnection, new: &NewEmail<'_>) -> StorageRe
         new.invited_by.map(WorkspaceId::get),
         most,
         AN_HOUR,
-    )
-    .execute(connection)
-    .await?;
-    Ok(added.rows_affected() == 1)
+    ) == 1)
 }
 
 /// Writes a batch of e-mails that no outsider can cause, so they have no hourly limit. Stopped addresses are
@@ -193,16 +190,15 @@ pub async fn finish(
     reply_code: Option<i16>,
     now: DateTime<Utc>,
 ) -> StorageResult<()> {
-    sqlx::query!(
+    execute!(
+        pool,
         "UPDATE emails SET state = $2, reply_code = $3, finished_at = $4, recipient = NULL, content = NULL, token_sealed = NULL
          WHERE id = $1 AND state = 'waiting'",
         id,
         end.as_str(),
         reply_code,
         now,
-    )
-    .execute(pool)
-    .await?;
+    );
     Ok(())
 }
 
@@ -213,14 +209,13 @@ pub async fn postpone(
     due_at: DateTime<Utc>,
     reply_code: Option<i16>,
 ) -> StorageResult<()> {
-    sqlx::query!(
+    execute!(
+        pool,
         "UPDATE emails SET due_at = $2, reply_code = coalesce($3, reply_code) WHERE id = $1 AND state = 'waiting'",
         id,
         due_at,
         reply_code,
-    )
-    .execute(pool)
-    .await?;
+    );
     Ok(())
 }
 
@@ -233,36 +228,32 @@ pub async fn stop(
     now: DateTime<Utc>,
 ) -> StorageResult<()> {
     let mut transaction = pool.begin().await?;
-    sqlx::query!(
+    execute!(
+        &mut *transaction,
         "INSERT INTO stopped_addresses (recipient_hash, stopped_at, reply_code) VALUES ($1, $2, $3)
          ON CONFLICT (recipient_hash) DO UPDATE SET stopped_at = excluded.stopped_at, reply_code = excluded.reply_code",
         recipient_hash.as_str(),
         now,
         reply_code,
-    )
-    .execute(&mut *transaction)
-    .await?;
-    sqlx::query!(
+    );
+    execute!(
+        &mut *transaction,
         "UPDATE emails SET state = 'stopped', reply_code = $2, finished_at = $3, recipient = NULL, content = NULL, token_sealed = NULL
          WHERE id = $1 AND state = 'waiting'",
         id,
         reply_code,
         now,
-    )
-    .execute(&mut *transaction)
-    .await?;
+    );
     Ok(transaction.commit().await?)
 }
 
 /// Allows e-mails to an address again. `false` when the address was not stopped.
 pub async fn lift(connection: &mut PgConnection, recipient_hashes: &[EmailHash]) -> StorageResult<bool> {
-    let lifted = sqlx::query!(
+    Ok(execute!(
+        connection,
         "DELETE FROM stopped_addresses WHERE recipient_hash = ANY($1)",
         &texts(recipient_hashes)
-    )
-    .execute(connection)
-    .await?;
-    Ok(lifted.rows_affected() > 0)
+    ) > 0)
 }
 
 /// Counts of e-mails that wait, and of finished ones that are still stored.
@@ -312,16 +303,14 @@ pub async fn waiting(connection: &mut PgConnection) -> StorageResult<WaitingEmai
 
 /// Gives up expired e-mails that no process is sending, so that none of their content is kept. Bounded.
 pub async fn give_up_expired(pool: &PgPool, now: DateTime<Utc>, limit: i64) -> StorageResult<u64> {
-    let expired = sqlx::query!(
+    Ok(execute!(
+        pool,
         "UPDATE emails SET state = 'given_up', finished_at = $1, recipient = NULL, content = NULL, token_sealed = NULL
          WHERE id IN (SELECT id FROM emails WHERE state = 'waiting' AND expires_at <= $1 AND due_at <= $1 ORDER BY id LIMIT $2
                       FOR UPDATE SKIP LOCKED)",
         now,
         limit,
-    )
-    .execute(pool)
-    .await?;
-    Ok(expired.rows_affected())
+    ))
 }
 
 /// Deletes e-mails that ended before `before`. Bounded.

@@ -47,13 +47,12 @@ pub async fn turn_on(
     .fetch_optional(&mut *connection)
     .await?;
     if let Some(since) = turned_on {
-        sqlx::query!(
+        execute!(
+            connection,
             "UPDATE programs SET wanted_events = wanted_events | $2 WHERE id = $1",
             program_id.get(),
             WantedEvents::NONE.with_stream().bits(),
-        )
-        .execute(connection)
-        .await?;
+        );
         return Ok((since, true));
     }
     let since = sqlx::query_scalar!(
@@ -67,12 +66,11 @@ pub async fn turn_on(
 
 /// Records that the stream is read, at most once an hour.
 pub async fn note_read(connection: &mut PgConnection, program_id: ProgramId) -> StorageResult<()> {
-    sqlx::query!(
+    execute!(
+        connection,
         "UPDATE event_streams SET last_read_at = now() WHERE program_id = $1 AND last_read_at <= now() - interval '1 hour'",
         program_id.get(),
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 
@@ -110,13 +108,12 @@ pub async fn turn_off_unread(pool: &PgPool, horizon: DateTime<Utc>, limit: i64) 
             .iter()
             .filter_map(|name| OutboundEventType::parse(name))
             .collect();
-        sqlx::query!(
+        execute!(
+            &mut *transaction,
             "UPDATE programs SET wanted_events = $2 WHERE id = $1",
             program_id,
             wanted.bits(),
-        )
-        .execute(&mut *transaction)
-        .await?;
+        );
     }
     transaction.commit().await?;
     Ok(programs.len() as u64)

@@ -5,7 +5,6 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::batch::write_batch;
 use crate::error::StorageResult;
 use crate::outbound::webhook_queue::{LONGEST_LEASE, go_by_indexes};
 use domain::ids::{CustomerId, EventId, ProgramId};
@@ -82,12 +81,11 @@ const AHEAD: i64 = 1 << 40;
 /// The distance is random: a second restore of the same backup must not reuse the positions of the first.
 pub async fn advance(connection: &mut PgConnection, anyway: bool) -> StorageResult<bool> {
     // The insert waits for any other process that moves the sequence at the same time.
-    let began = sqlx::query!(
+    let began = execute!(
+        &mut *connection,
         "INSERT INTO outbound_position_timelines (timeline) VALUES (current_timeline()) ON CONFLICT DO NOTHING"
-    )
-    .execute(&mut *connection)
-    .await?;
-    if began.rows_affected() == 0 && !anyway {
+    );
+    if began == 0 && !anyway {
         return Ok(false);
     }
     // A sequence copied by logical replication may be behind the stored rows.

@@ -135,7 +135,7 @@ async fn take_events(
     programs: &[i64],
     now: DateTime<Utc>,
 ) -> StorageResult<BTreeMap<i64, (i64, i64)>> {
-    let rows = sqlx::query!(
+    Ok(sqlx::query!(
         r#"WITH noticed AS (
                UPDATE processor_events SET noticed_at = $2
                WHERE program_id = ANY($1) AND state IN ('review', 'stuck') AND noticed_at IS NULL
@@ -147,12 +147,11 @@ async fn take_events(
         programs,
         now,
     )
+    .map(|row| (row.program_id, (row.to_review, row.stuck)))
     .fetch_all(connection)
-    .await?;
-    Ok(rows
-        .into_iter()
-        .map(|row| (row.program_id, (row.to_review, row.stuck)))
-        .collect())
+    .await?
+    .into_iter()
+    .collect())
 }
 
 /// Recipients by program: members who may read the program.

@@ -12,7 +12,7 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::batch::{array_literal, columns, write_batch};
+use crate::batch::array_literal;
 use crate::error::StorageResult;
 use domain::ids::ProgramId;
 use domain::programs::event_stream::{StreamPlace, StreamTypes};
@@ -289,7 +289,7 @@ pub async fn last_positions(
     connection: &mut PgConnection,
     programs: &[i64],
 ) -> StorageResult<HashMap<ProgramId, i64>> {
-    let rows = sqlx::query!(
+    Ok(sqlx::query!(
         r#"SELECT p.id AS "program_id!", e.position AS "position!"
            FROM UNNEST($1::bigint[]) AS p (id)
            CROSS JOIN LATERAL (SELECT max(position) AS position FROM outbound_events
@@ -297,10 +297,9 @@ pub async fn last_positions(
            WHERE e.position IS NOT NULL"#,
         programs,
     )
+    .map(|row| (ProgramId::new(row.program_id), row.position))
     .fetch_all(connection)
-    .await?;
-    Ok(rows
-        .into_iter()
-        .map(|row| (ProgramId::new(row.program_id), row.position))
-        .collect())
+    .await?
+    .into_iter()
+    .collect())
 }

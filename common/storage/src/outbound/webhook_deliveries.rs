@@ -106,8 +106,8 @@ pub async fn replay(
     delivery_id: WebhookDeliveryId,
     now: DateTime<Utc>,
 ) -> StorageResult<Option<WebhookDeliveryId>> {
-    let id = sqlx::query_scalar!(
-        "INSERT INTO webhook_queue (endpoint_id, program_id, event_id, event_type, event_created_at, position, customer_id,
+    Ok(sqlx::query_scalar!(
+        r#"INSERT INTO webhook_queue (endpoint_id, program_id, event_id, event_type, event_created_at, position, customer_id,
              is_replay, created_at, due_at)
          SELECT $1, e.program_id, e.event_id, e.event_type, e.created_at, e.position, e.customer_id, true, $3, $3
          FROM (
@@ -117,14 +117,13 @@ pub async fn replay(
          ) AS d
          JOIN outbound_events e
            ON e.created_at = d.event_created_at AND e.program_id = d.program_id AND e.position = d.position
-         RETURNING id",
+         RETURNING id AS "id: WebhookDeliveryId""#,
         endpoint_id.get(),
         delivery_id.get(),
         now,
     )
     .fetch_optional(connection)
-    .await?;
-    Ok(id.map(WebhookDeliveryId::new))
+    .await?)
 }
 
 /// A selection of events to send to an endpoint again.
@@ -198,8 +197,8 @@ pub struct TestEvent {
 
 /// Writes the test event with a position of its own, so that it reaches no other endpoint, and queues it.
 pub async fn send_test(connection: &mut PgConnection, test: &TestEvent) -> StorageResult<WebhookDeliveryId> {
-    let id = sqlx::query_scalar!(
-        "WITH example AS (
+    Ok(sqlx::query_scalar!(
+        r#"WITH example AS (
              INSERT INTO outbound_events (event_id, program_id, event_type, occurred_at, body, position)
              VALUES ($2, $3, $4, $5, $6, -nextval('outbound_event_positions'))
              RETURNING event_id, program_id, event_type, created_at, position
@@ -207,7 +206,7 @@ pub async fn send_test(connection: &mut PgConnection, test: &TestEvent) -> Stora
          INSERT INTO webhook_queue (endpoint_id, program_id, event_id, event_type, event_created_at, position, is_replay,
              created_at, due_at)
          SELECT $1, program_id, event_id, event_type, created_at, position, true, $5, $5 FROM example
-         RETURNING id",
+         RETURNING id AS "id: WebhookDeliveryId""#,
         test.endpoint_id.get(),
         test.event_id,
         test.program_id.get(),
@@ -216,6 +215,5 @@ pub async fn send_test(connection: &mut PgConnection, test: &TestEvent) -> Stora
         test.body,
     )
     .fetch_one(connection)
-    .await?;
-    Ok(WebhookDeliveryId::new(id))
+    .await?)
 }

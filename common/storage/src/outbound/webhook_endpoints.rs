@@ -69,7 +69,8 @@ pub async fn draw_id(connection: &mut PgConnection) -> StorageResult<WebhookEndp
 
 /// Creates an endpoint. The caller holds the program's lock.
 pub async fn create(connection: &mut PgConnection, new: &NewEndpoint<'_>) -> StorageResult<()> {
-    sqlx::query!(
+    execute!(
+        &mut *connection,
         "INSERT INTO webhook_endpoints (id, program_id, url, description, event_types, secret_sealed, created_at)
          OVERRIDING SYSTEM VALUE VALUES ($1, $2, $3, $4, $5, $6, $7)",
         new.endpoint_id.get(),
@@ -79,9 +80,7 @@ pub async fn create(connection: &mut PgConnection, new: &NewEndpoint<'_>) -> Sto
         &names(&new.settings.event_types),
         new.secret_sealed,
         new.created_at,
-    )
-    .execute(&mut *connection)
-    .await?;
+    );
     refresh_wanted_events(connection, new.program_id).await
 }
 
@@ -174,29 +173,27 @@ pub async fn change(
     endpoint: &StoredEndpoint,
     settings: &EndpointSettings,
 ) -> StorageResult<()> {
-    let changed = sqlx::query!(
+    let changed = execute!(
+        &mut *connection,
         "UPDATE webhook_endpoints SET url = $2, description = $3, event_types = $4 WHERE id = $1",
         endpoint.endpoint_id.get(),
         settings.url.as_str(),
         settings.description.as_ref().map_or("", Text::as_str),
         &names(&settings.event_types),
-    )
-    .execute(&mut *connection)
-    .await?;
-    expect_rows("webhook_endpoints", 1, changed.rows_affected())?;
+    );
+    expect_rows("webhook_endpoints", 1, changed)?;
     refresh_wanted_events(connection, endpoint.program_id).await
 }
 
 /// Enables a disabled endpoint and clears its failures. The caller holds the program's lock.
 pub async fn enable(connection: &mut PgConnection, endpoint: &StoredEndpoint) -> StorageResult<()> {
-    sqlx::query!(
+    execute!(
+        connection,
         "UPDATE webhook_endpoints
          SET disabled_at = NULL, disabled_reason = NULL, failing_since = NULL, last_failure_at = NULL
          WHERE id = $1 AND disabled_at IS NOT NULL",
         endpoint.endpoint_id.get(),
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 
@@ -208,25 +205,23 @@ pub async fn disable(
     reason: DisabledReason,
     now: DateTime<Utc>,
 ) -> StorageResult<()> {
-    sqlx::query!(
+    execute!(
+        connection,
         "UPDATE webhook_endpoints SET disabled_at = $2, disabled_reason = $3 WHERE id = $1 AND disabled_at IS NULL",
         endpoint.endpoint_id.get(),
         now,
         reason.as_str(),
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 
 /// Deletes an endpoint with its waiting deliveries. The caller holds the program's lock.
 pub async fn remove(connection: &mut PgConnection, endpoint: &StoredEndpoint) -> StorageResult<()> {
-    sqlx::query!(
+    execute!(
+        &mut *connection,
         "DELETE FROM webhook_endpoints WHERE id = $1",
         endpoint.endpoint_id.get()
-    )
-    .execute(&mut *connection)
-    .await?;
+    );
     refresh_wanted_events(connection, endpoint.program_id).await
 }
 
@@ -237,7 +232,8 @@ pub async fn rotate(
     secret_sealed: &[u8],
     previous_until: Option<DateTime<Utc>>,
 ) -> StorageResult<()> {
-    let rotated = sqlx::query!(
+    let rotated = execute!(
+        connection,
         "UPDATE webhook_endpoints
          SET previous_secret_sealed = CASE WHEN $3::timestamptz IS NOT NULL THEN secret_sealed END,
              previous_secret_until = $3, secret_sealed = $2
@@ -245,10 +241,8 @@ pub async fn rotate(
         endpoint_id.get(),
         secret_sealed,
         previous_until,
-    )
-    .execute(connection)
-    .await?;
-    expect_rows("webhook_endpoints", 1, rotated.rows_affected())
+    );
+    expect_rows("webhook_endpoints", 1, rotated)
 }
 
 /// Stores the union of event types that the program's endpoints and the readers of its event stream want. The
@@ -271,13 +265,12 @@ async fn refresh_wanted_events(connection: &mut PgConnection, program_id: Progra
         wanted
     };
     if wanted != before {
-        sqlx::query!(
+        execute!(
+            connection,
             "UPDATE programs SET wanted_events = $2 WHERE id = $1",
             program_id.get(),
             wanted.bits()
-        )
-        .execute(connection)
-        .await?;
+        );
     }
     Ok(())
 }

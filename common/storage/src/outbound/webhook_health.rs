@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::PgConnection;
 
-use crate::batch::write_batch;
 use crate::error::StorageResult;
 use domain::ids::{ProgramId, WebhookEndpointId};
 use domain::programs::webhook::SigningSecret;
@@ -150,13 +149,15 @@ pub async fn disable_failing(
 
 /// How many endpoints are disabled, by reason.
 pub async fn count_disabled(connection: &mut PgConnection) -> StorageResult<Vec<(DisabledReason, i64)>> {
-    let rows = sqlx::query!(
+    Ok(sqlx::query!(
         r#"SELECT disabled_reason AS "reason!: DisabledReason", count(*) AS "count!" FROM webhook_endpoints
            WHERE disabled_reason IS NOT NULL GROUP BY disabled_reason"#
     )
+    .map(|row| (row.reason, row.count))
     .fetch_all(connection)
-    .await?;
-    Ok(rows.into_iter().map(|row| (row.reason, row.count)).collect())
+    .await?
+    .into_iter()
+    .collect())
 }
 
 fn interval(length: TimeDelta) -> sqlx::postgres::types::PgInterval {

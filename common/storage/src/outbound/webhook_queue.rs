@@ -16,7 +16,6 @@ use uuid::Uuid;
 
 pub use self::bring_forward::{bring_forward, endpoints};
 
-use crate::batch::{unnest, write_batch};
 use crate::error::StorageResult;
 use domain::ids::{CustomerId, ProgramId, WebhookEndpointId};
 
@@ -292,7 +291,8 @@ pub async fn cancel_of_disabled(
     now: DateTime<Utc>,
     limit: i64,
 ) -> StorageResult<u64> {
-    let cancelled = sqlx::query!(
+    Ok(execute!(
+        connection,
         "WITH chosen AS MATERIALIZED (
              SELECT q.id FROM webhook_endpoints w JOIN webhook_queue q ON q.endpoint_id = w.id
              WHERE w.disabled_at IS NOT NULL AND NOT q.is_replay AND (q.due_at <= $1 OR q.due_at > $2)
@@ -310,10 +310,7 @@ pub async fn cancel_of_disabled(
         now,
         now + LONGEST_LEASE,
         limit,
-    )
-    .execute(connection)
-    .await?;
-    Ok(cancelled.rows_affected())
+    ))
 }
 
 /// When the oldest waiting delivery became due. Excludes deliveries in flight and disabled endpoints.

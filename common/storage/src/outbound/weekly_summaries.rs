@@ -20,20 +20,17 @@ const WEEKS_KEPT: Days = Days::new(35);
 /// Concurrent calls are serialised: the second waits for the first one's row of the week, and finds it.
 pub async fn add_up(pool: &PgPool, week: Week, now: DateTime<Utc>) -> StorageResult<Option<u64>> {
     let mut transaction = pool.begin().await?;
-    let begun = sqlx::query!(
+    let begun = execute!(
+        &mut *transaction,
         "INSERT INTO weekly_summary_weeks (week, added_up_at) VALUES ($1, $2) ON CONFLICT DO NOTHING",
         week.monday,
         now,
-    )
-    .execute(&mut *transaction)
-    .await?;
-    if begun.rows_affected() == 0 {
+    );
+    if begun == 0 {
         return Ok(None);
     }
     // The statement reads all movements of a week, once.
-    sqlx::query!("SET LOCAL statement_timeout = '10min'")
-        .execute(&mut *transaction)
-        .await?;
+    execute!(&mut *transaction, "SET LOCAL statement_timeout = '10min'");
     forget(&mut transaction, week.monday).await?;
     let users = insert(&mut transaction, week).await?;
     transaction.commit().await?;
@@ -41,20 +38,25 @@ pub async fn add_up(pool: &PgPool, week: Week, now: DateTime<Utc>) -> StorageRes
 }
 
 async fn forget(connection: &mut PgConnection, monday: NaiveDate) -> StorageResult<()> {
-    sqlx::query!("DELETE FROM weekly_summaries WHERE week < $1", monday)
-        .execute(&mut *connection)
-        .await?;
+    execute!(
+        &mut *connection,
+        "DELETE FROM weekly_summaries WHERE week < $1",
+        monday
+    );
     let horizon = monday.checked_sub_days(WEEKS_KEPT).unwrap_or(monday);
-    sqlx::query!("DELETE FROM weekly_summary_weeks WHERE week < $1", horizon)
-        .execute(connection)
-        .await?;
+    execute!(
+        connection,
+        "DELETE FROM weekly_summary_weeks WHERE week < $1",
+        horizon
+    );
     Ok(())
 }
 
 /// Movements come from the ledger, whose entries never change. Approvals move no money, so they come from the
 /// commissions.
 async fn insert(connection: &mut PgConnection, week: Week) -> StorageResult<u64> {
-    let inserted = sqlx::query!(
+    Ok(execute!(
+        connection,
         "WITH moved AS (
              SELECT partner_id, program_id, currency,
                     count(*) FILTER (WHERE kind = 'accrual') AS earned,
@@ -97,10 +99,7 @@ async fn insert(connection: &mut PgConnection, week: Week) -> StorageResult<u64>
         week.start(),
         week.end(),
         week.monday,
-    )
-    .execute(connection)
-    .await?;
-    Ok(inserted.rows_affected())
+    ))
 }
 
 /// A summary whose e-mail is due.

@@ -3,7 +3,6 @@
 use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
 
-use crate::batch::forget;
 use crate::error::StorageResult;
 use crate::people::sessions::Whereabouts;
 use domain::ids::{UserId, WorkspaceId};
@@ -22,7 +21,8 @@ pub struct NewLogin<'a> {
 }
 
 pub async fn start(connection: &mut PgConnection, new: &NewLogin<'_>) -> StorageResult<()> {
-    sqlx::query!(
+    execute!(
+        connection,
         "INSERT INTO cli_logins (state_hash, user_code_hash, created_at, expires_at, address, user_agent)
          VALUES ($1, $2, $3, $4, $5, $6)",
         new.state.as_bytes().as_slice(),
@@ -31,9 +31,7 @@ pub async fn start(connection: &mut PgConnection, new: &NewLogin<'_>) -> Storage
         new.expires_at,
         new.whereabouts.address(),
         new.whereabouts.user_agent.as_deref(),
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 
@@ -82,13 +80,11 @@ pub struct Confirmed {
 /// Locks the login with this state; `None` when there is none. Of two concurrent requests, the second sees
 /// the change of the first.
 pub async fn lock(connection: &mut PgConnection, state: TokenHash) -> StorageResult<Option<CliLogin>> {
-    let row = sqlx::query!(
+    Ok(sqlx::query!(
         "SELECT expires_at, user_id, workspace_id, consumed_at FROM cli_logins WHERE state_hash = $1 FOR UPDATE",
         state.as_bytes().as_slice(),
     )
-    .fetch_optional(connection)
-    .await?;
-    Ok(row.map(|row| CliLogin {
+    .map(|row| CliLogin {
         expires_at: row.expires_at,
         confirmed: row
             .user_id
@@ -98,7 +94,9 @@ pub async fn lock(connection: &mut PgConnection, state: TokenHash) -> StorageRes
                 workspace_id: WorkspaceId::new(workspace_id),
             }),
         consumed: row.consumed_at.is_some(),
-    }))
+    })
+    .fetch_optional(connection)
+    .await?)
 }
 
 /// The login must be locked and not confirmed.
@@ -108,15 +106,14 @@ pub async fn confirm(
     by: &Confirmed,
     now: DateTime<Utc>,
 ) -> StorageResult<()> {
-    sqlx::query!(
+    execute!(
+        connection,
         "UPDATE cli_logins SET user_id = $2, workspace_id = $3, confirmed_at = $4 WHERE id = $1",
         login_id,
         by.user_id.get(),
         by.workspace_id.get(),
         now,
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 
@@ -126,13 +123,12 @@ pub async fn consume(
     state: TokenHash,
     now: DateTime<Utc>,
 ) -> StorageResult<()> {
-    sqlx::query!(
+    execute!(
+        connection,
         "UPDATE cli_logins SET consumed_at = $2 WHERE state_hash = $1",
         state.as_bytes().as_slice(),
         now,
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 

@@ -74,7 +74,8 @@ pub async fn create(connection: &mut PgConnection, new: &NewInvitation<'_>) -> S
         AuditActor::Key(key_id) => (None, Some(key_id.get())),
         _ => (None, None),
     };
-    sqlx::query!(
+    execute!(
+        &mut *connection,
         "UPDATE invitations SET withdrawn_at = $5
          WHERE workspace_id = $1 AND accepted_at IS NULL AND withdrawn_at IS NULL
            AND partner_id IS NOT DISTINCT FROM $2 AND program_id IS NOT DISTINCT FROM $3
@@ -84,13 +85,11 @@ pub async fn create(connection: &mut PgConnection, new: &NewInvitation<'_>) -> S
         program,
         new.email.as_str(),
         new.created_at,
-    )
-    .execute(&mut *connection)
-    .await?;
-    let id = sqlx::query_scalar!(
-        "INSERT INTO invitations (token_hash, workspace_id, email, role, permissions, partner_id, program_id,
+    );
+    Ok(sqlx::query_scalar!(
+        r#"INSERT INTO invitations (token_hash, workspace_id, email, role, permissions, partner_id, program_id,
              created_at, expires_at, invited_by, invited_by_key, emailed)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) RETURNING id",
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) RETURNING id AS "id: InvitationId""#,
         new.token_hash.as_bytes().as_slice(),
         new.workspace_id.get(),
         new.email.as_str(),
@@ -105,8 +104,7 @@ pub async fn create(connection: &mut PgConnection, new: &NewInvitation<'_>) -> S
         new.emailed,
     )
     .fetch_one(connection)
-    .await?;
-    Ok(InvitationId::new(id))
+    .await?)
 }
 
 /// The name of the invitation's target: the workspace or, for a partner, the program.
@@ -195,16 +193,14 @@ pub async fn accept(
     invitation_id: InvitationId,
     now: DateTime<Utc>,
 ) -> StorageResult<bool> {
-    let accepted = sqlx::query!(
+    Ok(execute!(
+        connection,
         "UPDATE invitations i SET accepted_at = $2
          WHERE id = $1 AND accepted_at IS NULL AND withdrawn_at IS NULL AND expires_at > $2
            AND inviter_may_invite(i)",
         invitation_id.get(),
         now,
-    )
-    .execute(connection)
-    .await?;
-    Ok(accepted.rows_affected() == 1)
+    ) == 1)
 }
 
 /// Withdraws an invitation. `false` when it was no longer open.
@@ -213,15 +209,13 @@ pub async fn withdraw(
     invitation_id: InvitationId,
     now: DateTime<Utc>,
 ) -> StorageResult<bool> {
-    let withdrawn = sqlx::query!(
+    Ok(execute!(
+        connection,
         "UPDATE invitations SET withdrawn_at = $2
          WHERE id = $1 AND accepted_at IS NULL AND withdrawn_at IS NULL",
         invitation_id.get(),
         now,
-    )
-    .execute(connection)
-    .await?;
-    Ok(withdrawn.rows_affected() == 1)
+    ) == 1)
 }
 
 /// Withdraws open invitations whose inviter lost the right to make them, and returns their ids.
@@ -230,16 +224,15 @@ pub async fn withdraw_unsupported(
     workspace_id: WorkspaceId,
     now: DateTime<Utc>,
 ) -> StorageResult<Vec<InvitationId>> {
-    let ids = sqlx::query_scalar!(
-        "UPDATE invitations i SET withdrawn_at = $2
+    Ok(sqlx::query_scalar!(
+        r#"UPDATE invitations i SET withdrawn_at = $2
          WHERE workspace_id = $1 AND accepted_at IS NULL AND withdrawn_at IS NULL AND NOT inviter_may_invite(i)
-         RETURNING id",
+         RETURNING id AS "id: InvitationId""#,
         workspace_id.get(),
         now,
     )
     .fetch_all(connection)
-    .await?;
-    Ok(ids.into_iter().map(InvitationId::new).collect())
+    .await?)
 }
 
 /// A member's invitation, in any state.

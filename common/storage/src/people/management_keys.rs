@@ -55,11 +55,11 @@ pub struct NewKey<'a> {
 
 pub async fn create(connection: &mut PgConnection, new: &NewKey<'_>) -> StorageResult<ManagementKeyId> {
     let (hash, programs) = (new.key.hash(), new.settings.program_scope.ids());
-    let id = sqlx::query_scalar!(
-        "INSERT INTO management_keys (workspace_id, name, key_hash, prefix, key_masked, scopes, program_scope,
+    Ok(sqlx::query_scalar!(
+        r#"INSERT INTO management_keys (workspace_id, name, key_hash, prefix, key_masked, scopes, program_scope,
              expires_at, created_by, created_at)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
-         RETURNING id",
+         RETURNING id AS "id: ManagementKeyId""#,
         new.workspace_id.get(),
         new.settings.name.as_str(),
         hash.as_bytes().as_slice(),
@@ -72,8 +72,7 @@ pub async fn create(connection: &mut PgConnection, new: &NewKey<'_>) -> StorageR
         new.created_at,
     )
     .fetch_one(connection)
-    .await?;
-    Ok(ManagementKeyId::new(id))
+    .await?)
 }
 
 /// Finds a key for a call that uses it. `None` for an unknown, revoked or expired key, and for a key whose
@@ -101,15 +100,14 @@ pub async fn find_used(
     if let Some(row) = &row
         && noted.is_none_or(|noted| noted + USE_IS_NOTED <= now)
     {
-        sqlx::query!(
+        execute!(
+            connection,
             "UPDATE management_keys SET last_used_at = $2
              WHERE id = $1 AND last_used_at IS NOT DISTINCT FROM $3",
             row.id.get(),
             now,
             noted,
-        )
-        .execute(connection)
-        .await?;
+        );
     }
     Ok(row.map(|row| UsableKey {
         key_id: row.id,
@@ -185,7 +183,8 @@ pub async fn update(
     settings: &KeySettings,
 ) -> StorageResult<()> {
     let programs = settings.program_scope.ids();
-    sqlx::query!(
+    execute!(
+        connection,
         "UPDATE management_keys SET name = $2, scopes = $3, program_scope = $4, expires_at = $5
          WHERE id = $1 AND status = 'active'",
         key_id.get(),
@@ -193,9 +192,7 @@ pub async fn update(
         &scope_names(&settings.scopes),
         programs.as_deref(),
         settings.expires_at,
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 
@@ -205,14 +202,12 @@ pub async fn revoke(
     key_id: ManagementKeyId,
     now: DateTime<Utc>,
 ) -> StorageResult<bool> {
-    let revoked = sqlx::query!(
+    Ok(execute!(
+        connection,
         "UPDATE management_keys SET status = 'revoked', revoked_at = $2 WHERE id = $1 AND status = 'active'",
         key_id.get(),
         now,
-    )
-    .execute(connection)
-    .await?;
-    Ok(revoked.rows_affected() == 1)
+    ) == 1)
 }
 
 /// Active keys that a user created, each with its workspace. They are accepted while the user runs the
@@ -222,15 +217,17 @@ pub async fn active_of_creator(
     user_id: UserId,
     now: DateTime<Utc>,
 ) -> StorageResult<Vec<(ManagementKeyId, WorkspaceId)>> {
-    let rows = sqlx::query!(
+    Ok(sqlx::query!(
         r#"SELECT id AS "id: ManagementKeyId", workspace_id AS "workspace_id: WorkspaceId" FROM management_keys
            WHERE created_by = $1 AND status = 'active' AND (expires_at IS NULL OR expires_at > $2) ORDER BY id"#,
         user_id.get(),
         now,
     )
+    .map(|row| (row.id, row.workspace_id))
     .fetch_all(connection)
-    .await?;
-    Ok(rows.into_iter().map(|row| (row.id, row.workspace_id)).collect())
+    .await?
+    .into_iter()
+    .collect())
 }
 
 /// Revokes active keys whose creator no longer runs the workspace, and returns their ids.
@@ -239,16 +236,15 @@ pub async fn revoke_unsupported(
     workspace_id: WorkspaceId,
     now: DateTime<Utc>,
 ) -> StorageResult<Vec<ManagementKeyId>> {
-    let ids = sqlx::query_scalar!(
-        "UPDATE management_keys k SET status = 'revoked', revoked_at = $2
+    Ok(sqlx::query_scalar!(
+        r#"UPDATE management_keys k SET status = 'revoked', revoked_at = $2
          WHERE workspace_id = $1 AND status = 'active' AND NOT creator_runs_workspace(k)
-         RETURNING id",
+         RETURNING id AS "id: ManagementKeyId""#,
         workspace_id.get(),
         now,
     )
     .fetch_all(connection)
-    .await?;
-    Ok(ids.into_iter().map(ManagementKeyId::new).collect())
+    .await?)
 }
 
 fn scope_names(scopes: &Scopes) -> Vec<String> {

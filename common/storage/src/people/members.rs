@@ -35,13 +35,12 @@ pub async fn workspace_of(
     connection: &mut PgConnection,
     member_id: MemberId,
 ) -> StorageResult<Option<WorkspaceId>> {
-    let id = sqlx::query_scalar!(
-        "SELECT workspace_id FROM workspace_members WHERE id = $1",
+    Ok(sqlx::query_scalar!(
+        r#"SELECT workspace_id AS "id: WorkspaceId" FROM workspace_members WHERE id = $1"#,
         member_id.get(),
     )
     .fetch_optional(connection)
-    .await?;
-    Ok(id.map(WorkspaceId::new))
+    .await?)
 }
 
 /// Serialises changes of a workspace's members. Facts that a change depends on (the caller's role, the number
@@ -140,13 +139,12 @@ pub async fn has_address(
 }
 
 pub async fn set_role(connection: &mut PgConnection, member_id: MemberId, role: Role) -> StorageResult<()> {
-    sqlx::query!(
+    execute!(
+        connection,
         "UPDATE workspace_members SET role = $2 WHERE id = $1",
         member_id.get(),
         role.as_str(),
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 
@@ -156,31 +154,31 @@ pub async fn set_permissions(
     member_id: MemberId,
     given: &GivenPermissions,
 ) -> StorageResult<()> {
-    sqlx::query!(
+    execute!(
+        &mut *connection,
         "DELETE FROM member_permissions WHERE member_id = $1",
         member_id.get()
-    )
-    .execute(&mut *connection)
-    .await?;
+    );
     for (program_id, permissions) in given {
         let names: Vec<String> = permissions.names().into_iter().map(str::to_owned).collect();
-        sqlx::query!(
+        execute!(
+            &mut *connection,
             "INSERT INTO member_permissions (member_id, program_id, permissions) VALUES ($1, $2, $3)",
             member_id.get(),
             program_id.get(),
             &names,
-        )
-        .execute(&mut *connection)
-        .await?;
+        );
     }
     Ok(())
 }
 
 /// Ends a membership with its permissions. The account stays.
 pub async fn remove(connection: &mut PgConnection, member_id: MemberId) -> StorageResult<()> {
-    sqlx::query!("DELETE FROM workspace_members WHERE id = $1", member_id.get())
-        .execute(connection)
-        .await?;
+    execute!(
+        connection,
+        "DELETE FROM workspace_members WHERE id = $1",
+        member_id.get()
+    );
     Ok(())
 }
 

@@ -4,7 +4,6 @@
 use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
 
-use crate::batch::forget;
 use crate::error::StorageResult;
 use domain::ids::UserId;
 use domain::token::TokenHash;
@@ -31,16 +30,15 @@ pub struct NewLink {
 /// Earlier links stay valid until they expire: e-mails may arrive in any order, and repeated requests must
 /// not invalidate the owner's link.
 pub async fn create(connection: &mut PgConnection, new: &NewLink) -> StorageResult<()> {
-    sqlx::query!(
+    execute!(
+        connection,
         "INSERT INTO one_time_links (purpose, user_id, token_hash, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)",
         new.purpose.as_str(),
         new.user_id.get(),
         new.token_hash.as_bytes().as_slice(),
         new.created_at,
         new.expires_at,
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 
@@ -79,16 +77,14 @@ pub async fn take(
     token_hash: TokenHash,
     now: DateTime<Utc>,
 ) -> StorageResult<bool> {
-    let taken = sqlx::query!(
+    Ok(execute!(
+        connection,
         "UPDATE one_time_links SET ended_at = $3
          WHERE purpose = $1 AND token_hash = $2 AND ended_at IS NULL AND expires_at > $3",
         purpose.as_str(),
         token_hash.as_bytes().as_slice(),
         now,
-    )
-    .execute(connection)
-    .await?;
-    Ok(taken.rows_affected() == 1)
+    ) == 1)
 }
 
 /// Ends all of a user's links of a purpose, once the purpose is fulfilled. Returns how many were still open.
@@ -98,15 +94,13 @@ pub async fn end_all(
     user_id: UserId,
     now: DateTime<Utc>,
 ) -> StorageResult<u64> {
-    let ended = sqlx::query!(
+    Ok(execute!(
+        connection,
         "UPDATE one_time_links SET ended_at = $3 WHERE purpose = $1 AND user_id = $2 AND ended_at IS NULL",
         purpose.as_str(),
         user_id.get(),
         now,
-    )
-    .execute(connection)
-    .await?;
-    Ok(ended.rows_affected())
+    ))
 }
 
 /// Deletes links that expired before `before`. Bounded.

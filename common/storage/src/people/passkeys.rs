@@ -70,10 +70,10 @@ pub async fn credential_ids(connection: &mut PgConnection, user_id: UserId) -> S
 
 /// `None` when the credential is already stored.
 pub async fn add(connection: &mut PgConnection, new: &NewPasskey<'_>) -> StorageResult<Option<PasskeyId>> {
-    let id = sqlx::query_scalar!(
-        "INSERT INTO passkeys (user_id, name, credential_id, credential, created_at) VALUES ($1, $2, $3, $4, $5)
+    Ok(sqlx::query_scalar!(
+        r#"INSERT INTO passkeys (user_id, name, credential_id, credential, created_at) VALUES ($1, $2, $3, $4, $5)
          ON CONFLICT (credential_id) DO NOTHING
-         RETURNING id",
+         RETURNING id AS "id: PasskeyId""#,
         new.user_id.get(),
         new.name.as_str(),
         new.credential_id,
@@ -81,8 +81,7 @@ pub async fn add(connection: &mut PgConnection, new: &NewPasskey<'_>) -> Storage
         new.created_at,
     )
     .fetch_optional(connection)
-    .await?;
-    Ok(id.map(PasskeyId::new))
+    .await?)
 }
 
 /// Finds and locks a passkey until the transaction ends. Of two answers with the same counter, the second
@@ -107,14 +106,13 @@ pub async fn note_use(
     credential: &Value,
     now: DateTime<Utc>,
 ) -> StorageResult<()> {
-    sqlx::query!(
+    execute!(
+        connection,
         "UPDATE passkeys SET credential = $2, last_used_at = $3 WHERE id = $1",
         passkey_id.get(),
         credential,
         now,
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 
@@ -124,22 +122,21 @@ pub async fn remove(
     user_id: UserId,
     passkey_id: PasskeyId,
 ) -> StorageResult<bool> {
-    let removed = sqlx::query!(
+    Ok(execute!(
+        connection,
         "DELETE FROM passkeys WHERE id = $1 AND user_id = $2",
         passkey_id.get(),
         user_id.get(),
-    )
-    .execute(connection)
-    .await?;
-    Ok(removed.rows_affected() == 1)
+    ) == 1)
 }
 
 /// Returns how many passkeys were removed.
 pub async fn remove_all(connection: &mut PgConnection, user_id: UserId) -> StorageResult<u64> {
-    let removed = sqlx::query!("DELETE FROM passkeys WHERE user_id = $1", user_id.get())
-        .execute(connection)
-        .await?;
-    Ok(removed.rows_affected())
+    Ok(execute!(
+        connection,
+        "DELETE FROM passkeys WHERE user_id = $1",
+        user_id.get()
+    ))
 }
 
 /// Stores a challenge, and deletes some of those that expired without an answer.
@@ -148,22 +145,20 @@ pub async fn keep_challenge(
     new: &NewChallenge<'_>,
     now: DateTime<Utc>,
 ) -> StorageResult<()> {
-    sqlx::query!(
+    execute!(
+        &mut *connection,
         "DELETE FROM passkey_challenges WHERE handle_hash IN (
              SELECT handle_hash FROM passkey_challenges WHERE expires_at <= $1 LIMIT 100 FOR UPDATE SKIP LOCKED)",
         now,
-    )
-    .execute(&mut *connection)
-    .await?;
-    sqlx::query!(
+    );
+    execute!(
+        connection,
         "INSERT INTO passkey_challenges (handle_hash, user_id, state, expires_at) VALUES ($1, $2, $3, $4)",
         new.handle_hash.as_bytes().as_slice(),
         new.user_id.map(UserId::get),
         new.state,
         new.expires_at,
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 

@@ -85,38 +85,34 @@ pub async fn begin(
     secret_sealed: &[u8],
     now: DateTime<Utc>,
 ) -> StorageResult<bool> {
-    let started = sqlx::query!(
+    Ok(execute!(
+        connection,
         "INSERT INTO second_factors AS f (user_id, secret_sealed, created_at) VALUES ($1, $2, $3)
          ON CONFLICT (user_id) DO UPDATE SET secret_sealed = $2, created_at = $3, last_step = 0 WHERE f.enabled_at IS NULL",
         user_id.get(),
         secret_sealed,
         now,
-    )
-    .execute(connection)
-    .await?;
-    Ok(started.rows_affected() == 1)
+    ) == 1)
 }
 
 pub async fn enable(connection: &mut PgConnection, user_id: UserId, now: DateTime<Utc>) -> StorageResult<()> {
-    sqlx::query!(
+    execute!(
+        connection,
         "UPDATE second_factors SET enabled_at = $2 WHERE user_id = $1 AND enabled_at IS NULL",
         user_id.get(),
         now,
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 
 /// Records that the code of a 30-second step was used.
 pub async fn take_step(connection: &mut PgConnection, user_id: UserId, step: i64) -> StorageResult<()> {
-    sqlx::query!(
+    execute!(
+        connection,
         "UPDATE second_factors SET last_step = $2 WHERE user_id = $1",
         user_id.get(),
         step,
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 
@@ -127,15 +123,13 @@ pub async fn take_recovery_code(
     code_hash: TokenHash,
     now: DateTime<Utc>,
 ) -> StorageResult<bool> {
-    let taken = sqlx::query!(
+    Ok(execute!(
+        connection,
         "UPDATE recovery_codes SET used_at = $3 WHERE user_id = $1 AND code_hash = $2 AND used_at IS NULL",
         user_id.get(),
         code_hash.as_bytes().as_slice(),
         now,
-    )
-    .execute(connection)
-    .await?;
-    Ok(taken.rows_affected() == 1)
+    ) == 1)
 }
 
 /// Replaces the list of recovery codes.
@@ -144,24 +138,26 @@ pub async fn set_recovery_codes(
     user_id: UserId,
     codes: &[RecoveryCode],
 ) -> StorageResult<()> {
-    sqlx::query!("DELETE FROM recovery_codes WHERE user_id = $1", user_id.get())
-        .execute(&mut *connection)
-        .await?;
+    execute!(
+        &mut *connection,
+        "DELETE FROM recovery_codes WHERE user_id = $1",
+        user_id.get()
+    );
     let hashes: Vec<Vec<u8>> = codes.iter().map(|code| code.hash().as_bytes().to_vec()).collect();
-    sqlx::query!(
+    execute!(
+        connection,
         "INSERT INTO recovery_codes (user_id, code_hash) SELECT $1, unnest($2::bytea[])",
         user_id.get(),
         &hashes,
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 
 /// `true` when the user had an app, enabled or being set up.
 pub async fn remove(connection: &mut PgConnection, user_id: UserId) -> StorageResult<bool> {
-    let removed = sqlx::query!("DELETE FROM second_factors WHERE user_id = $1", user_id.get())
-        .execute(connection)
-        .await?;
-    Ok(removed.rows_affected() == 1)
+    Ok(execute!(
+        connection,
+        "DELETE FROM second_factors WHERE user_id = $1",
+        user_id.get()
+    ) == 1)
 }

@@ -5,7 +5,6 @@ use std::net::IpAddr;
 use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::{PgConnection, PgPool};
 
-use crate::batch::forget;
 use crate::error::StorageResult;
 use domain::ids::{SessionId, UserId, WorkspaceId};
 use domain::people::account::UserKind;
@@ -115,11 +114,11 @@ pub struct ListedSession {
 }
 
 pub async fn open(connection: &mut PgConnection, new: &NewSession<'_>) -> StorageResult<SessionId> {
-    let id = sqlx::query_scalar!(
-        "INSERT INTO sessions (user_id, kind, token_hash, created_at, last_used_at, proved_at, expires_at, idle_ends_at, workspace_id,
+    Ok(sqlx::query_scalar!(
+        r#"INSERT INTO sessions (user_id, kind, token_hash, created_at, last_used_at, proved_at, expires_at, idle_ends_at, workspace_id,
                                address, country, user_agent, by_passkey)
          VALUES ($1, $2, $3, $4, $4, $4, $5, $6, $7, $8, $9, $10, $11)
-         RETURNING id",
+         RETURNING id AS "id: SessionId""#,
         new.user_id.get(),
         new.kind.as_str(),
         new.token_hash.as_bytes().as_slice(),
@@ -133,8 +132,7 @@ pub async fn open(connection: &mut PgConnection, new: &NewSession<'_>) -> Storag
         new.by_passkey,
     )
     .fetch_one(connection)
-    .await?;
-    Ok(SessionId::new(id))
+    .await?)
 }
 
 /// Whether a stored session of the account was used from the same address, or with the same browser in the
@@ -167,7 +165,8 @@ pub async fn find_used(
         return Ok(None);
     };
     if last_used_at.is_none_or(|noted| noted + USE_IS_NOTED <= now) {
-        sqlx::query!(
+        execute!(
+            connection,
             "UPDATE sessions SET last_used_at = $2, idle_ends_at = $3, address = $4, country = $5, user_agent = $6
              WHERE id = $1 AND last_used_at IS NOT DISTINCT FROM $7",
             session.session_id.get(),
@@ -177,9 +176,7 @@ pub async fn find_used(
             whereabouts.country(),
             whereabouts.user_agent.as_deref(),
             last_used_at,
-        )
-        .execute(connection)
-        .await?;
+        );
     }
     Ok(Some(session))
 }
@@ -202,7 +199,7 @@ async fn find_by(
     now: DateTime<Utc>,
 ) -> StorageResult<Option<(Session, Option<DateTime<Utc>>)>> {
     // A passkey counts while its owner still has a passkey.
-    let row = sqlx::query!(
+    Ok(sqlx::query!(
         r#"SELECT s.id AS "id: SessionId", s.workspace_id AS "workspace_id: WorkspaceId", s.user_id AS "user_id: UserId",
                   u.kind AS "user_kind: UserKind", u.status = 'suspended' AS "suspended!", s.proved_at, s.last_used_at, own.by_passkey AS "by_passkey!",
                   NOT own.by_passkey AND NOT EXISTS (SELECT FROM second_factors f WHERE f.user_id = s.user_id AND f.enabled_at IS NOT NULL)
@@ -216,9 +213,7 @@ async fn find_by(
         token_hash.as_ref().map(|hash| hash.as_bytes().as_slice()),
         now,
     )
-    .fetch_optional(connection)
-    .await?;
-    Ok(row.map(|row| {
+    .map(|row| {
         let session = Session {
             session_id: row.id,
             kind: SessionKind::stored(row.workspace_id),
@@ -230,7 +225,9 @@ async fn find_by(
             lacks_second_factor: row.lacks_second_factor,
         };
         (session, row.last_used_at)
-    }))
+    })
+    .fetch_optional(connection)
+    .await?)
 }
 
 pub async fn revoke(
@@ -238,13 +235,12 @@ pub async fn revoke(
     session_id: SessionId,
     now: DateTime<Utc>,
 ) -> StorageResult<()> {
-    sqlx::query!(
+    execute!(
+        connection,
         "UPDATE sessions SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL",
         session_id.get(),
         now,
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 
@@ -283,15 +279,13 @@ pub async fn revoke_own(
     session_id: SessionId,
     now: DateTime<Utc>,
 ) -> StorageResult<bool> {
-    let ended = sqlx::query!(
+    Ok(execute!(
+        connection,
         "UPDATE sessions SET revoked_at = $3 WHERE id = $1 AND user_id = $2 AND revoked_at IS NULL",
         session_id.get(),
         user_id.get(),
         now,
-    )
-    .execute(connection)
-    .await?;
-    Ok(ended.rows_affected() == 1)
+    ) == 1)
 }
 
 /// Ends a user's sessions except this one.
@@ -301,14 +295,13 @@ pub async fn revoke_others(
     kept: SessionId,
     now: DateTime<Utc>,
 ) -> StorageResult<()> {
-    sqlx::query!(
+    execute!(
+        connection,
         "UPDATE sessions SET revoked_at = $3 WHERE user_id = $1 AND id <> $2 AND revoked_at IS NULL",
         user_id.get(),
         kept.get(),
         now,
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 
@@ -320,14 +313,13 @@ pub async fn prove(
     by_passkey: bool,
     now: DateTime<Utc>,
 ) -> StorageResult<()> {
-    sqlx::query!(
+    execute!(
+        connection,
         "UPDATE sessions SET proved_at = $2, by_passkey = by_passkey OR $3 WHERE id = $1",
         session_id.get(),
         now,
         by_passkey,
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 
@@ -337,18 +329,17 @@ pub async fn revoke_unsupported(
     workspace_id: WorkspaceId,
     now: DateTime<Utc>,
 ) -> StorageResult<Vec<SessionId>> {
-    let ids = sqlx::query_scalar!(
-        "UPDATE sessions s SET revoked_at = $2
+    Ok(sqlx::query_scalar!(
+        r#"UPDATE sessions s SET revoked_at = $2
          WHERE workspace_id = $1 AND revoked_at IS NULL AND LEAST(expires_at, idle_ends_at) > $2
            AND NOT EXISTS (SELECT FROM workspace_members m JOIN users u ON u.id = m.user_id AND u.status = 'active'
                            WHERE m.workspace_id = s.workspace_id AND m.user_id = s.user_id AND m.role IN ('owner', 'admin'))
-         RETURNING id",
+         RETURNING id AS "id: SessionId""#,
         workspace_id.get(),
         now,
     )
     .fetch_all(connection)
-    .await?;
-    Ok(ids.into_iter().map(SessionId::new).collect())
+    .await?)
 }
 
 /// Ends all sessions of a user, and the user's confirmed CLI logins without a session. Returns the number of
@@ -359,21 +350,18 @@ pub async fn revoke_all(
     now: DateTime<Utc>,
 ) -> StorageResult<u64> {
     // Logins first: a login that is being handed over already has its session when its lock is released.
-    sqlx::query!(
+    execute!(
+        &mut *connection,
         "UPDATE cli_logins SET expires_at = $2 WHERE user_id = $1 AND consumed_at IS NULL AND expires_at > $2",
         user_id.get(),
         now,
-    )
-    .execute(&mut *connection)
-    .await?;
-    let ended = sqlx::query!(
+    );
+    Ok(execute!(
+        connection,
         "UPDATE sessions SET revoked_at = $2 WHERE user_id = $1 AND revoked_at IS NULL",
         user_id.get(),
         now,
-    )
-    .execute(connection)
-    .await?;
-    Ok(ended.rows_affected())
+    ))
 }
 
 /// Deletes sessions that ended before `before`. Bounded.

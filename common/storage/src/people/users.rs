@@ -34,10 +34,10 @@ pub struct NewUser<'a> {
 
 /// `None` when an account with this address already exists, compared without case.
 pub async fn create(connection: &mut PgConnection, new: &NewUser<'_>) -> StorageResult<Option<UserId>> {
-    let id = sqlx::query_scalar!(
-        "INSERT INTO users (kind, name, email, password_hash, verified_at) VALUES ($1, $2, $3, $4, $5)
+    Ok(sqlx::query_scalar!(
+        r#"INSERT INTO users (kind, name, email, password_hash, verified_at) VALUES ($1, $2, $3, $4, $5)
          ON CONFLICT (lower(email)) DO NOTHING
-         RETURNING id",
+         RETURNING id AS "id: UserId""#,
         new.kind.as_str(),
         new.name,
         new.email.as_str(),
@@ -45,8 +45,7 @@ pub async fn create(connection: &mut PgConnection, new: &NewUser<'_>) -> Storage
         new.verified_at,
     )
     .fetch_optional(connection)
-    .await?;
-    Ok(id.map(UserId::new))
+    .await?)
 }
 
 pub async fn find_by_email(
@@ -81,13 +80,12 @@ pub async fn set_password(
     user_id: UserId,
     password_hash: &PasswordHash,
 ) -> StorageResult<()> {
-    sqlx::query!(
+    execute!(
+        connection,
         "UPDATE users SET password_hash = $2 WHERE id = $1",
         user_id.get(),
         password_hash.as_str(),
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 
@@ -97,15 +95,13 @@ pub async fn replace_password(
     user: &User,
     password_hash: &PasswordHash,
 ) -> StorageResult<bool> {
-    let replaced = sqlx::query!(
+    Ok(execute!(
+        connection,
         "UPDATE users SET password_hash = $2 WHERE id = $1 AND password_hash = $3",
         user.user_id.get(),
         password_hash.as_str(),
         user.password_hash.as_str(),
-    )
-    .execute(connection)
-    .await?;
-    Ok(replaced.rows_affected() == 1)
+    ) == 1)
 }
 
 /// Counts a failed sign-in. Returns whether an hour has passed since the last audit log entry about failures.
@@ -114,13 +110,12 @@ pub async fn count_failed_sign_in(
     user_id: UserId,
     now: DateTime<Utc>,
 ) -> StorageResult<bool> {
-    let began = sqlx::query!(
+    let began = execute!(
+        &mut *connection,
         "INSERT INTO failed_sign_ins (user_id, failed, noted_at) VALUES ($1, 0, $2) ON CONFLICT DO NOTHING",
         user_id.get(),
         now,
-    )
-    .execute(&mut *connection)
-    .await?;
+    );
     let to_note = sqlx::query_scalar!(
         r#"WITH before AS (SELECT noted_at <= $3 AS long_ago FROM failed_sign_ins WHERE user_id = $1 FOR UPDATE)
            UPDATE failed_sign_ins SET failed = failed + 1, noted_at = CASE WHEN long_ago THEN $2 ELSE noted_at END
@@ -131,7 +126,7 @@ pub async fn count_failed_sign_in(
     )
     .fetch_one(connection)
     .await?;
-    Ok(to_note || began.rows_affected() == 1)
+    Ok(to_note || began == 1)
 }
 
 /// Returns the failed attempts since the last sign-in, and resets the counter.
@@ -152,14 +147,12 @@ pub async fn verify(
     user_id: UserId,
     now: DateTime<Utc>,
 ) -> StorageResult<bool> {
-    let verified = sqlx::query!(
+    Ok(execute!(
+        connection,
         "UPDATE users SET verified_at = $2 WHERE id = $1 AND verified_at IS NULL",
         user_id.get(),
         now,
-    )
-    .execute(connection)
-    .await?;
-    Ok(verified.rows_affected() == 1)
+    ) == 1)
 }
 
 /// Which optional e-mails a user wants.
@@ -214,12 +207,11 @@ pub async fn set_suspended(
     user_id: UserId,
     suspended: bool,
 ) -> StorageResult<()> {
-    sqlx::query!(
+    execute!(
+        connection,
         "UPDATE users SET status = CASE WHEN $2 THEN 'suspended' ELSE 'active' END WHERE id = $1",
         user_id.get(),
         suspended,
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }

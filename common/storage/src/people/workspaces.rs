@@ -28,18 +28,22 @@ pub struct Membership {
 }
 
 pub async fn create(connection: &mut PgConnection, name: &str) -> StorageResult<WorkspaceId> {
-    let id = sqlx::query_scalar!("INSERT INTO workspaces (name) VALUES ($1) RETURNING id", name)
-        .fetch_one(connection)
-        .await?;
-    Ok(WorkspaceId::new(id))
+    Ok(sqlx::query_scalar!(
+        r#"INSERT INTO workspaces (name) VALUES ($1) RETURNING id AS "id: WorkspaceId""#,
+        name
+    )
+    .fetch_one(connection)
+    .await?)
 }
 
 /// Workspaces with this name, oldest first. Names are not unique.
 pub async fn called(connection: &mut PgConnection, name: &str) -> StorageResult<Vec<WorkspaceId>> {
-    let ids = sqlx::query_scalar!("SELECT id FROM workspaces WHERE name = $1 ORDER BY id", name)
-        .fetch_all(connection)
-        .await?;
-    Ok(ids.into_iter().map(WorkspaceId::new).collect())
+    Ok(sqlx::query_scalar!(
+        r#"SELECT id AS "id: WorkspaceId" FROM workspaces WHERE name = $1 ORDER BY id"#,
+        name
+    )
+    .fetch_all(connection)
+    .await?)
 }
 
 pub async fn exists(connection: &mut PgConnection, workspace_id: WorkspaceId) -> StorageResult<bool> {
@@ -56,13 +60,12 @@ pub async fn rename(
     workspace_id: WorkspaceId,
     name: &WorkspaceName,
 ) -> StorageResult<()> {
-    sqlx::query!(
+    execute!(
+        connection,
         "UPDATE workspaces SET name = $2 WHERE id = $1",
         workspace_id.get(),
         name.as_str(),
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 
@@ -71,13 +74,12 @@ pub async fn require_second_factor(
     workspace_id: WorkspaceId,
     required: bool,
 ) -> StorageResult<()> {
-    sqlx::query!(
+    execute!(
+        connection,
         "UPDATE workspaces SET second_factor_required = $2 WHERE id = $1",
         workspace_id.get(),
         required,
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 
@@ -96,7 +98,7 @@ pub async fn programs_of(
     .await?)
 }
 
-/// The workspaces of a user, oldest first.
+/// The workspaces of a user, in the order of their ids.
 pub async fn of_user(connection: &mut PgConnection, user_id: UserId) -> StorageResult<Vec<Membership>> {
     Ok(sqlx::query_as!(
         Membership,
@@ -116,17 +118,16 @@ pub async fn add_member(
     user_id: UserId,
     role: Role,
 ) -> StorageResult<Option<MemberId>> {
-    let id = sqlx::query_scalar!(
-        "INSERT INTO workspace_members (workspace_id, user_id, role) VALUES ($1, $2, $3)
+    Ok(sqlx::query_scalar!(
+        r#"INSERT INTO workspace_members (workspace_id, user_id, role) VALUES ($1, $2, $3)
          ON CONFLICT (user_id, workspace_id) DO NOTHING
-         RETURNING id",
+         RETURNING id AS "id: MemberId""#,
         workspace_id.get(),
         user_id.get(),
         role.as_str(),
     )
     .fetch_optional(connection)
-    .await?;
-    Ok(id.map(MemberId::new))
+    .await?)
 }
 
 /// A program, and a user's rights to it.
@@ -151,7 +152,7 @@ pub async fn program_for_user(
     program_id: ProgramId,
     user_id: Option<UserId>,
 ) -> StorageResult<Option<ProgramForUser>> {
-    let row = sqlx::query!(
+    Ok(sqlx::query!(
         r#"SELECT p.workspace_id AS "workspace_id: WorkspaceId", p.status AS "status: ProgramStatus",
                   p.currency AS "currency: Currency", p.created_at, p.wanted_events AS "wanted_events: WantedEvents",
                   m.role AS "role?: Role", g.permissions AS "permissions?: ProgramPermissions"
@@ -162,9 +163,7 @@ pub async fn program_for_user(
         program_id.get(),
         user_id.map(UserId::get),
     )
-    .fetch_optional(connection)
-    .await?;
-    Ok(row.map(|row| ProgramForUser {
+    .map(|row| ProgramForUser {
         workspace_id: row.workspace_id,
         status: row.status,
         currency: row.currency,
@@ -172,7 +171,9 @@ pub async fn program_for_user(
         role: row.role,
         permissions: row.permissions.unwrap_or_default(),
         wanted_events: row.wanted_events,
-    }))
+    })
+    .fetch_optional(connection)
+    .await?)
 }
 
 /// The programs that a caller may see.

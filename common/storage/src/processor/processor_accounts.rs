@@ -63,13 +63,12 @@ pub async fn confirm(
     program_id: ProgramId,
     now: DateTime<Utc>,
 ) -> StorageResult<()> {
-    sqlx::query!(
+    execute!(
+        connection,
         "UPDATE processor_connections SET confirmed_at = $2 WHERE program_id = $1",
         program_id.get(),
         now,
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 

@@ -164,7 +164,8 @@ pub async fn save(
         .as_ref()
         .map(|(secret, until)| (secret.0.as_slice(), *until))
         .unzip();
-    sqlx::query!(
+    execute!(
+        connection,
         "INSERT INTO processor_connections (program_id, account_id, webhook_endpoint_id, status, charges_enabled,
              payouts_enabled, connected_at, confirmed_at, webhook_secret_sealed, previous_webhook_secret_sealed,
              previous_webhook_secret_until, updated_at)
@@ -191,21 +192,17 @@ pub async fn save(
         previous,
         until,
         now,
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 
 /// Deletes the account and its secrets. `false` when the program had no connection.
 pub async fn remove(connection: &mut PgConnection, program_id: ProgramId) -> StorageResult<bool> {
-    let removed = sqlx::query!(
+    Ok(execute!(
+        connection,
         "DELETE FROM processor_connections WHERE program_id = $1",
         program_id.get()
-    )
-    .execute(connection)
-    .await?;
-    Ok(removed.rows_affected() > 0)
+    ) > 0)
 }
 
 /// The state of a program's account, as the processor reports it.
@@ -223,7 +220,8 @@ pub struct AccountReport {
 
 /// Records a report, unless a newer one is stored or the program now has another account.
 pub async fn record(connection: &mut PgConnection, report: &AccountReport) -> StorageResult<()> {
-    sqlx::query!(
+    execute!(
+        connection,
         "UPDATE processor_connections c
          SET status = $3, charges_enabled = $4, payouts_enabled = $5, details_submitted = $6, account_told_at = $7,
              connected_at = CASE WHEN $8 THEN coalesce(c.connected_at, $7) END
@@ -237,9 +235,7 @@ pub async fn record(connection: &mut PgConnection, report: &AccountReport) -> St
         report.details_submitted,
         report.reported_at,
         report.status == ConnectionStatus::Connected,
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::batch::{columns, unnest, write_batch};
 use crate::error::{StorageError, StorageResult};
 use crate::processor::processor_events::{self, waits_for_processor_customer};
 use domain::ids::{EventId, ProgramId};
@@ -64,15 +63,14 @@ pub async fn programs_that_know(
     processor_customer: &ProcessorId,
 ) -> StorageResult<Vec<ProgramId>> {
     let programs: Vec<i64> = programs.iter().map(|program_id| program_id.get()).collect();
-    let knowing = sqlx::query_scalar!(
-        "SELECT program_id FROM processor_customers
-         WHERE program_id = ANY($1) AND processor_customer_id = $2 ORDER BY program_id",
+    Ok(sqlx::query_scalar!(
+        r#"SELECT program_id AS "id: ProgramId" FROM processor_customers
+         WHERE program_id = ANY($1) AND processor_customer_id = $2 ORDER BY program_id"#,
         &programs,
         processor_customer.as_str(),
     )
     .fetch_all(connection)
-    .await?;
-    Ok(knowing.into_iter().map(ProgramId::new).collect())
+    .await?)
 }
 
 /// An event that names a processor's customer.
@@ -195,16 +193,15 @@ async fn lock(connection: &mut PgConnection, keys: &[Key]) -> StorageResult<Hash
 }
 
 async fn complete(connection: &mut PgConnection, key: &Key, payer: &Payer) -> StorageResult<()> {
-    sqlx::query!(
+    execute!(
+        connection,
         "UPDATE processor_customers SET customer_key = $3, click_id = $4
          WHERE program_id = $1 AND processor_customer_id = $2",
         key.0.get(),
         key.1.as_str(),
         payer.customer_key.as_ref().map(CustomerKey::as_str),
         payer.click_id.as_ref().map(ClickId::as_str),
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 

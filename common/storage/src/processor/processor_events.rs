@@ -17,7 +17,6 @@ pub use self::waits::{
     PARTNER_APPROVED, Reason, give_up_parked, waits_for_key, waits_for_processor_customer, waits_for_sale,
     wake,
 };
-use crate::batch::{columns, forget, unnest};
 use crate::error::{StorageResult, expect_rows};
 use domain::ids::{EventId, ProgramId};
 use domain::processors::processor::ProcessorId;
@@ -357,16 +356,15 @@ pub async fn received_at(
         return Ok(HashMap::new());
     }
     let ids: Vec<Uuid> = events.iter().map(|event_id| event_id.get()).collect();
-    let rows = sqlx::query!(
+    Ok(sqlx::query!(
         "SELECT event_id, received_at FROM processor_events WHERE event_id = ANY($1)",
         &ids,
     )
+    .map(|row| (EventId::new(row.event_id), row.received_at))
     .fetch_all(connection)
-    .await?;
-    Ok(rows
-        .into_iter()
-        .map(|row| (EventId::new(row.event_id), row.received_at))
-        .collect())
+    .await?
+    .into_iter()
+    .collect())
 }
 
 /// Marks an event whose record is in `dead_letters`, so that the relay skips it. Returns the event when its

@@ -85,7 +85,8 @@ pub async fn payload(connection: &mut PgConnection, event_id: Uuid) -> StorageRe
 /// `false` when the event is finished, when not exactly one program is bound to its account, or when the
 /// program has received the same event meanwhile.
 pub async fn replay(connection: &mut PgConnection, event_id: Uuid) -> StorageResult<bool> {
-    let replayed = sqlx::query!(
+    Ok(execute!(
+        connection,
         "UPDATE processor_events e
          SET program_id = n.program_id, state = 'open', reason = NULL, waits_for = NULL, relay_after = now(), relays = 0,
              -- Neither half is pending of what could not be translated.
@@ -101,10 +102,7 @@ pub async fn replay(connection: &mut PgConnection, event_id: Uuid) -> StorageRes
                            WHERE t.processor_event_id = e.processor_event_id AND t.program_id = n.program_id
                              AND t.event_id <> e.event_id)",
         event_id,
-    )
-    .execute(connection)
-    .await?;
-    Ok(replayed.rows_affected() > 0)
+    ) > 0)
 }
 
 /// Closes an event that was handled outside the service: it is not processed any more, and its payload is

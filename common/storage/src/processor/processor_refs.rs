@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, HashSet};
 
 use sqlx::PgConnection;
 
-use crate::batch::write_batch;
 use crate::error::StorageResult;
 use domain::ids::{ProgramId, SaleId};
 use domain::processors::payment::Names;
@@ -76,7 +75,7 @@ pub async fn groups(
     references: &[Reference],
 ) -> StorageResult<BTreeMap<Reference, Reference>> {
     let (programs, names) = distinct(&borrowed(references));
-    let rows = sqlx::query!(
+    Ok(sqlx::query!(
         r#"SELECT r.program_id AS "program_id!", r.reference AS "reference!", r.payment AS "payment!"
            FROM (SELECT DISTINCT m.program_id, m.payment FROM UNNEST($1::bigint[], $2::text[]) AS k (program_id, reference)
                  JOIN processor_refs m ON m.program_id = k.program_id AND m.reference = k.reference) p
@@ -84,15 +83,14 @@ pub async fn groups(
         &programs,
         &names as &[&str],
     )
+    .map(|row| {
+        let program_id = ProgramId::new(row.program_id);
+        ((program_id, row.reference), (program_id, row.payment))
+    })
     .fetch_all(connection)
-    .await?;
-    Ok(rows
-        .into_iter()
-        .map(|row| {
-            let program_id = ProgramId::new(row.program_id);
-            ((program_id, row.reference), (program_id, row.payment))
-        })
-        .collect())
+    .await?
+    .into_iter()
+    .collect())
 }
 
 /// Stores that the names in each report belong to one payment. Transactions of a program are serialised: the

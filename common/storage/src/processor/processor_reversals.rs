@@ -5,7 +5,6 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::batch::{unnest, write_batch};
 use crate::error::StorageResult;
 use crate::processor::processor_refs::Reference;
 use domain::ids::{EventId, ProgramId, SaleId};

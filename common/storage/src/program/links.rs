@@ -81,23 +81,22 @@ pub async fn named(
     connection: &mut PgConnection,
     links: &[i64],
 ) -> StorageResult<HashMap<ReferralLinkId, NamedLink>> {
-    let rows = sqlx::query!(
+    Ok(sqlx::query!(
         r#"SELECT id AS "id: ReferralLinkId", short_code, partner_id AS "partner_id: PartnerId"
            FROM referral_links WHERE id = ANY($1)"#,
         links
     )
+    .map(|row| {
+        let named = NamedLink {
+            short_code: row.short_code,
+            partner_id: row.partner_id,
+        };
+        (row.id, named)
+    })
     .fetch_all(connection)
-    .await?;
-    Ok(rows
-        .into_iter()
-        .map(|row| {
-            let named = NamedLink {
-                short_code: row.short_code,
-                partner_id: row.partner_id,
-            };
-            (row.id, named)
-        })
-        .collect())
+    .await?
+    .into_iter()
+    .collect())
 }
 
 /// Creates an active link for a membership. `None` when another link, of any program, has the code.

@@ -33,25 +33,23 @@ pub async fn write(
     note: &PartnerNote,
     now: DateTime<Utc>,
 ) -> StorageResult<()> {
-    sqlx::query!(
+    execute!(
+        connection,
         "INSERT INTO partner_notes (partner_program_id, partner_id, text, updated_at) VALUES ($1, $2, $3, $4)
          ON CONFLICT (partner_program_id) DO UPDATE SET text = excluded.text, updated_at = excluded.updated_at",
         membership.get(),
         partner_id.get(),
         note.as_str(),
         now,
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 
 pub async fn remove(connection: &mut PgConnection, membership: PartnerProgramId) -> StorageResult<()> {
-    sqlx::query!(
+    execute!(
+        connection,
         "DELETE FROM partner_notes WHERE partner_program_id = $1",
         membership.get(),
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }

@@ -60,15 +60,14 @@ pub async fn called(
     program_id: ProgramId,
     name: &PartnerName,
 ) -> StorageResult<Vec<PartnerId>> {
-    let ids = sqlx::query_scalar!(
-        "SELECT p.id FROM partners p JOIN programs g ON g.workspace_id = p.workspace_id
-         WHERE g.id = $1 AND p.name = $2 ORDER BY p.id",
+    Ok(sqlx::query_scalar!(
+        r#"SELECT p.id AS "id: PartnerId" FROM partners p JOIN programs g ON g.workspace_id = p.workspace_id
+         WHERE g.id = $1 AND p.name = $2 ORDER BY p.id"#,
         program_id.get(),
         name.as_str(),
     )
     .fetch_all(connection)
-    .await?;
-    Ok(ids.into_iter().map(PartnerId::new).collect())
+    .await?)
 }
 
 /// A partner's membership of a program; `None` when the partner is not a member.
@@ -77,15 +76,15 @@ pub async fn membership(
     program_id: ProgramId,
     partner_id: PartnerId,
 ) -> StorageResult<Option<(PartnerProgramId, MembershipStatus)>> {
-    let row = sqlx::query!(
+    Ok(sqlx::query!(
         r#"SELECT id AS "id: PartnerProgramId", status AS "status: MembershipStatus"
            FROM partner_programs WHERE program_id = $1 AND partner_id = $2"#,
         program_id.get(),
         partner_id.get(),
     )
+    .map(|row| (row.id, row.status))
     .fetch_optional(connection)
-    .await?;
-    Ok(row.map(|row| (row.id, row.status)))
+    .await?)
 }
 
 #[derive(Debug)]
@@ -151,14 +150,16 @@ pub async fn names(
     connection: &mut PgConnection,
     memberships: &[i64],
 ) -> StorageResult<BTreeMap<PartnerProgramId, String>> {
-    let rows = sqlx::query!(
+    Ok(sqlx::query!(
         r#"SELECT m.id AS "id: PartnerProgramId", p.name
            FROM partner_programs m JOIN partners p ON p.id = m.partner_id WHERE m.id = ANY($1)"#,
         memberships,
     )
+    .map(|row| (row.id, row.name))
     .fetch_all(connection)
-    .await?;
-    Ok(rows.into_iter().map(|row| (row.id, row.name)).collect())
+    .await?
+    .into_iter()
+    .collect())
 }
 
 pub async fn find(
@@ -235,15 +236,14 @@ pub async fn set_status(
     status: MembershipStatus,
     now: DateTime<Utc>,
 ) -> StorageResult<()> {
-    let updated = sqlx::query!(
+    let updated = execute!(
+        connection,
         "UPDATE partner_programs SET status = $2, updated_at = $3 WHERE id = $1",
         partner_program_id.get(),
         status.as_str(),
         now,
-    )
-    .execute(connection)
-    .await?;
-    expect_rows("partner_programs", 1, updated.rows_affected())
+    );
+    expect_rows("partner_programs", 1, updated)
 }
 
 /// Changes the partner's name in all programs of the workspace.
@@ -252,14 +252,13 @@ pub async fn rename(
     partner_id: PartnerId,
     name: &PartnerName,
 ) -> StorageResult<()> {
-    let updated = sqlx::query!(
+    let updated = execute!(
+        connection,
         "UPDATE partners SET name = $2 WHERE id = $1",
         partner_id.get(),
         name.as_str(),
-    )
-    .execute(connection)
-    .await?;
-    expect_rows("partners", 1, updated.rows_affected())
+    );
+    expect_rows("partners", 1, updated)
 }
 
 /// Assigns the partner record to an account. `false` when another account holds it.
@@ -268,14 +267,12 @@ pub async fn give_to(
     partner_id: PartnerId,
     user_id: UserId,
 ) -> StorageResult<bool> {
-    let updated = sqlx::query!(
+    Ok(execute!(
+        connection,
         "UPDATE partners SET user_id = $2 WHERE id = $1 AND (user_id IS NULL OR user_id = $2)",
         partner_id.get(),
         user_id.get(),
-    )
-    .execute(connection)
-    .await?;
-    Ok(updated.rows_affected() == 1)
+    ) == 1)
 }
 
 struct MembershipRow {

@@ -37,10 +37,10 @@ pub async fn create(connection: &mut PgConnection, new: &NewPolicy<'_>) -> Stora
         Rate::Percentage(_) => None,
         Rate::Fixed { currency, .. } => Some(currency.as_str()),
     };
-    let id = sqlx::query_scalar!(
-        "INSERT INTO commission_policies (program_id, product_id, effective_from, commission_type,
+    Ok(sqlx::query_scalar!(
+        r#"INSERT INTO commission_policies (program_id, product_id, effective_from, commission_type,
              default_duration_months, rate_bps, fixed_cents, currency, created_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING id",
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING id AS "id: PolicyId""#,
         new.program_id.get(),
         new.product_id.map(ProductId::as_str),
         new.effective_from,
@@ -52,8 +52,7 @@ pub async fn create(connection: &mut PgConnection, new: &NewPolicy<'_>) -> Stora
         new.created_at,
     )
     .fetch_one(connection)
-    .await?;
-    Ok(PolicyId::new(id))
+    .await?)
 }
 
 /// Every version of these programs' policies, newest first. Programs without policies are absent.

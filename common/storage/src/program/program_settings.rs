@@ -48,15 +48,15 @@ pub struct NewProgram<'a> {
 pub async fn create(connection: &mut PgConnection, new: &NewProgram<'_>) -> StorageResult<Option<ProgramId>> {
     let settings = new.settings;
     let hash = new.token.hash();
-    let id = sqlx::query_scalar!(
-        "INSERT INTO programs (workspace_id, name, slug, description, domain, currency, attribution_model,
+    Ok(sqlx::query_scalar!(
+        r#"INSERT INTO programs (workspace_id, name, slug, description, domain, currency, attribution_model,
              attribution_window_days, cookie_window_days, lead_auth, hold_days, exclude_bots, status, published_at,
              api_token_hash, api_token_masked, created_at, needs_approval, self_referrals, logo_url, reply_to_email, color,
              partner_link_limit)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, CASE WHEN $13 = 'live' THEN $16::timestamptz END,
              $14, $15, $16, $17, $18, $19, $20, $21, $22)
          ON CONFLICT (slug) DO NOTHING
-         RETURNING id",
+         RETURNING id AS "id: ProgramId""#,
         new.workspace_id.get(),
         settings.name.as_str(),
         settings.slug.as_str(),
@@ -81,8 +81,7 @@ pub async fn create(connection: &mut PgConnection, new: &NewProgram<'_>) -> Stor
         i16::from(settings.partner_link_limit.links()),
     )
     .fetch_optional(connection)
-    .await?;
-    Ok(id.map(ProgramId::new))
+    .await?)
 }
 
 /// Programs by id, sorted by id.
@@ -212,13 +211,12 @@ pub async fn publish(
     program_id: ProgramId,
     now: DateTime<Utc>,
 ) -> StorageResult<()> {
-    sqlx::query!(
+    execute!(
+        connection,
         "UPDATE programs SET status = 'live', published_at = coalesce(published_at, $2) WHERE id = $1 AND status = 'draft'",
         program_id.get(),
         now,
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 
@@ -238,13 +236,12 @@ pub async fn archive(
     program_id: ProgramId,
     now: DateTime<Utc>,
 ) -> StorageResult<()> {
-    sqlx::query!(
+    execute!(
+        connection,
         "UPDATE programs SET status = 'archived', archived_at = $2 WHERE id = $1 AND status <> 'archived'",
         program_id.get(),
         now,
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 
@@ -254,13 +251,12 @@ pub async fn limit_sales_and_refunds(
     program_id: ProgramId,
     limit: Option<i32>,
 ) -> StorageResult<()> {
-    sqlx::query!(
+    execute!(
+        connection,
         "UPDATE programs SET sale_refund_limit = $2 WHERE id = $1",
         program_id.get(),
         limit,
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 
@@ -270,14 +266,13 @@ pub async fn mark_rotation(
     program_id: ProgramId,
     rotation: Option<KeyRotation>,
 ) -> StorageResult<()> {
-    sqlx::query!(
+    execute!(
+        connection,
         "UPDATE programs SET key_rotation_marked_at = $2, key_rotation_rotate_by = $3 WHERE id = $1",
         program_id.get(),
         rotation.map(|rotation| rotation.marked_at),
         rotation.map(|rotation| rotation.rotate_by),
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 

@@ -110,10 +110,14 @@ impl ProgramRow {
 
 /// The programs that exclude bots from counters and attribution.
 pub async fn excluding_bots(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<HashSet<ProgramId>> {
-    let excluding = sqlx::query_scalar!("SELECT id FROM programs WHERE id = ANY($1) AND exclude_bots", ids)
-        .fetch_all(connection)
-        .await?;
-    Ok(excluding.into_iter().map(ProgramId::new).collect())
+    Ok(sqlx::query_scalar!(
+        r#"SELECT id AS "id: ProgramId" FROM programs WHERE id = ANY($1) AND exclude_bots"#,
+        ids
+    )
+    .fetch_all(connection)
+    .await?
+    .into_iter()
+    .collect())
 }
 
 /// The program's logo and reply address for e-mails to partners.

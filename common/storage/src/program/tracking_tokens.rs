@@ -46,10 +46,10 @@ pub struct NewToken<'a> {
 
 pub async fn create(connection: &mut PgConnection, new: &NewToken<'_>) -> StorageResult<TrackingTokenId> {
     let hash = new.token.hash();
-    let id = sqlx::query_scalar!(
-        "INSERT INTO tracking_tokens (program_id, name, token_hash, token_masked, scopes, created_by, created_at)
+    Ok(sqlx::query_scalar!(
+        r#"INSERT INTO tracking_tokens (program_id, name, token_hash, token_masked, scopes, created_by, created_at)
          VALUES ($1, $2, $3, $4, $5, $6, $7)
-         RETURNING id",
+         RETURNING id AS "id: TrackingTokenId""#,
         new.program_id.get(),
         new.name.as_str(),
         hash.as_bytes().as_slice(),
@@ -59,8 +59,7 @@ pub async fn create(connection: &mut PgConnection, new: &NewToken<'_>) -> Storag
         new.created_at,
     )
     .fetch_one(connection)
-    .await?;
-    Ok(TrackingTokenId::new(id))
+    .await?)
 }
 
 /// The tokens of a program: its own first, then the others in order of creation. An expired token is listed
@@ -110,15 +109,13 @@ pub async fn revoke(
     tracking_token_id: TrackingTokenId,
     now: DateTime<Utc>,
 ) -> StorageResult<bool> {
-    let revoked = sqlx::query!(
+    Ok(execute!(
+        connection,
         "UPDATE tracking_tokens SET revoked_at = $3 WHERE id = $1 AND program_id = $2 AND revoked_at IS NULL",
         tracking_token_id.get(),
         program_id.get(),
         now,
-    )
-    .execute(connection)
-    .await?;
-    Ok(revoked.rows_affected() == 1)
+    ) == 1)
 }
 
 /// Replaces the program's own token. A mark for rotation is removed with the old token.
@@ -133,51 +130,47 @@ pub async fn replace_own(
     keep_previous: Option<KeyRotation>,
     now: DateTime<Utc>,
 ) -> StorageResult<()> {
-    sqlx::query!(
+    execute!(
+        &mut *connection,
         "UPDATE tracking_tokens SET revoked_at = $2 WHERE program_id = $1 AND name IS NULL AND revoked_at IS NULL",
         program_id.get(),
         now,
-    )
-    .execute(&mut *connection)
-    .await?;
+    );
     if let Some(rotation) = keep_previous {
-        sqlx::query!(
+        execute!(
+            &mut *connection,
             "INSERT INTO tracking_tokens (program_id, token_hash, token_masked, scopes, marked_at, rotate_by, created_at)
              SELECT id, api_token_hash, api_token_masked, $2, $3, $4, api_token_created_at FROM programs WHERE id = $1",
             program_id.get(),
             &scope_names(TokenScopes::ALL),
             rotation.marked_at,
             rotation.rotate_by,
-        )
-        .execute(&mut *connection)
-        .await?;
+        );
     }
     let hash = token.hash();
-    sqlx::query!(
+    execute!(
+        connection,
         "UPDATE programs SET api_token_hash = $2, api_token_masked = $3, key_rotation_marked_at = NULL,
              key_rotation_rotate_by = NULL
          WHERE id = $1",
         program_id.get(),
         hash.as_bytes().as_slice(),
         token.masked(),
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 
 /// Records that these tokens were used.
 pub async fn note_uses(pool: &PgPool, hashes: &[TokenHash], at: DateTime<Utc>) -> StorageResult<()> {
     let hashes: Vec<&[u8]> = hashes.iter().map(|hash| hash.as_bytes().as_slice()).collect();
-    sqlx::query!(
+    execute!(
+        pool,
         "INSERT INTO token_uses (token_hash, last_used_at)
          SELECT hash, $2 FROM unnest($1::bytea[]) hash ORDER BY hash
          ON CONFLICT (token_hash) DO UPDATE SET last_used_at = greatest(token_uses.last_used_at, excluded.last_used_at)",
         &hashes as &[&[u8]],
         at,
-    )
-    .execute(pool)
-    .await?;
+    );
     Ok(())
 }
 

@@ -11,7 +11,6 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, NaiveDate, Utc};
 use sqlx::PgConnection;
 
-use crate::batch::write_batch;
 use crate::error::StorageResult;
 use crate::page::Window;
 use domain::ids::ProgramId;

@@ -11,7 +11,6 @@ use chrono::{Datelike, NaiveDate};
 use sqlx::PgConnection;
 
 use super::refund_rollups::Counted;
-use crate::batch::write_batch;
 use crate::error::StorageResult;
 use domain::ids::{CustomerId, ProgramId};
 use domain::money::Currency;
@@ -151,35 +150,39 @@ pub(super) async fn fold(connection: &mut PgConnection, limit: i64) -> StorageRe
 /// Rebuilds a program's rows in the snapshot of [`rollups::rebuild`](super::rollups::rebuild).
 pub(super) async fn rebuild(snapshot: &mut PgConnection, program_id: ProgramId) -> StorageResult<()> {
     let program = program_id.get();
-    sqlx::query!("DELETE FROM customer_month_deltas WHERE program_id = $1", program)
-        .execute(&mut *snapshot)
-        .await?;
-    sqlx::query!("DELETE FROM customer_months WHERE program_id = $1", program)
-        .execute(&mut *snapshot)
-        .await?;
-    sqlx::query!("DELETE FROM program_cohorts WHERE program_id = $1", program)
-        .execute(&mut *snapshot)
-        .await?;
-    sqlx::query!(
+    execute!(
+        &mut *snapshot,
+        "DELETE FROM customer_month_deltas WHERE program_id = $1",
+        program
+    );
+    execute!(
+        &mut *snapshot,
+        "DELETE FROM customer_months WHERE program_id = $1",
+        program
+    );
+    execute!(
+        &mut *snapshot,
+        "DELETE FROM program_cohorts WHERE program_id = $1",
+        program
+    );
+    execute!(
+        &mut *snapshot,
         "INSERT INTO customer_months
          SELECT program_id, customer_id, month, currency, sum(sales), least(sum(revenue_cents), 9223372036854775807),
                 least(sum(refunded_cents), 9223372036854775807), least(sum(commission_cents), 9223372036854775807),
                 least(sum(deducted_cents), 9223372036854775807)
          FROM recomputed_customer_months WHERE program_id = $1 GROUP BY 1, 2, 3, 4",
         program,
-    )
-    .execute(&mut *snapshot)
-    .await?;
-    sqlx::query!(
+    );
+    execute!(
+        snapshot,
         "INSERT INTO program_cohorts
          SELECT program_id, cohort, month, currency, customers, sales, least(revenue_cents, 9223372036854775807),
                 least(refunded_cents, 9223372036854775807), least(commission_cents, 9223372036854775807),
                 least(deducted_cents, 9223372036854775807)
          FROM recomputed_cohorts WHERE program_id = $1",
         program,
-    )
-    .execute(snapshot)
-    .await?;
+    );
     Ok(())
 }
 

@@ -125,20 +125,20 @@ pub async fn sale(
     program_id: ProgramId,
     sale_id: SaleId,
 ) -> StorageResult<Option<TimelineSale>> {
-    let sale = sqlx::query!(
+    Ok(sqlx::query!(
         r#"SELECT k.id, k.customer_id AS "customer_id!", k.sale_date
            FROM sale_events s JOIN sale_events k ON k.id = coalesce(s.duplicate_of, s.id)
            WHERE s.id = $1 AND s.program_id = $2 AND NOT s.is_test AND k.customer_id IS NOT NULL"#,
         sale_id.get(),
         program_id.get(),
     )
-    .fetch_optional(connection)
-    .await?;
-    Ok(sale.map(|sale| TimelineSale {
+    .map(|sale| TimelineSale {
         sale_id: SaleId::new(sale.id),
         customer_id: CustomerId::new(sale.customer_id),
         at: sale.sale_date,
-    }))
+    })
+    .fetch_optional(connection)
+    .await?)
 }
 
 /// The commissions of all the customer's sales, or of one sale, newest first.

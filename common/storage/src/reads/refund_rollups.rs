@@ -12,7 +12,6 @@ use chrono::{DateTime, NaiveDate, Utc};
 use sqlx::PgConnection;
 
 use super::cohorts::CustomerDeltas;
-use crate::batch::{columns, write_batch};
 use crate::error::StorageResult;
 use domain::ids::{CommissionId, CustomerId, ProgramId, ReferralLinkId, SaleId};
 use domain::money::{Cents, Currency};
@@ -111,17 +110,17 @@ pub async fn count_adjustments(
     commissions: &[i64],
     entry_group: uuid::Uuid,
 ) -> StorageResult<()> {
-    sqlx::query!(
+    execute!(
+        &mut *connection,
         "INSERT INTO refund_deltas (program_id, referral_link_id, day, currency, refunded_cents, deducted_cents)
          SELECT d.program_id, d.referral_link_id, d.day, d.currency, 0, sum(d.cents)::bigint
          FROM counted_deductions d WHERE d.commission_id = ANY($1) AND d.entry_group = $2
          GROUP BY 1, 2, 3, 4 HAVING sum(d.cents) <> 0",
         commissions,
         entry_group,
-    )
-    .execute(&mut *connection)
-    .await?;
-    sqlx::query!(
+    );
+    execute!(
+        connection,
         "INSERT INTO customer_month_deltas (program_id, customer_id, month, currency, sales, revenue_cents, refunded_cents,
              commission_cents, deducted_cents)
          SELECT d.program_id, c.customer_id, date_trunc('month', d.day)::date, d.currency, 0, 0, 0, 0, sum(d.cents)::bigint
@@ -130,15 +129,14 @@ pub async fn count_adjustments(
          GROUP BY 1, 2, 3, 4 HAVING sum(d.cents) <> 0",
         commissions,
         entry_group,
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 
 /// Subtracts the refunds of sales. Called before the sales are marked as undone.
 pub async fn forget_sales(connection: &mut PgConnection, sales: &[i64]) -> StorageResult<()> {
-    sqlx::query!(
+    execute!(
+        &mut *connection,
         "INSERT INTO refund_deltas (program_id, referral_link_id, day, currency, refunded_cents, deducted_cents)
          SELECT program_id, referral_link_id, day, currency, -sum(refunded)::bigint, -sum(deducted)::bigint
          FROM (SELECT r.program_id, coalesce(s.referral_link_id, 0) AS referral_link_id,
@@ -148,10 +146,9 @@ pub async fn forget_sales(connection: &mut PgConnection, sales: &[i64]) -> Stora
                SELECT program_id, referral_link_id, day, currency, 0, cents FROM counted_deductions WHERE sale_id = ANY($1)) given_back
          GROUP BY 1, 2, 3, 4",
         sales,
-    )
-    .execute(&mut *connection)
-    .await?;
-    sqlx::query!(
+    );
+    execute!(
+        connection,
         "INSERT INTO customer_month_deltas (program_id, customer_id, month, currency, sales, revenue_cents, refunded_cents,
              commission_cents, deducted_cents)
          SELECT program_id, customer_id, month, currency, 0, 0, -sum(refunded)::bigint, 0, -sum(deducted)::bigint
@@ -163,9 +160,7 @@ pub async fn forget_sales(connection: &mut PgConnection, sales: &[i64]) -> Stora
                FROM counted_deductions d JOIN sale_events s ON s.id = d.sale_id WHERE d.sale_id = ANY($1)) given_back
          GROUP BY 1, 2, 3, 4",
         sales,
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 
@@ -178,24 +173,22 @@ pub async fn forget_commissions(
         return Ok(());
     }
     columns!(commission in commissions => ids: i64 = commission.get());
-    sqlx::query!(
+    execute!(
+        &mut *connection,
         "INSERT INTO refund_deltas (program_id, referral_link_id, day, currency, refunded_cents, deducted_cents)
          SELECT program_id, referral_link_id, day, currency, 0, -sum(cents)::bigint
          FROM counted_deductions WHERE commission_id = ANY($1) GROUP BY 1, 2, 3, 4",
         &ids,
-    )
-    .execute(&mut *connection)
-    .await?;
-    sqlx::query!(
+    );
+    execute!(
+        connection,
         "INSERT INTO customer_month_deltas (program_id, customer_id, month, currency, sales, revenue_cents, refunded_cents,
              commission_cents, deducted_cents)
          SELECT d.program_id, c.customer_id, date_trunc('month', d.day)::date, d.currency, 0, 0, 0, 0, -sum(d.cents)::bigint
          FROM counted_deductions d JOIN commissions c ON c.id = d.commission_id
          WHERE d.commission_id = ANY($1) GROUP BY 1, 2, 3, 4",
         &ids,
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 
@@ -275,16 +268,23 @@ pub(super) async fn fold(connection: &mut PgConnection, limit: i64) -> StorageRe
 /// Rebuilds a program's rows in the snapshot of [`rollups::rebuild`](super::rollups::rebuild).
 pub(super) async fn rebuild(snapshot: &mut PgConnection, program_id: ProgramId) -> StorageResult<()> {
     let program = program_id.get();
-    sqlx::query!("DELETE FROM refund_deltas WHERE program_id = $1", program)
-        .execute(&mut *snapshot)
-        .await?;
-    sqlx::query!("DELETE FROM program_refund_days WHERE program_id = $1", program)
-        .execute(&mut *snapshot)
-        .await?;
-    sqlx::query!("DELETE FROM link_refund_days WHERE program_id = $1", program)
-        .execute(&mut *snapshot)
-        .await?;
-    sqlx::query!(
+    execute!(
+        &mut *snapshot,
+        "DELETE FROM refund_deltas WHERE program_id = $1",
+        program
+    );
+    execute!(
+        &mut *snapshot,
+        "DELETE FROM program_refund_days WHERE program_id = $1",
+        program
+    );
+    execute!(
+        &mut *snapshot,
+        "DELETE FROM link_refund_days WHERE program_id = $1",
+        program
+    );
+    execute!(
+        snapshot,
         "WITH sums AS MATERIALIZED (SELECT * FROM recomputed_refunds WHERE program_id = $1), programs AS (
              INSERT INTO program_refund_days
              SELECT program_id, day, currency, least(sum(refunded_cents), 9223372036854775807),
@@ -296,9 +296,7 @@ pub(super) async fn rebuild(snapshot: &mut PgConnection, program_id: ProgramId) 
                 least(sum(deducted_cents), 9223372036854775807)
          FROM sums WHERE referral_link_id <> 0 GROUP BY 1, 2, 3, 4",
         program_id.get(),
-    )
-    .execute(snapshot)
-    .await?;
+    );
     Ok(())
 }
 

@@ -15,7 +15,6 @@ use sqlx::{Connection, PgConnection, PgPool};
 use super::cohorts::CustomerDeltas;
 use super::refund_rollups::Counted;
 use super::{click_origins, cohorts, refund_rollups};
-use crate::batch::write_batch;
 use crate::error::StorageResult;
 use crate::money::commissions::{LockedCommission, NewCommission};
 use crate::money::duplicate_sales::{CountedCommission, Recorded};
@@ -283,10 +282,11 @@ pub async fn fold(pool: &PgPool, limit: i64) -> StorageResult<u64> {
 
 /// Every program, for [`rebuild`].
 pub async fn programs(pool: &PgPool) -> StorageResult<Vec<ProgramId>> {
-    let ids = sqlx::query_scalar!("SELECT id FROM programs ORDER BY id")
-        .fetch_all(pool)
-        .await?;
-    Ok(ids.into_iter().map(ProgramId::new).collect())
+    Ok(
+        sqlx::query_scalar!(r#"SELECT id AS "id: ProgramId" FROM programs ORDER BY id"#)
+            .fetch_all(pool)
+            .await?,
+    )
 }
 
 /// Replaces a program's days with the sums of its rows, under traffic.
@@ -309,16 +309,23 @@ pub async fn rebuild(pool: &PgPool, program_id: ProgramId) -> StorageResult<()> 
         .begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ")
         .await?;
     let program = program_id.get();
-    sqlx::query!("DELETE FROM rollup_deltas WHERE program_id = $1", program)
-        .execute(&mut *snapshot)
-        .await?;
-    sqlx::query!("DELETE FROM program_days WHERE program_id = $1", program)
-        .execute(&mut *snapshot)
-        .await?;
-    sqlx::query!("DELETE FROM link_days WHERE program_id = $1", program)
-        .execute(&mut *snapshot)
-        .await?;
-    sqlx::query!(
+    execute!(
+        &mut *snapshot,
+        "DELETE FROM rollup_deltas WHERE program_id = $1",
+        program
+    );
+    execute!(
+        &mut *snapshot,
+        "DELETE FROM program_days WHERE program_id = $1",
+        program
+    );
+    execute!(
+        &mut *snapshot,
+        "DELETE FROM link_days WHERE program_id = $1",
+        program
+    );
+    execute!(
+        &mut *snapshot,
         "WITH sums AS MATERIALIZED (SELECT * FROM recomputed_sums WHERE program_id = $1), programs AS (
              INSERT INTO program_days
              SELECT program_id, day, currency, sum(clicks), sum(leads), sum(conversions), sum(partners), sum(sales),
@@ -330,9 +337,7 @@ pub async fn rebuild(pool: &PgPool, program_id: ProgramId) -> StorageResult<()> 
                 least(sum(revenue_cents), 9223372036854775807), least(sum(commission_cents), 9223372036854775807)
          FROM sums WHERE referral_link_id <> 0 GROUP BY 1, 2, 3, 4",
         program_id.get(),
-    )
-    .execute(&mut *snapshot)
-    .await?;
+    );
     refund_rollups::rebuild(&mut snapshot, program_id).await?;
     cohorts::rebuild(&mut snapshot, program_id).await?;
     snapshot.commit().await?;

@@ -7,7 +7,6 @@ use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgExecutor, PgPool};
 use uuid::Uuid;
 
-use crate::batch::{unnest, write_batch};
 use crate::error::{StorageError, StorageResult, expect_rows};
 use domain::ids::{EventId, ProgramId, SaleId};
 
@@ -196,42 +195,34 @@ pub async fn release(connection: &mut PgConnection, transaction_ids: &[&str]) ->
     if transaction_ids.is_empty() {
         return Ok(());
     }
-    let deleted = sqlx::query!(
+    let deleted = execute!(
+        connection,
         "DELETE FROM transaction_claims WHERE transaction_id = ANY($1) AND state = 'open'",
         transaction_ids as &[&str],
-    )
-    .execute(connection)
-    .await?;
-    expect_rows(
-        "transaction_claims",
-        transaction_ids.len(),
-        deleted.rows_affected(),
-    )
+    );
+    expect_rows("transaction_claims", transaction_ids.len(), deleted)
 }
 
 /// Hides a claim from the relay once its record is in `dead_letters`.
 pub async fn mark_dead(connection: &mut PgConnection, event_id: EventId) -> StorageResult<()> {
-    sqlx::query!(
+    execute!(
+        connection,
         "UPDATE transaction_claims SET state = 'dead' WHERE event_id = $1 AND state = 'open'",
         event_id.get(),
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 
 /// Reopens the claim of a dead letter, so that the relay publishes it at once. No caller waits for its
 /// outcome any more. `false` when this event has no dead claim.
 pub async fn reopen(connection: &mut PgConnection, event_id: EventId) -> StorageResult<bool> {
-    let reopened = sqlx::query!(
+    Ok(execute!(
+        connection,
         "UPDATE transaction_claims
          SET state = 'open', reply_to = NULL, relays = 0, relay_after = now(), claimed_at = now()
          WHERE event_id = $1 AND state = 'dead'",
         event_id.get(),
-    )
-    .execute(connection)
-    .await?;
-    Ok(reopened.rows_affected() > 0)
+    ) > 0)
 }
 
 /// Claims sales that a restored database has lost, in the order of their messages. Returns how many claims
@@ -270,17 +261,15 @@ pub async fn rebuild(executor: impl PgExecutor<'_>, claims: &[NewClaim]) -> Stor
 /// Opens rebuilt claims for the relay, including those of an interrupted rebuild. Returns how many. Fewer
 /// than `limit` means that none are left.
 pub async fn open_rebuilt(executor: impl PgExecutor<'_>, limit: i64) -> StorageResult<u64> {
-    let opened = sqlx::query!(
+    Ok(execute!(
+        executor,
         "UPDATE transaction_claims SET relay_after = now()
          WHERE transaction_id IN (
              SELECT transaction_id FROM transaction_claims
              WHERE state = 'open' AND relay_after = 'infinity'
              LIMIT $1 FOR UPDATE SKIP LOCKED)",
         limit,
-    )
-    .execute(executor)
-    .await?;
-    Ok(opened.rows_affected())
+    ))
 }
 
 /// An open claim due for the relay.

@@ -6,7 +6,6 @@ use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use crate::batch::{columns, unnest};
 use crate::error::StorageResult;
 use crate::operations::alone::begin_alone;
 use crate::tracking::shared_texts::SharedIds;
@@ -33,7 +32,7 @@ pub async fn insert(
     connection: &mut PgConnection,
     new: &[NewClick<'_>],
 ) -> StorageResult<HashMap<EventId, bool>> {
-    let inserted = unnest!(
+    Ok(unnest!(
         query,
         r#"INSERT INTO click_events (event_id, program_id, referral_link_id, customer_id, click_timestamp, click_id,
              previous_click_id, session_id, page_url, page_title, referrer_url, user_agent, screen_resolution,
@@ -73,12 +72,11 @@ pub async fn insert(
             user_agent_ids: Option<i64> = record.visit.user_agent.as_ref().and_then(|text| shared.get(text.as_str())).copied(),
             title_ids: Option<i64> = record.visit.page_title.as_ref().and_then(|text| shared.get(text.as_str())).copied()
     )
+    .map(|click| (EventId::new(click.event_id), click.is_streamed))
     .fetch_all(connection)
-    .await?;
-    Ok(inserted
-        .into_iter()
-        .map(|click| (EventId::new(click.event_id), click.is_streamed))
-        .collect())
+    .await?
+    .into_iter()
+    .collect())
 }
 
 /// Clicks of one link in one batch.
@@ -97,7 +95,8 @@ pub async fn count(connection: &mut PgConnection, by_link: &BTreeMap<i64, ClickC
         last_clicked: DateTime<Utc> = count.last_clicked,
     );
     // The locking sub-select fixes the lock order, which UPDATE … FROM alone would not.
-    sqlx::query!(
+    execute!(
+        &mut *connection,
         "WITH counted AS (
              SELECT l.id, n.clicks, n.last_clicked
              FROM UNNEST($1::bigint[], $2::bigint[], $3::timestamptz[]) AS n (id, clicks, last_clicked)
@@ -111,10 +110,9 @@ pub async fn count(connection: &mut PgConnection, by_link: &BTreeMap<i64, ClickC
         &links,
         &clicks,
         &last_clicked,
-    )
-    .execute(&mut *connection)
-    .await?;
-    sqlx::query!(
+    );
+    execute!(
+        connection,
         "WITH counted AS (
              SELECT l.partner_program_id AS id, sum(n.clicks)::bigint AS clicks, max(n.last_clicked) AS last_clicked
              FROM UNNEST($1::bigint[], $2::bigint[], $3::timestamptz[]) AS n (id, clicks, last_clicked)
@@ -133,9 +131,7 @@ pub async fn count(connection: &mut PgConnection, by_link: &BTreeMap<i64, ClickC
         &links,
         &clicks,
         &last_clicked,
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 
@@ -143,7 +139,8 @@ pub async fn count(connection: &mut PgConnection, by_link: &BTreeMap<i64, ClickC
 /// many were wrong. Waits for transactions that count clicks. Later clicks wait in their stream.
 pub async fn recount(pool: &PgPool) -> StorageResult<u64> {
     let mut transaction = begin_alone(pool, "referral_links, partner_programs").await?;
-    let links = sqlx::query!(
+    let links = execute!(
+        &mut *transaction,
         "WITH events AS (
              SELECT referral_link_id, sum(clicks)::bigint AS clicks, max(last_clicked) AS last_clicked
              FROM (SELECT referral_link_id, count(*) AS clicks, max(click_timestamp) AS last_clicked
@@ -157,10 +154,9 @@ pub async fn recount(pool: &PgPool) -> StorageResult<u64> {
          UPDATE referral_links l SET clicks = c.clicks, last_clicked = c.last_clicked
          FROM counted c
          WHERE c.id = l.id AND (l.clicks <> c.clicks OR l.last_clicked IS DISTINCT FROM c.last_clicked)",
-    )
-    .execute(&mut *transaction)
-    .await?;
-    let memberships = sqlx::query!(
+    );
+    let memberships = execute!(
+        &mut *transaction,
         "WITH counted AS (
              SELECT p.id, coalesce(sum(l.clicks), 0)::bigint AS clicks, max(l.last_clicked) AS last_clicked
              FROM partner_programs p LEFT JOIN referral_links l ON l.partner_program_id = p.id
@@ -169,9 +165,7 @@ pub async fn recount(pool: &PgPool) -> StorageResult<u64> {
          UPDATE partner_programs p SET clicks = c.clicks, last_clicked = c.last_clicked
          FROM counted c
          WHERE c.id = p.id AND (p.clicks <> c.clicks OR p.last_clicked IS DISTINCT FROM c.last_clicked)",
-    )
-    .execute(&mut *transaction)
-    .await?;
+    );
     transaction.commit().await?;
-    Ok(links.rows_affected() + memberships.rows_affected())
+    Ok(links + memberships)
 }

@@ -42,12 +42,11 @@ pub async fn lease(pool: &PgPool) -> StorageResult<Range<i64>> {
 /// The distance is random: a second restore of the same backup must not lease the blocks of the first.
 pub async fn advance(connection: &mut PgConnection, anyway: bool) -> StorageResult<Option<Advanced>> {
     // The insert waits for any other process that moves the counter at the same time.
-    let began = sqlx::query!(
+    let began = execute!(
+        &mut *connection,
         "INSERT INTO customer_id_timelines (timeline) VALUES (current_timeline()) ON CONFLICT DO NOTHING"
-    )
-    .execute(&mut *connection)
-    .await?;
-    if began.rows_affected() == 0 && !anyway {
+    );
+    if began == 0 && !anyway {
         return Ok(None);
     }
     // A sequence copied by logical replication may be behind the stored rows.

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
 
-use crate::batch::{array_literal, columns, unnest, write_batch};
+use crate::batch::array_literal;
 use crate::error::{StorageError, StorageResult, expect_rows};
 use domain::ids::{CustomerId, ProgramId, ReferralLinkId};
 use domain::tracking::attribution::{Journey, Touch};
@@ -88,7 +88,7 @@ pub async fn by_proposed_key(
     keys: &[KeyInProgram<'_>],
 ) -> StorageResult<Vec<(usize, CustomerId)>> {
     // Two rows are enough to see that a key is ambiguous.
-    let rows = unnest!(
+    Ok(unnest!(
         query,
         r#"SELECT k.position AS "position!", min(c.id) AS "id!"
            FROM UNNEST($1::text[], $2::bigint[]) WITH ORDINALITY AS k (customer_key, program_id, position)
@@ -101,12 +101,11 @@ pub async fn by_proposed_key(
             texts: &str = key.customer_key,
             programs: i64 = key.program_id.get()
     )
+    .map(|row| (index(row.position), CustomerId::new(row.id)))
     .fetch_all(connection)
-    .await?;
-    Ok(rows
-        .into_iter()
-        .map(|row| (index(row.position), CustomerId::new(row.id)))
-        .collect())
+    .await?
+    .into_iter()
+    .collect())
 }
 
 /// Customers in any program with these keys. A key that several customers have finds none of them.
@@ -235,9 +234,11 @@ pub async fn unbind(connection: &mut PgConnection, ids: &[i64]) -> StorageResult
     if ids.is_empty() {
         return Ok(());
     }
-    sqlx::query!("UPDATE customers SET customer_key = NULL WHERE id = ANY($1)", ids)
-        .execute(connection)
-        .await?;
+    execute!(
+        connection,
+        "UPDATE customers SET customer_key = NULL WHERE id = ANY($1)",
+        ids
+    );
     Ok(())
 }
 
@@ -296,7 +297,8 @@ pub async fn save_journeys(connection: &mut PgConnection, customers: &[&Customer
         earlier_links: String = link_array(earlier),
         earlier_times: String = time_array(earlier),
     );
-    let updated = sqlx::query!(
+    let updated = execute!(
+        connection,
         "UPDATE customers c
          SET first_click_at = n.first_at, first_referral_link_id = n.first_link,
              touched_link_ids = n.links::bigint[], touched_at = n.times::timestamptz[],
@@ -311,10 +313,8 @@ pub async fn save_journeys(connection: &mut PgConnection, customers: &[&Customer
         &times,
         &earlier_links,
         &earlier_times,
-    )
-    .execute(connection)
-    .await?;
-    expect_rows("customers", customers.len(), updated.rows_affected())
+    );
+    expect_rows("customers", customers.len(), updated)
 }
 
 /// Splits a journey into each link's latest click and the other stored clicks, for the two pairs of columns.

@@ -3,7 +3,6 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::batch::{unnest, write_batch};
 use crate::error::{StorageResult, expect_rows};
 use domain::earnings::commission::SelfReferrals;
 use domain::ids::{CommissionId, CustomerId, ProgramId, ReferralLinkId, SaleId};
@@ -108,17 +107,16 @@ pub async fn supersede(
         return Ok(());
     }
     let ids: Vec<i64> = commissions.iter().map(|commission| commission.get()).collect();
-    let updated = sqlx::query!(
+    let updated = execute!(
+        connection,
         // The database's clock, because the times of one sale and membership must be unique.
         "UPDATE commissions
          SET deducted_cents = amount_cents, status = 'reversed', superseded_at = clock_timestamp(), refund_reason = $2
          WHERE id = ANY($1)",
         &ids,
         reason,
-    )
-    .execute(connection)
-    .await?;
-    expect_rows("commissions", commissions.len(), updated.rows_affected())
+    );
+    expect_rows("commissions", commissions.len(), updated)
 }
 
 /// Moves locked commissions to other links of their partners.

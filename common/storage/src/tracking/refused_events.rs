@@ -6,22 +6,20 @@ use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgExecutor, PgPool};
 use uuid::Uuid;
 
-use crate::batch::{forget, write_batch};
 use crate::error::StorageResult;
 use domain::ids::EventId;
 
 /// Stored outcomes (JSON text) of these events.
 pub async fn find(connection: &mut PgConnection, events: &[Uuid]) -> StorageResult<HashMap<EventId, String>> {
-    let rows = sqlx::query!(
+    Ok(sqlx::query!(
         "SELECT event_id, outcome FROM refused_events WHERE event_id = ANY($1)",
         events
     )
+    .map(|row| (EventId::new(row.event_id), row.outcome))
     .fetch_all(connection)
-    .await?;
-    Ok(rows
-        .into_iter()
-        .map(|row| (EventId::new(row.event_id), row.outcome))
-        .collect())
+    .await?
+    .into_iter()
+    .collect())
 }
 
 pub async fn remember(connection: &mut PgConnection, refusals: &[(EventId, String)]) -> StorageResult<()> {

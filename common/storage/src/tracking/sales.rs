@@ -6,7 +6,6 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::batch::{unnest, write_batch};
 use crate::error::{StorageError, StorageResult, expect_rows};
 use domain::earnings::commission::SelfReferrals;
 use domain::ids::{CommissionId, CustomerId, EventId, ProgramId, ReferralLinkId, SaleId};

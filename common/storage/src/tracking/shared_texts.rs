@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use sqlx::PgPool;
 
-use crate::batch::write_batch;
 use crate::error::StorageResult;
 
 /// Ids by text.

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::batch::columns;
 use crate::error::StorageResult;
 use crate::tracking::subscriptions::{self, SubscriptionKey};
 
@@ -18,7 +17,8 @@ macro_rules! record {
             ids: &str = subscription_id.as_str(),
             times: DateTime<Utc> = *at
         );
-        sqlx::query!(
+        execute!(
+            &mut *$connection,
             "INSERT INTO " + $table + " AS s (program_id, subscription_id, " + $time + ")
              SELECT * FROM UNNEST($1::bigint[], $2::text[], $3::timestamptz[]) AS n (program_id, subscription_id, at)
              ORDER BY program_id, subscription_id
@@ -27,9 +27,7 @@ macro_rules! record {
             &programs,
             &ids as &[&str],
             &times,
-        )
-        .execute(&mut *$connection)
-        .await?;
+        );
     };
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::batch::{array_literal, columns, write_batch};
+use crate::batch::array_literal;
 use crate::error::StorageResult;
 use domain::ids::{CustomerId, ProgramId, ReferralLinkId, SaleId};
 use domain::tracking::sale::{FirstPayment, Subscription};
@@ -24,7 +24,7 @@ pub async fn find(
         programs: i64 = program_id.get(),
         ids: &str = subscription_id.as_str(),
     );
-    let rows = sqlx::query!(
+    Ok(sqlx::query!(
         r#"SELECT k.program_id AS "program_id!", k.subscription_id AS "subscription_id!", s.first_payment_at AS "first_payment_at?",
                   s.first_click_at AS "first_click_at?", s.credited_link_ids AS "credited_link_ids?",
                   b.started_at AS "started_at?", e.ended_at AS "ended_at?"
@@ -35,30 +35,29 @@ pub async fn find(
         &programs,
         &ids as &[&str],
     )
+    .map(|row| {
+        let first = match (row.first_payment_at, row.first_click_at, row.credited_link_ids) {
+            (Some(at), Some(first_click_at), Some(links)) => Some(FirstPayment {
+                at,
+                first_click_at,
+                credited_links: links.into_iter().map(ReferralLinkId::new).collect(),
+            }),
+            _ => None,
+        };
+        let subscription = Subscription {
+            first,
+            started_at: row.started_at,
+            ended_at: row.ended_at,
+        };
+        (
+            (ProgramId::new(row.program_id), row.subscription_id),
+            subscription,
+        )
+    })
     .fetch_all(connection)
-    .await?;
-    Ok(rows
-        .into_iter()
-        .map(|row| {
-            let first = match (row.first_payment_at, row.first_click_at, row.credited_link_ids) {
-                (Some(at), Some(first_click_at), Some(links)) => Some(FirstPayment {
-                    at,
-                    first_click_at,
-                    credited_links: links.into_iter().map(ReferralLinkId::new).collect(),
-                }),
-                _ => None,
-            };
-            let subscription = Subscription {
-                first,
-                started_at: row.started_at,
-                ended_at: row.ended_at,
-            };
-            (
-                (ProgramId::new(row.program_id), row.subscription_id),
-                subscription,
-            )
-        })
-        .collect())
+    .await?
+    .into_iter()
+    .collect())
 }
 
 /// Locks subscriptions until the transaction ends. Called before their starts and ends are stored, and before
@@ -101,7 +100,8 @@ pub async fn save(connection: &mut PgConnection, subscriptions: &[NewSubscriptio
         clicks: DateTime<Utc> = new.first.first_click_at,
         links: String = array_literal(&new.first.credited_links),
     );
-    sqlx::query!(
+    execute!(
+        connection,
         "INSERT INTO subscriptions AS u (program_id, subscription_id, customer_id, first_sale_id, first_payment_at,
              first_click_at, credited_link_ids)
          SELECT program_id, subscription_id, customer_id, sale_id, paid_at, clicked_at, link_ids::bigint[]
@@ -120,9 +120,7 @@ pub async fn save(connection: &mut PgConnection, subscriptions: &[NewSubscriptio
         &payments,
         &clicks,
         &links,
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 
@@ -135,19 +133,18 @@ pub async fn customers(
         programs: i64 = program_id.get(),
         ids: &str = subscription_id.as_str(),
     );
-    let rows = sqlx::query!(
+    Ok(sqlx::query!(
         r#"SELECT s.program_id AS "program_id: ProgramId", s.subscription_id, s.customer_id AS "customer_id: CustomerId"
            FROM UNNEST($1::bigint[], $2::text[]) AS k (program_id, subscription_id)
            JOIN subscriptions s ON s.program_id = k.program_id AND s.subscription_id = k.subscription_id"#,
         &programs,
         &ids as &[&str],
     )
+    .map(|row| ((row.program_id, row.subscription_id), row.customer_id))
     .fetch_all(connection)
-    .await?;
-    Ok(rows
-        .into_iter()
-        .map(|row| ((row.program_id, row.subscription_id), row.customer_id))
-        .collect())
+    .await?
+    .into_iter()
+    .collect())
 }
 
 /// Assigns sales that were reported without a subscription to one, because another report of the same payment
@@ -174,7 +171,8 @@ pub async fn adopt(
     )
     .fetch_all(&mut *connection)
     .await?;
-    sqlx::query!(
+    execute!(
+        connection,
         "INSERT INTO subscriptions AS u (program_id, subscription_id, customer_id, first_sale_id, first_payment_at,
              first_click_at, credited_link_ids)
          SELECT n.program_id, n.subscription_id, s.customer_id, s.id, s.sale_date, c.first_click_at,
@@ -191,9 +189,7 @@ pub async fn adopt(
         &programs,
         &ids as &[&str],
         &sales,
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(adopted
         .into_iter()
         .map(|row| (CustomerId::new(row.customer_id), row.sale_date))

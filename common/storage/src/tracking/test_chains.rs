@@ -37,13 +37,12 @@ pub async fn commission_partners(
     connection: &mut PgConnection,
     sale_id: SaleId,
 ) -> StorageResult<Vec<PartnerId>> {
-    let partners = sqlx::query_scalar!(
-        "SELECT partner_id FROM commissions WHERE sale_id = $1 ORDER BY id",
+    Ok(sqlx::query_scalar!(
+        r#"SELECT partner_id AS "id: PartnerId" FROM commissions WHERE sale_id = $1 ORDER BY id"#,
         sale_id.get()
     )
     .fetch_all(connection)
-    .await?;
-    Ok(partners.into_iter().map(PartnerId::new).collect())
+    .await?)
 }
 
 /// Stores the chain's click. A second delivery stores nothing.
@@ -52,7 +51,8 @@ pub async fn insert_click(
     chain: &TestChainRecord,
     link: ReferralLinkId,
 ) -> StorageResult<()> {
-    sqlx::query!(
+    execute!(
+        connection,
         "INSERT INTO click_events (event_id, program_id, referral_link_id, customer_id, click_timestamp, click_id,
              is_test)
          VALUES ($1, $2, $3, $4, $5, $6, true)
@@ -63,15 +63,14 @@ pub async fn insert_click(
         chain.customer_id.get(),
         chain.started_at,
         chain.click_id.as_str(),
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 
 /// Stores the chain's lead. A second delivery stores nothing.
 pub async fn insert_lead(connection: &mut PgConnection, chain: &TestChainRecord) -> StorageResult<()> {
-    sqlx::query!(
+    execute!(
+        connection,
         "INSERT INTO lead_events (event_id, program_id, customer_id, lead_timestamp, click_id, customer_key, is_test)
          VALUES ($1, $2, $3, $4, $5, $6, true)
          ON CONFLICT (event_id, lead_timestamp) DO NOTHING",
@@ -81,9 +80,7 @@ pub async fn insert_lead(connection: &mut PgConnection, chain: &TestChainRecord)
         chain.started_at,
         chain.click_id.as_str(),
         chain.customer_key.as_str(),
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 
@@ -95,7 +92,8 @@ pub async fn insert_sale(
     amount_cents: i64,
 ) -> StorageResult<()> {
     let stored_as = format!("test_txn_{}", chain.event_id.get().simple());
-    sqlx::query!(
+    execute!(
+        connection,
         "INSERT INTO sale_events (event_id, program_id, customer_id, processor_event_id, amount_cents, currency,
              sale_type, is_recurring, sale_date, no_commission_reason, is_test)
          VALUES ($1, $2, $3, $4, $5, 'USD', 'payment', false, $6, 'test', true)
@@ -106,9 +104,7 @@ pub async fn insert_sale(
         stored_as,
         amount_cents,
         chain.started_at,
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 
@@ -118,13 +114,12 @@ pub async fn verified(
     program_id: ProgramId,
     at: DateTime<Utc>,
 ) -> StorageResult<()> {
-    sqlx::query!(
+    execute!(
+        connection,
         "INSERT INTO integration_verifications (program_id, verified_at) VALUES ($1, $2)
          ON CONFLICT (program_id) DO NOTHING",
         program_id.get(),
         at,
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }

@@ -9,7 +9,6 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::batch::{columns, write_batch};
 use crate::error::StorageResult;
 use domain::ids::{EventId, ProgramId, ReferralLinkId};
 use domain::money::AmountCents;

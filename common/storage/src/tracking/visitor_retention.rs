@@ -57,9 +57,11 @@ pub async fn drop_some(
         let locked = lock_visitors(&mut transaction, (after, last), now, events_kept_since).await?;
         (drop_unreferenced(&mut transaction, &locked).await?, last)
     };
-    sqlx::query!("UPDATE visitor_retention SET after = $1", reached)
-        .execute(&mut *transaction)
-        .await?;
+    execute!(
+        &mut *transaction,
+        "UPDATE visitor_retention SET after = $1",
+        reached
+    );
     transaction.commit().await?;
     Ok(Some(dropped))
 }
@@ -85,9 +87,11 @@ async fn due(connection: &mut PgConnection, now: DateTime<Utc>) -> StorageResult
 }
 
 async fn start_again(connection: &mut PgConnection, at: DateTime<Utc>) -> StorageResult<()> {
-    sqlx::query!("UPDATE visitor_retention SET after = 0, next_round_at = $1", at)
-        .execute(connection)
-        .await?;
+    execute!(
+        connection,
+        "UPDATE visitor_retention SET after = 0, next_round_at = $1",
+        at
+    );
     Ok(())
 }
 
@@ -122,7 +126,8 @@ async fn drop_unreferenced(connection: &mut PgConnection, visitors: &[i64]) -> S
     if visitors.is_empty() {
         return Ok(0);
     }
-    let dropped = sqlx::query!(
+    Ok(execute!(
+        connection,
         "DELETE FROM customers c
          WHERE c.id = ANY($1)
            -- A bot's clicks that do not count are in no journey.
@@ -131,10 +136,7 @@ async fn drop_unreferenced(connection: &mut PgConnection, visitors: &[i64]) -> S
            AND NOT EXISTS (SELECT FROM sale_events s WHERE s.customer_id = c.id)
            AND NOT EXISTS (SELECT FROM processor_customers k WHERE k.program_id = c.program_id AND k.click_id = c.click_id)",
         visitors,
-    )
-    .execute(connection)
-    .await?;
-    Ok(dropped.rows_affected())
+    ))
 }
 
 /// The last id of the block that contains an id.

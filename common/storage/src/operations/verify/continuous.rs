@@ -85,12 +85,11 @@ pub async fn step(pool: &PgPool) -> StorageResult<Step> {
         Err(error) => {
             transaction.rollback().await?;
             // Postpones the failed part, so that the other parts take their turns.
-            sqlx::query!(
+            execute!(
+                pool,
                 "UPDATE verifications SET due_at = now() + interval '10 minutes' WHERE part = $1",
                 part.name
-            )
-            .execute(pool)
-            .await?;
+            );
             Err(error)
         }
     }
@@ -113,13 +112,12 @@ async fn due(connection: &mut PgConnection) -> StorageResult<Option<(&'static Pa
         .iter()
         .map(|part| part.walk.map_or("", |walk| walk.start))
         .collect();
-    sqlx::query!(
+    execute!(
+        &mut *connection,
         "INSERT INTO verifications (part, after) SELECT * FROM UNNEST($1::text[], $2::text[]) ON CONFLICT (part) DO NOTHING",
         &names as &[&str],
         &starts as &[&str],
-    )
-    .execute(&mut *connection)
-    .await?;
+    );
     let mark = sqlx::query!(
         "SELECT part, after FROM verifications WHERE part = ANY($1) AND due_at <= now() ORDER BY due_at, part LIMIT 1",
         &names as &[&str],
@@ -157,24 +155,22 @@ async fn verify(connection: &mut PgConnection, part: &Part, mark: Mark) -> Stora
     if !found.is_empty() {
         return different(connection, part, found.len()).await;
     }
-    sqlx::query!(
+    execute!(
+        connection,
         "UPDATE verifications SET after = $2, due_at = clock_timestamp(), differences = 0 WHERE part = $1",
         part.name,
         last,
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(Step::Verified)
 }
 
 async fn different(connection: &mut PgConnection, part: &Part, rows: usize) -> StorageResult<Step> {
-    sqlx::query!(
+    execute!(
+        connection,
         "UPDATE verifications SET differences = $2, due_at = now() + interval '10 minutes' WHERE part = $1",
         part.name,
         i64::try_from(rows).unwrap_or(i64::MAX),
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(Step::Found {
         invariant: part.invariant,
         rows,
@@ -184,7 +180,8 @@ async fn different(connection: &mut PgConnection, part: &Part, rows: usize) -> S
 /// Ends a round of a part. A growing part continues from its position; any other part starts again.
 async fn end(connection: &mut PgConnection, part: &Part) -> StorageResult<()> {
     let follows = part.walk.is_some_and(|walk| walk.grows);
-    sqlx::query!(
+    execute!(
+        connection,
         "UPDATE verifications
          SET after = CASE WHEN $2 THEN after ELSE $3 END, differences = 0, round_began = now(),
              verified_at = CASE WHEN $2 THEN now() WHEN $4 THEN round_began ELSE now() END,
@@ -194,9 +191,7 @@ async fn end(connection: &mut PgConnection, part: &Part) -> StorageResult<()> {
         follows,
         part.walk.map_or("", |walk| walk.start),
         part.walk.is_some(),
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(())
 }
 

@@ -85,17 +85,16 @@ async fn lock_and_erase_customers(
     )
     .fetch_all(&mut *connection)
     .await?;
-    let erased = sqlx::query!(
+    let erased = execute!(
+        connection,
         "UPDATE customers SET customer_key = NULL, proposed_customer_key = NULL, email_hash = NULL,
                 click_id = 'erased_' || id, erased_at = $2
          WHERE id = ANY($1)",
         &customers,
         now,
-    )
-    .execute(connection)
-    .await?;
-    expect_rows("customers", customers.len(), erased.rows_affected())?;
-    Ok(erased.rows_affected())
+    );
+    expect_rows("customers", customers.len(), erased)?;
+    Ok(erased)
 }
 
 /// Erases outbound events. First it locks the customer's sales and commissions: it waits for transactions
@@ -122,33 +121,30 @@ async fn outbound_events(connection: &mut PgConnection, found: &Found) -> Storag
     .await?;
     // Events before the queue: the delete waits for an event that is being placed, and then finds its row in
     // the queue.
-    let events = sqlx::query!(
+    let events = execute!(
+        &mut *connection,
         "DELETE FROM outbound_events WHERE program_id = $1 AND customer_id = ANY($2) AND customer_id IS NOT NULL",
         program_id,
         &customers,
-    )
-    .execute(&mut *connection)
-    .await?;
-    let queued = sqlx::query!(
+    );
+    let queued = execute!(
+        &mut *connection,
         "DELETE FROM webhook_queue
          WHERE endpoint_id IN (SELECT id FROM webhook_endpoints WHERE program_id = $1) AND customer_id = ANY($2)
            AND customer_id IS NOT NULL",
         program_id,
         &customers,
-    )
-    .execute(&mut *connection)
-    .await?;
-    let answers = sqlx::query!(
+    );
+    let answers = execute!(
+        connection,
         "UPDATE webhook_deliveries SET answer = NULL
          WHERE program_id = $1 AND customer_id = ANY($2) AND customer_id IS NOT NULL AND answer IS NOT NULL",
         program_id,
         &customers,
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(Erased {
-        outbound_events: events.rows_affected(),
-        webhook_deliveries: queued.rows_affected() + answers.rows_affected(),
+        outbound_events: events,
+        webhook_deliveries: queued + answers,
         ..Erased::default()
     })
 }
@@ -156,15 +152,15 @@ async fn outbound_events(connection: &mut PgConnection, found: &Found) -> Storag
 /// Texts from the advertiser on sales, refunds, commissions and notifications.
 async fn purchases(connection: &mut PgConnection, found: &Found) -> StorageResult<Erased> {
     let (program_id, customers) = (found.program_id.get(), found.customer_ids());
-    let sale_events = sqlx::query!(
+    let sale_events = execute!(
+        &mut *connection,
         "UPDATE sale_events SET line_items = NULL
          WHERE program_id = $1 AND customer_id = ANY($2) AND line_items IS NOT NULL",
         program_id,
         &customers,
-    )
-    .execute(&mut *connection)
-    .await?;
-    sqlx::query!(
+    );
+    execute!(
+        &mut *connection,
         // A self-referral signal would identify the customer. The row still shows that it had a signal,
         // because approval may depend on that.
         "UPDATE commissions SET refund_reason = NULL, rejection_reason = NULL,
@@ -173,19 +169,17 @@ async fn purchases(connection: &mut PgConnection, found: &Found) -> StorageResul
            AND (num_nonnulls(refund_reason, rejection_reason) > 0 OR signals <> '{}')",
         program_id,
         &customers,
-    )
-    .execute(&mut *connection)
-    .await?;
-    let refunds = sqlx::query!(
+    );
+    let refunds = execute!(
+        &mut *connection,
         "UPDATE refunds r SET refund_reason = NULL FROM sale_events s
          WHERE s.id = r.sale_id AND s.program_id = $1 AND s.customer_id = ANY($2) AND r.refund_reason IS NOT NULL",
         program_id,
         &customers,
-    )
-    .execute(&mut *connection)
-    .await?;
+    );
     // The reason is at the end of the message.
-    let notifications = sqlx::query!(
+    let notifications = execute!(
+        connection,
         "UPDATE notifications n
          SET message = left(n.message, -length(' Reason: ' || coalesce(n.details ->> 'refund_reason', n.details ->> 'reason'))),
              details = n.details - ARRAY['refund_reason', 'reason']
@@ -194,26 +188,22 @@ async fn purchases(connection: &mut PgConnection, found: &Found) -> StorageResul
            AND s.customer_id = ANY($2) AND n.details ?| ARRAY['refund_reason', 'reason']",
         program_id,
         &customers,
-    )
-    .execute(connection)
-    .await?;
+    );
     Ok(Erased {
-        sale_events: sale_events.rows_affected(),
-        refunds: refunds.rows_affected(),
-        notifications: notifications.rows_affected(),
+        sale_events,
+        refunds,
+        notifications,
         ..Erased::default()
     })
 }
 
 async fn processor_customers(connection: &mut PgConnection, found: &Found) -> StorageResult<u64> {
-    let deleted = sqlx::query!(
+    Ok(execute!(
+        connection,
         "DELETE FROM processor_customers WHERE program_id = $1 AND processor_customer_id = ANY($2)",
         found.program_id.get(),
         &found.processor_customers() as &[&str],
-    )
-    .execute(connection)
-    .await?;
-    Ok(deleted.rows_affected())
+    ))
 }
 
 /// Erases location, device and referrer. Country, device type and browser stay: many people share them.
@@ -226,7 +216,8 @@ async fn clicks(
     let mut erased = 0;
     // One statement for each time: with an array of times, a generic plan would search all months.
     for at in clicked_at {
-        let click = sqlx::query!(
+        let click = execute!(
+            &mut *connection,
             "UPDATE click_events
              SET click_id = 'erased_' || customer_id, previous_click_id = NULL, session_id = NULL, page_url = NULL,
                  page_title = NULL, page_title_id = NULL, referrer_url = NULL, user_agent = NULL, user_agent_id = NULL,
@@ -236,10 +227,8 @@ async fn clicks(
             found.program_id.get(),
             &customers,
             at,
-        )
-        .execute(&mut *connection)
-        .await?;
-        erased += click.rows_affected();
+        );
+        erased += click;
     }
     Ok(erased)
 }
@@ -247,69 +236,62 @@ async fn clicks(
 /// Erases these customers' click_ids in clicks of browsers that sent them but were taken for new customers.
 async fn held(connection: &mut PgConnection, found: &Found) -> StorageResult<u64> {
     let click_ids: Vec<&str> = found.names.click_ids.iter().map(String::as_str).collect();
-    let held = sqlx::query!(
+    Ok(execute!(
+        connection,
         "UPDATE click_events SET previous_click_id = NULL
          WHERE program_id = $1 AND previous_click_id = ANY($2) AND previous_click_id IS NOT NULL AND click_timestamp >= $3",
         found.program_id.get(),
         &click_ids as &[&str],
         found.since(),
-    )
-    .execute(connection)
-    .await?;
-    Ok(held.rows_affected())
+    ))
 }
 
 /// Erases the customers' leads, and their key in leads that were reported with another customer's click_id.
 async fn leads(connection: &mut PgConnection, found: &Found) -> StorageResult<u64> {
-    let own = sqlx::query!(
+    let own = execute!(
+        &mut *connection,
         "UPDATE lead_events SET customer_key = NULL, click_id = 'erased_' || customer_id, session_id = NULL, page_url = NULL
          WHERE program_id = $1 AND customer_id = ANY($2) AND lead_timestamp >= $3
            AND (customer_key IS NOT NULL OR click_id <> 'erased_' || customer_id)",
         found.program_id.get(),
         &found.customer_ids(),
         found.since(),
-    )
-    .execute(&mut *connection)
-    .await?;
-    let others = sqlx::query!(
+    );
+    let others = execute!(
+        connection,
         "UPDATE lead_events SET customer_key = NULL
          WHERE program_id = $1 AND customer_key = ANY($2) AND customer_key IS NOT NULL",
         found.program_id.get(),
         &found.keys() as &[&str],
-    )
-    .execute(connection)
-    .await?;
-    Ok(own.rows_affected() + others.rows_affected())
+    );
+    Ok(own + others)
 }
 
 async fn unprocessed(connection: &mut PgConnection, found: &Found, now: DateTime<Utc>) -> StorageResult<u64> {
     // No sale was recorded under these claims, and their records are erased here. The caller may send the
     // payment again.
-    let claims = sqlx::query!(
+    let claims = execute!(
+        &mut *connection,
         "DELETE FROM transaction_claims WHERE transaction_id = ANY($1) AND state = 'dead'",
         &found.claims,
-    )
-    .execute(&mut *connection)
-    .await?;
-    let letters = sqlx::query!(
+    );
+    let letters = execute!(
+        &mut *connection,
         "UPDATE dead_letters SET payload = '', reason = 'erased', replayed_at = coalesce(replayed_at, $2)
          WHERE id = ANY($1)",
         &found.letters,
         now,
-    )
-    .execute(&mut *connection)
-    .await?;
+    );
     // A record of the event in flight will find no customer. The relay must not publish the event again.
-    let events = sqlx::query!(
+    let events = execute!(
+        connection,
         "UPDATE processor_events
          SET payload = NULL, state = 'ignored', reason = 'erased', waits_for = NULL, sale_pending = false,
              payment_pending = false, relay_after = NULL
          WHERE event_id = ANY($1)",
         &found.processor_events,
-    )
-    .execute(connection)
-    .await?;
-    Ok(claims.rows_affected() + letters.rows_affected() + events.rows_affected())
+    );
+    Ok(claims + letters + events)
 }
 
 /// Locks these customers and returns their click_ids. `None` for an erased customer: no more data about them
@@ -321,15 +303,14 @@ pub async fn click_ids(
     if customers.is_empty() {
         return Ok(HashMap::new());
     }
-    let rows = sqlx::query!(
+    Ok(sqlx::query!(
         "SELECT id, CASE WHEN erased_at IS NULL THEN click_id END AS click_id
          FROM customers WHERE id = ANY($1) ORDER BY id FOR UPDATE",
         customers,
     )
+    .map(|row| (CustomerId::new(row.id), row.click_id))
     .fetch_all(connection)
-    .await?;
-    Ok(rows
-        .into_iter()
-        .map(|row| (CustomerId::new(row.id), row.click_id))
-        .collect())
+    .await?
+    .into_iter()
+    .collect())
 }

@@ -7,7 +7,6 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::waits::Reason;
-use crate::batch::columns;
 use crate::error::StorageResult;
 use domain::ids::EventId;
 use domain::programs::outbound_event::OutboundEventType;

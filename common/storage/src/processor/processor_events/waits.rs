@@ -3,7 +3,6 @@
 use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
 
-use crate::batch::write_batch;
 use crate::error::StorageResult;
 use domain::ids::ProgramId;
 use domain::processors::processor::ProcessorId;
@@ -81,7 +80,8 @@ pub async fn wake(connection: &mut PgConnection, waited_for: &[(ProgramId, Strin
 /// Gives up events that have waited since before `horizon`. Payments for partners who are not approved stay,
 /// because they wait for a person. Bounded.
 pub async fn give_up_parked(pool: &PgPool, horizon: DateTime<Utc>, limit: i64) -> StorageResult<u64> {
-    let given_up = sqlx::query!(
+    Ok(execute!(
+        pool,
         "UPDATE processor_events
          SET state = 'ignored', sale_pending = false, payment_pending = false, waits_for = NULL, relay_after = NULL,
              payload = NULL
@@ -90,8 +90,5 @@ pub async fn give_up_parked(pool: &PgPool, horizon: DateTime<Utc>, limit: i64) -
              ORDER BY received_at LIMIT $2 FOR UPDATE SKIP LOCKED)",
         horizon,
         limit,
-    )
-    .execute(pool)
-    .await?;
-    Ok(given_up.rows_affected())
+    ))
 }
