@@ -6,8 +6,7 @@ use domain::money::Currency;
 use domain::sorting::PayoutColumn;
 use messages::instant::as_instant;
 use storage::reads::partner_payouts::{self, ReceivedCommission};
-use storage::reads::payout_lists::Filter;
-use storage::reads::payout_lists::PayoutPart;
+use storage::reads::payout_lists::{Filter, PayoutPart};
 
 use crate::http::field::refused;
 use crate::http::query::Query;
@@ -59,7 +58,8 @@ pub struct ReceivedCommissionView {
 }
 
 view! { |row: PayoutPart| PartnerPayoutView {
-    id, program_id, program_name, currency, commission_count, requested_cents, shortfall_cents, amount_cents, created_at,
+    program_id, program_name, currency, commission_count, requested_cents, shortfall_cents, amount_cents, created_at;
+    id: row.id,
 } }
 
 view! { |row: ReceivedCommission| ReceivedCommissionView {
