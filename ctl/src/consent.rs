@@ -28,8 +28,8 @@ pub enum Verdict {
 }
 
 impl Consent {
-    /// Makes a change, and prints the lines that describe it. Unless `--yes` is given, the change is first made
-    /// in a transaction that is rolled back, to show its effects and ask.
+    /// Makes a change, and prints the lines that describe it. Unless `--yes` is given, the change is first
+    /// made in a transaction that is rolled back, to show its effects and ask.
     pub async fn change(
         self,
         pool: &PgPool,

@@ -261,8 +261,8 @@ impl Who {
         let mut transaction = pool.begin().await?;
         let user = self.user(&mut transaction).await?;
         let memberships = workspaces::of_user(&mut transaction, user.user_id).await?;
-        // Locks the workspaces, so that an invitation is accepted before the suspension or sees it. They are in
-        // ascending order: two commands may run at once.
+        // Locks the workspaces, so that an invitation is accepted before the suspension or sees it. They are
+        // in ascending order: two commands may run at once.
         for membership in &memberships {
             members::lock(&mut transaction, membership.workspace_id).await?;
         }

@@ -2,7 +2,8 @@
 
 use std::fmt::Display;
 
-/// Runs a statement, and returns how many rows it changed. Takes what `sqlx::query!` takes, after the connection.
+/// Runs a statement, awaits it, returns an error to the caller, and otherwise says how many rows it changed.
+/// Takes what `sqlx::query!` takes, after the connection.
 macro_rules! execute {
     ($connection:expr, $($query:tt)+) => {
         sqlx::query!($($query)+)
@@ -35,7 +36,7 @@ macro_rules! unnest {
     }};
 }
 
-/// Runs a statement that writes a batch, with the columns of [`unnest`]. Returns how many rows it changed. An empty
+/// [`execute`] for a statement that writes a batch, with the columns of [`unnest`]. An empty
 /// batch needs no statement.
 macro_rules! write_batch {
     ($connection:expr, $sql:literal, $row:pat in $rows:expr => $($columns:tt)+) => {
@@ -50,8 +51,8 @@ macro_rules! write_batch {
     };
 }
 
-/// Deletes rows that are no longer needed, at most `limit`. `which` selects and orders them by a time. Returns how
-/// many.
+/// Deletes rows that are no longer needed, at most `limit`. `which` selects and orders them by a time.
+/// Returns how many.
 macro_rules! forget {
     ($pool:expr, $table:literal, $key:literal, $which:literal, $before:expr, $limit:expr) => {
         Ok(execute!(

@@ -43,8 +43,8 @@ impl From<i64> for Whole {
 /// conditions that both queries share. Both take the same arguments, then the highest id. `part` takes the
 /// offset and the limit. `then` joins data to the rows of the page, and the order is repeated after it.
 ///
-/// `order` orders the rows, unless a [`Sorting`](domain::sorting::Sorting) follows it and is given. The literal of
-/// the sorting takes the column and the sign as its last arguments.
+/// `order` orders the rows, unless a [`Sorting`](domain::sorting::Sorting) follows it and is given. The
+/// literal of the sorting takes the column and the sign as its last arguments.
 macro_rules! page {
     ($connection:expr, $window:expr, $row:path, select $select:literal, of $of:literal, order $order:literal,
      or by $sorting:ident: $sorted:literal, part $part:literal, $(then $then:literal,)? whole $whole:literal,

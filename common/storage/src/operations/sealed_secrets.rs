@@ -52,10 +52,11 @@ impl Run<'_> {
     }
 }
 
-/// Reseals the secrets in one column of a table. `selected` are the columns that identify the secret's purpose; the
-/// first of them is the table's key, and is named `id`.
+/// Reseals the secrets in one column of a table. `selected` are the columns that identify the secret's
+/// purpose; the first of them is the table's key, and is named `id`.
 macro_rules! reseal_column {
-    ($run:expr, $pool:expr, $table:literal, $key:literal, $column:literal, $selected:literal, $row:ident => $purpose:expr) => {{
+    ($run:expr, $pool:expr, $table:literal, $key:literal, $column:literal, $selected:literal,
+     $row:ident => $purpose:expr) => {{
         let mut after = Some(i64::MIN);
         while let Some(id) = after {
             let mut transaction = $pool.begin().await?;

@@ -31,7 +31,8 @@ macro_rules! record {
     };
 }
 
-/// Stores starts and ends, if there are any. The earliest start and the latest end count. The caller holds the subscriptions' locks.
+/// Stores starts and ends, if there are any. The earliest start and the latest end count. The caller holds
+/// the subscriptions' locks.
 pub async fn record(
     connection: &mut PgConnection,
     starts: &BTreeMap<SubscriptionKey, DateTime<Utc>>,

@@ -58,7 +58,8 @@ pub struct ReceivedCommissionView {
 }
 
 view! { |row: PayoutPart| PartnerPayoutView {
-    program_id, program_name, currency, commission_count, requested_cents, shortfall_cents, amount_cents, created_at;
+    program_id, program_name, currency, commission_count, requested_cents, shortfall_cents, amount_cents,
+    created_at;
     id: row.id,
 } }
 

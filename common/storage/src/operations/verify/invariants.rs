@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use super::division::Division;
 
-/// Declares invariants: each name with its checks, each check with the division of its rows. A check finds all
-/// other data of each row by key, so a slice takes no longer on large tables.
+/// Declares invariants: each name with its checks, each check with the division of its rows. A check finds
+/// all other data of each row by key, so a slice takes no longer on large tables.
 macro_rules! invariants {
     ($($name:literal { $($division:ident => $query:expr),+ $(,)? })+) => {
         &[$($crate::operations::verify::Invariant {
