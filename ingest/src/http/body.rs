@@ -3,11 +3,9 @@
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
 use runtime::body::read;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::app::App;
-use crate::http::error::ApiError;
+use crate::http::prelude::*;
 
 /// The body, or the reason why reading it failed. Routes report a bad credential first, so they look at the
 /// body after the credential.

@@ -5,15 +5,13 @@
 
 use std::borrow::Cow;
 
-use axum::Json;
-use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::{HeaderValue, header};
 use runtime::body::BodyError;
 use runtime::platform_error::platform_error;
-use serde::{Serialize, Serializer};
-use serde_json::json;
+use serde::Serializer;
 use storage::{Retryable, StorageError};
 
+use crate::http::prelude::*;
 use crate::http::request_id::RequestId;
 use crate::http::rotation;
 
@@ -29,10 +27,7 @@ pub enum ApiError {
     BadRequest(Cow<'static, str>),
     /// Like `BadRequest`; the envelope's `details` name the part of the request that is wrong.
     #[error("{message}")]
-    BadParts {
-        message: &'static str,
-        details: serde_json::Value,
-    },
+    BadParts { message: &'static str, details: Value },
     #[error("{0}")]
     Unauthorized(&'static str),
     /// The credential is valid, but does not allow this request.
@@ -181,7 +176,7 @@ impl ApiError {
         }
     }
 
-    pub fn body(&self) -> serde_json::Value {
+    pub fn body(&self) -> Value {
         let message = self.to_string();
         match self {
             Self::LinkDisabled => json!({
@@ -221,7 +216,7 @@ impl ApiError {
         }
     }
 
-    fn details(&self) -> serde_json::Value {
+    fn details(&self) -> Value {
         match self {
             Self::InternalQuoted { request_id, .. } => json!({ "request_id": request_id }),
             Self::AccountBlocked => json!({ "code": "ACCOUNT_BLOCKED" }),

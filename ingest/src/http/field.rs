@@ -5,14 +5,13 @@
 
 use std::ops::RangeInclusive;
 
-use chrono::{DateTime, Utc};
 use domain::name::{Name, NameError};
 use domain::text::{Text, TextError};
 use serde::de::{self, Deserialize, DeserializeOwned, Deserializer};
+use serde_json::Map;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
 
-use crate::http::error::ApiError;
+use crate::http::prelude::*;
 
 /// The value of a field. `null` counts as absent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -155,8 +154,8 @@ impl Field<bool> {
 }
 
 /// For PATCH bodies: an omitted field is `None`, and `null`, which resets a setting, is [`Field::Absent`].
-/// Used as `#[serde(default, deserialize_with = "stated")]`.
-pub fn stated<'de, T: FieldType, D: Deserializer<'de>>(
+/// Used as `#[serde(default, deserialize_with = "if_present")]`.
+pub fn if_present<'de, T: FieldType, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Field<T>>, D::Error> {
     Field::deserialize(deserializer).map(Some)

@@ -1,14 +1,7 @@
 //! `/livez` and `/readyz`, for load balancers and operators.
 
-use axum::Json;
-use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
-use serde::Serialize;
-use utoipa::ToSchema;
-
-use crate::app::App;
 use crate::http::openapi::examples::Examples;
+use crate::http::prelude::*;
 
 /// What answered, and whether that is all that a sale needs.
 #[derive(Debug, Serialize, ToSchema)]

@@ -33,8 +33,8 @@ use self::redis::{Addition, RedisCounters};
 pub use self::rules::Budget;
 use self::rules::{Rule, Rules};
 use self::window::{Count, Window};
-use crate::http::client_address::ClientAddress;
-use crate::http::error::ApiError;
+
+use crate::http::prelude::*;
 
 const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");

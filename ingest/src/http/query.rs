@@ -8,8 +8,7 @@ use domain::name::Name;
 use domain::sorting::Sorting;
 use url::form_urlencoded;
 
-use crate::http::error::ApiError;
-use crate::http::field::refused;
+use crate::http::prelude::*;
 
 /// The rule for search texts.
 pub const NO_TEXT: &str = "must be 1 to 120 visible characters";

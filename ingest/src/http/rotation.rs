@@ -3,10 +3,10 @@
 
 use axum::body::Body;
 use axum::http::{HeaderValue, header};
-use axum::response::Response;
 use domain::programs::key_rotation::KeyRotation;
-use messages::instant::instant;
-use serde_json::{Map, Value, json};
+use serde_json::Map;
+
+use crate::http::prelude::*;
 
 pub const CODE: &str = "api_key_rotation_required";
 pub const HINT: &str = "Regenerate the program's tracking token in the dashboard and deploy the new one.";

@@ -1,16 +1,13 @@
 //! Answers of management routes: `data`, and for a page of a list `meta.pagination` beside it.
 
-use axum::Json;
 use axum::extract::{FromRequestParts, Path};
-use axum::http::StatusCode;
 use axum::http::request::Parts;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 use storage::page::{Whole, Window};
 use url::form_urlencoded;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 
-use crate::http::error::ApiError;
+use crate::management::prelude::*;
 
 const DEFAULT_PAGE_SIZE: i64 = 10;
 /// A request for larger pages gets pages of this size, and `meta` says so.

@@ -7,12 +7,9 @@ use std::borrow::Cow;
 
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderName, header};
-use axum::response::{IntoResponse, Response};
-use chrono::{DateTime, Utc};
 use futures::stream;
 
-use crate::http::error::ApiError;
-use messages::instant::instant;
+use crate::management::prelude::*;
 
 /// Rows in a piece.
 pub const PIECE: i64 = 1_000;

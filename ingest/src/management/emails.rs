@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use domain::ids::WorkspaceId;
 use domain::people::account::EmailAddress;
 use domain::people::email_content::{EmailContent, token_purpose};
-use sqlx::PgConnection;
 use storage::outbound::emails::{self, NewEmail};
 use storage::people::users::User;
 use tokio::sync::Semaphore;

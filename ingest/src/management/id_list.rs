@@ -2,10 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
-
-use crate::http::error::ApiError;
-use crate::http::field::refused;
+use crate::management::prelude::*;
 
 /// The most ids in one request.
 pub const MOST: usize = 1_000;

@@ -2,11 +2,9 @@
 
 use axum::http::HeaderMap;
 use domain::text::Text;
-use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::http::error::ApiError;
-use crate::http::field::refused;
+use crate::management::prelude::*;
 
 /// The key, and the hash of the request that uses it.
 #[derive(Debug)]

@@ -1,16 +1,11 @@
 //! Notifications as their readers see them, and the request that marks them as read.
 
-use chrono::{DateTime, Utc};
 use messages::notification::Deduction;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use storage::operations::notifications::{StoredNotification, Which};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 
-use crate::http::error::ApiError;
-use crate::http::field::Field;
 use crate::management::id_list::id_list;
-use messages::instant::{as_instant, as_instant_if_any};
+use crate::management::prelude::*;
 
 #[derive(Debug, Serialize, ToSchema)]
 pub struct NotificationView {

@@ -4,10 +4,7 @@
 //! HTTPS nor localhost, browsers create no passkeys, and the service offers none. The device verifies its
 //! owner (finger, face or PIN) before it signs, so a passkey is two factors in one.
 
-use domain::ids::UserId;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 use url::{Host, Url};
 use uuid::Uuid;
 use webauthn_rs::prelude::{
@@ -17,7 +14,7 @@ use webauthn_rs::prelude::{
 use webauthn_rs::{Webauthn, WebauthnBuilder};
 use webauthn_rs_proto::ResidentKeyRequirement;
 
-use crate::http::error::ApiError;
+use crate::management::prelude::*;
 
 const NOT_OFFERED: &str = "Passkeys are not offered at this address";
 const REFUSED: &str = "This passkey is not accepted";

@@ -4,7 +4,6 @@
 
 use std::time::Duration;
 
-use domain::ids::WorkspaceId;
 use runtime::config::PostgresConfig;
 use runtime::metrics::serve::Sources;
 use runtime::postgres;
@@ -12,7 +11,7 @@ use sqlx::pool::PoolConnection;
 use sqlx::{Connection, PgPool, Postgres};
 
 use crate::config::Config;
-use crate::http::error::ApiError;
+use crate::management::prelude::*;
 use crate::management::workspace_limit::{WorkspaceLimit, WorkspacePermit};
 
 /// A replica that gives no connection within this time counts as down; the primary is read instead.

@@ -6,14 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use domain::ids::{ProgramId, WorkspaceId};
 use runtime::lifecycle::Lifecycle;
 use storage::outbound::stream_events;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::http::error::ApiError;
+use crate::management::prelude::*;
 use crate::management::reads::Reads;
 use crate::management::workspace_limit::{WorkspaceLimit, WorkspacePermit};
 

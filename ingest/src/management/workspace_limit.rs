@@ -4,9 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use domain::ids::WorkspaceId;
-
-use crate::http::error::ApiError;
+use crate::management::prelude::*;
 
 #[derive(Debug, Clone)]
 pub struct WorkspaceLimit {

@@ -8,15 +8,12 @@
 use std::fmt::Write;
 use std::sync::LazyLock;
 
-use axum::extract::{Path, State};
-use axum::http::StatusCode;
+use axum::extract::Path;
 use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
-use axum::response::{IntoResponse, Response};
 use sha2::{Digest, Sha256};
 
-use crate::app::App;
 use crate::http::accept::{accepts, members};
-use crate::http::error::ApiError;
+use crate::http::prelude::*;
 
 static TRACKER: LazyLock<Script> = LazyLock::new(|| Script {
     plain: include_bytes!("../../../web/tracker/dist/tracker.js"),

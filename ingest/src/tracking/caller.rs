@@ -5,15 +5,12 @@
 
 use axum::extract::{FromRequestParts, Request};
 use axum::http::request::Parts;
-use axum::response::{IntoResponse, Response};
-use domain::ids::ProgramId;
 use domain::programs::key_rotation::KeyRotation;
 use domain::programs::tracking_token::{TokenScope, TokenScopes};
 use domain::token::TokenHash;
 
-use crate::app::App;
 use crate::http::credential::Credential;
-use crate::http::error::ApiError;
+use crate::http::prelude::*;
 use crate::http::rotation;
 use crate::tracking::directory::Unavailable;
 

@@ -4,8 +4,6 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
-use domain::ids::CustomerId;
 use domain::tracking::click_id::{ClickId, ClickIdCodec};
 use runtime::lifecycle::Lifecycle;
 use runtime::postgres;
@@ -15,7 +13,7 @@ use storage::StorageError;
 use storage::tracking::customer_ids::lease;
 use tokio::sync::Notify;
 
-use crate::http::error::ApiError;
+use crate::http::prelude::*;
 
 const RETRY_LEASE: RetryPolicy =
     RetryPolicy::until_shutdown(Duration::from_millis(100), Duration::from_secs(1));

@@ -4,16 +4,14 @@ use std::time::Duration;
 
 use bus::publish::{PublishError, Publisher};
 use bus::reply::{ReplyInbox, Waiter};
-use domain::ids::EventId;
 use runtime::crash_point::crash_point;
 use runtime::metrics::serve::Sources;
 use runtime::trace;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::time::{Instant, timeout_at};
 
-use crate::http::error::ApiError;
+use crate::http::prelude::*;
 use crate::tracking::claims::{ClaimError, ClaimRequest, ClaimResult, Claims};
 use crate::tracking::concurrency_limit::{ConcurrencyLimit, Share};
 

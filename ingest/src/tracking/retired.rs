@@ -6,10 +6,9 @@ use axum::routing::any;
 use utoipa::openapi::path::{HttpMethod, OperationBuilder, Paths};
 use utoipa::openapi::{Content, Ref, Response};
 
-use crate::http::endpoint::Endpoint;
-use crate::http::error::ApiError;
 use crate::http::layers::{Identified, Layers};
 use crate::http::openapi::examples::Examples;
+use crate::http::prelude::*;
 
 /// Path and replacement.
 const RETIRED: [(&str, &str); 6] = [

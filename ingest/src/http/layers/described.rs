@@ -1,7 +1,6 @@
 //! The layers in API descriptions: the answers that they may give instead of the route, and the headers that
 //! they set.
 
-use axum::http::StatusCode;
 use utoipa::openapi::extensions::Extensions;
 use utoipa::openapi::header::HeaderBuilder;
 use utoipa::openapi::path::{Operation, Parameter, ParameterIn};
@@ -11,8 +10,8 @@ use utoipa::openapi::{Content, Header, Object, Ref, RefOr, Response};
 
 use super::{Identified, Layers};
 use crate::http::body::malformed;
-use crate::http::error::ApiError;
 use crate::http::openapi::examples::Examples;
+use crate::http::prelude::*;
 use crate::management::access;
 use crate::tracking::caller::Caller;
 

@@ -3,10 +3,7 @@
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use domain::ids::{ProgramId, WorkspaceId};
 use domain::people::account::UserKind;
-use domain::people::permission::Permission;
-use sqlx::PgConnection;
 use storage::operations::audit_log::AuditActor;
 use storage::people::sessions::SessionKind;
 
@@ -14,8 +11,8 @@ use super::people::{AdvertiserUser, Caller, Holder, User, dashboard, holder};
 use super::program::ProgramAccess;
 use super::refusals::{WRONG_KIND, forbidden, unauthenticated};
 use super::source::Source;
-use crate::app::App;
-use crate::http::error::ApiError;
+
+use crate::management::prelude::*;
 
 /// A dashboard user who confirms a command line.
 #[derive(Debug)]

@@ -9,8 +9,8 @@ use axum::http::{HeaderMap, Method, header};
 use url::{Host, Origin, Url};
 
 use super::session::token_of_cookie;
-use crate::app::App;
-use crate::http::error::ApiError;
+
+use crate::management::prelude::*;
 
 const ANOTHER_SITE: &str = "This request comes from another site";
 

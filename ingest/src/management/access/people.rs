@@ -4,12 +4,9 @@ use std::marker::PhantomData;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use chrono::{DateTime, TimeDelta, Utc};
-use domain::ids::{SessionId, UserId, WorkspaceId};
+use chrono::TimeDelta;
 use domain::people::account::UserKind;
 use domain::token::TokenHash;
-use serde_json::Value;
-use sqlx::PgConnection;
 use storage::StorageResult;
 use storage::operations::audit_log::AuditActor;
 use storage::people::management_keys::{self, UsableKey};
@@ -20,11 +17,8 @@ use storage::people::workspaces;
 use super::refusals::{WRONG_KIND, forbidden, unauthenticated};
 use super::session::token_of_cookie;
 use super::source::Source;
-use crate::app::App;
-use crate::http::client_address::ClientAddress;
 use crate::http::credential::Credential;
-use crate::http::error::ApiError;
-use crate::http::query::Query;
+use crate::management::prelude::*;
 
 const KEY_LACKS_SECOND_FACTOR: &str =
     "This workspace requires a second factor, and the creator of this API key has none";

@@ -7,24 +7,18 @@ use std::marker::PhantomData;
 
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
-use chrono::{DateTime, Utc};
-use domain::ids::ProgramId;
-use domain::people::permission::Permission;
 use domain::programs::outbound_event::OutboundEventType;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 use sqlx::pool::PoolConnection;
-use sqlx::{PgConnection, PgTransaction, Postgres};
+use sqlx::{PgTransaction, Postgres};
 use storage::StorageResult;
 
 use super::people::{Advertiser, Caller, SignedIn};
 use super::program::ProgramAccess;
 use super::right::Right;
 use super::source::Audited;
-use crate::app::App;
-use crate::http::body::RequestBody;
-use crate::http::error::ApiError;
-use crate::management::answers::{Ids, Page};
+
+use crate::management::prelude::*;
 
 /// The ids of a program's path.
 pub trait ProgramIds: DeserializeOwned + Copy + Send {

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use domain::ids::ProgramId;
-use domain::people::permission::Permission;
 use domain::reports::days::DayRange;
 
 use storage::page::Window;

@@ -1,11 +1,7 @@
 //! A workspace that a body names.
 
-use domain::ids::WorkspaceId;
-use serde::Deserialize;
-
 use crate::http::body;
-use crate::http::error::ApiError;
-use crate::http::field::Field;
+use crate::management::prelude::*;
 
 /// The workspace that a body names beside other fields. It is parsed separately: a [`Field`] reads raw JSON,
 /// which serde does not pass to flattened fields.

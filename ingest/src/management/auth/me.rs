@@ -2,15 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use axum::Json;
-use chrono::{DateTime, Utc};
-use messages::instant::as_instant;
 use storage::people::members::{self, GivenPermissions};
 use storage::people::workspaces::{self, Membership};
 use storage::people::{second_factors, users};
 
 use super::open_session::UserView;
-use crate::management::access::SignedIn;
 use crate::management::advertiser::workspace::members::shown;
 use crate::management::prelude::*;
 

@@ -1,14 +1,10 @@
 //! `POST /api/auth/local`: opens a session for an address and a password.
 
-use axum::response::Response;
 use domain::people::account::EmailAddress;
 use storage::people::users;
 
 use super::open_session::{SignInMethod, SignedInAnswer, sign_in_by};
-use crate::http::body::RequestBody;
-use crate::http::field::Field;
-use crate::http::openapi::envelopes::RateLimited;
-use crate::management::access::{Proof, Source, commit};
+use crate::management::access::Proof;
 use crate::management::prelude::*;
 
 /// The same message for an unknown address and for a wrong password.
@@ -49,8 +45,8 @@ pub async fn sign_in(
     body: RequestBody,
 ) -> Result<Response, ApiError> {
     let request: SignInRequest = body.json()?;
-    let identifier = stated(request.identifier, "identifier is required")?;
-    let password = stated(request.password, "password is required")?;
+    let identifier = not_empty(request.identifier, "identifier is required")?;
+    let password = not_empty(request.password, "password is required")?;
     let proof = Proof::of(password, request.code)?;
     app.limits.spend_sign_in(source.client, &identifier).await?;
     let account = match EmailAddress::parse(&identifier) {
@@ -73,7 +69,7 @@ pub async fn sign_in(
     Ok(answer)
 }
 
-fn stated(field: Field<String>, missing: &'static str) -> Result<String, ApiError> {
+fn not_empty(field: Field<String>, missing: &'static str) -> Result<String, ApiError> {
     match field {
         Field::Given(text) if !text.is_empty() => Ok(text),
         _ => Err(ApiError::bad_request(missing)),

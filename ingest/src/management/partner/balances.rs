@@ -5,8 +5,6 @@ use std::collections::HashMap;
 use chrono::NaiveDate;
 use storage::reads::partner_view::{self, PartnerBalance, PartnerDue};
 
-use crate::management::access::PartnerUser;
-use crate::management::answers::{List, Listed, Page, PageQuery, view};
 use crate::management::prelude::*;
 
 #[derive(Debug, Serialize, ToSchema)]

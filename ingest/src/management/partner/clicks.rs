@@ -1,16 +1,10 @@
 //! `GET /api/partner/clicks`: clicks on a partner's links, with the visitor's country and device, but no
 //! identity.
 
-use chrono::{DateTime, Utc};
-use domain::ids::ProgramId;
-use messages::instant::as_instant;
 use storage::reads::partner_lists::LinkFilter;
 use storage::reads::partner_lists::{self, PartnerClick};
 
-use crate::http::field::refused;
-use crate::http::query::{NO_TEXT, Query};
-use crate::management::access::PartnerUser;
-use crate::management::answers::{List, Listed, Page, PageQuery, view};
+use crate::http::query::NO_TEXT;
 use crate::management::prelude::*;
 
 #[derive(Debug, Serialize, ToSchema)]

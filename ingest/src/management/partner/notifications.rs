@@ -2,10 +2,6 @@
 
 use storage::operations::notifications;
 
-use crate::http::body::RequestBody;
-use crate::http::query::Query;
-use crate::management::access::PartnerUser;
-use crate::management::answers::{List, Listed, Page, PageQuery};
 use crate::management::notices::{
     MarkReadRequest, MarkedRead, NEITHER_OR_BOTH, NotificationView, UnreadQuery,
 };

@@ -2,15 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use chrono::{DateTime, Utc};
 use domain::earnings::commission::{Policy, Rate, policy_in_force};
-use messages::instant::as_instant;
 use storage::money::balances;
 use storage::program::programs;
 use storage::reads::partner_view;
 
-use crate::management::access::PartnerUser;
-use crate::management::answers::{List, Listed, Page, PageQuery};
 use crate::management::balance::CurrencyBalanceView;
 use crate::management::prelude::*;
 

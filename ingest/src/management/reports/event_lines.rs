@@ -1,13 +1,11 @@
 //! The lines of a file of events, in the order of the list.
 
-use domain::ids::ProgramId;
 use domain::reports::program_events::EventPlace;
 use storage::reads::program_events::{self, Filter, PageRead, ProgramEvent};
 use storage::snapshot;
 
 use super::event_file::{Line, Lines, PIECE};
-use crate::app::App;
-use crate::http::error::ApiError;
+use crate::management::prelude::*;
 use crate::management::workspace_limit::WorkspacePermit;
 
 /// The events that have not been sent yet.

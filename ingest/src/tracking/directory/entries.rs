@@ -9,13 +9,13 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
-use domain::ids::{ProgramId, ReferralLinkId};
 use domain::programs::key_rotation::KeyRotation;
 use domain::programs::tracking_token::TokenScopes;
 use domain::token::TokenHash;
 use storage::program::directory::{DirectoryLink, DirectoryProgram, DirectoryToken};
 use tokio::time::Instant;
+
+use crate::http::prelude::*;
 
 /// How long tokens are trusted after a confirmation. Later they are looked up.
 pub const LIVE_FOR: Duration = Duration::from_secs(1);

@@ -1,14 +1,10 @@
 //! A management key's settings as requests change them and answers show them.
 
-use chrono::{DateTime, TimeDelta, Utc};
-use domain::ids::ProgramId;
+use chrono::TimeDelta;
 use domain::people::management_key::KeySettings;
 use domain::people::permission::{ProgramScope, Scopes};
-use messages::instant::{as_instant, instant};
-use serde_json::{Value, json};
 use storage::people::management_keys::StoredKey;
 
-use crate::http::field::{Field, refused, stated};
 use crate::management::prelude::*;
 
 /// The default lifetime of a new key.
@@ -17,20 +13,20 @@ const NEW_KEY_LASTS: TimeDelta = TimeDelta::days(365);
 /// What is there is changed; what is not stays as it is.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 pub struct KeyChanges {
-    #[serde(default, deserialize_with = "stated")]
+    #[serde(default, deserialize_with = "if_present")]
     #[schema(value_type = Option<String>, max_length = 120)]
     name: Option<Field<String>>,
     /// `*` for all, or some of `program:list`, `program:read`, `program:create`, `program:update`, `program:delete`,
     /// `program:go_live`, `program:regenerate-token`, `dashboard:view`, `events:read`. A new key has the first two unless said otherwise.
-    #[serde(default, deserialize_with = "stated")]
+    #[serde(default, deserialize_with = "if_present")]
     #[schema(value_type = Option<Vec<String>>, min_items = 1)]
     scopes: Option<Field<Vec<Value>>>,
     /// Ids of the programs the key is limited to; null is every one of the workspace.
-    #[serde(default, deserialize_with = "stated")]
+    #[serde(default, deserialize_with = "if_present")]
     #[schema(value_type = Option<Vec<String>>, min_items = 1)]
     program_scope: Option<Field<Vec<Value>>>,
     /// ISO 8601, in the future; null is never. A new key ends after a year unless said otherwise.
-    #[serde(default, deserialize_with = "stated")]
+    #[serde(default, deserialize_with = "if_present")]
     #[schema(value_type = Option<String>, format = DateTime)]
     expires_at: Option<Field<String>>,
 }

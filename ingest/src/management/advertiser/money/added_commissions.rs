@@ -2,21 +2,14 @@
 //! commission that a sale failed to earn.
 
 use axum::http::HeaderMap;
-use domain::ids::{CommissionId, EventId, PartnerProgramId, ProgramId, SaleId};
 use domain::money::{AmountCents, Currency};
 use domain::text::Text;
-use serde_json::{Value, json};
-use sqlx::PgConnection;
 use storage::money::adjustments::{self, AddedCommission};
 use storage::money::{by_hand, payouts};
 use storage::program::partners;
 
 use super::commission_changes::{ChangedCommission, read_changed};
 use super::payouts::not_a_currency;
-use crate::http::field::{Field, refused};
-use crate::management::access::WriteProgram;
-use crate::management::access::right::PayOut;
-use crate::management::answers::{Created, created};
 use crate::management::idempotency::{ANOTHER_REQUEST, IdempotencyKey};
 use crate::management::prelude::*;
 

@@ -3,10 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
 use storage::money::payouts::LockedCommission;
 
-use crate::http::field::refused;
 use crate::management::prelude::*;
 
 /// Amounts by commission id. Empty if the caller sends none.

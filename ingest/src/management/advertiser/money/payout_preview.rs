@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use domain::ids::{EventId, PartnerProgramId};
 use domain::money::Currency;
 use sqlx::Connection;
 use storage::StorageError;
@@ -10,9 +9,6 @@ use storage::program::partners;
 
 use super::commissions::NamedPartner;
 use super::payouts::{NO_CURRENCY, PartnerShareView, not_a_currency};
-use crate::http::query::Query;
-use crate::management::access::ReadProgram;
-use crate::management::access::right::PayOut;
 use crate::management::payout::{self, BATCH, NOTHING_TO_PAY, PayoutOrder, Settled, Wanted};
 use crate::management::prelude::*;
 

@@ -1,36 +1,32 @@
 //! A program's processor connection as requests change it and answers show it.
 
-use chrono::{DateTime, Utc};
-use domain::ids::ProgramId;
 use domain::processors::processor::{ConnectionStatus, ProcessorId, WebhookSecret};
-use messages::instant::as_instant_if_any;
-use serde_json::{Map, Value, json};
+use serde_json::Map;
 use storage::processor::processor_connections::{Connection, SealedSecret};
 
-use crate::http::field::{Field, refused, stated};
 use crate::management::prelude::*;
 
 /// What is there is changed; what is not stays as it is. An account must be there to begin with.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 pub struct ConnectionChanges {
-    #[serde(default, deserialize_with = "stated")]
+    #[serde(default, deserialize_with = "if_present")]
     #[schema(value_type = Option<String>, min_length = 1, max_length = 255)]
     account_id: Option<Field<String>>,
-    #[serde(default, deserialize_with = "stated")]
+    #[serde(default, deserialize_with = "if_present")]
     #[schema(value_type = Option<String>, max_length = 255)]
     webhook_endpoint_id: Option<Field<String>>,
     /// Replaces the one before at once; to change it while webhooks arrive, rotate it. Null takes it away.
-    #[serde(default, deserialize_with = "stated")]
+    #[serde(default, deserialize_with = "if_present")]
     #[schema(value_type = Option<String>, min_length = 16, max_length = 255)]
     webhook_secret: Option<Field<String>>,
-    #[serde(default, deserialize_with = "stated")]
+    #[serde(default, deserialize_with = "if_present")]
     #[schema(value_type = Option<bool>)]
     charges_enabled: Option<Field<bool>>,
-    #[serde(default, deserialize_with = "stated")]
+    #[serde(default, deserialize_with = "if_present")]
     #[schema(value_type = Option<bool>)]
     payouts_enabled: Option<Field<bool>>,
     /// `pending` (the first), `connected` or `disconnected`.
-    #[serde(default, deserialize_with = "stated")]
+    #[serde(default, deserialize_with = "if_present")]
     #[schema(value_type = Option<String>)]
     status: Option<Field<String>>,
 }

@@ -12,7 +12,6 @@ mod reading;
 use axum::body::{Body, Bytes};
 use axum::http::header;
 use axum::http::request::Parts;
-use axum::response::{IntoResponse, Response};
 use domain::programs::event_stream::EventCursor;
 use futures::stream;
 use sqlx::Connection;
@@ -21,9 +20,7 @@ use storage::outbound::event_streams;
 use self::answer::StreamPage;
 use self::question::{Question, StreamQuery};
 use self::reading::{Reading, StreamState};
-use crate::http::query::Query;
-use crate::management::access::right::ReadEvents;
-use crate::management::access::{Caller, ReadProgram, commit};
+use crate::management::access::Caller;
 use crate::management::prelude::*;
 
 const TOO_OLD: ApiError = ApiError::Gone(

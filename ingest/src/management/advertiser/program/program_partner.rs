@@ -1,10 +1,8 @@
 //! Looks up a partner's membership in a program.
 
-use domain::ids::{PartnerProgramId, ProgramId};
-use sqlx::PgConnection;
 use storage::program::partners::{self, ProgramPartner};
 
-use crate::http::error::ApiError;
+use crate::management::prelude::*;
 
 /// The refusal of a membership that the program does not have.
 pub const UNKNOWN_PARTNER: ApiError = ApiError::NotFound("Partner not found");

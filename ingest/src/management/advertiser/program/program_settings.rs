@@ -1,6 +1,5 @@
 //! A program's settings as requests change them and answers show them.
 
-use chrono::{DateTime, Utc};
 use domain::earnings::commission::{HoldPeriod, NeedsApproval, Policy, SelfReferrals};
 use domain::money::{BasisPoints, Currency};
 use domain::people::account::EmailAddress;
@@ -10,78 +9,75 @@ use domain::programs::program::{
 use domain::text::Text;
 use domain::tracking::attribution::{AttributionModel, AttributionWindow};
 use domain::tracking::lead::LeadAuth;
-use messages::instant::{as_instant, as_instant_if_any, instant};
-use serde_json::{Value, json};
 use storage::program::program_settings::StoredProgram;
 
-use crate::http::field::{Field, refused, stated};
 use crate::management::access::differences;
 use crate::management::prelude::*;
 
 /// What is there is changed; what is not stays as it is. `null` takes a setting back to its default.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 pub struct ProgramChanges {
-    #[serde(default, deserialize_with = "stated")]
+    #[serde(default, deserialize_with = "if_present")]
     #[schema(value_type = Option<String>, max_length = 120)]
     pub name: Option<Field<String>>,
-    #[serde(default, deserialize_with = "stated")]
+    #[serde(default, deserialize_with = "if_present")]
     #[schema(value_type = Option<String>, max_length = 80, pattern = "^[a-z0-9]+(-[a-z0-9]+)*$")]
     pub slug: Option<Field<String>>,
-    #[serde(default, deserialize_with = "stated")]
+    #[serde(default, deserialize_with = "if_present")]
     #[schema(value_type = Option<String>, max_length = 2000)]
     description: Option<Field<String>>,
-    #[serde(default, deserialize_with = "stated")]
+    #[serde(default, deserialize_with = "if_present")]
     #[schema(value_type = Option<String>)]
     domain: Option<Field<String>>,
     /// ISO 4217, of fixed commissions.
-    #[serde(default, deserialize_with = "stated")]
+    #[serde(default, deserialize_with = "if_present")]
     #[schema(value_type = Option<String>)]
     currency: Option<Field<String>>,
     /// `last_click`, `first_click` or `linear`.
-    #[serde(default, deserialize_with = "stated")]
+    #[serde(default, deserialize_with = "if_present")]
     #[schema(value_type = Option<String>)]
     attribution_model: Option<Field<String>>,
-    #[serde(default, deserialize_with = "stated")]
+    #[serde(default, deserialize_with = "if_present")]
     #[schema(value_type = Option<i64>, minimum = 1, maximum = 365)]
     attribution_window_days: Option<Field<i64>>,
-    #[serde(default, deserialize_with = "stated")]
+    #[serde(default, deserialize_with = "if_present")]
     #[schema(value_type = Option<i64>, minimum = 1, maximum = 365)]
     cookie_window_days: Option<Field<i64>>,
     /// `server_required` or null.
-    #[serde(default, deserialize_with = "stated")]
+    #[serde(default, deserialize_with = "if_present")]
     #[schema(value_type = Option<String>)]
     lead_auth: Option<Field<String>>,
     /// Days a commission stays pending.
-    #[serde(default, deserialize_with = "stated")]
+    #[serde(default, deserialize_with = "if_present")]
     #[schema(value_type = Option<i64>, minimum = 0, maximum = 31)]
     hold_days: Option<Field<i64>>,
     /// Which commissions are not approved by the end of their hold, only by hand: `none`, those that are `flagged` with a
     /// signal, or `all`.
-    #[serde(default, deserialize_with = "stated")]
+    #[serde(default, deserialize_with = "if_present")]
     #[schema(value_type = Option<String>)]
     needs_approval: Option<Field<String>>,
     /// A partner's own purchases: `flag` shows them with a signal, `refuse` has the partner earn nothing by them; the sale is
     /// recorded all the same.
-    #[serde(default, deserialize_with = "stated")]
+    #[serde(default, deserialize_with = "if_present")]
     #[schema(value_type = Option<String>)]
     self_referrals: Option<Field<String>>,
     /// How many referral links a partner may make; what the advertiser makes for them does not count. With 0 they make none.
-    #[serde(default, deserialize_with = "stated")]
+    #[serde(default, deserialize_with = "if_present")]
     #[schema(value_type = Option<i64>, minimum = 0, maximum = 100)]
     partner_link_limit: Option<Field<i64>>,
-    #[serde(default, deserialize_with = "stated")]
+    #[serde(default, deserialize_with = "if_present")]
     #[schema(value_type = Option<bool>)]
     exclude_bots: Option<Field<bool>>,
     /// `https:` address of a picture in e-mails to partners and on their pages. Whoever reads them fetches it from there.
-    #[serde(default, deserialize_with = "stated")]
+    #[serde(default, deserialize_with = "if_present")]
     #[schema(value_type = Option<String>, max_length = 500)]
     logo_url: Option<Field<String>>,
     /// On the partners' pages, as `#rrggbb`.
-    #[serde(default, deserialize_with = "stated")]
+    #[serde(default, deserialize_with = "if_present")]
     #[schema(value_type = Option<String>)]
     color: Option<Field<String>>,
     /// Where answers to e-mails to partners go.
-    #[serde(default, deserialize_with = "stated")]
+    #[serde(default, deserialize_with = "if_present")]
     #[schema(value_type = Option<String>, max_length = 254)]
     reply_to_email: Option<Field<String>>,
 }

@@ -1,22 +1,14 @@
 //! `…/referral-links`: the codes that partners put into URLs.
 
-use chrono::{DateTime, Utc};
-use domain::ids::{PartnerProgramId, ProgramId, ReferralLinkId};
 use domain::programs::partner::{LinkStatus, MembershipStatus, ShortCode};
 use domain::sorting::LinkColumn;
-use messages::instant::{as_instant, as_instant_if_any};
-use serde_json::json;
-use sqlx::PgConnection;
 use storage::program::links::list::{Filter, page};
 use storage::program::links::{self, StoredLink, Updated};
 use storage::program::partners;
 
 use super::program_partner::UNKNOWN_PARTNER;
-use crate::http::field::{Field, refused, stated};
-use crate::http::query::{NO_TEXT, Query};
-use crate::management::access::right::{Read, Update};
-use crate::management::access::{ListProgram, ProgramIds, WriteProgram, archived};
-use crate::management::answers::{Created, List, Listed, OrderQuery, PageQuery, created, view};
+use crate::http::query::NO_TEXT;
+use crate::management::access::ProgramIds;
 use crate::management::prelude::*;
 
 /// A generated code is taken with a probability of one in a million million: this many in a row are not
@@ -39,11 +31,11 @@ pub struct NewLinkRequest {
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct LinkChanges {
     /// The old code stops working at once.
-    #[serde(default, deserialize_with = "stated")]
+    #[serde(default, deserialize_with = "if_present")]
     #[schema(value_type = Option<String>, min_length = 3, max_length = 64, pattern = "^[A-Za-z0-9_-]+$")]
     short_code: Option<Field<String>>,
     /// `active` or `inactive`.
-    #[serde(default, deserialize_with = "stated")]
+    #[serde(default, deserialize_with = "if_present")]
     #[schema(value_type = Option<String>)]
     status: Option<Field<String>>,
 }

@@ -1,16 +1,12 @@
 //! An endpoint as requests set it and answers show it.
 
-use chrono::{DateTime, Utc};
 use domain::programs::outbound_event::OutboundEventType;
 use domain::programs::webhook::WebhookUrl;
 use domain::programs::webhook_address::AllowedAddresses;
 use domain::programs::webhook_endpoint::{EndpointDescription, EventTypes, EventTypesError};
 use domain::text::Text;
-use messages::instant::{as_instant, as_instant_if_any};
-use serde_json::{Value, json};
 use storage::outbound::webhook_endpoints::{EndpointSettings, StoredEndpoint};
 
-use crate::http::field::{Field, refused, stated};
 use crate::management::prelude::*;
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -30,19 +26,19 @@ pub struct NewEndpointRequest {
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct EndpointChanges {
     /// What waits for the endpoint is sent there, too.
-    #[serde(default, deserialize_with = "stated")]
+    #[serde(default, deserialize_with = "if_present")]
     #[schema(value_type = String, required = false, max_length = 2048)]
     url: Option<Field<String>>,
     /// Null takes it away.
-    #[serde(default, deserialize_with = "stated")]
+    #[serde(default, deserialize_with = "if_present")]
     #[schema(value_type = Option<String>, max_length = 200)]
     description: Option<Field<String>>,
     /// Of events from now on.
-    #[serde(default, deserialize_with = "stated")]
+    #[serde(default, deserialize_with = "if_present")]
     #[schema(value_type = Vec<String>, required = false, min_items = 1)]
     event_types: Option<Field<Vec<Value>>>,
     /// Off, it is sent nothing but what somebody asks for, and what waits for it is cancelled. On again, its failures are forgotten.
-    #[serde(default, deserialize_with = "stated")]
+    #[serde(default, deserialize_with = "if_present")]
     #[schema(value_type = bool, required = false)]
     enabled: Option<Field<bool>>,
 }

@@ -1,10 +1,8 @@
 //! A new secret for an endpoint: it is shown once, and stored sealed.
 
-use domain::ids::WebhookEndpointId;
 use domain::programs::webhook::SigningSecret;
 
-use crate::app::App;
-use crate::http::error::ApiError;
+use crate::management::prelude::*;
 
 /// The secret as it is shown once, and as it is stored.
 pub struct NewSecret {

@@ -3,20 +3,12 @@
 
 use std::sync::Arc;
 
-use axum::response::Response;
-use chrono::{DateTime, Utc};
-use domain::ids::{ProgramId, WorkspaceId};
 use domain::people::permission::Role;
-use messages::instant::as_instant;
-use serde_json::{Map, Value};
-use sqlx::PgConnection;
+use serde_json::Map;
 use storage::operations::audit_log::{self, AuditActor, AuditEntry, AuditFilter};
 use storage::people::workspaces;
 
-use crate::http::field::refused;
-use crate::http::query::Query;
-use crate::management::access::{AdvertiserUser, forbidden};
-use crate::management::answers::{List, Listed, Page, PageQuery, view};
+use crate::management::access::forbidden;
 use crate::management::csv_download::{PIECE, Piece, csv_row, download};
 use crate::management::prelude::*;
 use crate::management::reports::dates::{FROM_AFTER_TO, Span};

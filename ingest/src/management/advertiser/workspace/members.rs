@@ -8,21 +8,14 @@
 
 use std::collections::BTreeMap;
 
-use axum::http::StatusCode;
-use chrono::{DateTime, Utc};
-use domain::ids::{MemberId, ProgramId, WorkspaceId};
 use domain::people::permission::{ProgramPermissions, Role};
 use domain::sorting::MemberColumn;
-use messages::instant::as_instant;
-use serde_json::{Map, Value, json};
-use sqlx::PgConnection;
+use serde_json::Map;
 use storage::people::members::{self, GivenPermissions, Member};
 use storage::people::workspaces;
 
-use crate::http::field::{Field, refused, stated};
-use crate::http::query::{NO_TEXT, Query};
-use crate::management::access::{AdvertiserUser, Audited, Write, differences, forbidden};
-use crate::management::answers::{Ids, List, Listed, OrderQuery, Page, PageQuery, view};
+use crate::http::query::NO_TEXT;
+use crate::management::access::{differences, forbidden};
 use crate::management::prelude::*;
 
 const NO_PERMISSIONS: &str =
@@ -34,13 +27,13 @@ const NO_COLUMN: &str = "must be one of name, email, created_at";
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct MemberChanges {
     /// `owner`, `admin` or `member`.
-    #[serde(default, deserialize_with = "stated")]
+    #[serde(default, deserialize_with = "if_present")]
     #[schema(value_type = Option<String>)]
     role: Option<Field<String>>,
     /// By program id: some of `tracking:read`, `tracking:list`, `program:list`, `program:read`, `program:update`,
     /// `program:delete`, `program:go_live`, `program:regenerate-token`, `program:pay_out`, `events:read`, or `program:*` for every one
     /// of a program's. They replace all that were given before.
-    #[serde(default, deserialize_with = "stated")]
+    #[serde(default, deserialize_with = "if_present")]
     #[schema(value_type = Option<BTreeMap<String, Vec<String>>>)]
     permissions: Option<Field<Map<String, Value>>>,
 }

@@ -1,16 +1,12 @@
 //! `PUT /api/advertiser/workspaces/{workspace_id}`: a workspace's name, and whether its members need a second
 //! factor.
 
-use domain::ids::WorkspaceId;
 use domain::people::permission::Role;
-use serde_json::{Value, json};
 use storage::people::members::{self, GivenPermissions};
 use storage::people::second_factors;
 use storage::people::workspaces::{self, Membership};
 
-use crate::http::field::{Field, stated};
-use crate::management::access::{AdvertiserUser, Audited, Write, differences, forbidden};
-use crate::management::answers::Ids;
+use crate::management::access::{differences, forbidden};
 use crate::management::auth::me::WorkspaceView;
 use crate::management::prelude::*;
 
@@ -20,12 +16,12 @@ const NONE_OF_THEIR_OWN: &str = "Set up a second factor of your own first";
 /// What is there is changed; what is not stays as it is.
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct WorkspaceChanges {
-    #[serde(default, deserialize_with = "stated")]
+    #[serde(default, deserialize_with = "if_present")]
     #[schema(value_type = Option<String>, min_length = 1, max_length = 120)]
     name: Option<Field<String>>,
     /// Members without a second factor can then do nothing but set one up, and management keys they created are refused. For owners
     /// who have one themselves.
-    #[serde(default, deserialize_with = "stated")]
+    #[serde(default, deserialize_with = "if_present")]
     #[schema(value_type = Option<bool>)]
     second_factor_required: Option<Field<bool>>,
 }

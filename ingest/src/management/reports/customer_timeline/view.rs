@@ -2,8 +2,6 @@
 
 use std::collections::HashMap;
 
-use chrono::{DateTime, Utc};
-use messages::instant::{as_instant, as_instant_if_any};
 use storage::reads::customer_timeline::{TimelineCommission, TimelineCustomer, TimelineEntry};
 use storage::reads::program_events::{EventPage, ProgramEvent, ProgramEventDetails};
 

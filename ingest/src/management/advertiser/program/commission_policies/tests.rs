@@ -4,7 +4,7 @@ use serde_json::json;
 use super::*;
 use crate::http::body;
 
-fn judged(request: &serde_json::Value) -> Result<Terms, String> {
+fn judged(request: &Value) -> Result<Terms, String> {
     let request: NewPolicyRequest = body::parse(request.to_string().as_bytes()).unwrap();
     let now = DateTime::UNIX_EPOCH + TimeDelta::days(20_000);
     request

@@ -2,11 +2,8 @@
 
 use std::time::Duration;
 
-use domain::ids::ProgramId;
 use domain::programs::event_stream::{EventCursor, StreamTypes};
 
-use crate::http::field::refused;
-use crate::http::query::Query;
 use crate::management::prelude::*;
 
 const DEFAULT_LIMIT: u32 = 1_000;
