@@ -8,6 +8,7 @@
 //! | [`SignedIn`] | any dashboard session, even without a required second factor |
 //! | [`AdvertiserUser`] | an advertiser's dashboard session, no key |
 //! | [`PartnerUser`] | a partner's dashboard session |
+//! | [`ListForAdvertiser`], [`ListForPartner`] | an [`AdvertiserUser`] or a [`PartnerUser`] who asks for a page |
 //! | [`Advertiser`] | an advertiser's dashboard session, or a management key |
 //! | [`ReadProgram`], [`ListProgram`], [`WriteProgram`] | an [`Advertiser`] with this [right](right) |
 //! | [`Write`] | any of the first four, with the transaction of a change |
@@ -38,4 +39,6 @@ pub use self::proof::{Proof, take_code};
 pub use self::refusals::{forbidden, unauthenticated};
 pub use self::session::{SessionCookie, end_cookie};
 pub use self::source::{Audited, Source};
-pub use self::transaction::{ListProgram, ProgramIds, ReadProgram, Write, WriteProgram, commit};
+pub use self::transaction::{
+    ListForAdvertiser, ListForPartner, ListProgram, ProgramIds, ReadProgram, Write, WriteProgram, commit,
+};

@@ -29,15 +29,15 @@ pub fn endpoints() -> Vec<Endpoint> {
 fn people_endpoints() -> Vec<Endpoint> {
     [
         managed! { "programs", SESSION_OR_KEY;
-            notifications::list;
-            notifications::mark_read;
+            notifications::list_notifications;
+            notifications::mark_notifications_read;
         },
         managed! { "privacy", SESSION;
-            customers::export;
-            customers::erase;
+            customers::export_customer;
+            customers::erase_customer;
         },
         managed! { "programs", SESSION_OR_KEY;
-            dashboard::summary;
+            dashboard::read_dashboard_summary;
         },
     ]
     .concat()

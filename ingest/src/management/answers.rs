@@ -132,11 +132,10 @@ impl Page {
         }
     }
 
-    /// This page of a list.
+    /// This page of a list: its rows, and what the whole list has.
     pub fn listed<T: From<R>, R>(
         self,
-        rows: impl IntoIterator<Item = R>,
-        whole: impl Into<Whole>,
+        (rows, whole): (impl IntoIterator<Item = R>, impl Into<Whole>),
     ) -> Json<Listed<T>> {
         let Whole { count, up_to } = whole.into();
         let pagination = Pagination {
@@ -176,8 +175,8 @@ impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Ids<T> 
     }
 }
 
-/// Converts a row into its view. The listed fields are copied: all fields of the row, or some of them if
-/// values for other fields follow after a semicolon.
+/// Converts a row into its view, by `From`, or by `new` if the view needs more than the row. The listed fields
+/// are copied: all fields of the row, or some of them if values for other fields follow after a semicolon.
 macro_rules! view {
     (|$row:ident: $from:ident| $view:ident { $($same:ident),+ $(,)? }) => {
         impl From<$from> for $view {
@@ -193,6 +192,18 @@ macro_rules! view {
                 Self {
                     $($name: $value,)+
                     $($same: $row.$same,)+
+                }
+            }
+        }
+    };
+    (|$row:ident: $from:ty, $($other:ident: $type:ty),+| $view:ident {
+        $($same:ident),*; $($name:ident: $value:expr),+ $(,)?
+    }) => {
+        impl $view {
+            pub fn new($row: $from, $($other: $type),+) -> Self {
+                Self {
+                    $($name: $value,)+
+                    $($same: $row.$same,)*
                 }
             }
         }
@@ -225,8 +236,8 @@ mod tests {
             }
         );
         assert_eq!(Page::of("pageSize=100000").unwrap().page_size, 100);
-        assert_eq!(page.listed::<i64, _>([1], 51).meta.pagination.page_count, 3);
-        assert_eq!(page.listed::<i64, i64>([], 0).meta.pagination.page_count, 0);
+        assert_eq!(page.listed::<i64, _>(([1], 51)).meta.pagination.page_count, 3);
+        assert_eq!(page.listed::<i64, i64>(([], 0)).meta.pagination.page_count, 0);
         let last = format!("page={}", i64::MAX);
         assert_eq!(Page::of(&last).unwrap().window().offset, i64::MAX);
     }

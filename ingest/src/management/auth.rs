@@ -24,45 +24,46 @@ pub fn endpoints() -> Vec<Endpoint> {
     [
         managed! { "accounts", [];
             sign_in::sign_in;
-            sign_in_options::read;
+            sign_in_options::read_sign_in_options;
         },
         managed! { "accounts", SESSION;
             sign_out::sign_out;
             password::change;
         },
         managed! { "accounts", [];
-            password_reset::request;
-            password_reset::inspect;
-            password_reset::complete;
-            address_verification::inspect;
-            address_verification::complete;
-            invitations::inspect;
-            invitations::accept;
-            unsubscribe::show, unsubscribe::unsubscribe;
+            password_reset::request_password_reset;
+            password_reset::inspect_password_reset;
+            password_reset::complete_password_reset;
+            address_verification::inspect_address_verification;
+            address_verification::complete_address_verification;
+            invitations::inspect_invitation;
+            invitations::accept_invitation;
+            unsubscribe::show_unsubscribe, unsubscribe::unsubscribe;
         },
         managed! { "accounts", SESSION;
-            confirm::confirm;
+            confirm::confirm_password;
             me::me;
-            address_verification::request;
-            notification_settings::read, notification_settings::change;
-            sessions::list, sessions::end_others;
-            sessions::end;
-            second_factor::begin;
-            second_factor::enable;
-            second_factor::renew_codes;
-            second_factor::remove;
-            passkeys::list, passkeys::create;
-            passkeys::begin;
-            passkeys::remove;
+            address_verification::request_address_verification;
+            notification_settings::read_notification_settings,
+                notification_settings::change_notification_settings;
+            sessions::list_sessions, sessions::end_other_sessions;
+            sessions::end_session;
+            second_factor::begin_second_factor;
+            second_factor::enable_second_factor;
+            second_factor::renew_recovery_codes;
+            second_factor::remove_second_factor;
+            passkeys::list_passkeys, passkeys::create_passkey;
+            passkeys::begin_passkey;
+            passkeys::remove_passkey;
         },
         managed! { "accounts", [];
-            passkey_sign_in::ask;
-            passkey_sign_in::sign_in;
+            passkey_sign_in::begin_passkey_sign_in;
+            passkey_sign_in::sign_in_with_passkey;
         },
         managed! { "accounts", SESSION;
-            passkey_sign_in::confirm;
-            cli::inspect;
-            cli::confirm;
+            passkey_sign_in::confirm_passkey;
+            cli::inspect_cli_login;
+            cli::confirm_cli_login;
         },
     ]
     .concat()

@@ -15,15 +15,15 @@ use crate::http::limits::Budget;
 pub fn endpoints() -> Vec<Endpoint> {
     [
         managed! { "set-up", [];
-            auth_start::start;
-            auth_poll::poll, auth_poll::poll_by_body;
+            auth_start::start_cli_login;
+            auth_poll::poll_cli_login, auth_poll::poll_cli_login_by_body;
         },
         managed! { "set-up", ["cli_session"];
-            init::init;
-            programs::list;
+            init::init_program;
+            programs::list_cli_programs;
         },
         managed! { "set-up", ["cli_session", "program_key"];
-            stripe_connect::connect;
+            stripe_connect::connect_stripe;
         },
     ]
     .concat()

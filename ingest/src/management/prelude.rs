@@ -6,8 +6,8 @@ pub use sqlx::PgConnection;
 pub use crate::http::prelude::*;
 pub use crate::management::access::right::*;
 pub use crate::management::access::{
-    AdvertiserUser, Audited, ListProgram, PartnerUser, ReadProgram, SignedIn, Source, Write, WriteProgram,
-    archived, commit,
+    AdvertiserUser, Audited, ListForAdvertiser, ListForPartner, ListProgram, PartnerUser, ReadProgram,
+    SignedIn, Source, Write, WriteProgram, archived, commit,
 };
 pub(crate) use crate::management::answers::view;
 pub use crate::management::answers::{

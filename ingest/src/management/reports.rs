@@ -22,17 +22,17 @@ use crate::http::endpoint::{Endpoint, SESSION, managed};
 pub fn endpoints() -> Vec<Endpoint> {
     managed! { "reports", SESSION;
         performance::performance;
-        program_report::report;
-        report_breakdown::breakdown;
-        report_cohorts::cohorts;
-        program_events::list::list;
-        program_events::export::export;
-        customers::list;
-        customer_timeline::read;
+        program_report::report_on_program;
+        report_breakdown::break_report_down;
+        report_cohorts::report_on_cohorts;
+        program_events::list::list_program_events;
+        program_events::export::export_program_events;
+        customers::list_customers;
+        customer_timeline::read_customer;
         customer_timeline::read_sale;
-        status::status;
-        events::list;
-        export::export;
-        live::live;
+        status::tracking_status;
+        events::list_events;
+        export::export_events;
+        live::live_events;
     }
 }

@@ -19,18 +19,18 @@ pub fn endpoints(tracking: &[Endpoint]) -> Vec<Endpoint> {
         (noun != "lead").then(|| endpoint.under_older_path(&format!("/api/tracking/{noun}")))
     });
     let changed = vec![
-        Endpoint::new(routes!(lead::lead))
+        Endpoint::new(routes!(lead::older_lead))
             .older()
             .limited(Budget::Lead)
             .waiting_with(Noun::Lead)
             .open_to_browsers()
             .examples(lead::examples()),
-        Endpoint::new(routes!(test_events::test))
+        Endpoint::new(routes!(test_events::older_test))
             .older()
             .limited(Budget::Cli)
             .open_to_browsers()
             .examples(test_events::test_examples()),
-        Endpoint::new(routes!(test_events::check))
+        Endpoint::new(routes!(test_events::older_check))
             .older()
             .limited(Budget::Cli)
             .open_to_browsers()

@@ -12,8 +12,9 @@ use serde::de::DeserializeOwned;
 use sqlx::pool::PoolConnection;
 use sqlx::{PgTransaction, Postgres};
 use storage::StorageResult;
+use storage::people::second_factors::OwnFactors;
 
-use super::people::{Advertiser, Caller, SignedIn};
+use super::people::{Advertiser, Caller, OfAdvertiser, OfPartner, Session, SessionOf, SignedIn};
 use super::program::ProgramAccess;
 use super::right::Right;
 use super::source::Audited;
@@ -77,6 +78,8 @@ pub struct Write<C, On = ()> {
     pub on: On,
     pub db: PgTransaction<'static>,
     body: RequestBody,
+    /// The entries of the audit log, written with the commit.
+    entries: Vec<Audited>,
 }
 
 pub type WriteProgram<R, I = ProgramId> = Write<Advertiser, Program<R, I>>;
@@ -89,6 +92,7 @@ impl<C, On> Write<C, On> {
             on,
             db: app.management.begin().await?,
             body,
+            entries: Vec::new(),
         })
     }
 
@@ -99,10 +103,6 @@ impl<C, On> Write<C, On> {
     /// The body. It can be taken once.
     pub const fn body(&mut self) -> RequestBody {
         self.body.take()
-    }
-
-    pub async fn commit(self) -> Result<(), ApiError> {
-        commit(self.db).await
     }
 }
 
@@ -117,13 +117,24 @@ impl<C: Caller, On> Write<C, On> {
         self.caller.just_proved(&self.app)
     }
 
-    /// Writes an entry to the audit log in the caller's name.
-    pub async fn record(&mut self, audited: Audited) -> StorageResult<()> {
-        let actor = self.caller.actor();
-        self.caller
-            .source()
-            .audit(&self.app, &mut self.db, actor, audited)
-            .await
+    /// Adds an entry to the audit log in the caller's name.
+    pub fn record(&mut self, audited: Audited) {
+        self.entries.push(audited);
+    }
+
+    /// Writes the entries of the audit log, and commits.
+    pub async fn commit(mut self) -> Result<(), ApiError> {
+        let (source, actor) = (self.caller.source(), self.caller.actor());
+        for audited in self.entries {
+            source.audit(&self.app, &mut self.db, actor, audited).await?;
+        }
+        commit(self.db).await
+    }
+
+    /// Commits, and gives this answer.
+    pub async fn answer<T>(self, answer: T) -> Result<T, ApiError> {
+        self.commit().await?;
+        Ok(answer)
     }
 }
 
@@ -143,20 +154,14 @@ impl<R, I> WriteProgram<R, I> {
         self.on.access.wanted_events.contains(event_type)
     }
 
-    /// Writes an entry about the program to the audit log. The details must not contain a secret.
-    pub async fn audit(
-        &mut self,
-        action: &'static str,
-        subject_id: impl Into<Option<i64>>,
-        details: Value,
-    ) -> StorageResult<()> {
+    /// Adds an entry about the program to the audit log. The details must not contain a secret.
+    pub fn audit(&mut self, action: &'static str, subject_id: impl Into<Option<i64>>, details: Value) {
         let audited = self.on.access.audited(action).with(details);
         let subject_id = subject_id.into();
         self.record(Audited {
             subject_id,
             ..audited
-        })
-        .await
+        });
     }
 }
 
@@ -165,6 +170,12 @@ impl<On> Write<SignedIn, On> {
     /// works.
     pub async fn audit_account(&mut self, action: &'static str, details: Value) -> StorageResult<()> {
         self.caller.audit(&self.app, &mut self.db, action, details).await
+    }
+
+    /// Like [`User::proved_own_factor`](super::people::User::proved_own_factor).
+    pub async fn proved_own_factor(&mut self) -> Result<OwnFactors, ApiError> {
+        let user = self.caller.user;
+        user.proved_own_factor(&self.app, &mut self.db).await
     }
 }
 
@@ -202,6 +213,7 @@ impl<R: Right, I: ProgramIds> FromRequest<App> for WriteProgram<R, I> {
             on,
             mut db,
             body,
+            entries,
         } = write;
         let on = Program::granted(&caller, on.0, &mut db).await?;
         Ok(Self {
@@ -210,6 +222,7 @@ impl<R: Right, I: ProgramIds> FromRequest<App> for WriteProgram<R, I> {
             on,
             db,
             body,
+            entries,
         })
     }
 }
@@ -251,6 +264,29 @@ impl<R: Right, I: ProgramIds> FromRequestParts<App> for ReadProgram<R, I> {
         let caller = Advertiser::from_request_parts(parts, app).await?;
         let Ids(ids) = Ids::from_request_parts(parts, app).await?;
         Self::open(app, caller, ids).await
+    }
+}
+
+/// A page of a list that is for the user of a session of kind `K`.
+#[derive(Debug)]
+pub struct ListFor<K> {
+    pub session: Session<K>,
+    pub page: Page,
+    pub db: PoolConnection<Postgres>,
+}
+
+pub type ListForPartner = ListFor<OfPartner>;
+pub type ListForAdvertiser = ListFor<OfAdvertiser>;
+
+impl<K: SessionOf> FromRequestParts<App> for ListFor<K> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
+        Ok(Self {
+            session: Session::from_request_parts(parts, app).await?,
+            page: Page::from_request_parts(parts, app).await?,
+            db: app.management.acquire().await?,
+        })
     }
 }
 

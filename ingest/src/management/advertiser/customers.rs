@@ -91,7 +91,6 @@ view! { |row: Erased| CustomerErased {
 #[utoipa::path(
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/customers/export",
-    operation_id = "export_customer",
     request_body = CustomerNamed,
     responses(
         (status = 200, description = "All of it; empty lists for an unknown customer.", body = Data<CustomerExport>),
@@ -99,18 +98,15 @@ view! { |row: Erased| CustomerErased {
     ),
     extensions(("x-refusals" = json!([ApiError::bad_request(NONE_NAMED)]))),
 )]
-pub async fn export(mut write: Write<AdvertiserUser, Ids<ProgramId>>) -> Answer<CustomerExport> {
+pub async fn export_customer(mut write: Write<AdvertiserUser, Ids<ProgramId>>) -> Answer<CustomerExport> {
     let (access, found) = asked_for(&mut write).await?;
     let export = personal_data::export(&mut write.db, &found).await?;
-    write
-        .record(
-            access
-                .audited("customer.exported")
-                .with(json!({ "customer_ids": ids(&found) })),
-        )
-        .await?;
-    write.commit().await?;
-    Ok(data(export.into()))
+    write.record(
+        access
+            .audited("customer.exported")
+            .with(json!({ "customer_ids": ids(&found) })),
+    );
+    write.answer(data(export.into())).await
 }
 
 /// Erase a customer's data
@@ -120,7 +116,6 @@ pub async fn export(mut write: Write<AdvertiserUser, Ids<ProgramId>>) -> Answer<
 #[utoipa::path(
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/customers/erase",
-    operation_id = "erase_customer",
     request_body = CustomerNamed,
     responses(
         (status = 200, description = "Erased, or nothing was there.", body = Data<CustomerErased>),
@@ -128,20 +123,17 @@ pub async fn export(mut write: Write<AdvertiserUser, Ids<ProgramId>>) -> Answer<
     ),
     extensions(("x-refusals" = json!([ApiError::bad_request(NONE_NAMED)]))),
 )]
-pub async fn erase(mut write: Write<AdvertiserUser, Ids<ProgramId>>) -> Answer<CustomerErased> {
+pub async fn erase_customer(mut write: Write<AdvertiserUser, Ids<ProgramId>>) -> Answer<CustomerErased> {
     let (access, found) = asked_for(&mut write).await?;
     let erased = personal_data::erase(&mut write.db, &found, write.app.clock.now()).await?;
     if !erased.is_nothing() {
-        write
-            .record(
-                access
-                    .audited("customer.erased")
-                    .with(json!({ "customer_ids": ids(&found) })),
-            )
-            .await?;
+        write.record(
+            access
+                .audited("customer.erased")
+                .with(json!({ "customer_ids": ids(&found) })),
+        );
     }
-    write.commit().await?;
-    Ok(data(erased.into()))
+    write.answer(data(erased.into())).await
 }
 
 /// The program and the customer that the body names. The user must run the workspace and have recently proved

@@ -96,10 +96,9 @@ impl From<Figures> for FiguresView {
 #[utoipa::path(
     get,
     path = "/api/advertiser/dashboard/summary",
-    operation_id = "read_dashboard_summary",
     responses((status = 200, description = "As of now.", body = Data<Summary>))
 )]
-pub async fn summary(State(app): State<App>, advertiser: Advertiser) -> Answer<Summary> {
+pub async fn read_dashboard_summary(State(app): State<App>, advertiser: Advertiser) -> Answer<Summary> {
     advertiser.demand(Permission::DashboardView)?;
     let mut connection = app.management.acquire().await?;
     let reach = advertiser.reach(Permission::ProgramRead);

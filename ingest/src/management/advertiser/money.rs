@@ -14,17 +14,17 @@ use crate::http::endpoint::{Endpoint, SESSION_OR_KEY, managed};
 
 pub fn endpoints() -> Vec<Endpoint> {
     managed! { "payouts", SESSION_OR_KEY;
-        commissions::list, added_commissions::create;
-        commission_totals::read;
-        review::list;
-        review::hold;
-        commissions::approve;
-        commission_changes::reject;
-        commission_changes::adjust;
-        exports::commissions;
-        payouts::list, payouts::create;
-        payout_preview::preview;
-        payouts::read;
-        exports::payout;
+        commissions::list_commissions, added_commissions::add_commission;
+        commission_totals::read_commission_totals;
+        review::list_flagged_commissions;
+        review::hold_commissions;
+        commissions::approve_commissions;
+        commission_changes::reject_commissions;
+        commission_changes::adjust_commission;
+        exports::export_commissions;
+        payouts::list_payouts, payouts::create_payout;
+        payout_preview::preview_payout;
+        payouts::read_payout;
+        exports::export_payout;
     }
 }

@@ -13,16 +13,14 @@ use crate::management::prelude::*;
 #[utoipa::path(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/notifications",
-    operation_id = "list_notifications",
     params(UnreadQuery, PageQuery),
     responses((status = 200, description = "A page of them.", body = Listed<NotificationView>)),
     extensions(("x-refusals" = json!([ApiError::bad_request("unread must be true or false")]))),
 )]
-pub async fn list(mut list: ListProgram<Read>, query: Query) -> List<NotificationView> {
+pub async fn list_notifications(mut list: ListProgram<Read>, query: Query) -> List<NotificationView> {
     let unread = query.flag("unread")?;
-    let (rows, total) =
-        notifications::of_program(&mut list.db, list.program_id, unread, list.page.window()).await?;
-    Ok(list.page.listed(rows, total))
+    let found = notifications::of_program(&mut list.db, list.program_id, unread, list.page.window()).await?;
+    Ok(list.page.listed(found))
 }
 
 /// Mark notifications as read
@@ -31,16 +29,14 @@ pub async fn list(mut list: ListProgram<Read>, query: Query) -> List<Notificatio
 #[utoipa::path(
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/notifications/read",
-    operation_id = "mark_notifications_read",
     request_body = MarkReadRequest,
     responses((status = 200, description = "Read.", body = Data<MarkedRead>)),
     extensions(("x-refusals" = json!([NEITHER_OR_BOTH]))),
 )]
-pub async fn mark_read(mut write: WriteProgram<CleanUp>) -> Answer<MarkedRead> {
+pub async fn mark_notifications_read(mut write: WriteProgram<CleanUp>) -> Answer<MarkedRead> {
     let program_id = write.on.ids;
     let wanted = write.body().json::<MarkReadRequest>()?.wanted()?;
     let now = write.now();
     let marked = notifications::mark_read_of_program(&mut write.db, program_id, wanted.which(), now).await?;
-    write.commit().await?;
-    Ok(data(MarkedRead { marked }))
+    write.answer(data(MarkedRead { marked })).await
 }

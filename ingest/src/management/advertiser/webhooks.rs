@@ -12,13 +12,14 @@ use crate::http::endpoint::{Endpoint, SESSION_OR_KEY, managed};
 
 pub fn endpoints() -> Vec<Endpoint> {
     managed! { "webhook endpoints", SESSION_OR_KEY;
-        webhook_endpoints::list, webhook_endpoints::create;
-        webhook_endpoints::read, webhook_endpoints::update, webhook_endpoints::remove;
-        rotate_secret::rotate;
-        example_event::send;
-        webhook_deliveries::list;
-        webhook_deliveries::read;
-        replay::one;
-        replay::many;
+        webhook_endpoints::list_webhook_endpoints, webhook_endpoints::create_webhook_endpoint;
+        webhook_endpoints::read_webhook_endpoint, webhook_endpoints::update_webhook_endpoint,
+            webhook_endpoints::delete_webhook_endpoint;
+        rotate_secret::rotate_webhook_secret;
+        example_event::test_webhook_endpoint;
+        webhook_deliveries::list_webhook_deliveries;
+        webhook_deliveries::read_webhook_delivery;
+        replay::replay_webhook_delivery;
+        replay::replay_webhook_events;
     }
 }

@@ -9,17 +9,17 @@ use crate::http::endpoint::{Endpoint, SESSION, managed};
 
 pub fn endpoints() -> Vec<Endpoint> {
     managed! { "workspaces", SESSION;
-        members::list;
-        members::update, members::remove;
-        workspaces::update;
-        audit_log::list;
-        audit_log::export;
+        members::list_members;
+        members::update_member, members::remove_member;
+        workspaces::update_workspace;
+        audit_log::list_audit_log;
+        audit_log::export_audit_log;
     }
 }
 
 pub fn invitation_endpoints() -> Vec<Endpoint> {
     managed! { "accounts", SESSION;
-        invitations::list, invitations::create;
-        invitations::withdraw;
+        invitations::list_invitations, invitations::invite_member;
+        invitations::withdraw_invitation;
     }
 }

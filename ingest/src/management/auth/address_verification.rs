@@ -11,6 +11,7 @@ use domain::token::AddressVerification;
 use storage::people::one_time_links::{self, LinkPurpose};
 use storage::people::users::{self, User};
 
+use super::me::own_account;
 use crate::management::one_time_links::{NONE, OneTimeLink, open, send};
 use crate::management::prelude::*;
 
@@ -52,7 +53,6 @@ pub struct VerificationInspected {
 #[utoipa::path(
     post,
     path = "/api/users/me/address-verification",
-    operation_id = "request_address_verification",
     responses(
         (status = 200, description = "Whether it is on its way.", body = Data<VerificationRequested>),
         (status = 404, description = "E-mail is not set up here.", body = PlatformError),
@@ -61,21 +61,18 @@ pub struct VerificationInspected {
     ),
     extensions(("x-refusals" = json!([NOT_OFFERED, VERIFIED_ALREADY]))),
 )]
-pub async fn request(mut write: Write<SignedIn>) -> Answer<VerificationRequested> {
+pub async fn request_address_verification(mut write: Write<SignedIn>) -> Answer<VerificationRequested> {
     offered(&write.app)?;
     let (app, user_id) = (write.app.clone(), write.caller.user.user_id);
     app.limits
         .spend_address_verification(write.caller.source.client, user_id)
         .await?;
-    let user = users::find(&mut write.db, user_id)
-        .await?
-        .ok_or(ApiError::NotFound("Not Found"))?;
+    let user = own_account(&mut write.db, user_id).await?;
     if user.verified {
         return Err(VERIFIED_ALREADY);
     }
     let emailed = send_link(&app, &mut write.db, &user).await?;
-    write.commit().await?;
-    Ok(data(VerificationRequested { emailed }))
+    write.answer(data(VerificationRequested { emailed })).await
 }
 
 /// Writes the e-mail with a link; `false` if e-mail is off, or no e-mail may be sent to the address.
@@ -91,7 +88,6 @@ pub async fn send_link(app: &App, connection: &mut PgConnection, user: &User) ->
 #[utoipa::path(
     post,
     path = "/api/auth/address-verification/inspect",
-    operation_id = "inspect_address_verification",
     request_body = VerificationToken,
     responses(
         (status = 200, description = "It works.", body = Data<VerificationInspected>),
@@ -100,7 +96,7 @@ pub async fn send_link(app: &App, connection: &mut PgConnection, user: &User) ->
     ),
     extensions(("x-refusals" = json!([NONE]))),
 )]
-pub async fn inspect(
+pub async fn inspect_address_verification(
     State(app): State<App>,
     source: Source,
     body: RequestBody,
@@ -120,7 +116,6 @@ pub async fn inspect(
 #[utoipa::path(
     post,
     path = "/api/auth/address-verification/complete",
-    operation_id = "complete_address_verification",
     request_body = VerificationToken,
     responses(
         (status = 204, description = "The address is verified."),
@@ -129,7 +124,7 @@ pub async fn inspect(
     ),
     extensions(("x-refusals" = json!([NONE]))),
 )]
-pub async fn complete(
+pub async fn complete_address_verification(
     State(app): State<App>,
     source: Source,
     body: RequestBody,

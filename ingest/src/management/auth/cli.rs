@@ -58,7 +58,6 @@ pub struct ConfirmedLogin {
 #[utoipa::path(
     post,
     path = "/api/auth/cli/inspect",
-    operation_id = "inspect_cli_login",
     request_body = InspectLoginRequest,
     responses(
         (status = 200, description = "It waits to be confirmed.", body = Data<LoginInspected>),
@@ -72,7 +71,7 @@ pub struct ConfirmedLogin {
         ApiError::bad_request(EXPIRED), ApiError::AccountBlocked, ApiError::NotFound(UNKNOWN_LOGIN), ApiError::Conflict(TAKEN)
     ]))),
 )]
-pub async fn inspect(
+pub async fn inspect_cli_login(
     State(app): State<App>,
     CliConfirmer(user): CliConfirmer,
     body: RequestBody,
@@ -101,7 +100,6 @@ pub async fn inspect(
 #[utoipa::path(
     post,
     path = "/api/auth/cli/confirm",
-    operation_id = "confirm_cli_login",
     request_body = ConfirmRequest,
     responses(
         (status = 200, description = "Confirmed. The command line learns of it when it asks next.", body = Data<ConfirmedLogin>),
@@ -116,7 +114,7 @@ pub async fn inspect(
         ApiError::PasswordRequired
     ]))),
 )]
-pub async fn confirm(
+pub async fn confirm_cli_login(
     State(app): State<App>,
     CliConfirmer(user): CliConfirmer,
     body: RequestBody,

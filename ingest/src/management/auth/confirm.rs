@@ -52,7 +52,6 @@ impl PasswordAgain {
 #[utoipa::path(
     post,
     path = "/api/auth/confirm-password",
-    operation_id = "confirm_password",
     request_body = PasswordAgain,
     responses(
         (status = 204, description = "It is theirs."),
@@ -62,7 +61,7 @@ impl PasswordAgain {
     ),
     extensions(("x-refusals" = json!([ApiError::bad_request(WRONG), ApiError::SecondFactorRequired]))),
 )]
-pub async fn confirm(
+pub async fn confirm_password(
     State(app): State<App>,
     signed_in: SignedIn,
     body: RequestBody,
@@ -70,6 +69,5 @@ pub async fn confirm(
     let mut write = PasswordAgain::proved(&app, signed_in, body).await?;
     let (session_id, now) = (write.caller.user.session_id, write.now());
     sessions::prove(&mut write.db, session_id, false, now).await?;
-    write.commit().await?;
-    Ok(StatusCode::NO_CONTENT)
+    write.answer(StatusCode::NO_CONTENT).await
 }

@@ -67,7 +67,6 @@ enum Guest {
 #[utoipa::path(
     post,
     path = "/api/auth/invitations/inspect",
-    operation_id = "inspect_invitation",
     request_body = InspectRequest,
     responses(
         (status = 200, description = "It can be accepted.", body = Data<InvitationInspected>),
@@ -76,7 +75,7 @@ enum Guest {
     ),
     extensions(("x-refusals" = json!([NONE]))),
 )]
-pub async fn inspect(
+pub async fn inspect_invitation(
     State(app): State<App>,
     client: Option<Extension<ClientAddress>>,
     body: RequestBody,
@@ -98,7 +97,6 @@ pub async fn inspect(
 #[utoipa::path(
     post,
     path = "/api/auth/invitations/accept",
-    operation_id = "accept_invitation",
     request_body = AcceptRequest,
     responses(
         (status = 201, description = "Accepted and signed in, for 14 days.", body = SignedInAnswer),
@@ -114,7 +112,11 @@ pub async fn inspect(
         WRONG_PASSWORD, ApiError::AccountBlocked, NONE, OTHER_KIND, JUST_ENDED, JUST_MADE
     ]))),
 )]
-pub async fn accept(State(app): State<App>, source: Source, body: RequestBody) -> Result<Response, ApiError> {
+pub async fn accept_invitation(
+    State(app): State<App>,
+    source: Source,
+    body: RequestBody,
+) -> Result<Response, ApiError> {
     let request: AcceptRequest = body.json()?;
     let password = request.password.required("password is required")?;
     let invitation = open(&app, source.client, request.token).await?;

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use storage::people::members::{self, GivenPermissions};
+use storage::people::second_factors;
+use storage::people::users::{self, User};
 use storage::people::workspaces::{self, Membership};
-use storage::people::{second_factors, users};
 
 use super::open_session::UserView;
 use crate::management::advertiser::workspace::members::shown;
@@ -55,6 +56,12 @@ impl WorkspaceView {
     }
 }
 
+/// The account of a signed-in user.
+pub async fn own_account(connection: &mut PgConnection, user_id: UserId) -> Result<User, ApiError> {
+    let found = users::find(connection, user_id).await?;
+    found.ok_or(ApiError::NotFound("Not Found"))
+}
+
 /// Who is signed in
 #[utoipa::path(
     get,
@@ -63,9 +70,7 @@ impl WorkspaceView {
 )]
 pub async fn me(State(app): State<App>, signed_in: SignedIn) -> Result<Json<MeAnswer>, ApiError> {
     let mut connection = app.management.acquire().await?;
-    let user = users::find(&mut connection, signed_in.user.user_id)
-        .await?
-        .ok_or(ApiError::NotFound("Not Found"))?;
+    let user = own_account(&mut connection, signed_in.user.user_id).await?;
     let second_factor = second_factors::enabled(&mut connection, user.user_id).await?;
     let workspaces = workspaces::of_user(&mut connection, user.user_id).await?;
     let memberships: Vec<i64> = workspaces.iter().map(|one| one.member_id.get()).collect();

@@ -41,10 +41,12 @@ pub struct NotificationSettingsChanges {
 #[utoipa::path(
     get,
     path = "/api/users/me/notification-settings",
-    operation_id = "read_notification_settings",
     responses((status = 200, description = "As they are.", body = Data<NotificationSettingsView>))
 )]
-pub async fn read(State(app): State<App>, signed_in: SignedIn) -> Answer<NotificationSettingsView> {
+pub async fn read_notification_settings(
+    State(app): State<App>,
+    signed_in: SignedIn,
+) -> Answer<NotificationSettingsView> {
     let mut connection = app.management.acquire().await?;
     let wanted = users::wanted_emails(&mut connection, signed_in.user.user_id).await?;
     Ok(data(NotificationSettingsView::new(&app, wanted)))
@@ -54,12 +56,11 @@ pub async fn read(State(app): State<App>, signed_in: SignedIn) -> Answer<Notific
 #[utoipa::path(
     patch,
     path = "/api/users/me/notification-settings",
-    operation_id = "change_notification_settings",
     request_body = NotificationSettingsChanges,
     responses((status = 200, description = "As they are now.", body = Data<NotificationSettingsView>)),
     extensions(("x-refusals" = json!([refused("weekly_summary", "must be a boolean")]))),
 )]
-pub async fn change(mut write: Write<SignedIn>) -> Answer<NotificationSettingsView> {
+pub async fn change_notification_settings(mut write: Write<SignedIn>) -> Answer<NotificationSettingsView> {
     let user_id = write.caller.user.user_id;
     let changes: NotificationSettingsChanges = write.body().json()?;
     let weekly_summary = choice(changes.weekly_summary, "weekly_summary")?;
@@ -72,8 +73,7 @@ pub async fn change(mut write: Write<SignedIn>) -> Answer<NotificationSettingsVi
         write.audit_account("user.notifications_changed", details).await?;
     }
     let view = NotificationSettingsView::new(&write.app, wanted);
-    write.commit().await?;
-    Ok(data(view))
+    write.answer(data(view)).await
 }
 
 fn choice(field: Field<bool>, name: &str) -> Result<Option<bool>, ApiError> {

@@ -23,7 +23,6 @@ pub struct PasskeyShown {
 #[utoipa::path(
     post,
     path = "/api/auth/passkey/challenge",
-    operation_id = "begin_passkey_sign_in",
     responses(
         (status = 200, description = "What the device is to sign, within five minutes.", body = Data<ChallengeView>),
         (status = 409, description = "`PUBLIC_URL` is no HTTPS address with a host name.", body = PlatformError),
@@ -31,7 +30,7 @@ pub struct PasskeyShown {
     ),
     extensions(("x-refusals" = json!([not_offered()]))),
 )]
-pub async fn ask(State(app): State<App>, source: Source) -> Answer<ChallengeView> {
+pub async fn begin_passkey_sign_in(State(app): State<App>, source: Source) -> Answer<ChallengeView> {
     app.limits.spend_passkey(source.client).await?;
     let challenge = app.passkeys.ask_for_any()?;
     let mut connection = app.management.acquire().await?;
@@ -44,7 +43,6 @@ pub async fn ask(State(app): State<App>, source: Source) -> Answer<ChallengeView
 #[utoipa::path(
     post,
     path = "/api/auth/passkey",
-    operation_id = "sign_in_with_passkey",
     request_body = PasskeyShown,
     responses(
         (status = 200, description = "Signed in, for 14 days.", body = SignedInAnswer),
@@ -55,7 +53,7 @@ pub async fn ask(State(app): State<App>, source: Source) -> Answer<ChallengeView
     ),
     extensions(("x-refusals" = json!([refused(), not_offered(), ApiError::AccountBlocked]))),
 )]
-pub async fn sign_in(
+pub async fn sign_in_with_passkey(
     State(app): State<App>,
     source: Source,
     body: RequestBody,
@@ -77,7 +75,6 @@ pub async fn sign_in(
 #[utoipa::path(
     post,
     path = "/api/auth/confirm-passkey",
-    operation_id = "confirm_passkey",
     request_body = PasskeyShown,
     responses(
         (status = 204, description = "It is theirs."),
@@ -87,7 +84,7 @@ pub async fn sign_in(
     ),
     extensions(("x-refusals" = json!([refused(), not_offered()]))),
 )]
-pub async fn confirm(
+pub async fn confirm_passkey(
     State(app): State<App>,
     signed_in: SignedIn,
     body: RequestBody,

@@ -7,8 +7,9 @@
 use chrono::TimeDelta;
 use domain::token::PasskeyChallengeToken;
 use storage::people::passkeys::{self, ListedPasskey, NewChallenge, NewPasskey};
-use storage::people::{sessions, users};
+use storage::people::sessions;
 
+use super::me::own_account;
 use super::second_factor::{DEMANDED, keep_a_required_one};
 use crate::management::passkeys::{Challenge, not_offered, refused};
 use crate::management::prelude::*;
@@ -54,11 +55,10 @@ pub struct NewPasskeyRequest {
 #[utoipa::path(
     get,
     path = "/api/users/me/passkeys",
-    operation_id = "list_passkeys",
     responses((status = 200, description = "Oldest first.", body = Data<Vec<PasskeyView>>)),
     extensions(("x-refusals" = json!([ApiError::PasswordRequired, ApiError::PasskeyRequired]))),
 )]
-pub async fn list(State(app): State<App>, signed_in: SignedIn) -> Answer<Vec<PasskeyView>> {
+pub async fn list_passkeys(State(app): State<App>, signed_in: SignedIn) -> Answer<Vec<PasskeyView>> {
     let mut connection = app.management.acquire().await?;
     let listed = passkeys::list(&mut connection, signed_in.user.user_id).await?;
     Ok(data(listed.into_iter().map(PasskeyView::from).collect()))
@@ -70,7 +70,6 @@ pub async fn list(State(app): State<App>, signed_in: SignedIn) -> Answer<Vec<Pas
 #[utoipa::path(
     post,
     path = "/api/users/me/passkeys/challenge",
-    operation_id = "begin_passkey",
     responses(
         (status = 200, description = "What the device is to make, within five minutes.", body = Data<ChallengeView>),
         (status = 403, description = "The password must be given again first, or a passkey shown.", body = PlatformError),
@@ -80,16 +79,10 @@ pub async fn list(State(app): State<App>, signed_in: SignedIn) -> Answer<Vec<Pas
         not_offered(), ApiError::PasswordRequired, ApiError::PasskeyRequired
     ]))),
 )]
-pub async fn begin(mut write: Write<SignedIn>) -> Answer<ChallengeView> {
-    write
-        .caller
-        .user
-        .proved_own_factor(&write.app, &mut write.db)
-        .await?;
+pub async fn begin_passkey(mut write: Write<SignedIn>) -> Answer<ChallengeView> {
+    write.proved_own_factor().await?;
     let user_id = write.caller.user.user_id;
-    let user = users::find(&mut write.db, user_id)
-        .await?
-        .ok_or(ApiError::NotFound("Not Found"))?;
+    let user = own_account(&mut write.db, user_id).await?;
     let known = passkeys::credential_ids(&mut write.db, user_id).await?;
     if known.len() >= MOST {
         return Err(TOO_MANY);
@@ -99,15 +92,13 @@ pub async fn begin(mut write: Write<SignedIn>) -> Answer<ChallengeView> {
         .passkeys
         .ask_for_new(user_id, &user.email, &user.name, known)?;
     let asked = keep(&write.app, &mut write.db, Some(user_id), challenge).await?;
-    write.commit().await?;
-    Ok(asked)
+    write.answer(asked).await
 }
 
 /// Make a passkey
 #[utoipa::path(
     post,
     path = "/api/users/me/passkeys",
-    operation_id = "create_passkey",
     request_body = NewPasskeyRequest,
     responses(
         (status = 201, description = "It signs in from now on.", body = Data<PasskeyView>),
@@ -116,9 +107,9 @@ pub async fn begin(mut write: Write<SignedIn>) -> Answer<ChallengeView> {
     ),
     extensions(("x-refusals" = json!([refused(), ApiError::PasswordRequired, ApiError::PasskeyRequired]))),
 )]
-pub async fn create(mut write: Write<SignedIn>) -> Created<PasskeyView> {
+pub async fn create_passkey(mut write: Write<SignedIn>) -> Created<PasskeyView> {
     let user = write.caller.user;
-    user.proved_own_factor(&write.app, &mut write.db).await?;
+    write.proved_own_factor().await?;
     let request: NewPasskeyRequest = write.body().json()?;
     let name = request.name.required_name("name", "name is required")?;
     let now = write.now();
@@ -149,7 +140,6 @@ pub async fn create(mut write: Write<SignedIn>) -> Created<PasskeyView> {
 #[utoipa::path(
     delete,
     path = "/api/users/me/passkeys/{passkey_id}",
-    operation_id = "remove_passkey",
     responses(
         (status = 204, description = "It signs in no more."),
         (status = 403, description = "The password must be given again first, or a passkey shown.", body = PlatformError),
@@ -160,27 +150,21 @@ pub async fn create(mut write: Write<SignedIn>) -> Created<PasskeyView> {
         NOT_FOUND, ApiError::PasswordRequired, ApiError::PasskeyRequired, ApiError::Conflict(DEMANDED)
     ]))),
 )]
-pub async fn remove(mut write: Write<SignedIn, Ids<PasskeyId>>) -> Result<StatusCode, ApiError> {
+pub async fn remove_passkey(mut write: Write<SignedIn, Ids<PasskeyId>>) -> Result<StatusCode, ApiError> {
     let user = write.caller.user;
     let Ids(passkey_id) = write.on;
-    let own = user.proved_own_factor(&write.app, &mut write.db).await?;
+    let own = write.proved_own_factor().await?;
     if !passkeys::remove(&mut write.db, user.user_id, passkey_id).await? {
         return Err(NOT_FOUND);
     }
     if own.passkeys == 1 && !own.has_app {
         keep_a_required_one(&mut write.db, user.user_id).await?;
     }
-    sessions::revoke_others(
-        &mut write.db,
-        user.user_id,
-        user.session_id,
-        write.app.clock.now(),
-    )
-    .await?;
+    let now = write.now();
+    sessions::revoke_others(&mut write.db, user.user_id, user.session_id, now).await?;
     let details = json!({ "passkey": passkey_id });
     write.audit_account("user.passkey_removed", details).await?;
-    write.commit().await?;
-    Ok(StatusCode::NO_CONTENT)
+    write.answer(StatusCode::NO_CONTENT).await
 }
 
 /// Stores a challenge until its answer comes, and returns it with a handle for the answer.

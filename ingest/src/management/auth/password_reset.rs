@@ -76,7 +76,6 @@ pub struct CompleteRequest {
 #[utoipa::path(
     post,
     path = "/api/auth/password-reset",
-    operation_id = "request_password_reset",
     request_body = ResetRequest,
     responses(
         (status = 200, description = "Whether the address has an account or not.", body = Data<ResetRequested>),
@@ -85,7 +84,11 @@ pub struct CompleteRequest {
     ),
     extensions(("x-refusals" = json!([NOT_OFFERED]))),
 )]
-pub async fn request(State(app): State<App>, source: Source, body: RequestBody) -> Answer<ResetRequested> {
+pub async fn request_password_reset(
+    State(app): State<App>,
+    source: Source,
+    body: RequestBody,
+) -> Answer<ResetRequested> {
     offered(&app)?;
     let request: ResetRequest = body.json()?;
     let email = request
@@ -116,7 +119,6 @@ async fn send_link(app: &App, email: &EmailAddress) -> Result<(), ApiError> {
 #[utoipa::path(
     post,
     path = "/api/auth/password-reset/inspect",
-    operation_id = "inspect_password_reset",
     request_body = ResetToken,
     responses(
         (status = 200, description = "It works.", body = Data<ResetInspected>),
@@ -125,7 +127,11 @@ async fn send_link(app: &App, email: &EmailAddress) -> Result<(), ApiError> {
     ),
     extensions(("x-refusals" = json!([NONE]))),
 )]
-pub async fn inspect(State(app): State<App>, source: Source, body: RequestBody) -> Answer<ResetInspected> {
+pub async fn inspect_password_reset(
+    State(app): State<App>,
+    source: Source,
+    body: RequestBody,
+) -> Answer<ResetInspected> {
     offered(&app)?;
     let request: ResetToken = body.json()?;
     let (link, _) = open::<PasswordReset>(&app, source.client, request.token).await?;
@@ -144,7 +150,6 @@ pub async fn inspect(State(app): State<App>, source: Source, body: RequestBody) 
 #[utoipa::path(
     post,
     path = "/api/auth/password-reset/complete",
-    operation_id = "complete_password_reset",
     request_body = CompleteRequest,
     responses(
         (status = 204, description = "Replaced: sign in with it."),
@@ -157,7 +162,7 @@ pub async fn inspect(State(app): State<App>, source: Source, body: RequestBody) 
         refused("password", &PasswordError::Guessable.to_string()), NONE, ApiError::SecondFactorRequired
     ]))),
 )]
-pub async fn complete(
+pub async fn complete_password_reset(
     State(app): State<App>,
     source: Source,
     body: RequestBody,

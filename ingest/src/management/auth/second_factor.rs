@@ -4,9 +4,10 @@
 //! factor is required, every other session ends, and a list of recovery codes is shown once.
 
 use domain::people::second_factor::{AuthenticatorSecret, RecoveryCode};
-use storage::people::{second_factors, sessions, users, workspaces};
+use storage::people::{second_factors, sessions, workspaces};
 
 use super::confirm::{PasswordAgain, WRONG};
+use super::me::own_account;
 use crate::management::access::take_code;
 use crate::management::prelude::*;
 
@@ -44,7 +45,6 @@ pub struct RecoveryCodes {
 #[utoipa::path(
     post,
     path = "/api/users/me/second-factor",
-    operation_id = "begin_second_factor",
     responses(
         (status = 200, description = "What the app is given. It is shown here only.", body = Data<SecretShown>),
         (status = 403, description = "The password must be given again first, or a passkey shown.", body = PlatformError),
@@ -54,20 +54,14 @@ pub struct RecoveryCodes {
         ApiError::PasswordRequired, ApiError::PasskeyRequired, ApiError::Conflict(IN_USE)
     ]))),
 )]
-pub async fn begin(mut write: Write<SignedIn>) -> Answer<SecretShown> {
-    write
-        .caller
-        .user
-        .proved_own_factor(&write.app, &mut write.db)
-        .await?;
+pub async fn begin_second_factor(mut write: Write<SignedIn>) -> Answer<SecretShown> {
+    write.proved_own_factor().await?;
     let user_id = write.caller.user.user_id;
     let secret = AuthenticatorSecret::new(App::random());
     let sealed = secret
         .seal(&write.app.sealing_keys, user_id, App::random())
         .map_err(ApiError::unexpected)?;
-    let user = users::find(&mut write.db, user_id)
-        .await?
-        .ok_or(ApiError::NotFound("Not Found"))?;
+    let user = own_account(&mut write.db, user_id).await?;
     if !second_factors::begin(&mut write.db, user_id, &sealed, write.app.clock.now()).await? {
         return Err(ApiError::Conflict(IN_USE));
     }
@@ -84,7 +78,6 @@ pub async fn begin(mut write: Write<SignedIn>) -> Answer<SecretShown> {
 #[utoipa::path(
     post,
     path = "/api/users/me/second-factor/enable",
-    operation_id = "enable_second_factor",
     request_body = FirstCode,
     responses(
         (status = 200, description = "In use.", body = Data<RecoveryCodes>),
@@ -98,7 +91,11 @@ pub async fn begin(mut write: Write<SignedIn>) -> Answer<SecretShown> {
         ApiError::Conflict(NOT_BEGUN)
     ]))),
 )]
-pub async fn enable(State(app): State<App>, signed_in: SignedIn, body: RequestBody) -> Answer<RecoveryCodes> {
+pub async fn enable_second_factor(
+    State(app): State<App>,
+    signed_in: SignedIn,
+    body: RequestBody,
+) -> Answer<RecoveryCodes> {
     let user = signed_in.user;
     user.just_proved(&app)?;
     let code = body.json::<FirstCode>()?.code.required("code is required")?;
@@ -129,7 +126,6 @@ pub async fn enable(State(app): State<App>, signed_in: SignedIn, body: RequestBo
 #[utoipa::path(
     post,
     path = "/api/users/me/second-factor/recovery-codes",
-    operation_id = "renew_recovery_codes",
     request_body = PasswordAgain,
     responses(
         (status = 200, description = "Shown here only.", body = Data<RecoveryCodes>),
@@ -142,7 +138,7 @@ pub async fn enable(State(app): State<App>, signed_in: SignedIn, body: RequestBo
         ApiError::bad_request(WRONG), ApiError::SecondFactorRequired, ApiError::Conflict(NONE)
     ]))),
 )]
-pub async fn renew_codes(
+pub async fn renew_recovery_codes(
     State(app): State<App>,
     signed_in: SignedIn,
     body: RequestBody,
@@ -156,8 +152,7 @@ pub async fn renew_codes(
     write
         .audit_account("user.recovery_codes_renewed", json!({}))
         .await?;
-    write.commit().await?;
-    Ok(codes)
+    write.answer(codes).await
 }
 
 /// Remove one's second factor
@@ -166,7 +161,6 @@ pub async fn renew_codes(
 #[utoipa::path(
     post,
     path = "/api/users/me/second-factor/remove",
-    operation_id = "remove_second_factor",
     request_body = PasswordAgain,
     responses(
         (status = 204, description = "Removed."),
@@ -179,7 +173,7 @@ pub async fn renew_codes(
         ApiError::bad_request(WRONG), ApiError::SecondFactorRequired, ApiError::Conflict(DEMANDED)
     ]))),
 )]
-pub async fn remove(
+pub async fn remove_second_factor(
     State(app): State<App>,
     signed_in: SignedIn,
     body: RequestBody,
@@ -193,8 +187,7 @@ pub async fn remove(
     write
         .audit_account("user.second_factor_removed", json!({}))
         .await?;
-    write.commit().await?;
-    Ok(StatusCode::NO_CONTENT)
+    write.answer(StatusCode::NO_CONTENT).await
 }
 
 /// Refuses to remove the last factor of a user whose workspace requires one.

@@ -31,26 +31,16 @@ pub struct SessionView {
     ends_at: DateTime<Utc>,
 }
 
-impl SessionView {
-    fn new(session: ListedSession, user: User) -> Self {
-        let (kind, workspace_id) = match session.kind {
-            SessionKind::Dashboard => ("dashboard", None),
-            SessionKind::Cli(workspace_id) => ("cli", Some(workspace_id.get())),
-        };
-        Self {
-            id: session.session_id.get(),
-            kind,
-            current: session.session_id == user.session_id,
-            workspace_id,
-            user_agent: session.user_agent,
-            address: session.address,
-            country: session.country,
-            created_at: session.created_at,
-            last_used_at: session.last_used_at,
-            ends_at: session.ends_at,
-        }
-    }
-}
+view! { |session: ListedSession, user: User| SessionView {
+    user_agent, address, country, created_at, last_used_at, ends_at;
+    id: session.session_id.get(),
+    kind: match session.kind { SessionKind::Dashboard => "dashboard", SessionKind::Cli(_) => "cli" },
+    current: session.session_id == user.session_id,
+    workspace_id: match session.kind {
+        SessionKind::Dashboard => None,
+        SessionKind::Cli(workspace_id) => Some(workspace_id.get()),
+    },
+} }
 
 /// List one's sessions
 ///
@@ -58,10 +48,9 @@ impl SessionView {
 #[utoipa::path(
     get,
     path = "/api/users/me/sessions",
-    operation_id = "list_sessions",
     responses((status = 200, description = "Where one is signed in.", body = Data<Vec<SessionView>>))
 )]
-pub async fn list(State(app): State<App>, signed_in: SignedIn) -> Answer<Vec<SessionView>> {
+pub async fn list_sessions(State(app): State<App>, signed_in: SignedIn) -> Answer<Vec<SessionView>> {
     let user = signed_in.user;
     let mut connection = app.management.acquire().await?;
     let listed = sessions::of_user(&mut connection, user.user_id, app.clock.now()).await?;
@@ -73,14 +62,13 @@ pub async fn list(State(app): State<App>, signed_in: SignedIn) -> Answer<Vec<Ses
 #[utoipa::path(
     delete,
     path = "/api/users/me/sessions/{session_id}",
-    operation_id = "end_session",
     responses(
         (status = 204, description = "Its token is no longer accepted."),
         (status = 404, description = "They have no open session of this id.", body = PlatformError),
     ),
     extensions(("x-refusals" = json!([ApiError::NotFound(NONE)]))),
 )]
-pub async fn end(mut write: Write<SignedIn, Ids<SessionId>>) -> Result<StatusCode, ApiError> {
+pub async fn end_session(mut write: Write<SignedIn, Ids<SessionId>>) -> Result<StatusCode, ApiError> {
     let user = write.caller.user;
     let Ids(session_id) = write.on;
     if !sessions::revoke_own(&mut write.db, user.user_id, session_id, write.app.clock.now()).await? {
@@ -88,8 +76,7 @@ pub async fn end(mut write: Write<SignedIn, Ids<SessionId>>) -> Result<StatusCod
     }
     let details = json!({ "session_id": session_id.get() });
     write.audit_account("user.session_ended", details).await?;
-    write.commit().await?;
-    Ok(StatusCode::NO_CONTENT)
+    write.answer(StatusCode::NO_CONTENT).await
 }
 
 /// End all of one's other sessions
@@ -98,21 +85,14 @@ pub async fn end(mut write: Write<SignedIn, Ids<SessionId>>) -> Result<StatusCod
 #[utoipa::path(
     delete,
     path = "/api/users/me/sessions",
-    operation_id = "end_other_sessions",
     responses((status = 204, description = "Their tokens are no longer accepted."))
 )]
-pub async fn end_others(mut write: Write<SignedIn>) -> Result<StatusCode, ApiError> {
+pub async fn end_other_sessions(mut write: Write<SignedIn>) -> Result<StatusCode, ApiError> {
     let user = write.caller.user;
-    sessions::revoke_others(
-        &mut write.db,
-        user.user_id,
-        user.session_id,
-        write.app.clock.now(),
-    )
-    .await?;
+    let now = write.now();
+    sessions::revoke_others(&mut write.db, user.user_id, user.session_id, now).await?;
     write
         .audit_account("user.other_sessions_ended", json!({}))
         .await?;
-    write.commit().await?;
-    Ok(StatusCode::NO_CONTENT)
+    write.answer(StatusCode::NO_CONTENT).await
 }

@@ -13,10 +13,9 @@ pub struct SignInOptions {
 #[utoipa::path(
     get,
     path = "/api/auth/sign-in-options",
-    operation_id = "read_sign_in_options",
     responses((status = 200, description = "As this installation is set up.", body = Data<SignInOptions>))
 )]
-pub async fn read(State(app): State<App>) -> Answer<SignInOptions> {
+pub async fn read_sign_in_options(State(app): State<App>) -> Answer<SignInOptions> {
     Ok(data(SignInOptions {
         password_reset: app.emails.are_on(),
     }))

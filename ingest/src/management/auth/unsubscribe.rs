@@ -22,7 +22,6 @@ const SETTINGS: &str = "<p>The <a href=\"/app/account\">settings of your account
 #[utoipa::path(
     get,
     path = "/unsubscribe/{token}",
-    operation_id = "show_unsubscribe",
     params(("token" = String, Path, description = "The last part of the link.")),
     responses(
         (status = 200, description = "The page.", body = String, content_type = "text/html"),
@@ -30,7 +29,7 @@ const SETTINGS: &str = "<p>The <a href=\"/app/account\">settings of your account
         (status = 429, description = "Too many unknown tokens from this address.", body = RateLimited),
     )
 )]
-pub async fn show(
+pub async fn show_unsubscribe(
     State(app): State<App>,
     source: Source,
     Path(token): Path<String>,
@@ -53,7 +52,6 @@ pub async fn show(
 #[utoipa::path(
     post,
     path = "/unsubscribe/{token}",
-    operation_id = "unsubscribe",
     params(("token" = String, Path, description = "The last part of the link.")),
     responses(
         (status = 200, description = "A page: none will be sent any more.", body = String, content_type = "text/html"),

@@ -47,7 +47,6 @@ pub struct PollRequest {
 #[utoipa::path(
     post,
     path = "/api/v1/cli/auth/poll",
-    operation_id = "poll_cli_login_by_body",
     request_body = PollRequest,
     responses(
         (status = 200, description = "As it is now.", body = PollAnswer),
@@ -60,7 +59,7 @@ pub struct PollRequest {
         failed()
     ]))),
 )]
-pub async fn poll_by_body(
+pub async fn poll_cli_login_by_body(
     State(app): State<App>,
     request_id: RequestId,
     source: Source,
@@ -78,7 +77,6 @@ pub async fn poll_by_body(
 #[utoipa::path(
     get,
     path = "/api/v1/cli/auth/poll",
-    operation_id = "poll_cli_login",
     params(("state" = String, Query, description = "As the start of the login answered.")),
     responses(
         (status = 200, description = "As it is now.", body = PollAnswer),
@@ -91,7 +89,7 @@ pub async fn poll_by_body(
         failed()
     ]))),
 )]
-pub async fn poll(
+pub async fn poll_cli_login(
     State(app): State<App>,
     request_id: RequestId,
     source: Source,

@@ -38,11 +38,10 @@ pub struct LoginStarted {
 #[utoipa::path(
     post,
     path = "/api/v1/cli/auth/start",
-    operation_id = "start_cli_login",
     responses((status = 200, description = "Started.", body = LoginStarted)),
     extensions(("x-refusals" = json!([failed()]))),
 )]
-pub async fn start(
+pub async fn start_cli_login(
     State(app): State<App>,
     request_id: RequestId,
     source: Source,

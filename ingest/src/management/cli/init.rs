@@ -68,7 +68,6 @@ pub struct InitAnswer {
 #[utoipa::path(
     post,
     path = "/api/v1/cli/init",
-    operation_id = "init_program",
     request_body = InitRequest,
     responses(
         (status = 200, description = "Made. Its key is shown here only.", body = InitAnswer),
@@ -76,7 +75,7 @@ pub struct InitAnswer {
     ),
     extensions(("x-refusals" = json!([unknown_type(), forbidden(), failed()]))),
 )]
-pub async fn init(
+pub async fn init_program(
     request_id: RequestId,
     write: Result<Write<CliUser>, ApiError>,
 ) -> Result<Json<InitAnswer>, ApiError> {
@@ -117,7 +116,7 @@ async fn make(write: Result<Write<CliUser>, ApiError>) -> Result<Json<InitAnswer
             "commission_type": commission_type.as_str(),
             "commission": commission_text(&rate),
         }));
-    write.record(audited).await?;
+    write.record(audited);
     write.commit().await?;
     let domain = program.settings.domain.as_ref();
     Ok(Json(InitAnswer {

@@ -35,11 +35,10 @@ pub struct ListedProgram {
 #[utoipa::path(
     get,
     path = "/api/v1/cli/programs",
-    operation_id = "list_cli_programs",
     responses((status = 200, description = "All of them.", body = Vec<ListedProgram>)),
     extensions(("x-refusals" = json!([failed()]))),
 )]
-pub async fn list(
+pub async fn list_cli_programs(
     State(app): State<App>,
     request_id: RequestId,
     user: Result<CliUser, ApiError>,

@@ -54,7 +54,6 @@ pub struct StripeConnectAnswer {
 #[utoipa::path(
     post,
     path = "/api/v1/cli/stripe-connect",
-    operation_id = "connect_stripe",
     request_body = StripeConnectRequest,
     responses(
         (status = 200, description = "Connected.", body = StripeConnectAnswer),
@@ -68,7 +67,7 @@ pub struct StripeConnectAnswer {
         archived(), held_elsewhere(), failed()
     ]))),
 )]
-pub async fn connect(
+pub async fn connect_stripe(
     request_id: RequestId,
     write: Result<Write<Connector>, ApiError>,
 ) -> Result<Json<StripeConnectAnswer>, ApiError> {

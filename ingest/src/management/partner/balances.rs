@@ -39,6 +39,12 @@ pub struct DueView {
     amount_cents: i64,
 }
 
+view! { |row: PartnerBalance, due: Vec<DueView>| PartnerBalanceView {
+    partner_program_id, program_id, program_name, program_status, currency, balance_cents, owed_cents, pending_cents,
+    approved_cents, paid_cents, debt_cents;
+    dues: due,
+} }
+
 view! { |row: PartnerDue| DueView {
     day;
     amount_cents: row.cents,
@@ -48,35 +54,24 @@ view! { |row: PartnerDue| DueView {
 #[utoipa::path(
     get,
     path = "/api/partner/balances",
-    operation_id = "list_partner_balances",
     params(PageQuery),
     responses((status = 200, description = "A page of them.", body = Listed<PartnerBalanceView>))
 )]
-pub async fn list(State(app): State<App>, partner: PartnerUser, page: Page) -> List<PartnerBalanceView> {
-    let mut connection = app.management.acquire().await?;
-    let (user_id, now) = (partner.user.user_id, app.clock.now());
-    let (rows, total) = partner_view::balances(&mut connection, user_id, now, page.window()).await?;
+pub async fn list_partner_balances(
+    State(app): State<App>,
+    mut list: ListForPartner,
+) -> List<PartnerBalanceView> {
+    let (user_id, now) = (list.session.user.user_id, app.clock.now());
+    let (rows, total) = partner_view::balances(&mut list.db, user_id, now, list.page.window()).await?;
     let memberships: Vec<i64> = rows.iter().map(|row| row.partner_program_id).collect();
     let mut dues: HashMap<(i64, String), Vec<DueView>> = HashMap::new();
-    for due in partner_view::dues(&mut connection, &memberships, now).await? {
+    for due in partner_view::dues(&mut list.db, &memberships, now).await? {
         let balance = (due.partner_program_id, due.currency.clone());
         dues.entry(balance).or_default().push(due.into());
     }
-    let view = |row: PartnerBalance| PartnerBalanceView {
-        dues: dues
-            .remove(&(row.partner_program_id, row.currency.clone()))
-            .unwrap_or_default(),
-        partner_program_id: row.partner_program_id,
-        program_id: row.program_id,
-        program_name: row.program_name,
-        program_status: row.program_status,
-        currency: row.currency,
-        balance_cents: row.balance_cents,
-        owed_cents: row.owed_cents,
-        pending_cents: row.pending_cents,
-        approved_cents: row.approved_cents,
-        paid_cents: row.paid_cents,
-        debt_cents: row.debt_cents,
+    let view = |row: PartnerBalance| {
+        let dues = dues.remove(&(row.partner_program_id, row.currency.clone()));
+        PartnerBalanceView::new(row, dues.unwrap_or_default())
     };
-    Ok(page.listed(rows.into_iter().map(view), total))
+    Ok(list.page.listed((rows.into_iter().map(view), total)))
 }

@@ -33,7 +33,6 @@ view! { |row: PartnerClick| PartnerClickView {
 #[utoipa::path(
     get,
     path = "/api/partner/clicks",
-    operation_id = "list_partner_clicks",
     params(
         ("program_id" = Option<i64>, Query, description = "Only those on links of this program."),
         ("search" = Option<String>, Query, description = "Only those on links with this in their code, whatever its case."),
@@ -42,18 +41,12 @@ view! { |row: PartnerClick| PartnerClickView {
     responses((status = 200, description = "A page of them.", body = Listed<PartnerClickView>)),
     extensions(("x-refusals" = json!([refused("search", NO_TEXT)]))),
 )]
-pub async fn list(
-    State(app): State<App>,
-    partner: PartnerUser,
-    page: Page,
-    query: Query,
-) -> List<PartnerClickView> {
+pub async fn list_partner_clicks(mut list: ListForPartner, query: Query) -> List<PartnerClickView> {
     let filter = LinkFilter {
         program_id: query.integer("program_id")?.map(ProgramId::new),
         text: query.search()?,
     };
-    let mut connection = app.management.acquire().await?;
-    let user_id = partner.user.user_id;
-    let (rows, total) = partner_lists::clicks(&mut connection, user_id, &filter, page.window()).await?;
-    Ok(page.listed(rows, total))
+    let user_id = list.session.user.user_id;
+    let found = partner_lists::clicks(&mut list.db, user_id, &filter, list.page.window()).await?;
+    Ok(list.page.listed(found))
 }

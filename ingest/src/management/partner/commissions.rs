@@ -51,7 +51,6 @@ view! { |row: PartnerCommission| PartnerCommissionView {
 #[utoipa::path(
     get,
     path = "/api/partner/commissions",
-    operation_id = "list_partner_commissions",
     params(
         ("program_id" = Option<i64>, Query, description = "Only those of this program."),
         ("status" = Option<String>, Query, description = "Only those: `pending`, `approved`, `paid`, `refunded` or `reversed`."),
@@ -67,12 +66,7 @@ view! { |row: PartnerCommission| PartnerCommissionView {
     responses((status = 200, description = "A page of them.", body = Listed<PartnerCommissionView>)),
     extensions(("x-refusals" = json!([refused("status", STATUSES), refused("sort", NO_COLUMN)]))),
 )]
-pub async fn list(
-    State(app): State<App>,
-    partner: PartnerUser,
-    page: Page,
-    query: Query,
-) -> List<PartnerCommissionView> {
+pub async fn list_partner_commissions(mut list: ListForPartner, query: Query) -> List<PartnerCommissionView> {
     let filter = CommissionFilter {
         program_id: query.integer("program_id")?.map(ProgramId::new),
         status: query.parsed("status", STATUSES, CommissionStatus::parse)?,
@@ -82,9 +76,7 @@ pub async fn list(
     let sorting = query.sorting(NO_COLUMN, |text| {
         CommissionColumn::parse(text).filter(|column| *column != CommissionColumn::Partner)
     })?;
-    let mut connection = app.management.acquire().await?;
-    let user_id = partner.user.user_id;
-    let (rows, total) =
-        partner_lists::commissions(&mut connection, user_id, filter, sorting, page.window()).await?;
-    Ok(page.listed(rows, total))
+    let (user_id, window) = (list.session.user.user_id, list.page.window());
+    let found = partner_lists::commissions(&mut list.db, user_id, filter, sorting, window).await?;
+    Ok(list.page.listed(found))
 }

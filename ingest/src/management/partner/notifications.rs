@@ -13,34 +13,28 @@ use crate::management::prelude::*;
 #[utoipa::path(
     get,
     path = "/api/partner/notifications",
-    operation_id = "list_partner_notifications",
     params(UnreadQuery, PageQuery),
     responses((status = 200, description = "A page of them.", body = Listed<NotificationView>)),
     extensions(("x-refusals" = json!([ApiError::bad_request("unread must be true or false")]))),
 )]
-pub async fn list(
-    State(app): State<App>,
-    partner: PartnerUser,
-    page: Page,
-    query: Query,
-) -> List<NotificationView> {
+pub async fn list_partner_notifications(mut list: ListForPartner, query: Query) -> List<NotificationView> {
     let unread = query.flag("unread")?;
-    let mut connection = app.management.acquire().await?;
-    let user_id = partner.user.user_id;
-    let (rows, total) = notifications::of_partner(&mut connection, user_id, unread, page.window()).await?;
-    Ok(page.listed(rows.into_iter().map(NotificationView::of_partner), total))
+    let (user_id, window) = (list.session.user.user_id, list.page.window());
+    let (rows, total) = notifications::of_partner(&mut list.db, user_id, unread, window).await?;
+    Ok(list
+        .page
+        .listed((rows.into_iter().map(NotificationView::of_partner), total)))
 }
 
 /// Mark a partner's notifications as read
 #[utoipa::path(
     post,
     path = "/api/partner/notifications/read",
-    operation_id = "mark_partner_notifications_read",
     request_body = MarkReadRequest,
     responses((status = 200, description = "Read.", body = Data<MarkedRead>)),
     extensions(("x-refusals" = json!([NEITHER_OR_BOTH]))),
 )]
-pub async fn mark_read(
+pub async fn mark_partner_notifications_read(
     State(app): State<App>,
     partner: PartnerUser,
     body: RequestBody,

@@ -66,7 +66,6 @@ view! { |row: ReceivedCommission| ReceivedCommissionView {
 #[utoipa::path(
     get,
     path = "/api/partner/payouts",
-    operation_id = "list_partner_payouts",
     params(
         ("program_id" = Option<i64>, Query, description = "Only those of this program."),
         ("currency" = Option<String>, Query, description = "Only those in this currency."),
@@ -77,12 +76,7 @@ view! { |row: ReceivedCommission| ReceivedCommissionView {
     responses((status = 200, description = "A page of them.", body = Listed<PartnerPayoutView>)),
     extensions(("x-refusals" = json!([not_a_currency(), refused("sort", NO_COLUMN)]))),
 )]
-pub async fn list(
-    State(app): State<App>,
-    partner: PartnerUser,
-    page: Page,
-    query: Query,
-) -> List<PartnerPayoutView> {
+pub async fn list_partner_payouts(mut list: ListForPartner, query: Query) -> List<PartnerPayoutView> {
     let program_id = query.integer("program_id")?.map(ProgramId::new);
     let filter = Filter {
         currency: query.parsed("currency", NO_CURRENCY, Currency::parse)?,
@@ -90,11 +84,10 @@ pub async fn list(
         text: None,
     };
     let sorting = query.sorting(NO_COLUMN, PayoutColumn::parse)?;
-    let mut connection = app.management.acquire().await?;
-    let (user_id, window) = (partner.user.user_id, page.window());
-    let (rows, total) =
-        partner_payouts::received(&mut connection, user_id, program_id, &filter, sorting, window).await?;
-    Ok(page.listed(rows, total))
+    let (user_id, window) = (list.session.user.user_id, list.page.window());
+    let found =
+        partner_payouts::received(&mut list.db, user_id, program_id, &filter, sorting, window).await?;
+    Ok(list.page.listed(found))
 }
 
 /// Read a partner's payout
@@ -103,11 +96,10 @@ pub async fn list(
 #[utoipa::path(
     get,
     path = "/api/partner/payouts/{payout_id}",
-    operation_id = "read_partner_payout",
     responses((status = 200, description = "The payout.", body = Data<PartnerPayoutDetail>)),
     extensions(("x-refusals" = json!([UNKNOWN]))),
 )]
-pub async fn read(
+pub async fn read_partner_payout(
     State(app): State<App>,
     partner: PartnerUser,
     Ids(payout_id): Ids<PayoutId>,

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use domain::earnings::commission::{Policy, Rate, policy_in_force};
-use storage::money::balances;
+use storage::money::balances::{self, Balance};
 use storage::program::programs;
-use storage::reads::partner_view;
+use storage::reads::partner_view::{self, PartnerMembership};
 
 use crate::management::balance::CurrencyBalanceView;
 use crate::management::prelude::*;
@@ -76,44 +76,36 @@ impl From<&Policy> for TermsView {
 #[utoipa::path(
     get,
     path = "/api/partner/programs",
-    operation_id = "list_partner_programs",
     params(PageQuery),
     responses((status = 200, description = "A page of them.", body = Listed<PartnerProgramView>))
 )]
-pub async fn list(State(app): State<App>, partner: PartnerUser, page: Page) -> List<PartnerProgramView> {
-    let mut connection = app.management.acquire().await?;
-    let user_id = partner.user.user_id;
-    let (rows, total) = partner_view::memberships(&mut connection, user_id, page.window()).await?;
+pub async fn list_partner_programs(
+    State(app): State<App>,
+    mut list: ListForPartner,
+) -> List<PartnerProgramView> {
+    let (user_id, window) = (list.session.user.user_id, list.page.window());
+    let (rows, total) = partner_view::memberships(&mut list.db, user_id, window).await?;
     let memberships: Vec<i64> = rows.iter().map(|row| row.partner_program_id).collect();
-    let mut balances = balances::of(&mut connection, &memberships).await?;
+    let mut balances = balances::of(&mut list.db, &memberships).await?;
     let ids: Vec<i64> = rows.iter().map(|row| row.program_id).collect();
-    let programs = programs::find(&mut connection, &ids).await?;
+    let programs = programs::find(&mut list.db, &ids).await?;
     let now = app.clock.now();
-    let view = |row: partner_view::PartnerMembership| PartnerProgramView {
-        commission_terms: programs
-            .get(&row.program_id.into())
-            .map(|program| in_force(&program.terms.policies, now))
-            .unwrap_or_default(),
-        balances: balances
-            .remove(&row.partner_program_id.into())
-            .unwrap_or_default()
-            .into_iter()
-            .map(Into::into)
-            .collect(),
-        partner_program_id: row.partner_program_id,
-        program_id: row.program_id,
-        name: row.program_name,
-        program_status: row.program_status,
-        domain: row.domain,
-        logo_url: row.logo_url,
-        color: row.color,
-        status: row.status,
-        cookie_window_days: row.cookie_window_days,
-        links_left: row.links_left,
-        created_at: row.created_at,
+    let view = |row: PartnerMembership| {
+        let balances = balances.remove(&row.partner_program_id.into());
+        let terms = programs.get(&row.program_id.into());
+        let terms = terms.map(|program| in_force(&program.terms.policies, now));
+        PartnerProgramView::new(row, terms.unwrap_or_default(), balances.unwrap_or_default())
     };
-    Ok(page.listed(rows.into_iter().map(view), total))
+    Ok(list.page.listed((rows.into_iter().map(view), total)))
 }
+
+view! { |row: PartnerMembership, terms: Vec<TermsView>, balances: Vec<Balance>| PartnerProgramView {
+    partner_program_id, program_id, program_status, domain, logo_url, color, status, cookie_window_days, links_left,
+    created_at;
+    name: row.program_name,
+    commission_terms: terms,
+    balances: balances.into_iter().map(Into::into).collect(),
+} }
 
 fn in_force(policies: &[Policy], now: DateTime<Utc>) -> Vec<TermsView> {
     let products: BTreeSet<_> = policies

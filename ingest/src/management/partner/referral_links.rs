@@ -47,7 +47,6 @@ view! { |row: PartnerLink| PartnerLinkView {
 #[utoipa::path(
     get,
     path = "/api/partner/referral-links",
-    operation_id = "list_partner_referral_links",
     params(
         ("program_id" = Option<i64>, Query, description = "Only those of this program."),
         ("search" = Option<String>, Query, description = "Only those with this in their code, whatever its case."),
@@ -58,12 +57,7 @@ view! { |row: PartnerLink| PartnerLinkView {
     responses((status = 200, description = "A page of them.", body = Listed<PartnerLinkView>)),
     extensions(("x-refusals" = json!([refused("sort", NO_COLUMN)]))),
 )]
-pub async fn list(
-    State(app): State<App>,
-    partner: PartnerUser,
-    page: Page,
-    query: Query,
-) -> List<PartnerLinkView> {
+pub async fn list_partner_referral_links(mut list: ListForPartner, query: Query) -> List<PartnerLinkView> {
     let filter = LinkFilter {
         program_id: query.integer("program_id")?.map(ProgramId::new),
         text: query.search()?,
@@ -71,16 +65,9 @@ pub async fn list(
     let sorting = query.sorting(NO_COLUMN, |text| {
         LinkColumn::parse(text).filter(|column| *column != LinkColumn::Partner)
     })?;
-    let mut connection = app.management.acquire().await?;
-    let (rows, total) = partner_lists::links(
-        &mut connection,
-        partner.user.user_id,
-        &filter,
-        sorting,
-        page.window(),
-    )
-    .await?;
-    Ok(page.listed(rows, total))
+    let (user_id, window) = (list.session.user.user_id, list.page.window());
+    let found = partner_lists::links(&mut list.db, user_id, &filter, sorting, window).await?;
+    Ok(list.page.listed(found))
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -98,7 +85,6 @@ pub struct NewOwnLink {
 #[utoipa::path(
     post,
     path = "/api/partner/referral-links",
-    operation_id = "create_partner_referral_link",
     request_body = NewOwnLink,
     responses(
         (status = 201, description = "Made.", body = Data<PartnerLinkView>),
@@ -107,7 +93,7 @@ pub struct NewOwnLink {
     ),
     extensions(("x-refusals" = json!([archived(), NOT_APPROVED, NO_LINKS_LEFT, CODE_TAKEN]))),
 )]
-pub async fn create(mut write: Write<PartnerUser>) -> Created<PartnerLinkView> {
+pub async fn create_partner_referral_link(mut write: Write<PartnerUser>) -> Created<PartnerLinkView> {
     let request: NewOwnLink = write.body().json()?;
     let program_id = ProgramId::new(request.program_id.required_integer("program_id")?);
     let code = code_if_given(request.short_code)?;
@@ -135,9 +121,8 @@ pub async fn create(mut write: Write<PartnerUser>) -> Created<PartnerLinkView> {
         .in_program(program_id)
         .about(id.get())
         .with(json!({ "short_code": link.short_code, "partner_program_id": membership.get() }));
-    write.record(audited).await?;
-    write.commit().await?;
-    Ok(created(link.into()))
+    write.record(audited);
+    write.answer(created(link.into())).await
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -154,7 +139,6 @@ pub struct LinkChange {
 #[utoipa::path(
     put,
     path = "/api/partner/referral-links/{link_id}",
-    operation_id = "update_partner_referral_link",
     request_body = LinkChange,
     responses(
         (status = 200, description = "As it is now.", body = Data<PartnerLinkView>),
@@ -162,7 +146,9 @@ pub struct LinkChange {
     ),
     extensions(("x-refusals" = json!([neither(), archived(), TURNED_OFF_BY_ADVERTISER]))),
 )]
-pub async fn update(mut write: Write<PartnerUser, Ids<ReferralLinkId>>) -> Answer<PartnerLinkView> {
+pub async fn update_partner_referral_link(
+    mut write: Write<PartnerUser, Ids<ReferralLinkId>>,
+) -> Answer<PartnerLinkView> {
     let Ids(link_id) = write.on;
     let locked = partner_view::lock_link(&mut write.db, write.caller.user.user_id, link_id)
         .await?
@@ -184,9 +170,8 @@ pub async fn update(mut write: Write<PartnerUser, Ids<ReferralLinkId>>) -> Answe
         .in_program(locked.program_id)
         .about(link_id.get())
         .with(json!({ "status": link.status }));
-    write.record(audited).await?;
-    write.commit().await?;
-    Ok(data(link.into()))
+    write.record(audited);
+    write.answer(data(link.into())).await
 }
 
 const NO_LINKS_LEFT: ApiError = ApiError::Conflict("This program does not let you make more referral links");

@@ -106,7 +106,6 @@ impl PartnerReportView {
 #[utoipa::path(
     get,
     path = "/api/partner/report",
-    operation_id = "report_on_partner",
     params(
         ("program_id" = Option<i64>, Query, description = "Only what they brought to this program."),
         PerformanceQuery,
@@ -114,7 +113,11 @@ impl PartnerReportView {
     responses((status = 200, description = "The days and their sums.", body = Data<PartnerReportView>)),
     extensions(("x-refusals" = json!([ONE_DATE_ONLY, REVERSED, UNKNOWN_PROGRAM]))),
 )]
-pub async fn report(State(app): State<App>, partner: PartnerUser, query: Query) -> Answer<PartnerReportView> {
+pub async fn report_on_partner(
+    State(app): State<App>,
+    partner: PartnerUser,
+    query: Query,
+) -> Answer<PartnerReportView> {
     let program_id = query.integer("program_id")?.map(ProgramId::new);
     let asked = Asked::of(&query)?;
     let memberships = {

@@ -26,14 +26,13 @@ const EVENTS: i64 = 1_000;
 #[utoipa::path(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/customers/{customer_id}",
-    operation_id = "read_customer",
     responses(
         (status = 200, description = "The customer, and what happened.", body = Data<CustomerTimeline>),
         (status = 404, description = "The program has no such customer.", body = PlatformError),
     ),
     extensions(("x-refusals" = json!([UNKNOWN]))),
 )]
-pub async fn read(
+pub async fn read_customer(
     State(app): State<App>,
     user: AdvertiserUser,
     Ids((program_id, customer_id)): Ids<(ProgramId, CustomerId)>,
@@ -62,7 +61,6 @@ pub async fn read(
 #[utoipa::path(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/sales/{sale_id}",
-    operation_id = "read_sale",
     responses(
         (status = 200, description = "The sale's customer, and what happened.", body = Data<CustomerTimeline>),
         (status = 404, description = "The program has no such sale.", body = PlatformError),

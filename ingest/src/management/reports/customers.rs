@@ -68,27 +68,12 @@ pub struct PurchasesView {
 
 view! { |bought: Purchases| PurchasesView { currency, sales, revenue_cents, refunded_cents } }
 
-impl CustomerView {
-    fn new(customer: ListedCustomer, purchases: Vec<Purchases>) -> Self {
-        Self {
-            id: customer.id,
-            click_id: customer.click_id,
-            customer_key: customer.customer_key,
-            status: customer.status,
-            first_click_at: customer.first_click_at,
-            signup_date: customer.signup_date,
-            first_purchase_date: customer.first_purchase_date,
-            erased_at: customer.erased_at,
-            partner_program_id: customer.partner_program_id,
-            partner: customer.partner_id.map(|id| NamedPartner {
-                id,
-                name: customer.partner_name,
-            }),
-            referral_link_code: customer.link_code,
-            purchases: purchases.into_iter().map(Into::into).collect(),
-        }
-    }
-}
+view! { |customer: ListedCustomer, bought: Vec<Purchases>| CustomerView {
+    id, click_id, customer_key, status, first_click_at, signup_date, first_purchase_date, erased_at, partner_program_id;
+    partner: customer.partner_id.map(|id| NamedPartner { id, name: customer.partner_name }),
+    referral_link_code: customer.link_code,
+    purchases: bought.into_iter().map(Into::into).collect(),
+} }
 
 /// List customers
 ///
@@ -96,12 +81,11 @@ impl CustomerView {
 #[utoipa::path(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/customers",
-    operation_id = "list_customers",
     params(CustomersQuery, OrderQuery, PageQuery),
     responses((status = 200, description = "A page of them.", body = Listed<CustomerView>)),
     extensions(("x-refusals" = json!([refused("status", NO_STATUS), refused("sort", NO_COLUMN)]))),
 )]
-pub async fn list(
+pub async fn list_customers(
     State(app): State<App>,
     user: AdvertiserUser,
     Ids(program_id): Ids<ProgramId>,
@@ -128,5 +112,5 @@ pub async fn list(
         let bought = purchases.remove(&customer.id).unwrap_or_default();
         CustomerView::new(customer, bought)
     });
-    Ok(page.listed(views, total))
+    Ok(page.listed((views, total)))
 }

@@ -31,14 +31,13 @@ pub struct EventsQuery {
 #[utoipa::path(
     get,
     path = "/api/tracking/events/{program_id}",
-    operation_id = "list_events",
     params(PageQuery, EventsQuery),
     responses((status = 200, description = "A page of them.", body = Listed<EventView>)),
     extensions(("x-refusals" = json!([
         ApiError::bad_request("eventType must be one of click, lead, conversion"), REVERSED
     ]))),
 )]
-pub async fn list(
+pub async fn list_events(
     State(app): State<App>,
     user: AdvertiserUser,
     Ids(program_id): Ids<ProgramId>,
@@ -67,5 +66,5 @@ pub async fn list(
     merged.sort_by_key(|event| std::cmp::Reverse(event.place()));
     let total = i64::try_from(merged.len()).unwrap_or(i64::MAX);
     let rows = page.window().of(merged).into_iter().filter_map(EventView::of);
-    Ok(page.listed(rows, total))
+    Ok(page.listed((rows, total)))
 }

@@ -15,7 +15,6 @@ use crate::management::prelude::*;
 #[utoipa::path(
     get,
     path = "/api/tracking/events/{program_id}/export",
-    operation_id = "export_events",
     params(FormatQuery, EventsQuery),
     responses(
         (
@@ -27,7 +26,7 @@ use crate::management::prelude::*;
     ),
     extensions(("x-refusals" = json!([FORMATS, REVERSED, ApiError::Overloaded]))),
 )]
-pub async fn export(
+pub async fn export_events(
     State(app): State<App>,
     user: AdvertiserUser,
     Ids(program_id): Ids<ProgramId>,

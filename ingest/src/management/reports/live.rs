@@ -41,7 +41,6 @@ const LAST_EVENT_ID: &str = "last-event-id";
 #[utoipa::path(
     get,
     path = "/api/tracking/live/{program_id}",
-    operation_id = "live_events",
     params(
         ("Last-Event-ID" = Option<String>, Header, description = "The last `id` of a stream that ended."),
     ),
@@ -53,7 +52,7 @@ const LAST_EVENT_ID: &str = "last-event-id";
         refused("Last-Event-ID", "must be the id of an event of this stream"), ApiError::Overloaded
     ]))),
 )]
-pub async fn live(
+pub async fn live_events(
     State(app): State<App>,
     user: AdvertiserUser,
     Ids(program_id): Ids<ProgramId>,

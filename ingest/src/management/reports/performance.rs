@@ -188,7 +188,6 @@ fn refusal(error: DayRangeError) -> ApiError {
 #[utoipa::path(
     get,
     path = "/api/tracking/performance/{program_id}",
-    operation_id = "performance",
     params(PerformanceQuery),
     responses(
         (status = 200, description = "The days, their sums, and how they compare.", body = PerformanceAnswer),

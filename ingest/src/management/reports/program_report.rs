@@ -188,7 +188,6 @@ fn currencies(period: &Period) -> Vec<CurrencyView> {
 #[utoipa::path(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/report",
-    operation_id = "report_on_program",
     params(
         ("partner_program_id" = Option<i64>, Query, description = "Of one membership; none is made by it, so `partners` is 0."),
         PerformanceQuery,
@@ -196,7 +195,7 @@ fn currencies(period: &Period) -> Vec<CurrencyView> {
     responses((status = 200, description = "The days, their sums, and those before.", body = Data<ReportView>)),
     extensions(("x-refusals" = json!([ONE_DATE_ONLY, REVERSED, UNKNOWN_PARTNER]))),
 )]
-pub async fn report(
+pub async fn report_on_program(
     State(app): State<App>,
     user: AdvertiserUser,
     Ids(program_id): Ids<ProgramId>,

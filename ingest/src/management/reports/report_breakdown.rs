@@ -89,12 +89,11 @@ impl From<OriginRow> for RowView {
 #[utoipa::path(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/report/breakdown",
-    operation_id = "break_report_down",
     params(BreakdownQuery, PerformanceQuery, PageQuery),
     responses((status = 200, description = "A page of rows.", body = Listed<RowView>)),
     extensions(("x-refusals" = json!([ONE_DATE_ONLY, REVERSED, NO_DIMENSION]))),
 )]
-pub async fn breakdown(
+pub async fn break_report_down(
     State(app): State<App>,
     user: AdvertiserUser,
     Ids(program_id): Ids<ProgramId>,
@@ -118,18 +117,18 @@ pub async fn breakdown(
     let mut connection = app.reads.acquire().await?;
     let origin = match by {
         Dimension::Partner => {
-            let (rows, total) = breakdowns::by_partner(&mut connection, &wanted, page.window()).await?;
-            return Ok(page.listed(rows, total));
+            let found = breakdowns::by_partner(&mut connection, &wanted, page.window()).await?;
+            return Ok(page.listed(found));
         }
         Dimension::Link => {
-            let (rows, total) = breakdowns::by_link(&mut connection, &wanted, page.window()).await?;
-            return Ok(page.listed(rows, total));
+            let found = breakdowns::by_link(&mut connection, &wanted, page.window()).await?;
+            return Ok(page.listed(found));
         }
         Dimension::Country => Origin::Country,
         Dimension::Device => Origin::Device,
         Dimension::Referrer => Origin::Referrer,
     };
     let days = (range.first(), range.last());
-    let (rows, total) = click_origins::page(&mut connection, program_id, origin, days, page.window()).await?;
-    Ok(page.listed(rows, total))
+    let found = click_origins::page(&mut connection, program_id, origin, days, page.window()).await?;
+    Ok(page.listed(found))
 }

@@ -90,7 +90,6 @@ impl From<&CohortFigures> for CohortMonthView {
 #[utoipa::path(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/report/cohorts",
-    operation_id = "report_on_cohorts",
     params(
         ("months" = Option<i64>, Query, description = "The cohorts of so many months, this one included: 1 to 36, 12 unless said otherwise."),
         ("currency" = Option<String>, Query, description = "Of the amounts; the program's unless said otherwise.", example = "USD"),
@@ -98,7 +97,7 @@ impl From<&CohortFigures> for CohortMonthView {
     responses((status = 200, description = "The cohorts, and their months.", body = Data<CohortsView>)),
     extensions(("x-refusals" = json!([months_refusal(), refused("currency", CURRENCY_RULE)]))),
 )]
-pub async fn cohorts(
+pub async fn report_on_cohorts(
     State(app): State<App>,
     user: AdvertiserUser,
     Ids(program_id): Ids<ProgramId>,

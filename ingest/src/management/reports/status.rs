@@ -83,10 +83,9 @@ struct PaymentStatistics {
 #[utoipa::path(
     get,
     path = "/api/tracking/status/{program_id}",
-    operation_id = "tracking_status",
     responses((status = 200, description = "As of now.", body = Data<TrackingStatus>))
 )]
-pub async fn status(
+pub async fn tracking_status(
     State(app): State<App>,
     user: AdvertiserUser,
     Ids(program_id): Ids<ProgramId>,

@@ -44,7 +44,6 @@ pub struct LegacyLeadAnswer {
 #[utoipa::path(
     post,
     path = "/api/tracking/lead",
-    operation_id = "older_lead",
     security((), ("program_key" = [])),
     request_body = LegacyLeadRequest,
     responses(
@@ -52,7 +51,7 @@ pub struct LegacyLeadAnswer {
         (status = 403, description = "Test mode: the key is of another program.", body = PlatformError),
     )
 )]
-pub async fn lead(
+pub async fn older_lead(
     State(app): State<App>,
     caller: Caller,
     client: Option<Extension<ClientAddress>>,

@@ -134,7 +134,6 @@ struct StepRequest {
 #[utoipa::path(
     post,
     path = "/api/tracking/test",
-    operation_id = "older_test",
     security(("program_key" = []), ("session" = []), ("management_key" = [])),
     request_body = StepRequest,
     responses(
@@ -143,7 +142,7 @@ struct StepRequest {
         (status = 409, description = "The program is archived.", body = PlatformError),
     )
 )]
-pub async fn test(
+pub async fn older_test(
     State(app): State<App>,
     by: Tester,
     body: RequestBody,
@@ -237,7 +236,6 @@ struct Latest {
 #[utoipa::path(
     post,
     path = "/api/tracking/check-test-events",
-    operation_id = "older_check",
     security(("program_key" = []), ("session" = []), ("management_key" = [])),
     request_body = StepRequest,
     responses(
@@ -246,7 +244,7 @@ struct Latest {
         (status = 409, description = "The program is archived.", body = PlatformError),
     )
 )]
-pub async fn check(
+pub async fn older_check(
     State(app): State<App>,
     by: Tester,
     body: RequestBody,

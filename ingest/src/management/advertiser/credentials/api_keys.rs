@@ -44,7 +44,6 @@ pub struct CreatedKey {
 #[utoipa::path(
     get,
     path = "/api/advertiser/api-keys",
-    operation_id = "list_api_keys",
     params(
         ("status" = Option<String>, Query, description = "Only those: `active` or `revoked`."),
         ("search" = Option<String>, Query, description = "Only those with this in their name or their creator's, whatever its case."),
@@ -58,29 +57,27 @@ pub struct CreatedKey {
         refused("status", NO_STATUS), refused("search", NO_TEXT), refused("sort", NO_COLUMN)
     ]))),
 )]
-pub async fn list(State(app): State<App>, user: AdvertiserUser, page: Page, query: Query) -> List<KeyView> {
-    let mut connection = app.management.acquire().await?;
-    let workspace_id = user.workspace_asked_for(&mut connection, &query).await?;
+pub async fn list_api_keys(mut list: ListForAdvertiser, query: Query) -> List<KeyView> {
+    let workspace_id = list.session.workspace_asked_for(&mut list.db, &query).await?;
     let filter = KeyFilter {
         status: query.parsed("status", NO_STATUS, KeyStatus::parse)?,
         text: query.search()?,
     };
     let sorting = query.sorting(NO_COLUMN, KeyColumn::parse)?;
-    let (keys, total) =
-        management_keys::list(&mut connection, workspace_id, &filter, sorting, page.window()).await?;
-    Ok(page.listed(keys, total))
+    let window = list.page.window();
+    let found = management_keys::list(&mut list.db, workspace_id, &filter, sorting, window).await?;
+    Ok(list.page.listed(found))
 }
 
 /// Create a management key
 #[utoipa::path(
     post,
     path = "/api/advertiser/api-keys",
-    operation_id = "create_api_key",
     request_body = NewKeyRequest,
     responses((status = 201, description = "Made. The key is shown here only.", body = Data<CreatedKey>)),
     extensions(("x-refusals" = json!([ApiError::bad_request("name is required")]))),
 )]
-pub async fn create(mut write: Write<AdvertiserUser>) -> Created<CreatedKey> {
+pub async fn create_api_key(mut write: Write<AdvertiserUser>) -> Created<CreatedKey> {
     let bytes = write.body().bytes()?;
     let named = named_workspace(&bytes)?;
     let changes: KeyChanges = body::parse(&bytes)?;
@@ -101,7 +98,7 @@ pub async fn create(mut write: Write<AdvertiserUser>) -> Created<CreatedKey> {
     let key_id = management_keys::create(&mut write.db, &new).await?;
     let stored = locked(&mut write.db, key_id).await?;
     let audited = Audited::new(workspace_id, "api_key.created").about(key_id.get());
-    write.record(audited.with(described(&stored.settings))).await?;
+    write.record(audited.with(described(&stored.settings)));
     write.commit().await?;
     Ok(created(CreatedKey {
         view: stored.into(),
@@ -115,7 +112,6 @@ pub async fn create(mut write: Write<AdvertiserUser>) -> Created<CreatedKey> {
 #[utoipa::path(
     put,
     path = "/api/advertiser/api-keys/{key_id}",
-    operation_id = "update_api_key",
     request_body = KeyChanges,
     responses(
         (status = 200, description = "As it is now.", body = Data<KeyView>),
@@ -123,7 +119,7 @@ pub async fn create(mut write: Write<AdvertiserUser>) -> Created<CreatedKey> {
     ),
     extensions(("x-refusals" = json!([ApiError::bad_request("scopes names no scope: everything"), REVOKED]))),
 )]
-pub async fn update(mut write: Write<AdvertiserUser, Ids<ManagementKeyId>>) -> Answer<KeyView> {
+pub async fn update_api_key(mut write: Write<AdvertiserUser, Ids<ManagementKeyId>>) -> Answer<KeyView> {
     let Ids(key_id) = write.on;
     let before = locked(&mut write.db, key_id).await?;
     let workspace_id = before.workspace_id;
@@ -138,10 +134,9 @@ pub async fn update(mut write: Write<AdvertiserUser, Ids<ManagementKeyId>>) -> A
     management_keys::update(&mut write.db, key_id, &settings).await?;
     let audited = Audited::new(workspace_id, "api_key.updated").about(key_id.get());
     let details = differences(described(&before.settings), &described(&settings));
-    write.record(audited.with(details)).await?;
+    write.record(audited.with(details));
     let after = locked(&mut write.db, key_id).await?;
-    write.commit().await?;
-    Ok(data(after.into()))
+    write.answer(data(after.into())).await
 }
 
 /// Revoke a management key
@@ -150,20 +145,18 @@ pub async fn update(mut write: Write<AdvertiserUser, Ids<ManagementKeyId>>) -> A
 #[utoipa::path(
     delete,
     path = "/api/advertiser/api-keys/{key_id}",
-    operation_id = "revoke_api_key",
     responses((status = 200, description = "Revoked.", body = Data<KeyView>))
 )]
-pub async fn revoke(mut write: Write<AdvertiserUser, Ids<ManagementKeyId>>) -> Answer<KeyView> {
+pub async fn revoke_api_key(mut write: Write<AdvertiserUser, Ids<ManagementKeyId>>) -> Answer<KeyView> {
     let Ids(key_id) = write.on;
     let workspace_id = locked(&mut write.db, key_id).await?.workspace_id;
     write.caller.workspace(&mut write.db, Some(workspace_id)).await?;
     if management_keys::revoke(&mut write.db, key_id, write.app.clock.now()).await? {
         let audited = Audited::new(workspace_id, "api_key.revoked").about(key_id.get());
-        write.record(audited).await?;
+        write.record(audited);
     }
     let after = locked(&mut write.db, key_id).await?;
-    write.commit().await?;
-    Ok(data(after.into()))
+    write.answer(data(after.into())).await
 }
 
 async fn locked(connection: &mut PgConnection, key_id: ManagementKeyId) -> Result<StoredKey, ApiError> {

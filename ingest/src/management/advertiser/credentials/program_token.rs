@@ -6,6 +6,7 @@ use domain::token::ProgramToken;
 use storage::program::{program_settings, tracking_tokens};
 
 use crate::http::body;
+use crate::management::advertiser::program::programs::stored;
 use crate::management::prelude::*;
 
 const KEEP_UNTIL: &str = "keep_previous_until";
@@ -65,7 +66,6 @@ pub struct RotationView {
 #[utoipa::path(
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/regenerate-api-token",
-    operation_id = "regenerate_api_token",
     request_body(content = Option<RegenerateRequest>),
     responses(
         (status = 200, description = "The new token, shown here only.", body = Data<NewToken>),
@@ -73,7 +73,7 @@ pub struct RotationView {
     ),
     extensions(("x-refusals" = json!([kept_too_long(), archived()]))),
 )]
-pub async fn regenerate(mut write: WriteProgram<IssueToken>) -> Answer<NewToken> {
+pub async fn regenerate_api_token(mut write: WriteProgram<IssueToken>) -> Answer<NewToken> {
     let program_id = write.on.ids;
     write.just_proved()?;
     let bytes = write.body().bytes()?;
@@ -93,9 +93,7 @@ pub async fn regenerate(mut write: WriteProgram<IssueToken>) -> Answer<NewToken>
         Some(kept) => json!({ "api_token_masked": token.masked(), KEEP_UNTIL: instant(kept.rotate_by) }),
         None => json!({ "api_token_masked": token.masked() }),
     };
-    write
-        .audit("program_token.regenerated", program_id.get(), details)
-        .await?;
+    write.audit("program_token.regenerated", program_id.get(), details);
     write.commit().await?;
     Ok(data(NewToken {
         api_token: token.expose().to_owned(),
@@ -110,7 +108,6 @@ pub async fn regenerate(mut write: WriteProgram<IssueToken>) -> Answer<NewToken>
 #[utoipa::path(
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/key-rotation",
-    operation_id = "mark_key_rotation",
     request_body = RotationRequest,
     responses(
         (status = 200, description = "Marked.", body = Data<RotationView>),
@@ -118,7 +115,7 @@ pub async fn regenerate(mut write: WriteProgram<IssueToken>) -> Answer<NewToken>
     ),
     extensions(("x-refusals" = json!([REQUIRED, archived(), DEADLINE_PASSED]))),
 )]
-pub async fn mark(mut write: WriteProgram<IssueToken>) -> Answer<RotationView> {
+pub async fn mark_key_rotation(mut write: WriteProgram<IssueToken>) -> Answer<RotationView> {
     let program_id = write.on.ids;
     write.just_proved()?;
     let request: RotationRequest = write.body().json()?;
@@ -132,12 +129,9 @@ pub async fn mark(mut write: WriteProgram<IssueToken>) -> Answer<RotationView> {
     };
     set_mark(&mut write.db, program_id, Some(rotation), now).await?;
     let details = json!({ "rotate_by": instant(rotation.rotate_by) });
-    write
-        .audit("program_token.marked_for_rotation", program_id.get(), details)
-        .await?;
+    write.audit("program_token.marked_for_rotation", program_id.get(), details);
     let view = marked(&mut write.db, program_id).await?;
-    write.commit().await?;
-    Ok(data(view))
+    write.answer(data(view)).await
 }
 
 /// Take the mark for rotation back
@@ -146,23 +140,19 @@ pub async fn mark(mut write: WriteProgram<IssueToken>) -> Answer<RotationView> {
 #[utoipa::path(
     delete,
     path = "/api/advertiser/affiliate-programs/{program_id}/key-rotation",
-    operation_id = "unmark_key_rotation",
     responses(
         (status = 200, description = "Not marked.", body = Data<RotationView>),
         (status = 409, description = "The program is archived, or the token's deadline has passed.", body = PlatformError),
     ),
     extensions(("x-refusals" = json!([archived(), DEADLINE_PASSED]))),
 )]
-pub async fn unmark(mut write: WriteProgram<IssueToken>) -> Answer<RotationView> {
+pub async fn unmark_key_rotation(mut write: WriteProgram<IssueToken>) -> Answer<RotationView> {
     let program_id = write.on.ids;
     write.just_proved()?;
     set_mark(&mut write.db, program_id, None, write.app.clock.now()).await?;
-    write
-        .audit("program_token.unmarked", program_id.get(), json!({}))
-        .await?;
+    write.audit("program_token.unmarked", program_id.get(), json!({}));
     let view = marked(&mut write.db, program_id).await?;
-    write.commit().await?;
-    Ok(data(view))
+    write.answer(data(view)).await
 }
 
 /// The rotation mark of the program's own token, locked until the transaction ends.
@@ -194,9 +184,7 @@ async fn set_mark(
 const DEADLINE_PASSED: ApiError = ApiError::Conflict("The token's deadline has passed: replace it");
 
 async fn marked(connection: &mut PgConnection, program_id: ProgramId) -> Result<RotationView, ApiError> {
-    let program = program_settings::find_one(connection, program_id)
-        .await?
-        .ok_or(ApiError::NotFound("Program not found"))?;
+    let program = stored(connection, program_id).await?;
     Ok(RotationView {
         api_token_masked: program.api_token_masked,
         marked_at: program.rotation.map(|rotation| instant(rotation.marked_at)),

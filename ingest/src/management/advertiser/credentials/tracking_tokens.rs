@@ -63,10 +63,9 @@ pub struct CreatedToken {
 #[utoipa::path(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/tracking-tokens",
-    operation_id = "list_tracking_tokens",
     responses((status = 200, description = "Of each the masked form.", body = Data<Vec<TokenView>>))
 )]
-pub async fn list(mut read: ReadProgram<Read>) -> Answer<Vec<TokenView>> {
+pub async fn list_tracking_tokens(mut read: ReadProgram<Read>) -> Answer<Vec<TokenView>> {
     let program_id = read.ids;
     let tokens = tracking_tokens::list(&mut read.db, program_id).await?;
     Ok(data(tokens.into_iter().map(TokenView::new).collect()))
@@ -78,7 +77,6 @@ pub async fn list(mut read: ReadProgram<Read>) -> Answer<Vec<TokenView>> {
 #[utoipa::path(
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/tracking-tokens",
-    operation_id = "create_tracking_token",
     request_body = NewTokenRequest,
     responses(
         (status = 201, description = "Made. The token is shown here only.", body = Data<CreatedToken>),
@@ -88,7 +86,7 @@ pub async fn list(mut read: ReadProgram<Read>) -> Answer<Vec<TokenView>> {
         scopes_error(&TokenScopesError::Unknown("everything".to_owned())), archived(), TOO_MANY
     ]))),
 )]
-pub async fn create(mut write: WriteProgram<IssueToken>) -> Created<CreatedToken> {
+pub async fn create_tracking_token(mut write: WriteProgram<IssueToken>) -> Created<CreatedToken> {
     let program_id = write.on.ids;
     write.just_proved()?;
     let request: NewTokenRequest = write.body().json()?;
@@ -114,7 +112,7 @@ pub async fn create(mut write: WriteProgram<IssueToken>) -> Created<CreatedToken
     let id = tracking_tokens::create(&mut write.db, &new).await?;
     let details =
         json!({ "name": name.as_str(), "scopes": scopes.names(), "api_token_masked": token.masked() });
-    write.audit("tracking_token.created", id.get(), details).await?;
+    write.audit("tracking_token.created", id.get(), details);
     write.commit().await?;
     Ok(created(CreatedToken {
         id: id.get(),
@@ -131,32 +129,22 @@ pub async fn create(mut write: WriteProgram<IssueToken>) -> Created<CreatedToken
 #[utoipa::path(
     delete,
     path = "/api/advertiser/affiliate-programs/{program_id}/tracking-tokens/{tracking_token_id}",
-    operation_id = "revoke_tracking_token",
     responses(
         (status = 204, description = "Revoked."),
         (status = 404, description = "The program has no such token that is accepted.", body = PlatformError),
     ),
     extensions(("x-refusals" = json!([NOT_FOUND]))),
 )]
-pub async fn revoke(
+pub async fn revoke_tracking_token(
     mut write: WriteProgram<RevokeToken, (ProgramId, TrackingTokenId)>,
 ) -> Result<StatusCode, ApiError> {
     let (program_id, tracking_token_id) = write.on.ids;
-    if !tracking_tokens::revoke(
-        &mut write.db,
-        program_id,
-        tracking_token_id,
-        write.app.clock.now(),
-    )
-    .await?
-    {
+    let now = write.now();
+    if !tracking_tokens::revoke(&mut write.db, program_id, tracking_token_id, now).await? {
         return Err(NOT_FOUND);
     }
-    write
-        .audit("tracking_token.revoked", tracking_token_id.get(), json!({}))
-        .await?;
-    write.commit().await?;
-    Ok(StatusCode::NO_CONTENT)
+    write.audit("tracking_token.revoked", tracking_token_id.get(), json!({}));
+    write.answer(StatusCode::NO_CONTENT).await
 }
 
 fn read_scopes(field: Field<Vec<Value>>) -> Result<TokenScopes, ApiError> {

@@ -83,7 +83,6 @@ impl Order {
 #[utoipa::path(
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/commissions",
-    operation_id = "add_commission",
     params(
         ("Idempotency-Key" = Option<String>, Header, description = "Of the caller's choice, at most 200 characters."),
     ),
@@ -95,7 +94,10 @@ impl Order {
     ),
     extensions(("x-refusals" = json!([not_an_amount(), not_a_currency(), ANOTHER_REQUEST, ALREADY_EARNED]))),
 )]
-pub async fn create(headers: HeaderMap, mut write: WriteProgram<PayOut>) -> Created<ChangedCommission> {
+pub async fn add_commission(
+    headers: HeaderMap,
+    mut write: WriteProgram<PayOut>,
+) -> Created<ChangedCommission> {
     let program_id = write.on.ids;
     write.just_proved()?;
     let order = write.body().json::<NewCommissionRequest>()?.parse()?;
@@ -116,11 +118,8 @@ pub async fn create(headers: HeaderMap, mut write: WriteProgram<PayOut>) -> Crea
         "partner_program_id": order.partner_program_id.get(), "amount_cents": order.amount.get(),
         "currency": order.currency.to_string(),
     });
-    write
-        .audit("commission.added", commission_id.get(), details)
-        .await?;
-    write.commit().await?;
-    Ok(created(added))
+    write.audit("commission.added", commission_id.get(), details);
+    write.answer(created(added)).await
 }
 
 async fn add(

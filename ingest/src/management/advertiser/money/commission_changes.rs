@@ -82,7 +82,6 @@ impl From<&(LockedCommission, Adjusted)> for ChangedCommission {
 #[utoipa::path(
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/commissions/reject",
-    operation_id = "reject_commissions",
     request_body = RejectRequest,
     responses(
         (status = 200, description = "Rejected.", body = Data<Vec<ChangedCommission>>),
@@ -93,7 +92,7 @@ impl From<&(LockedCommission, Adjusted)> for ChangedCommission {
         ExpectedAmounts::refusal()
     ]))),
 )]
-pub async fn reject(mut write: WriteProgram<PayOut>) -> Answer<Vec<ChangedCommission>> {
+pub async fn reject_commissions(mut write: WriteProgram<PayOut>) -> Answer<Vec<ChangedCommission>> {
     let program_id = write.on.ids;
     write.just_proved()?;
     let request: RejectRequest = write.body().json()?;
@@ -109,9 +108,8 @@ pub async fn reject(mut write: WriteProgram<PayOut>) -> Answer<Vec<ChangedCommis
     let changed =
         changed(by_hand::change(&mut write.db, &ids, &new, || EventId::new(write.app.clock.mint())).await?)?;
     let details = json!({ "commission_ids": ids });
-    write.audit("commission.rejected", None::<i64>, details).await?;
-    write.commit().await?;
-    Ok(data(changed.iter().map(Into::into).collect()))
+    write.audit("commission.rejected", None::<i64>, details);
+    write.answer(data(changed.iter().map(Into::into).collect())).await
 }
 
 /// Adjust a commission
@@ -122,7 +120,6 @@ pub async fn reject(mut write: WriteProgram<PayOut>) -> Answer<Vec<ChangedCommis
 #[utoipa::path(
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/commissions/{commission_id}/adjust",
-    operation_id = "adjust_commission",
     params(
         ("Idempotency-Key" = Option<String>, Header, description = "Of the caller's choice, at most 200 characters."),
     ),
@@ -136,7 +133,7 @@ pub async fn reject(mut write: WriteProgram<PayOut>) -> Answer<Vec<ChangedCommis
         refused_commissions(NOT_CHANGEABLE, &[(12, "already paid".to_owned())].into()), ANOTHER_REQUEST
     ]))),
 )]
-pub async fn adjust(
+pub async fn adjust_commission(
     headers: HeaderMap,
     mut write: WriteProgram<PayOut, (ProgramId, CommissionId)>,
 ) -> Answer<ChangedCommission> {
@@ -164,9 +161,7 @@ pub async fn adjust(
         .first()
         .map(|(commission, _)| commission.currency.as_str());
     let details = json!({ "amount_cents": by.get(), "currency": currency });
-    write
-        .audit("commission.adjusted", commission_id.get(), details)
-        .await?;
+    write.audit("commission.adjusted", commission_id.get(), details);
     write.commit().await?;
     let one = changed.first().map(ChangedCommission::from);
     one.map(data).ok_or(ApiError::NotFound("Commission not found"))

@@ -33,10 +33,12 @@ impl CommissionTotals {
 #[utoipa::path(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/commissions/totals",
-    operation_id = "read_commission_totals",
     responses((status = 200, description = "As of now.", body = Data<Vec<CommissionTotals>>))
 )]
-pub async fn read(State(app): State<App>, mut read: ReadProgram<Read>) -> Answer<Vec<CommissionTotals>> {
+pub async fn read_commission_totals(
+    State(app): State<App>,
+    mut read: ReadProgram<Read>,
+) -> Answer<Vec<CommissionTotals>> {
     let program_id = read.ids.get();
     let mut totals = dashboard::money(&mut read.db, &[program_id], app.clock.now()).await?;
     let of_program = totals.remove(&program_id).unwrap_or_default();

@@ -153,7 +153,6 @@ pub async fn filter(
 #[utoipa::path(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/commissions",
-    operation_id = "list_commissions",
     params(
         CommissionQuery,
         ("sort" = Option<String>, Query, description = "`partner`, `hold_until`, or `amount`, one currency after the other."),
@@ -165,15 +164,15 @@ pub async fn filter(
         refused("status", STATUSES), refused("signal", SIGNALS), refused("sort", NO_COLUMN)
     ]))),
 )]
-pub async fn list(mut list: ListProgram<Read>, query: Query) -> List<CommissionView> {
+pub async fn list_commissions(mut list: ListProgram<Read>, query: Query) -> List<CommissionView> {
     let program_id = list.program_id;
     let Some(filter) = filter(&mut list.db, program_id, &query).await? else {
-        return Ok(list.page.listed([] as [CommissionView; 0], 0));
+        return Ok(list.page.listed(([] as [CommissionView; 0], 0)));
     };
     let sorting = query.sorting(NO_COLUMN, CommissionColumn::parse)?;
-    let (rows, total) =
+    let found =
         commission_lists::page(&mut list.db, program_id, &filter, sorting, list.page.window()).await?;
-    Ok(list.page.listed(rows, total))
+    Ok(list.page.listed(found))
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -198,7 +197,6 @@ pub struct Approved {
 #[utoipa::path(
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/commissions/approve",
-    operation_id = "approve_commissions",
     request_body = ApproveRequest,
     responses(
         (status = 200, description = "Approved.", body = Data<Approved>),
@@ -209,7 +207,7 @@ pub struct Approved {
         ExpectedAmounts::refusal()
     ]))),
 )]
-pub async fn approve(mut write: WriteProgram<PayOut>) -> Answer<Approved> {
+pub async fn approve_commissions(mut write: WriteProgram<PayOut>) -> Answer<Approved> {
     let program_id = write.on.ids;
     let request: ApproveRequest = write.body().json()?;
     let ids = id_list(request.commission_ids, "commission_ids")?
@@ -229,14 +227,13 @@ pub async fn approve(mut write: WriteProgram<PayOut>) -> Answer<Approved> {
     let now = write.app.clock.now();
     commissions::approve(&mut write.db, &ids, now).await?;
     let details = json!({ "commission_ids": ids });
-    write.audit("commission.approved", None::<i64>, details).await?;
+    write.audit("commission.approved", None::<i64>, details);
     if write.wants(OutboundEventType::CommissionApproved) {
         let new_event_id = || EventId::new(write.app.clock.mint());
         let event = OutboundEvent::CommissionApproved;
         outbound_commissions::add_events(&mut write.db, &ids, now, new_event_id, event).await?;
     }
-    write.commit().await?;
-    Ok(data(Approved { approved: ids }))
+    write.answer(data(Approved { approved: ids })).await
 }
 
 const NOT_APPROVABLE: &str = "Some commissions cannot be approved; none was";

@@ -14,14 +14,13 @@ use crate::management::prelude::*;
 #[utoipa::path(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/commissions/export.csv",
-    operation_id = "export_commissions",
     params(CommissionQuery),
     responses(
         (status = 200, description = "A file with a line a commission.", body = String, content_type = "text/csv"),
     ),
     extensions(("x-refusals" = json!([refused("status", STATUSES), refused("signal", SIGNALS)]))),
 )]
-pub async fn commissions(
+pub async fn export_commissions(
     State(app): State<App>,
     mut read: ReadProgram<Read>,
     query: Query,
@@ -86,12 +85,11 @@ csv_row! { COMMISSION_COLUMNS;
 #[utoipa::path(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/payouts/{payout_id}/export.csv",
-    operation_id = "export_payout",
     responses(
         (status = 200, description = "A file with a line a commission.", body = String, content_type = "text/csv"),
     )
 )]
-pub async fn payout(
+pub async fn export_payout(
     State(app): State<App>,
     mut read: ReadProgram<Read, (ProgramId, PayoutId)>,
 ) -> Result<Response, ApiError> {

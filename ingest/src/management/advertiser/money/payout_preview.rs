@@ -30,7 +30,6 @@ pub struct PayoutPreview {
 #[utoipa::path(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/payouts/preview",
-    operation_id = "preview_payout",
     params(
         ("currency" = Option<String>, Query, description = "Needed when there is something to pay in several."),
     ),
@@ -40,7 +39,7 @@ pub struct PayoutPreview {
     ),
     extensions(("x-refusals" = json!([NOTHING_TO_PAY, not_a_currency()]))),
 )]
-pub async fn preview(
+pub async fn preview_payout(
     State(app): State<App>,
     mut read: ReadProgram<PayOut>,
     query: Query,

@@ -118,7 +118,6 @@ pub const NO_COLUMN: &str = "must be date or amount";
 #[utoipa::path(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/payouts",
-    operation_id = "list_payouts",
     params(
         ("partner_program_id" = Option<i64>, Query, description = "Only those that paid this membership."),
         ("currency" = Option<String>, Query, description = "Only those in this currency."),
@@ -133,7 +132,7 @@ pub const NO_COLUMN: &str = "must be date or amount";
     responses((status = 200, description = "A page of them.", body = Listed<ListedPayout>)),
     extensions(("x-refusals" = json!([refused("sort", NO_COLUMN), refused("search", NO_TEXT)]))),
 )]
-pub async fn list(mut list: ListProgram<Read>, query: Query) -> List<ListedPayout> {
+pub async fn list_payouts(mut list: ListProgram<Read>, query: Query) -> List<ListedPayout> {
     let (program_id, window) = (list.program_id, list.page.window());
     let filter = Filter {
         currency: query.parsed("currency", NO_CURRENCY, Currency::parse)?,
@@ -142,13 +141,12 @@ pub async fn list(mut list: ListProgram<Read>, query: Query) -> List<ListedPayou
     let sorting = query.sorting(NO_COLUMN, PayoutColumn::parse)?;
     if let Some(id) = query.integer("partner_program_id")? {
         let membership = PartnerProgramId::new(id);
-        let (rows, total) =
-            partner_payouts::of_membership(&mut list.db, program_id, membership, &filter, sorting, window)
-                .await?;
-        return Ok(list.page.listed(rows, total));
+        let found =
+            partner_payouts::of_membership(&mut list.db, program_id, membership, &filter, sorting, window);
+        return Ok(list.page.listed(found.await?));
     }
-    let (rows, total) = payout_lists::page(&mut list.db, program_id, &filter, sorting, window).await?;
-    Ok(list.page.listed(rows, total))
+    let found = payout_lists::page(&mut list.db, program_id, &filter, sorting, window).await?;
+    Ok(list.page.listed(found))
 }
 
 /// Pay commissions
@@ -159,7 +157,6 @@ pub async fn list(mut list: ListProgram<Read>, query: Query) -> List<ListedPayou
 #[utoipa::path(
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/payouts",
-    operation_id = "create_payout",
     params(
         ("Idempotency-Key" = Option<String>, Header, description = "Of the caller's choice, at most 200 characters."),
     ),
@@ -176,7 +173,7 @@ pub async fn list(mut list: ListProgram<Read>, query: Query) -> List<ListedPayou
     ),
     extensions(("x-refusals" = json!([NOTHING_TO_PAY, ANOTHER_AMOUNT, ANOTHER_REQUEST, not_a_currency()]))),
 )]
-pub async fn create(headers: HeaderMap, mut write: WriteProgram<PayOut>) -> Created<PayoutDetail> {
+pub async fn create_payout(headers: HeaderMap, mut write: WriteProgram<PayOut>) -> Created<PayoutDetail> {
     let program_id = write.on.ids;
     write.just_proved()?;
     let bytes = write.body().bytes()?;
@@ -195,9 +192,8 @@ pub async fn create(headers: HeaderMap, mut write: WriteProgram<PayOut>) -> Crea
         "amount_cents": paid.payout.amount_cents, "currency": paid.payout.currency,
         "commission_count": paid.payout.commission_count, "reference": paid.payout.reference,
     });
-    write.audit("payout.created", payout_id.get(), details).await?;
-    write.commit().await?;
-    Ok(created(paid))
+    write.audit("payout.created", payout_id.get(), details);
+    write.answer(created(paid)).await
 }
 
 fn order(
@@ -264,11 +260,10 @@ pub fn not_a_currency() -> ApiError {
 #[utoipa::path(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/payouts/{payout_id}",
-    operation_id = "read_payout",
     responses((status = 200, description = "With each partner's part.", body = Data<PayoutDetail>)),
     extensions(("x-refusals" = json!([UNKNOWN]))),
 )]
-pub async fn read(mut read: ReadProgram<Read, (ProgramId, PayoutId)>) -> Answer<PayoutDetail> {
+pub async fn read_payout(mut read: ReadProgram<Read, (ProgramId, PayoutId)>) -> Answer<PayoutDetail> {
     let (program_id, payout_id) = read.ids;
     Ok(data(detail(&mut read.db, program_id, payout_id).await?))
 }

@@ -66,7 +66,6 @@ view! { |row: FlaggedCommission| FlaggedView {
 #[utoipa::path(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/commissions/review",
-    operation_id = "list_flagged_commissions",
     params(
         ("partner_program_id" = Option<i64>, Query, description = "Those of one membership."),
         ("signal" = Option<String>, Query, description = "Those with this signal, as in the list of commissions."),
@@ -77,7 +76,11 @@ view! { |row: FlaggedCommission| FlaggedView {
     responses((status = 200, description = "A page of them.", body = Listed<FlaggedView>)),
     extensions(("x-refusals" = json!([refused("signal", SIGNALS), refused("sort", NO_COLUMN)]))),
 )]
-pub async fn list(State(app): State<App>, mut list: ListProgram<PayOut>, query: Query) -> List<FlaggedView> {
+pub async fn list_flagged_commissions(
+    State(app): State<App>,
+    mut list: ListProgram<PayOut>,
+    query: Query,
+) -> List<FlaggedView> {
     let filter = Filter {
         membership: query.integer("partner_program_id")?.map(PartnerProgramId::new),
         signals: query
@@ -86,9 +89,8 @@ pub async fn list(State(app): State<App>, mut list: ListProgram<PayOut>, query: 
     };
     let sorting = query.sorting(NO_COLUMN, FlaggedColumn::parse)?;
     let (now, window) = (app.clock.now(), list.page.window());
-    let (rows, total) =
-        review_queue::page(&mut list.db, list.program_id, filter, sorting, now, window).await?;
-    Ok(list.page.listed(rows, total))
+    let found = review_queue::page(&mut list.db, list.program_id, filter, sorting, now, window).await?;
+    Ok(list.page.listed(found))
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -124,7 +126,6 @@ pub struct Held {
 #[utoipa::path(
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/commissions/hold",
-    operation_id = "hold_commissions",
     request_body = HoldRequest,
     responses(
         (status = 200, description = "Held.", body = Data<Held>),
@@ -135,7 +136,7 @@ pub struct Held {
         ExpectedAmounts::refusal()
     ]))),
 )]
-pub async fn hold(mut write: WriteProgram<PayOut>) -> Answer<Held> {
+pub async fn hold_commissions(mut write: WriteProgram<PayOut>) -> Answer<Held> {
     let program_id = write.on.ids;
     let request: HoldRequest = write.body().json()?;
     let ids = id_list(request.commission_ids, "commission_ids")?
@@ -163,7 +164,7 @@ pub async fn hold(mut write: WriteProgram<PayOut>) -> Answer<Held> {
     commissions::hold(&mut write.db, &ids, hold_until).await?;
     let reason = reason.as_ref().map(Text::as_str);
     let details = json!({ "commission_ids": ids, "days": days.num_days(), "reason": reason });
-    write.audit("commission.held", None::<i64>, details).await?;
+    write.audit("commission.held", None::<i64>, details);
     write.commit().await?;
     Ok(data(Held {
         held: ids,

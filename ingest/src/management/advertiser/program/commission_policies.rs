@@ -5,8 +5,9 @@ use domain::earnings::commission::{CommissionType, Policy, Rate, policy_in_force
 use domain::money::{AmountCents, BasisPoints, Currency};
 use domain::text::ProductId;
 use storage::program::policies::{self, NewPolicy, StoredPolicy};
-use storage::program::program_settings::{self, StoredProgram};
+use storage::program::program_settings::StoredProgram;
 
+use super::programs::stored;
 use crate::management::prelude::*;
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -89,14 +90,16 @@ impl PolicyView {
 #[utoipa::path(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/commission-policies",
-    operation_id = "list_commission_policies",
     params(PageQuery),
     responses((status = 200, description = "A page of them.", body = Listed<PolicyView>))
 )]
-pub async fn list(State(app): State<App>, mut list: ListProgram<Read>) -> List<PolicyView> {
+pub async fn list_commission_policies(
+    State(app): State<App>,
+    mut list: ListProgram<Read>,
+) -> List<PolicyView> {
     let views = views(&mut list.db, list.program_id, app.clock.now()).await?;
     let total = i64::try_from(views.len()).unwrap_or(i64::MAX);
-    Ok(list.page.listed(list.page.window().of(views), total))
+    Ok(list.page.listed((list.page.window().of(views), total)))
 }
 
 /// Set a commission policy
@@ -105,7 +108,6 @@ pub async fn list(State(app): State<App>, mut list: ListProgram<Read>) -> List<P
 #[utoipa::path(
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/commission-policies",
-    operation_id = "create_commission_policy",
     request_body = NewPolicyRequest,
     responses(
         (status = 201, description = "Set.", body = Data<PolicyView>),
@@ -113,19 +115,14 @@ pub async fn list(State(app): State<App>, mut list: ListProgram<Read>) -> List<P
     ),
     extensions(("x-refusals" = json!([no_commission_type(), archived()]))),
 )]
-pub async fn create(mut write: WriteProgram<Update>) -> Created<PolicyView> {
+pub async fn create_commission_policy(mut write: WriteProgram<Update>) -> Created<PolicyView> {
     let program_id = write.on.ids;
     let request: NewPolicyRequest = write.body().json()?;
-    let program = program_settings::find_one(&mut write.db, program_id)
-        .await?
-        .ok_or(ApiError::NotFound("Program not found"))?;
+    let program = stored(&mut write.db, program_id).await?;
     let (id, view) = set(&write.app, &mut write.db, &program, request).await?;
     let details = json!(view);
-    write
-        .audit("commission_policy.created", id.get(), details)
-        .await?;
-    write.commit().await?;
-    Ok(created(view))
+    write.audit("commission_policy.created", id.get(), details);
+    write.answer(created(view)).await
 }
 
 /// Stores a version, if the checks against stored versions pass.

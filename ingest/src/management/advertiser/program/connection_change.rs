@@ -62,11 +62,8 @@ pub async fn change<C: Caller, On: Send>(
     let details = changed(before.as_ref(), &after);
     notify_of_change(&write.app, &mut write.db, program_id, &details).await?;
     let audited = access.audited("processor_connection.updated");
-    write
-        .record(audited.about(program_id.get()).with(details))
-        .await?;
-    write.commit().await?;
-    Ok(after)
+    write.record(audited.about(program_id.get()).with(details));
+    write.answer(after).await
 }
 
 /// Notifies the owners of the account's program once a day, without naming the claimant. The claimant's audit
@@ -79,7 +76,7 @@ async fn report<C: Caller, On: Send>(
     let details = json!({ "account_id": held.account_id });
     let audited = access.audited("processor_connection.claim_refused");
     let audited = audited.about(held.program_id.get()).with(details.clone());
-    write.record(audited).await?;
+    write.record(audited);
     let notice = NewNotification {
         event_id: held.notice_id(write.app.clock.now().date_naive()),
         program_id: held.held_by.get(),

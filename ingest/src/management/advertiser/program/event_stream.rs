@@ -39,7 +39,6 @@ const TURNED_OFF: ApiError = ApiError::Gone(
 #[utoipa::path(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/event-stream",
-    operation_id = "read_event_stream",
     params(StreamQuery),
     responses(
         (
@@ -56,7 +55,7 @@ const TURNED_OFF: ApiError = ApiError::Gone(
         ApiError::Overloaded
     ]))),
 )]
-pub async fn read(
+pub async fn read_event_stream(
     State(app): State<App>,
     program: ReadProgram<ReadEvents>,
     query: Query,

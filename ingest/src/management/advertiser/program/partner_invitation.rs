@@ -13,7 +13,6 @@ use crate::management::prelude::*;
 #[utoipa::path(
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/partners/{partner_program_id}/invitation",
-    operation_id = "renew_partner_invitation",
     responses(
         (status = 201, description = "The new link, or that it is on its way.", body = Data<InvitationLink>),
         (status = 409, description = "They have an account, or no address, or one that gets no e-mail at present, or the program is archived.",
@@ -21,7 +20,7 @@ use crate::management::prelude::*;
     ),
     extensions(("x-refusals" = json!([HAS_ACCOUNT, GETS_NO_EMAIL, archived()]))),
 )]
-pub async fn renew(
+pub async fn renew_partner_invitation(
     mut write: WriteProgram<Update, (ProgramId, PartnerProgramId)>,
 ) -> Created<InvitationLink> {
     let (program_id, membership) = write.on.ids;
@@ -38,9 +37,8 @@ pub async fn renew(
         .await?
         .ok_or(GETS_NO_EMAIL)?;
     let details = json!({ "again": true });
-    write.audit("partner.invited", membership.get(), details).await?;
-    write.commit().await?;
-    Ok(created(link))
+    write.audit("partner.invited", membership.get(), details);
+    write.answer(created(link)).await
 }
 
 const HAS_ACCOUNT: ApiError = ApiError::Conflict("This partner has an account already");

@@ -37,10 +37,11 @@ impl From<StoredNote> for NoteView {
 #[utoipa::path(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/partners/{partner_program_id}/note",
-    operation_id = "read_partner_note",
     responses((status = 200, description = "The note, if there is one.", body = Data<NoteView>))
 )]
-pub async fn read(mut read: ReadProgram<Read, (ProgramId, PartnerProgramId)>) -> Answer<NoteView> {
+pub async fn read_partner_note(
+    mut read: ReadProgram<Read, (ProgramId, PartnerProgramId)>,
+) -> Answer<NoteView> {
     let (program_id, membership) = read.ids;
     stored(&mut read.db, program_id, membership).await?;
     let note = partner_notes::find(&mut read.db, membership).await?;
@@ -53,7 +54,6 @@ pub async fn read(mut read: ReadProgram<Read, (ProgramId, PartnerProgramId)>) ->
 #[utoipa::path(
     put,
     path = "/api/advertiser/affiliate-programs/{program_id}/partners/{partner_program_id}/note",
-    operation_id = "write_partner_note",
     request_body = NoteRequest,
     responses(
         (status = 200, description = "As it is now.", body = Data<NoteView>),
@@ -61,7 +61,9 @@ pub async fn read(mut read: ReadProgram<Read, (ProgramId, PartnerProgramId)>) ->
     ),
     extensions(("x-refusals" = json!([refused("text", "must be at most 10000 characters"), archived()]))),
 )]
-pub async fn write(mut write: WriteProgram<Update, (ProgramId, PartnerProgramId)>) -> Answer<NoteView> {
+pub async fn write_partner_note(
+    mut write: WriteProgram<Update, (ProgramId, PartnerProgramId)>,
+) -> Answer<NoteView> {
     let (program_id, membership) = write.on.ids;
     let request: NoteRequest = write.body().json()?;
     let note: Option<PartnerNote> = request.text.text("text")?;
@@ -75,9 +77,7 @@ pub async fn write(mut write: WriteProgram<Update, (ProgramId, PartnerProgramId)
         None => partner_notes::remove(&mut write.db, membership).await?,
     }
     // The audit log is never erased, so it does not contain the note's text.
-    write
-        .audit("partner.note_written", membership.get(), json!({}))
-        .await?;
+    write.audit("partner.note_written", membership.get(), json!({}));
     let after = partner_notes::find(&mut write.db, membership).await?;
     write.commit().await?;
     Ok(data(after.map(NoteView::from).unwrap_or_default()))

@@ -134,7 +134,6 @@ impl InvitedPartner {
 #[utoipa::path(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/partners",
-    operation_id = "list_partners",
     params(
         ("status" = Option<String>, Query, description = "Only those: `pending`, `approved` or `suspended`."),
         ("search" = Option<String>, Query, description = "Only those with this in their name or address, whatever its case."),
@@ -147,21 +146,15 @@ impl InvitedPartner {
         refused("status", NO_STATUS), refused("search", NO_TEXT), refused("sort", NO_COLUMN)
     ]))),
 )]
-pub async fn list(mut list: ListProgram<Read>, query: Query) -> List<PartnerView> {
+pub async fn list_partners(mut list: ListProgram<Read>, query: Query) -> List<PartnerView> {
     let filter = Filter {
         status: query.parsed("status", NO_STATUS, MembershipStatus::parse)?,
         text: query.search()?,
     };
     let sorting = query.sorting(NO_COLUMN, PartnerColumn::parse)?;
-    let (rows, total) = page(
-        &mut list.db,
-        list.program_id,
-        &filter,
-        sorting,
-        list.page.window(),
-    )
-    .await?;
-    Ok(list.page.listed(rows, total))
+    let window = list.page.window();
+    let found = page(&mut list.db, list.program_id, &filter, sorting, window).await?;
+    Ok(list.page.listed(found))
 }
 
 /// Add a partner
@@ -171,7 +164,6 @@ pub async fn list(mut list: ListProgram<Read>, query: Query) -> List<PartnerView
 #[utoipa::path(
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/partners",
-    operation_id = "add_partner",
     request_body = NewPartnerRequest,
     responses(
         (status = 201, description = "Added.", body = Data<InvitedPartner>),
@@ -179,7 +171,7 @@ pub async fn list(mut list: ListProgram<Read>, query: Query) -> List<PartnerView
     ),
     extensions(("x-refusals" = json!([ALREADY_A_PARTNER, CODE_TAKEN, archived()]))),
 )]
-pub async fn add(mut write: WriteProgram<Update>) -> Created<InvitedPartner> {
+pub async fn add_partner(mut write: WriteProgram<Update>) -> Created<InvitedPartner> {
     let program_id = write.on.ids;
     let request: NewPartnerRequest = write.body().json()?;
     let name: PartnerName = request.name.required_name("name", "name is required")?;
@@ -193,7 +185,7 @@ pub async fn add(mut write: WriteProgram<Update>) -> Created<InvitedPartner> {
         _ => None,
     };
     let details = json!({ "status": status.as_str() });
-    write.audit("partner.invited", membership.get(), details).await?;
+    write.audit("partner.invited", membership.get(), details);
     add_event(&mut write, &partner).await?;
     let link = match link {
         Some(WantedLink { code }) => Some(referral_links::add(&mut write, membership, code).await?),
@@ -253,10 +245,9 @@ async fn join(
 #[utoipa::path(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/partners/{partner_program_id}",
-    operation_id = "read_partner",
     responses((status = 200, description = "As they are.", body = Data<PartnerView>))
 )]
-pub async fn read(mut read: ReadProgram<Read, (ProgramId, PartnerProgramId)>) -> Answer<PartnerView> {
+pub async fn read_partner(mut read: ReadProgram<Read, (ProgramId, PartnerProgramId)>) -> Answer<PartnerView> {
     let (program_id, membership) = read.ids;
     let partner = stored(&mut read.db, program_id, membership).await?;
     Ok(data(partner.into()))
@@ -268,7 +259,6 @@ pub async fn read(mut read: ReadProgram<Read, (ProgramId, PartnerProgramId)>) ->
 #[utoipa::path(
     put,
     path = "/api/advertiser/affiliate-programs/{program_id}/partners/{partner_program_id}",
-    operation_id = "update_partner",
     request_body = PartnerChanges,
     responses(
         (status = 200, description = "As they are now.", body = Data<PartnerView>),
@@ -276,7 +266,9 @@ pub async fn read(mut read: ReadProgram<Read, (ProgramId, PartnerProgramId)>) ->
     ),
     extensions(("x-refusals" = json!([no_next_status(), archived()]))),
 )]
-pub async fn update(mut write: WriteProgram<Update, (ProgramId, PartnerProgramId)>) -> Answer<PartnerView> {
+pub async fn update_partner(
+    mut write: WriteProgram<Update, (ProgramId, PartnerProgramId)>,
+) -> Answer<PartnerView> {
     let (program_id, membership) = write.on.ids;
     let changes: PartnerChanges = write.body().json()?;
     let status = changes.status.map(next_status).transpose()?;
@@ -298,22 +290,19 @@ pub async fn update(mut write: WriteProgram<Update, (ProgramId, PartnerProgramId
             MembershipStatus::Pending | MembershipStatus::Suspended => "partner.suspended",
         };
         let details = json!({ "before": before.status.as_str() });
-        write.audit(action, membership.get(), details).await?;
+        write.audit(action, membership.get(), details);
     }
     if let Some(name) = name {
         let partner_id = before.partner.as_ref().ok_or(UNKNOWN_PARTNER)?.partner_id;
         partners::rename(&mut write.db, partner_id, &name).await?;
         // The audit log is never erased, so it does not contain names of people.
-        write
-            .audit("partner.renamed", membership.get(), json!({}))
-            .await?;
+        write.audit("partner.renamed", membership.get(), json!({}));
     }
     let partner = stored(&mut write.db, program_id, membership).await?;
     if partner.status != before.status {
         add_event(&mut write, &partner).await?;
     }
-    write.commit().await?;
-    Ok(data(partner.into()))
+    write.answer(data(partner.into())).await
 }
 
 /// Adds an outbound event with the partner's new status.

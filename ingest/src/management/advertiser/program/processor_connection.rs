@@ -26,10 +26,12 @@ pub struct RotateSecretRequest {
 #[utoipa::path(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/processor-connection",
-    operation_id = "read_processor_connection",
     responses((status = 200, description = "As it is.", body = Data<ConnectionView>))
 )]
-pub async fn read(State(app): State<App>, mut read: ReadProgram<Read>) -> Answer<ConnectionView> {
+pub async fn read_processor_connection(
+    State(app): State<App>,
+    mut read: ReadProgram<Read>,
+) -> Answer<ConnectionView> {
     let program_id = read.ids;
     let found = processor_connections::find(&mut read.db, program_id)
         .await?
@@ -41,7 +43,6 @@ pub async fn read(State(app): State<App>, mut read: ReadProgram<Read>) -> Answer
 #[utoipa::path(
     put,
     path = "/api/advertiser/affiliate-programs/{program_id}/processor-connection",
-    operation_id = "update_processor_connection",
     request_body = ConnectionChanges,
     responses(
         (status = 200, description = "As it is now.", body = Data<ConnectionView>),
@@ -49,7 +50,7 @@ pub async fn read(State(app): State<App>, mut read: ReadProgram<Read>) -> Answer
     ),
     extensions(("x-refusals" = json!([refused("account_id", "is required"), archived(), held_elsewhere()]))),
 )]
-pub async fn update(mut write: WriteProgram<Update>) -> Answer<ConnectionView> {
+pub async fn update_processor_connection(mut write: WriteProgram<Update>) -> Answer<ConnectionView> {
     // The secret signs sales.
     write.just_proved()?;
     let changes: ConnectionChanges = write.body().json()?;
@@ -64,21 +65,17 @@ pub async fn update(mut write: WriteProgram<Update>) -> Answer<ConnectionView> {
 #[utoipa::path(
     delete,
     path = "/api/advertiser/affiliate-programs/{program_id}/processor-connection",
-    operation_id = "delete_processor_connection",
     responses((status = 204, description = "Gone."))
 )]
-pub async fn remove(mut write: WriteProgram<CleanUp>) -> Result<StatusCode, ApiError> {
+pub async fn delete_processor_connection(mut write: WriteProgram<CleanUp>) -> Result<StatusCode, ApiError> {
     let program_id = write.on.ids;
     if !processor_connections::remove(&mut write.db, program_id).await? {
         return Err(ApiError::NotFound(NO_CONNECTION));
     }
-    write
-        .audit("processor_connection.deleted", program_id.get(), json!({}))
-        .await?;
+    write.audit("processor_connection.deleted", program_id.get(), json!({}));
     let details = json!({ "webhook_secret": "removed" });
     notify_of_change(&write.app, &mut write.db, program_id, &details).await?;
-    write.commit().await?;
-    Ok(StatusCode::NO_CONTENT)
+    write.answer(StatusCode::NO_CONTENT).await
 }
 
 /// Change the webhook secret while webhooks arrive
@@ -87,7 +84,6 @@ pub async fn remove(mut write: WriteProgram<CleanUp>) -> Result<StatusCode, ApiE
 #[utoipa::path(
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/processor-connection/rotate-secret",
-    operation_id = "rotate_processor_secret",
     request_body = RotateSecretRequest,
     responses(
         (status = 200, description = "As it is now.", body = Data<ConnectionView>),
@@ -95,7 +91,7 @@ pub async fn remove(mut write: WriteProgram<CleanUp>) -> Result<StatusCode, ApiE
     ),
     extensions(("x-refusals" = json!([refused("webhook_secret", "is the one in use"), archived()]))),
 )]
-pub async fn rotate_secret(mut write: WriteProgram<Update>) -> Answer<ConnectionView> {
+pub async fn rotate_processor_secret(mut write: WriteProgram<Update>) -> Answer<ConnectionView> {
     let program_id = write.on.ids;
     // The secret signs sales.
     write.just_proved()?;
@@ -124,12 +120,9 @@ pub async fn rotate_secret(mut write: WriteProgram<Update>) -> Answer<Connection
         .map(|previous| (previous, now + overlap.duration()));
     processor_connections::save(&mut write.db, program_id, &connection, now).await?;
     let details = json!({ "previous_valid_hours": overlap.duration().num_hours() });
-    write
-        .audit("processor_connection.secret_rotated", program_id.get(), details)
-        .await?;
+    write.audit("processor_connection.secret_rotated", program_id.get(), details);
     let details = json!({ "webhook_secret": "rotated" });
     notify_of_change(&write.app, &mut write.db, program_id, &details).await?;
     let view = ConnectionView::new(&write.app, program_id, connection);
-    write.commit().await?;
-    Ok(data(view))
+    write.answer(data(view)).await
 }

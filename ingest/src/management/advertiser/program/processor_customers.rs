@@ -60,10 +60,9 @@ impl From<Binding> for ProcessorCustomer {
 #[utoipa::path(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/processor-customers",
-    operation_id = "list_processor_customers",
     responses((status = 200, description = "As they are bound.", body = Data<Vec<ProcessorCustomer>>))
 )]
-pub async fn list(mut read: ReadProgram<Read>) -> Answer<Vec<ProcessorCustomer>> {
+pub async fn list_processor_customers(mut read: ReadProgram<Read>) -> Answer<Vec<ProcessorCustomer>> {
     let program_id = read.ids;
     let bound = processor_customers::list(&mut read.db, program_id, LIMIT).await?;
     Ok(data(bound.into_iter().map(ProcessorCustomer::from).collect()))
@@ -75,7 +74,6 @@ pub async fn list(mut read: ReadProgram<Read>) -> Answer<Vec<ProcessorCustomer>>
 #[utoipa::path(
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/processor-customers",
-    operation_id = "bind_processor_customer",
     request_body = ProcessorCustomerNamed,
     responses(
         (status = 201, description = "As it is bound now.", body = Data<ProcessorCustomer>),
@@ -84,17 +82,14 @@ pub async fn list(mut read: ReadProgram<Read>) -> Answer<Vec<ProcessorCustomer>>
     ),
     extensions(("x-refusals" = json!([ApiError::bad_request(NONE_NAMED), archived()]))),
 )]
-pub async fn bind(mut write: WriteProgram<Update>) -> Created<ProcessorCustomer> {
+pub async fn bind_processor_customer(mut write: WriteProgram<Update>) -> Created<ProcessorCustomer> {
     let program_id = write.on.ids;
     let (processor_customer, payer) = write.body().json::<ProcessorCustomerNamed>()?.validate()?;
     let key = (program_id, processor_customer);
     let binding = processor_customers::bind(&mut write.db, &key, &payer).await?;
     // Names are left out, because they must not outlive an erasure in the audit log.
-    write
-        .audit("processor_customer.bound", program_id.get(), json!({}))
-        .await?;
-    write.commit().await?;
-    Ok(created(binding.into()))
+    write.audit("processor_customer.bound", program_id.get(), json!({}));
+    write.answer(created(binding.into())).await
 }
 
 impl ProcessorCustomerNamed {

@@ -47,10 +47,9 @@ const SHOWN: i64 = 20;
 #[utoipa::path(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/processor-connection/health",
-    operation_id = "read_processor_health",
     responses((status = 200, description = "As it is.", body = Data<ProcessorHealth>))
 )]
-pub async fn read(mut read: ReadProgram<Read>) -> Answer<ProcessorHealth> {
+pub async fn read_processor_health(mut read: ReadProgram<Read>) -> Answer<ProcessorHealth> {
     let program_id = read.ids;
     let received = program_health::received_event_types(&mut read.db, program_id).await?;
     let unresolved = processor_events::unresolved(&mut read.db, program_id, SHOWN).await?;

@@ -77,7 +77,6 @@ const NO_COLUMN: &str = "must be name";
 #[utoipa::path(
     get,
     path = "/api/advertiser/affiliate-programs",
-    operation_id = "list_programs",
     params(
         ("archived" = Option<bool>, Query, description = "`true`: those that are archived, and only those."),
         ("status" = Option<String>, Query, description = "Only those: `draft` or `live`."),
@@ -91,7 +90,7 @@ const NO_COLUMN: &str = "must be name";
         refused("status", NO_STATUS), refused("search", NO_TEXT), refused("sort", NO_COLUMN)
     ]))),
 )]
-pub async fn list(
+pub async fn list_programs(
     State(app): State<App>,
     advertiser: Advertiser,
     page: Page,
@@ -127,7 +126,7 @@ pub async fn list(
             of_program.into_iter().map(Into::into).collect()
         }),
     });
-    Ok(page.listed(views, total))
+    Ok(page.listed((views, total)))
 }
 
 /// Create a program
@@ -136,12 +135,11 @@ pub async fn list(
 #[utoipa::path(
     post,
     path = "/api/advertiser/affiliate-programs",
-    operation_id = "create_program",
     request_body = NewProgramRequest,
     responses((status = 201, description = "Made. Its token is shown here only.", body = Data<CreatedProgram>)),
     extensions(("x-refusals" = json!([SLUG_TAKEN]))),
 )]
-pub async fn create(mut write: Write<Advertiser>) -> Created<CreatedProgram> {
+pub async fn create_program(mut write: Write<Advertiser>) -> Created<CreatedProgram> {
     write.caller.demand(Permission::ProgramCreate)?;
     let bytes = write.body().bytes()?;
     let named = named_workspace(&bytes)?;
@@ -153,14 +151,14 @@ pub async fn create(mut write: Write<Advertiser>) -> Created<CreatedProgram> {
         .in_program(program.program_id)
         .about(program.program_id.get())
         .with(json!({ "name": program.settings.name, "slug": program.settings.slug.as_str() }));
-    write.record(audited).await?;
+    write.record(audited);
     if let Some(policy) = policy {
         let (id, policy) = set_policy(&write.app, &mut write.db, &program, policy).await?;
         let audited = Audited::new(workspace_id, "commission_policy.created")
             .in_program(program.program_id)
             .about(id.get())
             .with(json!(policy));
-        write.record(audited).await?;
+        write.record(audited);
     }
     let view = view(&write.app, &mut write.db, program.program_id).await?;
     write.commit().await?;
@@ -215,10 +213,9 @@ pub async fn add(
 #[utoipa::path(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}",
-    operation_id = "read_program",
     responses((status = 200, description = "As it is.", body = Data<ProgramView>))
 )]
-pub async fn read(State(app): State<App>, mut read: ReadProgram<Read>) -> Answer<ProgramView> {
+pub async fn read_program(State(app): State<App>, mut read: ReadProgram<Read>) -> Answer<ProgramView> {
     let program_id = read.ids;
     Ok(data(view(&app, &mut read.db, program_id).await?))
 }
@@ -227,7 +224,6 @@ pub async fn read(State(app): State<App>, mut read: ReadProgram<Read>) -> Answer
 #[utoipa::path(
     put,
     path = "/api/advertiser/affiliate-programs/{program_id}",
-    operation_id = "update_program",
     request_body = ProgramChanges,
     responses(
         (status = 200, description = "As it is now.", body = Data<ProgramView>),
@@ -235,7 +231,7 @@ pub async fn read(State(app): State<App>, mut read: ReadProgram<Read>) -> Answer
     ),
     extensions(("x-refusals" = json!([SLUG_TAKEN, HAS_SALES, archived()]))),
 )]
-pub async fn update(mut write: WriteProgram<Update>) -> Answer<ProgramView> {
+pub async fn update_program(mut write: WriteProgram<Update>) -> Answer<ProgramView> {
     let program_id = write.on.ids;
     let changes: ProgramChanges = write.body().json()?;
     let locked = program_settings::lock(&mut write.db, program_id)
@@ -254,10 +250,9 @@ pub async fn update(mut write: WriteProgram<Update>) -> Answer<ProgramView> {
         return Err(SLUG_TAKEN);
     }
     let details = changed(&before, &settings);
-    write.audit("program.updated", program_id.get(), details).await?;
+    write.audit("program.updated", program_id.get(), details);
     let program = view(&write.app, &mut write.db, program_id).await?;
-    write.commit().await?;
-    Ok(data(program))
+    write.answer(data(program)).await
 }
 
 /// Go live
@@ -266,22 +261,18 @@ pub async fn update(mut write: WriteProgram<Update>) -> Answer<ProgramView> {
 #[utoipa::path(
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/publish",
-    operation_id = "publish_program",
     responses(
         (status = 200, description = "Live.", body = Data<ProgramView>),
         (status = 409, description = "It is archived.", body = PlatformError),
     ),
     extensions(("x-refusals" = json!([archived()]))),
 )]
-pub async fn publish(mut write: WriteProgram<GoLive>) -> Answer<ProgramView> {
+pub async fn publish_program(mut write: WriteProgram<GoLive>) -> Answer<ProgramView> {
     let program_id = write.on.ids;
     program_settings::publish(&mut write.db, program_id, write.app.clock.now()).await?;
-    write
-        .audit("program.published", program_id.get(), json!({}))
-        .await?;
+    write.audit("program.published", program_id.get(), json!({}));
     let program = view(&write.app, &mut write.db, program_id).await?;
-    write.commit().await?;
-    Ok(data(program))
+    write.answer(data(program)).await
 }
 
 /// Archive a program
@@ -291,19 +282,15 @@ pub async fn publish(mut write: WriteProgram<GoLive>) -> Answer<ProgramView> {
 #[utoipa::path(
     delete,
     path = "/api/advertiser/affiliate-programs/{program_id}",
-    operation_id = "archive_program",
     responses((status = 200, description = "Archived.", body = Data<ProgramView>))
 )]
-pub async fn archive(mut write: WriteProgram<Delete>) -> Answer<ProgramView> {
+pub async fn archive_program(mut write: WriteProgram<Delete>) -> Answer<ProgramView> {
     let program_id = write.on.ids;
     write.just_proved()?;
     program_settings::archive(&mut write.db, program_id, write.app.clock.now()).await?;
-    write
-        .audit("program.archived", program_id.get(), json!({}))
-        .await?;
+    write.audit("program.archived", program_id.get(), json!({}));
     let program = view(&write.app, &mut write.db, program_id).await?;
-    write.commit().await?;
-    Ok(data(program))
+    write.answer(data(program)).await
 }
 
 /// The program's current state, with its commission policy.
@@ -317,10 +304,9 @@ async fn view(
     Ok(ProgramView::new(&program, pays.get(&program_id)))
 }
 
-async fn stored(connection: &mut PgConnection, program_id: ProgramId) -> Result<StoredProgram, ApiError> {
-    program_settings::find_one(connection, program_id)
-        .await?
-        .ok_or(ApiError::NotFound("Program not found"))
+pub async fn stored(connection: &mut PgConnection, program_id: ProgramId) -> Result<StoredProgram, ApiError> {
+    let found = program_settings::find_one(connection, program_id).await?;
+    found.ok_or(ApiError::NotFound("Program not found"))
 }
 
 /// Reports show amounts in the program's currency alone: earlier sales would vanish from them.

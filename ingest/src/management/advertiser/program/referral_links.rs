@@ -74,7 +74,6 @@ view! { |link: StoredLink| LinkView {
 #[utoipa::path(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/referral-links",
-    operation_id = "list_referral_links",
     params(
         ("partner_program_id" = Option<i64>, Query, description = "Only those of this membership."),
         ("status" = Option<String>, Query, description = "Only those: `active` or `inactive`."),
@@ -88,22 +87,16 @@ view! { |link: StoredLink| LinkView {
         refused("status", NO_STATUS), refused("search", NO_TEXT), refused("sort", NO_COLUMN)
     ]))),
 )]
-pub async fn list(mut list: ListProgram<Read>, query: Query) -> List<LinkView> {
+pub async fn list_referral_links(mut list: ListProgram<Read>, query: Query) -> List<LinkView> {
     let filter = Filter {
         membership: query.integer("partner_program_id")?.map(PartnerProgramId::new),
         status: query.parsed("status", NO_STATUS, LinkStatus::parse)?,
         text: query.search()?,
     };
     let sorting = query.sorting(NO_COLUMN, LinkColumn::parse)?;
-    let (rows, total) = page(
-        &mut list.db,
-        list.program_id,
-        &filter,
-        sorting,
-        list.page.window(),
-    )
-    .await?;
-    Ok(list.page.listed(rows, total))
+    let window = list.page.window();
+    let found = page(&mut list.db, list.program_id, &filter, sorting, window).await?;
+    Ok(list.page.listed(found))
 }
 
 /// Create a referral link
@@ -112,7 +105,6 @@ pub async fn list(mut list: ListProgram<Read>, query: Query) -> List<LinkView> {
 #[utoipa::path(
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/referral-links",
-    operation_id = "create_referral_link",
     request_body = NewLinkRequest,
     responses(
         (status = 201, description = "Made.", body = Data<LinkView>),
@@ -121,7 +113,7 @@ pub async fn list(mut list: ListProgram<Read>, query: Query) -> List<LinkView> {
     ),
     extensions(("x-refusals" = json!([CODE_TAKEN, NOT_APPROVED]))),
 )]
-pub async fn create(mut write: WriteProgram<Update>) -> Created<LinkView> {
+pub async fn create_referral_link(mut write: WriteProgram<Update>) -> Created<LinkView> {
     let program_id = write.on.ids;
     let request: NewLinkRequest = write.body().json()?;
     let membership = request
@@ -137,8 +129,7 @@ pub async fn create(mut write: WriteProgram<Update>) -> Created<LinkView> {
         return Err(NOT_APPROVED);
     }
     let link = add(&mut write, membership, code).await?;
-    write.commit().await?;
-    Ok(created(link))
+    write.answer(created(link)).await
 }
 
 /// Creates a link for an approved partner, with the requested code or a free one.
@@ -150,7 +141,7 @@ pub async fn add<I: ProgramIds>(
     let id = make(&write.app, &mut write.db, membership, code).await?;
     let link = stored(&mut write.db, write.on.access.program_id, id).await?;
     let details = json!({ "short_code": link.short_code, "partner_program_id": membership.get() });
-    write.audit("referral_link.created", id.get(), details).await?;
+    write.audit("referral_link.created", id.get(), details);
     Ok(LinkView::from(link))
 }
 
@@ -182,7 +173,6 @@ pub async fn make(
 #[utoipa::path(
     put,
     path = "/api/advertiser/affiliate-programs/{program_id}/referral-links/{referral_link_id}",
-    operation_id = "update_referral_link",
     request_body = LinkChanges,
     responses(
         (status = 200, description = "As it is now.", body = Data<LinkView>),
@@ -190,7 +180,9 @@ pub async fn make(
     ),
     extensions(("x-refusals" = json!([CODE_TAKEN, archived()]))),
 )]
-pub async fn update(mut write: WriteProgram<Update, (ProgramId, ReferralLinkId)>) -> Answer<LinkView> {
+pub async fn update_referral_link(
+    mut write: WriteProgram<Update, (ProgramId, ReferralLinkId)>,
+) -> Answer<LinkView> {
     let (program_id, link_id) = write.on.ids;
     let changes: LinkChanges = write.body().json()?;
     let code = changes.short_code.map(short_code).transpose()?;
@@ -204,11 +196,8 @@ pub async fn update(mut write: WriteProgram<Update, (ProgramId, ReferralLinkId)>
     let link = stored(&mut write.db, program_id, link_id).await?;
     let was = |link: &StoredLink| json!({ "short_code": link.short_code, "status": link.status.as_str() });
     let details = json!({ "before": was(&before), "after": was(&link) });
-    write
-        .audit("referral_link.updated", link_id.get(), details)
-        .await?;
-    write.commit().await?;
-    Ok(data(LinkView::from(link)))
+    write.audit("referral_link.updated", link_id.get(), details);
+    write.answer(data(LinkView::from(link))).await
 }
 
 async fn stored(

@@ -181,21 +181,12 @@ pub fn without_query(url: &str) -> &str {
     url.split('?').next().unwrap_or_default()
 }
 
-impl EndpointView {
-    pub fn new(endpoint: StoredEndpoint, now: DateTime<Utc>) -> Self {
-        Self {
-            id: endpoint.endpoint_id.get(),
-            url: endpoint.url,
-            description: endpoint.description,
-            event_types: endpoint.event_types.names(),
-            enabled: endpoint.disabled.is_none(),
-            disabled_reason: endpoint.disabled.map(|disabled| disabled.reason.as_str()),
-            disabled_at: endpoint.disabled.map(|disabled| disabled.at),
-            failing_since: endpoint.failing_since,
-            last_failure_at: endpoint.last_failure_at,
-            last_success_at: endpoint.last_success_at,
-            previous_secret_valid_until: endpoint.previous_secret_until.filter(|until| now < *until),
-            created_at: endpoint.created_at,
-        }
-    }
-}
+view! { |endpoint: StoredEndpoint, now: DateTime<Utc>| EndpointView {
+    url, description, failing_since, last_failure_at, last_success_at, created_at;
+    id: endpoint.endpoint_id.get(),
+    event_types: endpoint.event_types.names(),
+    enabled: endpoint.disabled.is_none(),
+    disabled_reason: endpoint.disabled.map(|disabled| disabled.reason.as_str()),
+    disabled_at: endpoint.disabled.map(|disabled| disabled.at),
+    previous_secret_valid_until: endpoint.previous_secret_until.filter(|until| now < *until),
+} }

@@ -23,7 +23,6 @@ pub struct TestRequest {
 #[utoipa::path(
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/webhook-endpoints/{webhook_endpoint_id}/test",
-    operation_id = "test_webhook_endpoint",
     request_body = TestRequest,
     responses(
         (status = 201, description = "It is on its way.", body = Data<DeliveryView>),
@@ -31,7 +30,9 @@ pub struct TestRequest {
     ),
     extensions(("x-refusals" = json!([refused("type", "names no type of event: click"), archived()]))),
 )]
-pub async fn send(mut write: WriteProgram<Update, (ProgramId, WebhookEndpointId)>) -> Created<DeliveryView> {
+pub async fn test_webhook_endpoint(
+    mut write: WriteProgram<Update, (ProgramId, WebhookEndpointId)>,
+) -> Created<DeliveryView> {
     let (program_id, endpoint_id) = write.on.ids;
     let request: TestRequest = write.body().json()?;
     let event_type = event_type("type", request.event_type)?;
@@ -50,9 +51,7 @@ pub async fn send(mut write: WriteProgram<Update, (ProgramId, WebhookEndpointId)
     let delivery_id = webhook_deliveries::send_test(&mut write.db, &test).await?;
     let delivery = webhook_deliveries::find(&mut write.db, endpoint_id, delivery_id).await?;
     let details = json!({ "type": event_type.as_str(), "delivery_id": delivery_id });
-    write
-        .audit("webhook_endpoint.tested", endpoint_id.get(), details)
-        .await?;
+    write.audit("webhook_endpoint.tested", endpoint_id.get(), details);
     write.commit().await?;
     Ok(created(delivery.ok_or(UNKNOWN_DELIVERY)?.into()))
 }

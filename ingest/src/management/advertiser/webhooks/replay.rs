@@ -38,14 +38,13 @@ pub struct ReplayAnswer {
 #[utoipa::path(
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/webhook-endpoints/{webhook_endpoint_id}/deliveries/{webhook_delivery_id}/replay",
-    operation_id = "replay_webhook_delivery",
     responses(
         (status = 201, description = "It is on its way.", body = Data<DeliveryView>),
         (status = 409, description = "The event is not stored any more, or the program archived.", body = PlatformError),
     ),
     extensions(("x-refusals" = json!([UNKNOWN_DELIVERY, NOT_STORED]))),
 )]
-pub async fn one(
+pub async fn replay_webhook_delivery(
     mut write: WriteProgram<Update, (ProgramId, WebhookEndpointId, WebhookDeliveryId)>,
 ) -> Created<DeliveryView> {
     let (program_id, endpoint_id, delivery_id) = write.on.ids;
@@ -61,9 +60,7 @@ pub async fn one(
         .ok_or(NOT_STORED)?;
     let replay = webhook_deliveries::find(&mut write.db, endpoint_id, replay_id).await?;
     let details = json!({ "delivery_id": delivery_id, "replay_delivery_id": replay_id });
-    write
-        .audit("webhook_delivery.replayed", endpoint_id.get(), details)
-        .await?;
+    write.audit("webhook_delivery.replayed", endpoint_id.get(), details);
     write.commit().await?;
     Ok(created(replay.ok_or(UNKNOWN_DELIVERY)?.into()))
 }
@@ -75,7 +72,6 @@ pub async fn one(
 #[utoipa::path(
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/webhook-endpoints/{webhook_endpoint_id}/replay",
-    operation_id = "replay_webhook_events",
     request_body = ReplayRequest,
     responses(
         (status = 200, description = "How many are on their way.", body = Data<ReplayAnswer>),
@@ -83,7 +79,9 @@ pub async fn one(
     ),
     extensions(("x-refusals" = json!([refused("since", "is required"), archived()]))),
 )]
-pub async fn many(mut write: WriteProgram<Update, (ProgramId, WebhookEndpointId)>) -> Answer<ReplayAnswer> {
+pub async fn replay_webhook_events(
+    mut write: WriteProgram<Update, (ProgramId, WebhookEndpointId)>,
+) -> Answer<ReplayAnswer> {
     let (program_id, endpoint_id) = write.on.ids;
     let request: ReplayRequest = write.body().json()?;
     let now = write.now();
@@ -106,9 +104,7 @@ pub async fn many(mut write: WriteProgram<Update, (ProgramId, WebhookEndpointId)
     let replayed = webhook_deliveries::replay_many(&mut write.db, &replay, now).await?;
     let details =
         json!({ "since": instant(since), "types": types.names(), "replayed_count": replayed.count });
-    write
-        .audit("webhook_endpoint.replayed", endpoint_id.get(), details)
-        .await?;
+    write.audit("webhook_endpoint.replayed", endpoint_id.get(), details);
     write.commit().await?;
     Ok(data(ReplayAnswer {
         replayed_count: replayed.count,

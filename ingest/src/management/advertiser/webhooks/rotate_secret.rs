@@ -36,7 +36,6 @@ pub struct RotatedSecret {
 #[utoipa::path(
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/webhook-endpoints/{webhook_endpoint_id}/rotate-secret",
-    operation_id = "rotate_webhook_secret",
     request_body = RotateRequest,
     responses(
         (status = 200, description = "Replaced. The secret is shown here only.", body = Data<RotatedSecret>),
@@ -46,7 +45,7 @@ pub struct RotatedSecret {
         archived(), TWO_SECRETS_COUNT, refused("overlap_hours", "must be an integer from 0 to 168")
     ]))),
 )]
-pub async fn rotate(
+pub async fn rotate_webhook_secret(
     mut write: WriteProgram<Update, (ProgramId, WebhookEndpointId)>,
 ) -> Answer<RotatedSecret> {
     // A holder of the secret can sign events.
@@ -66,13 +65,11 @@ pub async fn rotate(
     let until = (!overlap.is_none()).then(|| now + overlap.duration());
     webhook_endpoints::rotate(&mut write.db, endpoint.endpoint_id, &new.sealed, until).await?;
     let details = json!({ "overlap_hours": overlap.duration().num_hours() });
-    write
-        .audit(
-            "webhook_endpoint.secret_rotated",
-            endpoint.endpoint_id.get(),
-            details,
-        )
-        .await?;
+    write.audit(
+        "webhook_endpoint.secret_rotated",
+        endpoint.endpoint_id.get(),
+        details,
+    );
     write.commit().await?;
     Ok(data(RotatedSecret {
         secret: new.secret.text(),

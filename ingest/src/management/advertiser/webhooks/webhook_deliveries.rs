@@ -98,12 +98,11 @@ pub struct DeliveryQuery {
 #[utoipa::path(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/webhook-endpoints/{webhook_endpoint_id}/deliveries",
-    operation_id = "list_webhook_deliveries",
     params(DeliveryQuery),
     responses((status = 200, description = "Some of them.", body = DeliveryList)),
     extensions(("x-refusals" = json!([refused("state", STATES)]))),
 )]
-pub async fn list(
+pub async fn list_webhook_deliveries(
     mut read: ReadProgram<Read, (ProgramId, WebhookEndpointId)>,
     query: Query,
 ) -> Result<Json<DeliveryList>, ApiError> {
@@ -130,11 +129,10 @@ pub async fn list(
 #[utoipa::path(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/webhook-endpoints/{webhook_endpoint_id}/deliveries/{webhook_delivery_id}",
-    operation_id = "read_webhook_delivery",
     responses((status = 200, description = "With its last attempt.", body = Data<DeliveryView>)),
     extensions(("x-refusals" = json!([UNKNOWN]))),
 )]
-pub async fn read(
+pub async fn read_webhook_delivery(
     mut read: ReadProgram<Read, (ProgramId, WebhookEndpointId, WebhookDeliveryId)>,
 ) -> Answer<DeliveryView> {
     let (program_id, endpoint_id, delivery_id) = read.ids;

@@ -26,10 +26,12 @@ pub struct CreatedEndpoint {
 #[utoipa::path(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/webhook-endpoints",
-    operation_id = "list_webhook_endpoints",
     responses((status = 200, description = "At most 20.", body = Data<Vec<EndpointView>>))
 )]
-pub async fn list(State(app): State<App>, mut read: ReadProgram<Read>) -> Answer<Vec<EndpointView>> {
+pub async fn list_webhook_endpoints(
+    State(app): State<App>,
+    mut read: ReadProgram<Read>,
+) -> Answer<Vec<EndpointView>> {
     let program_id = read.ids;
     let now = app.clock.now();
     let endpoints = webhook_endpoints::list(&mut read.db, program_id).await?;
@@ -45,7 +47,6 @@ pub async fn list(State(app): State<App>, mut read: ReadProgram<Read>) -> Answer
 #[utoipa::path(
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/webhook-endpoints",
-    operation_id = "create_webhook_endpoint",
     request_body = NewEndpointRequest,
     responses(
         (status = 201, description = "Made. The secret is shown here only.", body = Data<CreatedEndpoint>),
@@ -56,7 +57,7 @@ pub async fn list(State(app): State<App>, mut read: ReadProgram<Read>) -> Answer
         archived(), TOO_MANY
     ]))),
 )]
-pub async fn create(mut write: WriteProgram<Update>) -> Created<CreatedEndpoint> {
+pub async fn create_webhook_endpoint(mut write: WriteProgram<Update>) -> Created<CreatedEndpoint> {
     let program_id = write.on.ids;
     // The endpoint receives the program's events.
     write.just_proved()?;
@@ -79,9 +80,7 @@ pub async fn create(mut write: WriteProgram<Update>) -> Created<CreatedEndpoint>
     };
     webhook_endpoints::create(&mut write.db, &endpoint).await?;
     let stored = stored(&mut write.db, program_id, endpoint_id).await?;
-    write
-        .audit("webhook_endpoint.created", endpoint_id.get(), described(&stored))
-        .await?;
+    write.audit("webhook_endpoint.created", endpoint_id.get(), described(&stored));
     write.commit().await?;
     Ok(created(CreatedEndpoint {
         view: EndpointView::new(stored, now),
@@ -93,11 +92,10 @@ pub async fn create(mut write: WriteProgram<Update>) -> Created<CreatedEndpoint>
 #[utoipa::path(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/webhook-endpoints/{webhook_endpoint_id}",
-    operation_id = "read_webhook_endpoint",
     responses((status = 200, description = "With its health.", body = Data<EndpointView>)),
     extensions(("x-refusals" = json!([UNKNOWN]))),
 )]
-pub async fn read(
+pub async fn read_webhook_endpoint(
     State(app): State<App>,
     mut read: ReadProgram<Read, (ProgramId, WebhookEndpointId)>,
 ) -> Answer<EndpointView> {
@@ -112,7 +110,6 @@ pub async fn read(
 #[utoipa::path(
     patch,
     path = "/api/advertiser/affiliate-programs/{program_id}/webhook-endpoints/{webhook_endpoint_id}",
-    operation_id = "update_webhook_endpoint",
     request_body = EndpointChanges,
     responses(
         (status = 200, description = "As it is now.", body = Data<EndpointView>),
@@ -120,7 +117,9 @@ pub async fn read(
     ),
     extensions(("x-refusals" = json!([UNKNOWN, archived()]))),
 )]
-pub async fn update(mut write: WriteProgram<Update, (ProgramId, WebhookEndpointId)>) -> Answer<EndpointView> {
+pub async fn update_webhook_endpoint(
+    mut write: WriteProgram<Update, (ProgramId, WebhookEndpointId)>,
+) -> Answer<EndpointView> {
     let changes: EndpointChanges = write.body().json()?;
     let (program_id, endpoint_id) = write.on.ids;
     let before = locked(&mut write.db, program_id, endpoint_id).await?;
@@ -143,11 +142,8 @@ pub async fn update(mut write: WriteProgram<Update, (ProgramId, WebhookEndpointI
     }
     let after = stored(&mut write.db, before.program_id, before.endpoint_id).await?;
     let details = differences(described(&before), &described(&after));
-    write
-        .audit("webhook_endpoint.updated", before.endpoint_id.get(), details)
-        .await?;
-    write.commit().await?;
-    Ok(data(EndpointView::new(after, now)))
+    write.audit("webhook_endpoint.updated", before.endpoint_id.get(), details);
+    write.answer(data(EndpointView::new(after, now))).await
 }
 
 /// Delete a webhook endpoint
@@ -156,22 +152,18 @@ pub async fn update(mut write: WriteProgram<Update, (ProgramId, WebhookEndpointI
 #[utoipa::path(
     delete,
     path = "/api/advertiser/affiliate-programs/{program_id}/webhook-endpoints/{webhook_endpoint_id}",
-    operation_id = "delete_webhook_endpoint",
     responses((status = 204, description = "Gone.")),
     extensions(("x-refusals" = json!([UNKNOWN]))),
 )]
-pub async fn remove(
+pub async fn delete_webhook_endpoint(
     mut write: WriteProgram<CleanUp, (ProgramId, WebhookEndpointId)>,
 ) -> Result<StatusCode, ApiError> {
     let (program_id, endpoint_id) = write.on.ids;
     let endpoint = locked(&mut write.db, program_id, endpoint_id).await?;
     webhook_endpoints::remove(&mut write.db, &endpoint).await?;
     let details = json!({ "url": without_query(&endpoint.url) });
-    write
-        .audit("webhook_endpoint.deleted", endpoint.endpoint_id.get(), details)
-        .await?;
-    write.commit().await?;
-    Ok(StatusCode::NO_CONTENT)
+    write.audit("webhook_endpoint.deleted", endpoint.endpoint_id.get(), details);
+    write.answer(StatusCode::NO_CONTENT).await
 }
 
 /// Like [`stored`], with the program locked, so that no other request deletes the endpoint meanwhile.

@@ -77,7 +77,6 @@ pub struct ActorView {
 #[utoipa::path(
     get,
     path = "/api/advertiser/audit-log",
-    operation_id = "list_audit_log",
     params(PageQuery, AuditQuery),
     responses(
         (status = 200, description = "A page of it.", body = Listed<AuditEntryView>),
@@ -85,16 +84,10 @@ pub struct ActorView {
     ),
     extensions(("x-refusals" = json!(refusals()))),
 )]
-pub async fn list(
-    State(app): State<App>,
-    user: AdvertiserUser,
-    page: Page,
-    query: Query,
-) -> List<AuditEntryView> {
-    let mut connection = app.management.acquire().await?;
-    let (workspace_id, filter) = asked(&user, &mut connection, &query).await?;
-    let (entries, total) = audit_log::list(&mut connection, workspace_id, &filter, page.window()).await?;
-    Ok(page.listed(entries.into_iter().map(AuditEntryView::from), total))
+pub async fn list_audit_log(mut list: ListForAdvertiser, query: Query) -> List<AuditEntryView> {
+    let (workspace_id, filter) = asked(&list.session, &mut list.db, &query).await?;
+    let found = audit_log::list(&mut list.db, workspace_id, &filter, list.page.window()).await?;
+    Ok(list.page.listed(found))
 }
 
 /// The workspace, for its owners alone, and the filter of its entries.
@@ -150,7 +143,6 @@ const ACTIONS: &str = "must be an action such as api_key.revoked, or its noun";
 #[utoipa::path(
     get,
     path = "/api/advertiser/audit-log/export.csv",
-    operation_id = "export_audit_log",
     params(AuditQuery),
     responses(
         (status = 200, description = "A file with a line an entry.", body = String, content_type = "text/csv"),
@@ -158,7 +150,7 @@ const ACTIONS: &str = "must be an action such as api_key.revoked, or its noun";
     ),
     extensions(("x-refusals" = json!(refusals()))),
 )]
-pub async fn export(
+pub async fn export_audit_log(
     State(app): State<App>,
     user: AdvertiserUser,
     query: Query,

@@ -78,25 +78,19 @@ pub struct InvitationLink {
     pub emailed: bool,
 }
 
-impl InvitationView {
-    fn new(invitation: &MemberInvitation, now: DateTime<Utc>) -> Self {
-        Self {
-            id: invitation.invitation_id.get(),
-            workspace_id: invitation.workspace_id.get(),
-            email: invitation.email.clone(),
-            role: invitation.role.as_str(),
-            permissions: shown(&invitation.permissions),
-            status: match (invitation.accepted_at, invitation.withdrawn_at) {
-                (Some(_), _) => "accepted",
-                (None, Some(_)) => "withdrawn",
-                (None, None) if invitation.expires_at <= now => "expired",
-                (None, None) => "pending",
-            },
-            expires_at: invitation.expires_at,
-            created_at: invitation.created_at,
-        }
-    }
-}
+view! { |row: MemberInvitation, now: DateTime<Utc>| InvitationView {
+    email, expires_at, created_at;
+    id: row.invitation_id.get(),
+    workspace_id: row.workspace_id.get(),
+    role: row.role.as_str(),
+    permissions: shown(&row.permissions),
+    status: match (row.accepted_at, row.withdrawn_at) {
+        (Some(_), _) => "accepted",
+        (None, Some(_)) => "withdrawn",
+        (None, None) if row.expires_at <= now => "expired",
+        (None, None) => "pending",
+    },
+} }
 
 impl InvitationLink {
     fn shown(app: &App, token: &InvitationToken, expires_at: DateTime<Utc>) -> Self {
@@ -200,7 +194,6 @@ pub async fn invite_partner<I: ProgramIds>(
 #[utoipa::path(
     post,
     path = "/api/advertiser/invitations",
-    operation_id = "invite_member",
     request_body = NewInvitationRequest,
     responses(
         (status = 201, description = "Invited.", body = Data<CreatedInvitation>),
@@ -208,7 +201,7 @@ pub async fn invite_partner<I: ProgramIds>(
     ),
     extensions(("x-refusals" = json!([MEMBER_ALREADY, GETS_NO_EMAIL]))),
 )]
-pub async fn create(mut write: Write<AdvertiserUser>) -> Created<CreatedInvitation> {
+pub async fn invite_member(mut write: Write<AdvertiserUser>) -> Created<CreatedInvitation> {
     let request: NewInvitationRequest = write.body().json()?;
     let email = address(request.email)?;
     let role = read_role(request.role)?;
@@ -241,12 +234,12 @@ pub async fn create(mut write: Write<AdvertiserUser>) -> Created<CreatedInvitati
     let audited = Audited::new(workspace_id, "member.invited")
         .about(id.get())
         .with(details);
-    write.record(audited).await?;
+    write.record(audited);
     let invitation = stored(&mut write.db, id).await?;
     let now = write.now();
     write.commit().await?;
     Ok(created(CreatedInvitation {
-        invitation: InvitationView::new(&invitation, now),
+        invitation: InvitationView::new(invitation, now),
         invitation_url: link.invitation_url,
         emailed: link.emailed,
     }))
@@ -258,7 +251,6 @@ pub async fn create(mut write: Write<AdvertiserUser>) -> Created<CreatedInvitati
 #[utoipa::path(
     get,
     path = "/api/advertiser/invitations",
-    operation_id = "list_invitations",
     params(
         ("search" = Option<String>, Query, description = "Only those with this in their address, whatever its case."),
         ("sort" = Option<String>, Query, description = "`email` or `expires_at`."),
@@ -272,43 +264,34 @@ pub async fn create(mut write: Write<AdvertiserUser>) -> Created<CreatedInvitati
         refused("sort", NO_COLUMN)
     ]))),
 )]
-pub async fn list(
+pub async fn list_invitations(
     State(app): State<App>,
-    advertiser: AdvertiserUser,
-    page: Page,
+    mut list: ListForAdvertiser,
     query: Query,
 ) -> List<InvitationView> {
-    let mut connection = app.management.acquire().await?;
-    let workspace_id = advertiser.workspace_asked_for(&mut connection, &query).await?;
-    let text = query.search()?;
+    let workspace_id = list.session.workspace_asked_for(&mut list.db, &query).await?;
+    let (text, window) = (query.search()?, list.page.window());
     let sorting = query.sorting(NO_COLUMN, InvitationColumn::parse)?;
-    let (invitations, total) = invitations::page(
-        &mut connection,
-        workspace_id,
-        text.as_ref(),
-        sorting,
-        page.window(),
-    )
-    .await?;
+    let (invitations, total) =
+        invitations::page(&mut list.db, workspace_id, text.as_ref(), sorting, window).await?;
     let now = app.clock.now();
-    let views = invitations
-        .iter()
-        .map(|invitation| InvitationView::new(invitation, now));
-    Ok(page.listed(views, total))
+    let view = |invitation| InvitationView::new(invitation, now);
+    Ok(list.page.listed((invitations.into_iter().map(view), total)))
 }
 
 /// Withdraw an invitation
 #[utoipa::path(
     delete,
     path = "/api/advertiser/invitations/{invitation_id}",
-    operation_id = "withdraw_invitation",
     responses(
         (status = 200, description = "Its link no longer works.", body = Data<InvitationView>),
         (status = 409, description = "It was accepted, or withdrawn before.", body = PlatformError),
     ),
     extensions(("x-refusals" = json!([ENDED]))),
 )]
-pub async fn withdraw(mut write: Write<AdvertiserUser, Ids<InvitationId>>) -> Answer<InvitationView> {
+pub async fn withdraw_invitation(
+    mut write: Write<AdvertiserUser, Ids<InvitationId>>,
+) -> Answer<InvitationView> {
     let Ids(invitation_id) = write.on;
     let workspace_id = stored(&mut write.db, invitation_id).await?.workspace_id;
     write.caller.workspace(&mut write.db, Some(workspace_id)).await?;
@@ -317,10 +300,9 @@ pub async fn withdraw(mut write: Write<AdvertiserUser, Ids<InvitationId>>) -> An
         return Err(ENDED);
     }
     let audited = Audited::new(workspace_id, "invitation.withdrawn").about(invitation_id.get());
-    write.record(audited).await?;
+    write.record(audited);
     let invitation = stored(&mut write.db, invitation_id).await?;
-    write.commit().await?;
-    Ok(data(InvitationView::new(&invitation, now)))
+    write.answer(data(InvitationView::new(invitation, now))).await
 }
 
 async fn stored(

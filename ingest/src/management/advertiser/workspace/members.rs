@@ -63,7 +63,6 @@ pub struct MemberView {
 #[utoipa::path(
     get,
     path = "/api/advertiser/members",
-    operation_id = "list_members",
     params(
         ("search" = Option<String>, Query, description = "Only those with this in their name or address, whatever its case."),
         ("sort" = Option<String>, Query, description = "`name`, `email` or `created_at`."),
@@ -74,32 +73,18 @@ pub struct MemberView {
     responses((status = 200, description = "A page of them.", body = Listed<MemberView>)),
     extensions(("x-refusals" = json!([refused("search", NO_TEXT), refused("sort", NO_COLUMN)]))),
 )]
-pub async fn list(
-    State(app): State<App>,
-    user: AdvertiserUser,
-    page: Page,
-    query: Query,
-) -> List<MemberView> {
-    let mut connection = app.management.acquire().await?;
-    let workspace_id = user.workspace_asked_for(&mut connection, &query).await?;
-    let text = query.search()?;
+pub async fn list_members(mut list: ListForAdvertiser, query: Query) -> List<MemberView> {
+    let workspace_id = list.session.workspace_asked_for(&mut list.db, &query).await?;
+    let (text, window) = (query.search()?, list.page.window());
     let sorting = query.sorting(NO_COLUMN, MemberColumn::parse)?;
-    let (members, total) = members::list(
-        &mut connection,
-        workspace_id,
-        text.as_ref(),
-        sorting,
-        page.window(),
-    )
-    .await?;
-    Ok(page.listed(members, total))
+    let found = members::list(&mut list.db, workspace_id, text.as_ref(), sorting, window).await?;
+    Ok(list.page.listed(found))
 }
 
 /// Change a member's role or permissions
 #[utoipa::path(
     put,
     path = "/api/advertiser/members/{member_id}",
-    operation_id = "update_member",
     request_body = MemberChanges,
     responses(
         (status = 200, description = "As they are now.", body = Data<MemberView>),
@@ -107,7 +92,7 @@ pub async fn list(
     ),
     extensions(("x-refusals" = json!([refused("role", "must be one of owner, admin, member"), LAST_OWNER]))),
 )]
-pub async fn update(mut write: Write<AdvertiserUser, Ids<MemberId>>) -> Answer<MemberView> {
+pub async fn update_member(mut write: Write<AdvertiserUser, Ids<MemberId>>) -> Answer<MemberView> {
     let Ids(member_id) = write.on;
     let (acting, before) = judged(&mut write).await?;
     let workspace_id = acting.workspace_id;
@@ -132,9 +117,8 @@ pub async fn update(mut write: Write<AdvertiserUser, Ids<MemberId>>) -> Answer<M
     let after = found(&mut write.db, member_id).await?;
     let audited = Audited::new(workspace_id, "member.updated").about(member_id.get());
     let details = differences(described(&before), &described(&after));
-    write.record(audited.with(details)).await?;
-    write.commit().await?;
-    Ok(data(after.into()))
+    write.record(audited.with(details));
+    write.answer(data(after.into())).await
 }
 
 /// Remove a member
@@ -143,14 +127,13 @@ pub async fn update(mut write: Write<AdvertiserUser, Ids<MemberId>>) -> Answer<M
 #[utoipa::path(
     delete,
     path = "/api/advertiser/members/{member_id}",
-    operation_id = "remove_member",
     responses(
         (status = 204, description = "Removed."),
         (status = 409, description = "They are the last owner.", body = PlatformError),
     ),
     extensions(("x-refusals" = json!([LAST_OWNER]))),
 )]
-pub async fn remove(mut write: Write<AdvertiserUser, Ids<MemberId>>) -> Result<StatusCode, ApiError> {
+pub async fn remove_member(mut write: Write<AdvertiserUser, Ids<MemberId>>) -> Result<StatusCode, ApiError> {
     let Ids(member_id) = write.on;
     let (acting, before) = judged(&mut write).await?;
     let workspace_id = acting.workspace_id;
@@ -160,9 +143,8 @@ pub async fn remove(mut write: Write<AdvertiserUser, Ids<MemberId>>) -> Result<S
     end_unsupported(&mut write, workspace_id).await?;
     let audited = Audited::new(workspace_id, "member.removed").about(member_id.get());
     let details = json!({ "user_id": before.user_id.get(), "role": before.role.as_str() });
-    write.record(audited.with(details)).await?;
-    write.commit().await?;
-    Ok(StatusCode::NO_CONTENT)
+    write.record(audited.with(details));
+    write.answer(StatusCode::NO_CONTENT).await
 }
 
 /// Ends the management keys, open invitations, CLI logins and CLI sessions whose right has just ended.
@@ -173,9 +155,7 @@ async fn end_unsupported<On>(
     let now = write.now();
     for (action, subject_id) in workspaces::end_unsupported(&mut write.db, workspace_id, now).await? {
         let audited = Audited::new(workspace_id, action).about(subject_id);
-        write
-            .record(audited.with(json!({ "reason": "right_ended" })))
-            .await?;
+        write.record(audited.with(json!({ "reason": "right_ended" })));
     }
     Ok(())
 }

@@ -30,7 +30,6 @@ pub struct WorkspaceChanges {
 #[utoipa::path(
     put,
     path = "/api/advertiser/workspaces/{workspace_id}",
-    operation_id = "update_workspace",
     request_body = WorkspaceChanges,
     responses(
         (status = 200, description = "As it is now.", body = Data<WorkspaceView>),
@@ -40,7 +39,7 @@ pub struct WorkspaceChanges {
         ApiError::bad_request(NO_NAME), ApiError::Conflict(NONE_OF_THEIR_OWN)
     ]))),
 )]
-pub async fn update(mut write: Write<AdvertiserUser, Ids<WorkspaceId>>) -> Answer<WorkspaceView> {
+pub async fn update_workspace(mut write: Write<AdvertiserUser, Ids<WorkspaceId>>) -> Answer<WorkspaceView> {
     let Ids(workspace_id) = write.on;
     if !workspaces::exists(&mut write.db, workspace_id).await? {
         return Err(ApiError::NotFound("Workspace not found"));
@@ -63,7 +62,7 @@ pub async fn update(mut write: Write<AdvertiserUser, Ids<WorkspaceId>>) -> Answe
     let after = write.caller.workspace(&mut write.db, Some(workspace_id)).await?;
     let audited = Audited::new(workspace_id, "workspace.updated").about(workspace_id.get());
     let details = differences(described(&before), &described(&after));
-    write.record(audited.with(details)).await?;
+    write.record(audited.with(details));
     write.commit().await?;
     Ok(data(WorkspaceView::new(after, &GivenPermissions::new())))
 }

@@ -137,23 +137,14 @@ struct LedgerEntryView {
     payout_reference: Option<String>,
 }
 
-impl CustomerTimeline {
-    pub fn new(customer: TimelineCustomer, shows_earnings: bool, events: EventPage) -> Self {
-        Self {
-            id: customer.id,
-            click_id: customer.click_id,
-            customer_key: customer.customer_key,
-            status: customer.status,
-            first_click_at: customer.first_click_at,
-            signup_date: customer.signup_date,
-            first_purchase_date: customer.first_purchase_date,
-            erased_at: customer.erased_at,
-            shows_earnings,
-            has_older_events: events.next.is_some() || customer.clicks_left_out,
-            timeline: events.events.into_iter().rev().map(HappenedView::from).collect(),
-        }
-    }
+view! { |customer: TimelineCustomer, earnings: bool, events: EventPage| CustomerTimeline {
+    id, click_id, customer_key, status, first_click_at, signup_date, first_purchase_date, erased_at;
+    shows_earnings: earnings,
+    has_older_events: events.next.is_some() || customer.clicks_left_out,
+    timeline: events.events.into_iter().rev().map(HappenedView::from).collect(),
+} }
 
+impl CustomerTimeline {
     pub fn add_earnings(&mut self, commissions: Vec<TimelineCommission>, ledger: Vec<TimelineEntry>) {
         let earned_at: HashMap<i64, DateTime<Utc>> = commissions
             .iter()
@@ -239,54 +230,41 @@ impl From<ProgramEvent> for HappenedView {
     }
 }
 
+view! { |row: TimelineCommission| TimelineCommissionView {
+    transaction_id, partner_program_id, status, adjusted_cents, deducted_cents, signals, refund_reason,
+    rejection_reason, note, hold_until, approved_at, paid_at, superseded_at;
+    partner: NamedPartner { id: row.partner_id, name: row.partner_name },
+    payable_cents: row.amount_cents - row.deducted_cents,
+    why_partner: WhyPartner {
+        attribution_model: row.attribution_model,
+        referral_link_code: row.referral_link_code,
+        clicked_at: row.clicked_at,
+        first_payment_at: row.first_payment_at,
+    },
+    why_rate: row.policy_id.map(|policy_id| WhyRate {
+        policy_id,
+        product_id: row.policy_product_id,
+        effective_from: row.policy_effective_from,
+        commission_type: row.commission_type,
+        default_duration_months: row.default_duration_months,
+        rate_bps: row.rate_bps,
+        fixed_cents: row.fixed_cents,
+        commissionable_cents: row.commissionable_cents,
+        sale_currency: row.sale_currency,
+    }),
+} }
+
 impl From<TimelineCommission> for HappenedView {
     fn from(row: TimelineCommission) -> Self {
-        let why_rate = row.policy_id.map(|policy_id| WhyRate {
-            policy_id,
-            product_id: row.policy_product_id,
-            effective_from: row.policy_effective_from,
-            commission_type: row.commission_type,
-            default_duration_months: row.default_duration_months,
-            rate_bps: row.rate_bps,
-            fixed_cents: row.fixed_cents,
-            commissionable_cents: row.commissionable_cents,
-            sale_currency: row.sale_currency,
-        });
-        let commission = TimelineCommissionView {
-            transaction_id: row.transaction_id,
-            partner_program_id: row.partner_program_id,
-            partner: NamedPartner {
-                id: row.partner_id,
-                name: row.partner_name,
-            },
-            status: row.status,
-            adjusted_cents: row.adjusted_cents,
-            deducted_cents: row.deducted_cents,
-            payable_cents: row.amount_cents - row.deducted_cents,
-            signals: row.signals,
-            refund_reason: row.refund_reason,
-            rejection_reason: row.rejection_reason,
-            note: row.note,
-            hold_until: row.hold_until,
-            approved_at: row.approved_at,
-            paid_at: row.paid_at,
-            superseded_at: row.superseded_at,
-            why_partner: WhyPartner {
-                attribution_model: row.attribution_model,
-                referral_link_code: row.referral_link_code,
-                clicked_at: row.clicked_at,
-                first_payment_at: row.first_payment_at,
-            },
-            why_rate,
-        };
+        let happened = Self::at(row.created_at, "commission");
         Self {
             amount_cents: Some(row.amount_cents),
-            currency: Some(row.currency),
+            currency: Some(row.currency.clone()),
             sale_id: Some(row.sale_id),
             commission_id: Some(row.id),
             payout_id: row.payout_id,
-            commission: Some(commission),
-            ..Self::at(row.created_at, "commission")
+            commission: Some(row.into()),
+            ..happened
         }
     }
 }
@@ -294,6 +272,8 @@ impl From<TimelineCommission> for HappenedView {
 impl From<TimelineEntry> for HappenedView {
     fn from(row: TimelineEntry) -> Self {
         let is_payout = row.payout_id.is_some();
+        let kind = if is_payout { "payout" } else { "ledger" };
+        let happened = Self::at(row.paid_out_at.unwrap_or(row.created_at), kind);
         Self {
             // A payout lowers the balance by the amount that was paid.
             amount_cents: Some(if is_payout {
@@ -301,23 +281,17 @@ impl From<TimelineEntry> for HappenedView {
             } else {
                 row.amount_cents
             }),
-            currency: Some(row.currency),
+            currency: Some(row.currency.clone()),
             sale_id: row.sale_id,
             commission_id: Some(row.commission_id),
             payout_id: row.payout_id,
-            ledger: Some(LedgerEntryView {
-                id: row.id,
-                kind: row.kind,
-                partner_program_id: row.partner_program_id,
-                amount_cents: row.amount_cents,
-                requested_cents: row.requested_cents,
-                shortfall_cents: row.shortfall_cents,
-                payout_reference: row.payout_reference,
-            }),
-            ..Self::at(
-                row.paid_out_at.unwrap_or(row.created_at),
-                if is_payout { "payout" } else { "ledger" },
-            )
+            ledger: Some(row.into()),
+            ..happened
         }
     }
 }
+
+view! { |row: TimelineEntry| LedgerEntryView {
+    id, kind, partner_program_id, amount_cents, requested_cents, shortfall_cents;
+    payout_reference: row.payout_reference,
+} }

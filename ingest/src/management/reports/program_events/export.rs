@@ -14,7 +14,6 @@ use crate::management::reports::event_lines::EventLines;
 #[utoipa::path(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/events/export",
-    operation_id = "export_program_events",
     params(FormatQuery, ProgramEventsQuery),
     responses(
         (
@@ -26,7 +25,7 @@ use crate::management::reports::event_lines::EventLines;
     ),
     extensions(("x-refusals" = json!([FROM_AFTER_TO, TESTS_ARE_NOBODYS, FORMATS, ApiError::Overloaded]))),
 )]
-pub async fn export(
+pub async fn export_program_events(
     State(app): State<App>,
     user: AdvertiserUser,
     Ids(program_id): Ids<ProgramId>,

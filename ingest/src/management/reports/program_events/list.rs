@@ -47,7 +47,6 @@ pub struct EventPageMeta {
 #[utoipa::path(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/events",
-    operation_id = "list_program_events",
     params(EventPlaceQuery, ProgramEventsQuery),
     responses((status = 200, description = "Some of them, in order.", body = ProgramEventPage)),
     extensions(("x-refusals" = json!([
@@ -56,7 +55,7 @@ pub struct EventPageMeta {
         ApiError::bad_request("after must be the next of an answer: it is not whole")
     ]))),
 )]
-pub async fn list(
+pub async fn list_program_events(
     State(app): State<App>,
     user: AdvertiserUser,
     Ids(program_id): Ids<ProgramId>,
