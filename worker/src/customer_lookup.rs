@@ -12,24 +12,20 @@
 
 mod keys;
 
-use std::collections::{HashMap, HashSet};
-use std::time::Duration;
-
 use bus::backlog::Backlog;
 use bus::consume::Delivered;
-use chrono::TimeDelta;
-use domain::ids::{CustomerId, EventId, ProgramId};
 use domain::text::CustomerKey;
 use domain::tracking::click_id::{ClickId, ClickIdCodec};
 use futures::future::try_join_all;
-use sqlx::PgConnection;
-use storage::StorageResult;
 use storage::tracking::customer_ids;
 use storage::tracking::customers::{self, Customer, KeyInProgram};
 use tokio::time::timeout;
 
 use self::keys::yields;
+
 pub use self::keys::{KeyBindings, Match, NamedCustomer};
+use crate::prelude::*;
+use crate::steps::transaction::OfEvent;
 
 /// The times in two streams may come from two servers, whose clocks differ by less than this.
 const CLOCKS_DIFFER: TimeDelta = TimeDelta::seconds(3);
@@ -43,11 +39,7 @@ const ASK_WITHIN: Duration = Duration::from_secs(1);
 ///
 /// A timeout would not do: after an outage, clicks and leads may arrive later than the records that name
 /// them.
-pub async fn settled_before<R>(
-    backlogs: &[&Backlog],
-    batch: &[Delivered<R>],
-    event_id: impl Fn(&R) -> EventId,
-) -> HashSet<EventId> {
+pub async fn settled_before<R: OfEvent>(backlogs: &[&Backlog], batch: &[Delivered<R>]) -> HashSet<EventId> {
     let postponed: Vec<&Delivered<R>> = batch.iter().filter(|delivered| delivered.postponed).collect();
     if postponed.is_empty() {
         return HashSet::new();
@@ -63,7 +55,7 @@ pub async fn settled_before<R>(
     postponed
         .into_iter()
         .filter(|delivered| oldest.is_none_or(|oldest| oldest > delivered.stored_at + CLOCKS_DIFFER))
-        .map(|delivered| event_id(&delivered.record))
+        .map(|delivered| delivered.record.event_id())
         .collect()
 }
 

@@ -5,13 +5,12 @@
 //! determines the state, not a query per batch. The stream itself then decides when a waiting sale has waited
 //! long enough ([`settled_before`](crate::customer_lookup::settled_before)).
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bus::backlog::Backlog;
-use runtime::lifecycle::Lifecycle;
-use tokio::time::{MissedTickBehavior, interval};
+
+use crate::prelude::*;
 
 /// A lead is late if it was stored before the previous check and is not settled.
 const EVERY: Duration = Duration::from_millis(500);
@@ -35,22 +34,18 @@ impl LateLeads {
         self.behind.load(Ordering::Relaxed)
     }
 
+    /// Runs until shutdown.
     pub async fn watch(self: Arc<Self>, lifecycle: Lifecycle) {
-        let mut looks = interval(EVERY);
-        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut before = u64::MAX;
-        loop {
-            tokio::select! {
-                () = lifecycle.soft().cancelled() => return,
-                _ = looks.tick() => {}
-            }
+        let before = AtomicU64::new(u64::MAX);
+        let look = || async {
             let position = self.backlog.position().await;
             // In an outage the leads count as behind, so that no sale is refused for its key.
-            let behind = position
-                .as_ref()
-                .map_or(true, |now| now.settled < now.newest.min(before));
+            let newest = position.as_ref().map_or(u64::MAX, |now| now.newest);
+            let before = before.swap(newest, Ordering::Relaxed);
+            let behind = position.map_or(true, |now| now.settled < now.newest.min(before));
             self.behind.store(behind, Ordering::Relaxed);
-            before = position.map_or(u64::MAX, |now| now.newest);
-        }
+            Ok::<_, Infallible>(())
+        };
+        repeat("looking for late leads", EVERY, &lifecycle, look).await;
     }
 }

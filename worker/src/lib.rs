@@ -12,6 +12,7 @@ mod lead_rates;
 mod mail;
 mod outbound;
 mod postings;
+mod prelude;
 mod reassessment;
 mod relay;
 mod rollups;
@@ -129,12 +130,14 @@ impl Worker {
             outbox_filled: Arc::clone(&context.outbox_filled),
         };
         let upkeep = Upkeep {
+            pool: self.pool.clone(),
             clock: self.clock.clone(),
+            lifecycle: self.lifecycle.clone(),
             retention: config.retention(),
         };
         let (tasks, pool) = (self.lifecycle.tasks(), &self.pool);
         tasks.spawn(relay.run(self.lifecycle.clone()));
-        tasks.spawn(upkeep.run(pool.clone(), self.lifecycle.clone()));
+        tasks.spawn(upkeep.run());
         tasks.spawn(Arc::clone(&context.leads).watch(self.lifecycle.clone()));
         tasks.spawn(rollups::run(pool.clone(), self.lifecycle.clone()));
         tasks.spawn(verification::run(pool.clone(), self.lifecycle.clone()));
@@ -146,29 +149,33 @@ impl Worker {
     }
 
     fn start_steps(&self, context: &StepContext, visitors: &Arc<Visitors>) {
-        self.start(ClickStep {
-            context: context.clone(),
-            visitors: Arc::clone(visitors),
-            shared_texts: SharedTexts::new(self.pool.clone()),
-        });
-        self.start(LeadStep(context.clone()));
-        self.start(SaleStep(context.clone()));
-        self.start(RefundStep(context.clone()));
-        self.start(PaymentStep(context.clone()));
-        self.start(TestEventStep {
-            context: context.clone(),
-            visitors: Arc::clone(visitors),
-        });
-        self.start(TestChainStep::new(context.clone()));
-        self.start(NotificationStep(context.clone()));
+        self.start(
+            context,
+            ClickStep {
+                context: context.clone(),
+                visitors: Arc::clone(visitors),
+                shared_texts: SharedTexts::new(self.pool.clone()),
+            },
+        );
+        self.start(context, LeadStep(context.clone()));
+        self.start(context, SaleStep(context.clone()));
+        self.start(context, RefundStep(context.clone()));
+        self.start(context, PaymentStep(context.clone()));
+        self.start(context, TestEventStep(Arc::clone(visitors)));
+        self.start(context, TestChainStep::new(context.clone()));
+        self.start(context, NotificationStep);
     }
 
     /// Starts one consumer for a step. If the consumer ends by itself, the worker shuts down: a worker that
     /// consumes nothing must be restarted.
-    fn start<S: TransactionalStep>(&self, step: S) {
+    fn start<S: TransactionalStep>(&self, context: &StepContext, step: S) {
+        let step = InTransaction {
+            context: context.clone(),
+            step,
+        };
         let (nats, topology, shutdown) = (self.nats.clone(), self.topology.clone(), self.lifecycle.clone());
         self.lifecycle.tasks().spawn(async move {
-            let (step, bounds) = (Arc::new(InTransaction(step)), ConsumeBounds::default());
+            let (step, bounds) = (Arc::new(step), ConsumeBounds::default());
             let consumed = consume(step, nats.jetstream, nats.client, &topology, &shutdown, bounds).await;
             if let Err(error) = consumed {
                 tracing::error!(%error, "shutting down");

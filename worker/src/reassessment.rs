@@ -15,17 +15,11 @@
 
 mod corrections;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-
-use chrono::{DateTime, Utc};
-use domain::ids::{CustomerId, PartnerId, SaleId};
 use domain::tracking::reassessment::{Earlier, Reassessment, reassess as decide_again};
 use domain::tracking::sale::SaleCustomer;
 use domain::tracking::signal::Signal;
-use sqlx::PgConnection;
-use storage::StorageResult;
 use storage::money::commissions::{self, LockedCommission};
-use storage::money::ledger::NewEntry;
+use storage::money::ledger::{self, NewEntry};
 use storage::program::links::{self, Memberships, Owners};
 use storage::program::programs::{self, Program};
 use storage::reads::rollups::Deltas;
@@ -34,7 +28,7 @@ use storage::tracking::reassessments::{self, StoredSale};
 use storage::tracking::subscriptions::{self, NewSubscription, SubscriptionKey};
 
 use self::corrections::Corrections;
-use crate::outbound::OutboundEvents;
+use crate::prelude::*;
 use crate::steps::StepContext;
 
 /// Customers with facts that became known late, each with the earliest time of such a fact.
@@ -80,6 +74,24 @@ pub async fn reassess(
         }
     }
     Ok(entries)
+}
+
+/// Like [`reassess`], for a transaction that does nothing else: posts the entries, and writes the events.
+pub async fn reassess_alone(
+    connection: &mut PgConnection,
+    context: &StepContext,
+    customers: &HashMap<CustomerId, Customer>,
+    out_of_order: &OutOfOrder,
+) -> StorageResult<()> {
+    let mut events = OutboundEvents::new(&context.clock);
+    let entries = reassess(connection, context, customers, out_of_order, &mut events).await?;
+    ledger::post(connection, &entries).await?;
+    events.write(connection).await
+}
+
+pub fn by_id(customers: Vec<Customer>) -> HashMap<CustomerId, Customer> {
+    let each = customers.into_iter();
+    each.map(|customer| (customer.customer_id, customer)).collect()
 }
 
 /// The sales of a customer and their commissions in force, locked.

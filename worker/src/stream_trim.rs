@@ -1,14 +1,11 @@
 //! Deletes settled messages from the streams while this worker runs. Every worker does this; concurrent trims
 //! do no harm.
 
-use std::time::Duration;
-
 use async_nats::jetstream::Context;
 use bus::stream_trim::{TrimError, trim};
 use bus::topology::Topology;
-use messages::subject::Subject;
-use runtime::lifecycle::Lifecycle;
-use runtime::rounds::repeat;
+
+use crate::prelude::*;
 
 /// Within this time a stream receives far less than it can hold.
 const EVERY: Duration = Duration::from_secs(2);

@@ -1,20 +1,17 @@
 //! Periodic work: approvals, partitions, retention. Every worker does it; the statements skip rows that
 //! another worker has locked.
 
-use std::time::Duration;
+use std::convert::Infallible;
 
-use chrono::{DateTime, Datelike, Days, Months, NaiveDate, TimeDelta, Utc};
-use domain::ids::EventId;
-use runtime::clock::Clock;
-use runtime::lifecycle::Lifecycle;
-use sqlx::PgPool;
-use storage::StorageResult;
+use chrono::{Datelike, Days, Months, NaiveDate};
 use storage::money::commissions;
 use storage::operations::partitions;
 use storage::outbound::{emails, event_streams};
 use storage::people::{cli_logins, one_time_links, sessions};
 use storage::processor::processor_events;
 use storage::tracking::{refused_events, visitor_retention};
+
+use crate::prelude::*;
 
 const EVERY: Duration = Duration::from_mins(1);
 /// Bounds how long a statement holds its locks, and how long a shutdown waits for it.
@@ -43,7 +40,9 @@ pub(crate) const PROCESSOR_EVENTS_KEPT: TimeDelta = TimeDelta::days(30);
 
 #[derive(Debug)]
 pub struct Upkeep {
+    pub pool: PgPool,
     pub clock: Clock,
+    pub lifecycle: Lifecycle,
     pub retention: Retention,
 }
 
@@ -77,105 +76,66 @@ impl Retention {
 
 impl Upkeep {
     /// Runs until shutdown. The first round starts at once.
-    pub async fn run(self, pool: PgPool, lifecycle: Lifecycle) {
-        let mut rounds = tokio::time::interval(EVERY);
-        loop {
-            tokio::select! {
-                () = lifecycle.soft().cancelled() => return,
-                _ = rounds.tick() => {}
-            }
-            let now = self.clock.now();
-            let round = Round {
-                pool: &pool,
-                clock: &self.clock,
-                lifecycle: &lifecycle,
-                retention: self.retention,
-            };
-            round.run(now).await;
-            if let Some(horizon) = self.retention.horizon(now) {
-                let retired = retire(&pool, horizon).await;
-                let all_are_gone = matches!(retired, Ok(strays) if strays < ROWS_A_STATEMENT.unsigned_abs());
-                report("old events dropped", retired);
-                // Only after all old events are gone: no event may remain without its customer.
-                if all_are_gone {
-                    round.drop_visitors(now, horizon).await;
-                }
-            }
+    pub async fn run(self) {
+        let round = || async {
+            self.round(self.clock.now()).await;
+            Ok::<_, Infallible>(())
+        };
+        repeat("upkeep", EVERY, &self.lifecycle, round).await;
+    }
+
+    async fn round(&self, now: DateTime<Utc>) {
+        self.tidy_up(now).await;
+        let Some(horizon) = self.retention.horizon(now) else {
+            return;
+        };
+        let retired = retire(&self.pool, horizon).await;
+        let all_are_gone = matches!(retired, Ok(strays) if strays < ROWS_A_STATEMENT.unsigned_abs());
+        report("old events dropped", retired);
+        // Only after all old events are gone: no event may remain without its customer.
+        if all_are_gone {
+            self.drop_visitors(now, horizon).await;
         }
     }
-}
 
-/// Uses one transaction per partition: each drop blocks all clicks for a moment.
-async fn retire(pool: &PgPool, horizon: NaiveDate) -> StorageResult<u64> {
-    while let Some(partition) = partitions::retire(pool, horizon).await? {
-        tracing::info!(partition, "upkeep: old events dropped");
-    }
-    partitions::retire_strays(pool, horizon, ROWS_A_STATEMENT).await
-}
-
-struct Round<'a> {
-    pool: &'a PgPool,
-    clock: &'a Clock,
-    lifecycle: &'a Lifecycle,
-    retention: Retention,
-}
-
-impl Round<'_> {
     /// Runs each kind of work separately: one that fails must not stop the others.
-    async fn run(&self, now: DateTime<Utc>) {
-        let pool = self.pool;
+    async fn tidy_up(&self, now: DateTime<Utc>) {
+        let pool = &self.pool;
         let partitions = self.retention.make_partitions(pool, now).await;
         report("event partitions made", partitions.map(|()| 0));
         let outbound = self.keep_outbound_days(now.date_naive()).await;
         report("days of outbound events dropped", outbound);
-        self.finish("event streams turned off that nobody reads", |limit| {
-            event_streams::turn_off_unread(pool, now - UNREAD_STREAMS_KEPT, limit)
-        })
-        .await;
-        self.finish("commissions approved", |limit| {
-            commissions::approve_held(pool, now, limit, || EventId::new(self.clock.mint()))
-        })
-        .await;
-        self.finish("old refusals forgotten", |limit| {
-            refused_events::forget(pool, now - REFUSALS_KEPT, limit)
-        })
-        .await;
-        self.finish("old CLI logins forgotten", |limit| {
-            cli_logins::forget(pool, now - LOGINS_KEPT, limit)
-        })
-        .await;
-        self.finish("ended sessions forgotten", |limit| {
-            sessions::forget(pool, now - ENDED_SESSIONS_KEPT, limit)
-        })
-        .await;
-        self.finish("expired e-mails given up", |limit| {
-            emails::give_up_expired(pool, now, limit)
-        })
-        .await;
-        self.finish("old e-mails forgotten", |limit| {
-            emails::forget(pool, now - EMAILS_KEPT, limit)
-        })
-        .await;
-        self.finish("old one-time links forgotten", |limit| {
-            one_time_links::forget(pool, now - EMAILS_KEPT, limit)
-        })
-        .await;
+        let streams = |limit| event_streams::turn_off_unread(pool, now - UNREAD_STREAMS_KEPT, limit);
+        self.finish("event streams turned off that nobody reads", streams)
+            .await;
+        let mint = || EventId::new(self.clock.mint());
+        let held = |limit| commissions::approve_held(pool, now, limit, mint);
+        self.finish("commissions approved", held).await;
+        let refusals = |limit| refused_events::forget(pool, now - REFUSALS_KEPT, limit);
+        self.finish("old refusals forgotten", refusals).await;
+        let logins = |limit| cli_logins::forget(pool, now - LOGINS_KEPT, limit);
+        self.finish("old CLI logins forgotten", logins).await;
+        let ended = |limit| sessions::forget(pool, now - ENDED_SESSIONS_KEPT, limit);
+        self.finish("ended sessions forgotten", ended).await;
+        let expired = |limit| emails::give_up_expired(pool, now, limit);
+        self.finish("expired e-mails given up", expired).await;
+        let sent = |limit| emails::forget(pool, now - EMAILS_KEPT, limit);
+        self.finish("old e-mails forgotten", sent).await;
+        let links = |limit| one_time_links::forget(pool, now - EMAILS_KEPT, limit);
+        self.finish("old one-time links forgotten", links).await;
         let horizon = now - PROCESSOR_EVENTS_KEPT;
-        self.finish("processor events given up that waited for a sale", |limit| {
-            processor_events::give_up_parked(pool, horizon, limit)
-        })
-        .await;
-        self.finish("old processor events forgotten", |limit| {
-            processor_events::forget(pool, horizon, limit)
-        })
-        .await;
+        let parked = |limit| processor_events::give_up_parked(pool, horizon, limit);
+        self.finish("processor events given up that waited for a sale", parked)
+            .await;
+        let old = |limit| processor_events::forget(pool, horizon, limit);
+        self.finish("old processor events forgotten", old).await;
     }
 
     async fn keep_outbound_days(&self, today: NaiveDate) -> StorageResult<u64> {
-        partitions::ensure_outbound_days(self.pool, today, DAYS_AHEAD).await?;
+        partitions::ensure_outbound_days(&self.pool, today, DAYS_AHEAD).await?;
         let mut dropped = 0;
         if let Some(horizon) = today.checked_sub_days(OUTBOUND_EVENTS_KEPT) {
-            while partitions::retire_outbound_day(self.pool, horizon)
+            while partitions::retire_outbound_day(&self.pool, horizon)
                 .await?
                 .is_some()
             {
@@ -191,7 +151,7 @@ impl Round<'_> {
             if self.lifecycle.soft().is_cancelled() {
                 break;
             }
-            match visitor_retention::drop_some(self.pool, now, horizon, ROWS_A_STATEMENT).await {
+            match visitor_retention::drop_some(&self.pool, now, horizon, ROWS_A_STATEMENT).await {
                 Ok(Some(dropped)) => visitors += dropped,
                 Ok(None) => break,
                 Err(error) => {
@@ -219,6 +179,14 @@ impl Round<'_> {
             }
         }
     }
+}
+
+/// Uses one transaction per partition: each drop blocks all clicks for a moment.
+async fn retire(pool: &PgPool, horizon: NaiveDate) -> StorageResult<u64> {
+    while let Some(partition) = partitions::retire(pool, horizon).await? {
+        tracing::info!(partition, "upkeep: old events dropped");
+    }
+    partitions::retire_strays(pool, horizon, ROWS_A_STATEMENT).await
 }
 
 /// The next round retries.

@@ -12,8 +12,6 @@ mod resolve;
 mod send;
 
 use std::fmt;
-use std::sync::Arc;
-use std::time::Duration;
 
 use domain::programs::webhook::WebhookUrl;
 use domain::programs::webhook_address::AllowedAddresses;
@@ -26,6 +24,8 @@ pub use self::send::{Answer, Message};
 
 use self::connect::Connector;
 use self::idle::IdleConnections;
+
+use crate::prelude::*;
 
 /// Sends webhooks. Clones share connections.
 #[derive(Clone)]

@@ -7,9 +7,7 @@ mod message;
 mod server;
 
 use std::path::PathBuf;
-use std::time::Duration;
 
-use chrono::{DateTime, Utc};
 use domain::people::account::EmailAddress;
 use lettre::address::Address;
 use lettre::message::Mailbox;
@@ -23,6 +21,7 @@ use uuid::Uuid;
 use self::server::Server;
 pub use self::server::SettingsError;
 use crate::mail::templates::Wording;
+use crate::prelude::*;
 
 /// The limit for the whole attempt.
 pub const ATTEMPT_TAKES_AT_MOST: Duration = Duration::from_mins(1);

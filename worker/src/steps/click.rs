@@ -16,20 +16,11 @@
 //! A click that names another visitor's customer_id is refused, and its batch with it. Run alone, it becomes
 //! a dead letter.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::sync::Arc;
-use std::time::Duration;
-
 use bus::consume::{DeadLetter, Delivered, StepError};
-use chrono::{DateTime, Utc};
-use domain::ids::{CustomerId, EventId, ProgramId};
 use domain::tracking::attribution::Touch;
 use domain::tracking::visitor::Visitor;
 use messages::click::ClickRecord;
-use messages::subject::Subject;
 use serde_json::Value;
-use sqlx::PgConnection;
-use storage::money::ledger;
 use storage::outbound::stream_events::{self, MarkedClicks};
 use storage::people::personal_data;
 use storage::program::programs;
@@ -38,12 +29,11 @@ use storage::reads::rollups::Deltas;
 use storage::tracking::clicks::{self, ClickCount, NewClick};
 use storage::tracking::customers::{self, Customer, NewCustomer};
 use storage::tracking::shared_texts::SharedIds;
-use storage::{StorageError, StorageResult};
 
 use super::StepContext;
 use super::transaction::{BatchResult, TransactionalStep, records, storage_failed};
-use crate::outbound::OutboundEvents;
-use crate::reassessment::{OutOfOrder, reassess};
+use crate::prelude::*;
+use crate::reassessment::{OutOfOrder, by_id, reassess_alone};
 use crate::shared_texts::SharedTexts;
 use crate::visitor::{Traces, Visitors};
 
@@ -61,14 +51,6 @@ impl TransactionalStep for ClickStep {
     const SUBJECT: Subject = Subject::Clicks;
     /// Far below the time for which a lead or sale waits for the row of its click.
     const PACE: Duration = Duration::from_millis(20);
-
-    fn context(&self) -> &StepContext {
-        &self.context
-    }
-
-    fn event_id(record: &ClickRecord) -> EventId {
-        record.event_id
-    }
 
     async fn prepare(&self, batch: &[Delivered<ClickRecord>]) -> Result<Prepared, StepError> {
         let clicks = batch.iter().map(|delivered| &delivered.record);
@@ -318,11 +300,7 @@ async fn extend_journeys(
     returning: &[&ClickRecord],
 ) -> StorageResult<()> {
     let ids: Vec<i64> = returning.iter().map(|click| click.customer_id.get()).collect();
-    let mut customers: HashMap<CustomerId, Customer> = customers::lock(connection, &ids)
-        .await?
-        .into_iter()
-        .map(|customer| (customer.customer_id, customer))
-        .collect();
+    let mut customers = by_id(customers::lock(connection, &ids).await?);
     let mut out_of_order = OutOfOrder::default();
     for click in returning {
         if let Some(customer) = customers.get_mut(&click.customer_id) {
@@ -333,10 +311,7 @@ async fn extend_journeys(
         }
     }
     customers::save_journeys(connection, &customers.values().collect::<Vec<_>>()).await?;
-    let mut events = OutboundEvents::new(&context.clock);
-    let entries = reassess(connection, context, &customers, &out_of_order, &mut events).await?;
-    ledger::post(connection, &entries).await?;
-    events.write(connection).await
+    reassess_alone(connection, context, &customers, &out_of_order).await
 }
 
 /// Whether the customer bought at or after the time of this click. If the time of the latest sale is unknown,

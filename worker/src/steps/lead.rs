@@ -11,18 +11,12 @@
 
 mod outbound;
 
-use std::collections::{HashMap, HashSet};
-
 use bus::consume::{Delivered, StepError};
-use chrono::{DateTime, Utc};
-use domain::ids::{CustomerId, EventId, ProgramId, ReferralLinkId};
 use domain::text::{CustomerKey, Label};
 use domain::tracking::attribution::Journey;
 use domain::tracking::customer::CustomerStatus;
 use domain::tracking::lead::{EmailHash, LeadAuth, LeadDecision, LeadMode, LeadRefusal, decide};
 use messages::lead::{LeadOutcome, LeadRecord};
-use messages::subject::Subject;
-use sqlx::PgConnection;
 use storage::money::ledger;
 use storage::processor::processor_events::{self, waits_for_key};
 use storage::program::programs::{self, Program};
@@ -30,14 +24,13 @@ use storage::reads::rollups::Deltas;
 use storage::tracking::customers::{Customer, Milestone};
 use storage::tracking::leads::{self, NewLead};
 use storage::tracking::refused_events;
-use storage::{StorageError, StorageResult};
 use uuid::Uuid;
 
 use super::StepContext;
 use super::transaction::{BatchResult, TransactionalStep, records};
 use crate::customer_lookup::{Found, KeyBindings, Reference, Resolved, resolve, settled_before};
 use crate::lead_rates::LeadRates;
-use crate::outbound::OutboundEvents;
+use crate::prelude::*;
 use crate::reassessment::{OutOfOrder, reassess};
 
 #[derive(Debug)]
@@ -50,16 +43,8 @@ impl TransactionalStep for LeadStep {
     type Outcome = LeadOutcome;
     const SUBJECT: Subject = Subject::Leads;
 
-    fn context(&self) -> &StepContext {
-        &self.0
-    }
-
-    fn event_id(record: &LeadRecord) -> EventId {
-        record.event_id
-    }
-
     async fn prepare(&self, batch: &[Delivered<LeadRecord>]) -> Result<HashSet<EventId>, StepError> {
-        Ok(settled_before(&[&self.0.clicks], batch, Self::event_id).await)
+        Ok(settled_before(&[&self.0.clicks], batch).await)
     }
 
     async fn process(

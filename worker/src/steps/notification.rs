@@ -1,35 +1,22 @@
 //! E-mail notifications. A separate consumer: a failure here never reaches an HTTP answer.
 
-use std::collections::HashMap;
-
 use bus::consume::{Delivered, StepError};
-use domain::ids::{EventId, PartnerId};
-use domain::money::{Amount, Cents, Currency};
+use domain::money::Amount;
 use messages::notification::{Adjustment, Content, Deduction, NotificationRecord, Recipient};
-use messages::subject::Subject;
-use sqlx::PgConnection;
-use storage::StorageResult;
 use storage::operations::notifications::{self, NewNotification};
 
-use super::StepContext;
 use super::transaction::{BatchResult, TransactionalStep};
 
+use crate::prelude::*;
+
 #[derive(Debug)]
-pub struct NotificationStep(pub StepContext);
+pub struct NotificationStep;
 
 impl TransactionalStep for NotificationStep {
     type Record = NotificationRecord;
     type Prepared = Vec<NewNotification>;
     type Outcome = ();
     const SUBJECT: Subject = Subject::Notifications;
-
-    fn context(&self) -> &StepContext {
-        &self.0
-    }
-
-    fn event_id(record: &NotificationRecord) -> EventId {
-        record.event_id
-    }
 
     async fn prepare(
         &self,

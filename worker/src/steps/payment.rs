@@ -22,20 +22,12 @@
 mod duplicates;
 mod reversals;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-
 use bus::consume::{Delivered, StepError};
-use chrono::{DateTime, Utc};
-use domain::ids::{EventId, SaleId};
-use domain::money::{AmountCents, Currency};
+use domain::money::AmountCents;
 use domain::processors::payment::ReversalKind;
 use domain::processors::processor::{ConnectionStatus, ProcessorId};
 use messages::payment::{PaymentFact, PaymentRecord};
-use messages::subject::Subject;
-use sqlx::PgConnection;
-use storage::StorageResult;
 use storage::money::duplicate_sales::Duplicate;
-use storage::money::ledger;
 use storage::processor::processor_connections::{self, AccountReport};
 use storage::processor::processor_customers::{self, Naming};
 use storage::processor::processor_events::{self, Ending, Part, Reason};
@@ -48,8 +40,8 @@ use storage::tracking::{customers, subscription_periods, subscriptions};
 pub use self::reversals::reverse;
 use super::StepContext;
 use super::transaction::{BatchResult, TransactionalStep, commit, records, storage_failed};
-use crate::outbound::OutboundEvents;
-use crate::reassessment::{OutOfOrder, reassess};
+use crate::prelude::*;
+use crate::reassessment::{OutOfOrder, by_id, reassess_alone};
 
 #[derive(Debug)]
 pub struct PaymentStep(pub StepContext);
@@ -62,14 +54,6 @@ impl TransactionalStep for PaymentStep {
     const SUBJECT: Subject = Subject::Payments;
     /// A claim with the same event belongs to its sale.
     const HOLDS_CLAIMS: bool = false;
-
-    fn context(&self) -> &StepContext {
-        &self.0
-    }
-
-    fn event_id(record: &PaymentRecord) -> EventId {
-        record.event_id
-    }
 
     async fn prepare(&self, batch: &[Delivered<PaymentRecord>]) -> Result<HashSet<EventId>, StepError> {
         let records = records(batch);
@@ -263,15 +247,8 @@ async fn reassess_since(
             out_of_order.note(customer_id, *at);
         }
     }
-    let locked = customers::lock(connection, &out_of_order.customers()).await?;
-    let customers = locked
-        .into_iter()
-        .map(|customer| (customer.customer_id, customer))
-        .collect();
-    let mut events = OutboundEvents::new(&context.clock);
-    let entries = reassess(connection, context, &customers, &out_of_order, &mut events).await?;
-    ledger::post(connection, &entries).await?;
-    events.write(connection).await
+    let customers = by_id(customers::lock(connection, &out_of_order.customers()).await?);
+    reassess_alone(connection, context, &customers, &out_of_order).await
 }
 
 fn subscription_news(record: &PaymentRecord) -> Option<(SubscriptionKey, DateTime<Utc>)> {

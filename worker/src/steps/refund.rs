@@ -13,24 +13,19 @@
 mod outbound;
 mod settle;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-
 use bus::consume::Delivered;
-use domain::ids::EventId;
 use messages::refund::{RefundOutcome, RefundRecord};
-use messages::subject::Subject;
-use sqlx::PgConnection;
 use storage::money::refunds::{self, ParkedRefund};
 use storage::processor::processor_refs::{self, Reference};
 use storage::tracking::claims::{self, Claim, ClaimState};
 use storage::tracking::refused_events;
-use storage::{StorageError, StorageResult};
 use uuid::Uuid;
 
 pub use self::settle::{Outcomes, settle};
 use super::transaction::{BatchResult, TransactionalStep};
 use super::{StepContext, json};
-use crate::outbound::OutboundEvents;
+
+use crate::prelude::*;
 
 #[derive(Debug)]
 pub struct RefundStep(pub StepContext);
@@ -40,14 +35,6 @@ impl TransactionalStep for RefundStep {
     type Prepared = ();
     type Outcome = RefundOutcome;
     const SUBJECT: Subject = Subject::Refunds;
-
-    fn context(&self) -> &StepContext {
-        &self.0
-    }
-
-    fn event_id(record: &RefundRecord) -> EventId {
-        record.event_id
-    }
 
     /// A parked refund has no outcome yet; the sale's transaction replies to its caller.
     async fn process(

@@ -33,20 +33,15 @@ mod payment_match;
 mod refunds;
 mod rows;
 
-use std::collections::HashSet;
-
 use bus::consume::{Delivered, StepError};
-use domain::ids::EventId;
 use messages::sale::{SaleOutcome, SaleRecord};
-use messages::subject::Subject;
-use sqlx::PgConnection;
-use storage::StorageResult;
 
 use self::decided::Written;
 use self::locked::{Locked, Waits};
 use super::StepContext;
 use super::transaction::{BatchResult, TransactionalStep, records, replies};
 use crate::customer_lookup::settled_before;
+use crate::prelude::*;
 
 #[derive(Debug)]
 pub struct SaleStep(pub StepContext);
@@ -58,17 +53,9 @@ impl TransactionalStep for SaleStep {
     type Outcome = SaleOutcome;
     const SUBJECT: Subject = Subject::Sales;
 
-    fn context(&self) -> &StepContext {
-        &self.0
-    }
-
-    fn event_id(record: &SaleRecord) -> EventId {
-        record.event_id
-    }
-
     async fn prepare(&self, batch: &[Delivered<SaleRecord>]) -> Result<HashSet<EventId>, StepError> {
         let backlogs = [&self.0.clicks, &self.0.leads.backlog];
-        Ok(settled_before(&backlogs, batch, Self::event_id).await)
+        Ok(settled_before(&backlogs, batch).await)
     }
 
     async fn process(

@@ -12,11 +12,8 @@
 //! The synthetic records have event ids of their own, so that a second delivery conflicts only with the test
 //! rows of the first.
 
-use std::collections::{HashMap, HashSet};
-
 use bus::consume::Delivered;
-use domain::ids::{CustomerId, EventId, PartnerId};
-use domain::money::{AmountCents, Currency};
+use domain::money::AmountCents;
 use domain::tracking::click::Visit;
 use domain::tracking::lead::{Lead, LeadMode};
 use domain::tracking::sale::{Sale, SaleType};
@@ -24,11 +21,8 @@ use domain::tracking::test_chain::{ChainVerdict, TestEventType, TestRun, Verdict
 use messages::click::ClickRecord;
 use messages::lead::{LeadOutcome, LeadRecord};
 use messages::sale::{NoCommission, SaleOutcome, SaleRecord};
-use messages::subject::Subject;
 use messages::test_chain::{TestChainOutcome, TestChainRecord};
-use runtime::clock::Clock;
-use sqlx::{Connection, PgConnection};
-use storage::StorageResult;
+use sqlx::Connection;
 use storage::program::links::{self, Memberships};
 use storage::tracking::claims::{self, NewClaim};
 use storage::tracking::customers;
@@ -38,6 +32,8 @@ use super::lead::LeadStep;
 use super::sale::SaleStep;
 use super::transaction::{BatchResult, TransactionalStep, records};
 use super::{StepContext, click};
+
+use crate::prelude::*;
 
 /// The synthetic payment: ten dollars.
 const AMOUNT: AmountCents = match AmountCents::new(1000) {
@@ -57,14 +53,6 @@ impl TransactionalStep for TestChainStep {
     type Prepared = ();
     type Outcome = TestChainOutcome;
     const SUBJECT: Subject = Subject::TestChains;
-
-    fn context(&self) -> &StepContext {
-        &self.context
-    }
-
-    fn event_id(record: &TestChainRecord) -> EventId {
-        record.event_id
-    }
 
     async fn process(
         &self,

@@ -1,28 +1,18 @@
 //! Test events become rows with `is_test` set. They create no customer, claim, counter or commission.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
 use bus::consume::{DeadLetter, Delivered, StepError};
-use domain::ids::EventId;
 use domain::tracking::visitor::Visitor;
-use messages::subject::Subject;
 use messages::test_event::{TestClick, TestEvent, TestEventOutcome, TestEventRecord};
-use sqlx::PgConnection;
-use storage::StorageResult;
 use storage::tracking::test_events;
 use storage::tracking::test_events::NewTestClick;
 
-use super::StepContext;
 use super::click::without_address;
 use super::transaction::{BatchResult, TransactionalStep};
+use crate::prelude::*;
 use crate::visitor::{Traces, Visitors};
 
 #[derive(Debug)]
-pub struct TestEventStep {
-    pub context: StepContext,
-    pub visitors: Arc<Visitors>,
-}
+pub struct TestEventStep(pub Arc<Visitors>);
 
 impl TransactionalStep for TestEventStep {
     type Record = TestEventRecord;
@@ -31,17 +21,9 @@ impl TransactionalStep for TestEventStep {
     type Outcome = TestEventOutcome;
     const SUBJECT: Subject = Subject::TestEvents;
 
-    fn context(&self) -> &StepContext {
-        &self.context
-    }
-
-    fn event_id(record: &TestEventRecord) -> EventId {
-        record.event_id
-    }
-
     async fn prepare(&self, batch: &[Delivered<TestEventRecord>]) -> Result<Vec<Visitor>, StepError> {
         let traces = clicks(batch).map(|(_, click)| Traces::from(click));
-        let visitors = self.visitors.of(traces).await;
+        let visitors = self.0.of(traces).await;
         visitors.map_err(|error| StepError::Transient(error.into()))
     }
 

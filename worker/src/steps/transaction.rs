@@ -1,30 +1,59 @@
 //! Shared by all steps: one transaction per batch, replies after its commit, dead letters.
 
-use std::collections::{HashMap, HashSet};
 use std::future::Future;
-use std::sync::Arc;
-use std::time::Duration;
 
 use bus::consume::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
 use bus::reply::Reply;
-use domain::ids::EventId;
-use messages::subject::Subject;
-use runtime::clock::Clock;
+use messages::click::ClickRecord;
+use messages::lead::LeadRecord;
+use messages::notification::NotificationRecord;
+use messages::payment::PaymentRecord;
+use messages::refund::RefundRecord;
+use messages::sale::SaleRecord;
+use messages::test_chain::TestChainRecord;
+use messages::test_event::TestEventRecord;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::to_raw_value;
-use sqlx::{PgConnection, PgTransaction};
+use sqlx::PgTransaction;
+use storage::Retryable;
 use storage::operations::dead_letters;
 use storage::processor::processor_events;
 use storage::tracking::claims;
-use storage::{Retryable, StorageError, StorageResult};
 
 use super::{StepContext, encode_failed};
-use crate::outbound::OutboundEvents;
+
+use crate::prelude::*;
+
+/// A record of an event.
+pub trait OfEvent {
+    fn event_id(&self) -> EventId;
+}
+
+macro_rules! of_event {
+    ($($record:ty),+ $(,)?) => {$(
+        impl OfEvent for $record {
+            fn event_id(&self) -> EventId {
+                self.event_id
+            }
+        }
+    )+};
+}
+
+of_event!(
+    ClickRecord,
+    LeadRecord,
+    SaleRecord,
+    RefundRecord,
+    PaymentRecord,
+    TestEventRecord,
+    TestChainRecord,
+    NotificationRecord,
+);
 
 /// A step that processes a batch in one transaction; [`InTransaction`] runs it.
 pub trait TransactionalStep: Send + Sync + 'static {
-    type Record: DeserializeOwned + Clone + Send + Sync + 'static;
+    type Record: OfEvent + DeserializeOwned + Clone + Send + Sync + 'static;
     /// Read before the transaction begins.
     type Prepared: Default + Send;
     type Outcome: Serialize + Send;
@@ -32,10 +61,6 @@ pub trait TransactionalStep: Send + Sync + 'static {
     const PACE: Duration = Duration::ZERO;
     /// Whether records hold claims. The relay ignores the claim of a dead letter.
     const HOLDS_CLAIMS: bool = true;
-
-    fn context(&self) -> &StepContext;
-
-    fn event_id(record: &Self::Record) -> EventId;
 
     fn prepare(
         &self,
@@ -82,7 +107,10 @@ impl<O> BatchResult<O> {
 
 /// Runs a step for the consumer.
 #[derive(Debug)]
-pub struct InTransaction<S>(pub S);
+pub struct InTransaction<S> {
+    pub context: StepContext,
+    pub step: S,
+}
 
 impl<S: TransactionalStep> Step for InTransaction<S> {
     type Record = S::Record;
@@ -90,20 +118,20 @@ impl<S: TransactionalStep> Step for InTransaction<S> {
     const PACE: Duration = S::PACE;
 
     async fn run(&self, batch: &[Delivered<S::Record>]) -> Result<Processed, StepError> {
-        let Self(step) = self;
-        let prepared = step.prepare(batch).await?;
-        let mut transaction = step.context().begin().await?;
-        let mut result = step
+        let prepared = self.step.prepare(batch).await?;
+        let mut transaction = self.context.begin().await?;
+        let mut result = self
+            .step
             .process(&mut transaction, batch, prepared)
             .await
             .map_err(storage_failed)?;
-        let events = || batch.iter().map(|delivered| S::event_id(&delivered.record));
+        let events = || batch.iter().map(|delivered| delivered.record.event_id());
         let waiting = events().zip(batch.iter().map(|delivered| delivered.reply_to.as_ref()));
         let mut replies = replies(waiting, &result.outcomes).map_err(storage_failed)?;
         replies.append(&mut result.replies);
         commit(transaction).await?;
         if result.outbox_filled {
-            step.context().outbox_filled.notify_one();
+            self.context.outbox_filled.notify_one();
         }
         let verdict = |event_id| {
             if result.later.contains(&event_id) {
@@ -121,15 +149,9 @@ impl<S: TransactionalStep> Step for InTransaction<S> {
     /// Stores a record that no retry can settle, and ends its processor's event.
     async fn dead_letter(&self, letter: DeadLetter) -> Result<(), StepError> {
         let letter = S::redact(letter);
-        let mut transaction = self.0.context().begin().await?;
-        store(
-            &mut transaction,
-            &letter,
-            S::HOLDS_CLAIMS,
-            &self.0.context().clock,
-        )
-        .await
-        .map_err(storage_failed)?;
+        let mut transaction = self.context.begin().await?;
+        let stored = store(&mut transaction, &letter, S::HOLDS_CLAIMS, &self.context.clock).await;
+        stored.map_err(storage_failed)?;
         commit(transaction).await
     }
 }

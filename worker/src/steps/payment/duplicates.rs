@@ -8,27 +8,21 @@
 //! their commissions and balances. Two batches may deadlock on these. Then the database ends one of them, and
 //! it is retried.
 
-use std::collections::HashMap;
-
 use domain::earnings::refund::{RefundKey, RefundRequest};
-use domain::ids::{CustomerId, EventId, SaleId};
 use domain::money::AmountCents;
 use domain::text::{RefundReason, TransactionId};
 use domain::tracking::customer::CustomerStatus;
 use messages::refund::RefundRecord;
-use runtime::clock::Clock;
-use sqlx::PgConnection;
 use storage::money::duplicate_sales::{self, Duplicate, Recorded, ReportedRefund};
 use storage::money::ledger;
 use storage::reads::refund_rollups;
 use storage::reads::rollups::Deltas;
 use storage::tracking::customers::{self, Customer};
-use storage::{StorageError, StorageResult};
 
 use super::super::StepContext;
 use super::super::refund::settle;
-use crate::outbound::OutboundEvents;
-use crate::reassessment::{OutOfOrder, reassess};
+use crate::prelude::*;
+use crate::reassessment::{OutOfOrder, by_id, reassess};
 
 /// Undoes these sales. `names` are all names of their payments.
 pub async fn undo(
@@ -131,10 +125,7 @@ async fn forget_purchases(
     undone: &[Recorded],
     deltas: &mut Deltas,
 ) -> StorageResult<HashMap<CustomerId, Customer>> {
-    let mut customers: HashMap<CustomerId, Customer> = customers
-        .into_iter()
-        .map(|customer| (customer.customer_id, customer))
-        .collect();
+    let mut customers = by_id(customers);
     let mut changed = Vec::new();
     for customer in customers.values_mut() {
         let Some(known) = customer.first_purchase else {

@@ -1,12 +1,9 @@
 //! Finds the customers of payments that name only the processor's customer.
 
-use std::collections::HashMap;
-
-use domain::ids::EventId;
 use messages::sale::SaleRecord;
-use sqlx::PgConnection;
-use storage::StorageResult;
 use storage::processor::processor_customers::{self, Key};
+
+use crate::prelude::*;
 
 /// Returns copies of these records with the key and click_id to which their processor's customer is bound.
 /// Leaves out other records.

@@ -1,12 +1,9 @@
 //! Finds the transaction_ids of a batch that name known payments.
 
-use std::collections::{HashMap, HashSet};
-
-use domain::ids::SaleId;
 use messages::sale::SaleRecord;
-use sqlx::PgConnection;
-use storage::StorageResult;
 use storage::processor::processor_refs::{self, Known, Reference};
+
+use crate::prelude::*;
 
 /// Empty for most batches.
 #[derive(Default)]
