@@ -5,14 +5,13 @@
 
 use std::borrow::Cow;
 
-use axum::http::{HeaderValue, header};
+use axum::http::HeaderValue;
 use runtime::body::BodyError;
 use runtime::platform_error::platform_error;
 use serde::Serializer;
 use storage::{Retryable, StorageError};
 
 use crate::http::prelude::*;
-use crate::http::request_id::RequestId;
 use crate::http::rotation;
 
 /// Seconds that a client should wait before it repeats a request that was shed or found no database.

@@ -6,9 +6,8 @@
 use std::ops::RangeInclusive;
 
 use domain::name::{Name, NameError};
-use domain::text::{Text, TextError};
+use domain::text::TextError;
 use serde::de::{self, Deserialize, DeserializeOwned, Deserializer};
-use serde_json::Map;
 use serde_json::value::RawValue;
 
 use crate::http::prelude::*;
@@ -404,7 +403,7 @@ mod tests {
         let read = |text: &str| Field::Given(text.to_owned()).time_to_come("expires_at", now);
         assert_eq!(
             read("1970-01-01T01:00:00.001+01:00").unwrap(),
-            Some(now + chrono::TimeDelta::milliseconds(1))
+            Some(now + TimeDelta::milliseconds(1))
         );
         for text in [
             "1970-01-01T00:00:00Z",

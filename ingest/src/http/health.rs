@@ -1,6 +1,5 @@
 //! `/livez` and `/readyz`, for load balancers and operators.
 
-use crate::http::openapi::examples::Examples;
 use crate::http::prelude::*;
 
 /// What answered, and whether that is all that a sale needs.

@@ -12,12 +12,10 @@
 pub mod described;
 
 use std::convert::Infallible;
-use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use axum::extract::Request;
-use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, header};
+use axum::http::{Extensions, HeaderName, HeaderValue, Method};
 use axum::routing::{MethodRouter, Route};
 use futures::future::BoxFuture;
 use runtime::metrics::requests::RouteRequests;

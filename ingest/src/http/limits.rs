@@ -16,13 +16,10 @@ mod rules;
 mod window;
 
 use std::borrow::Cow;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use axum::http::{HeaderMap, HeaderName, HeaderValue};
-use runtime::clock::Clock;
+use axum::http::{HeaderName, HeaderValue};
 use runtime::config::RedisConfig;
-use runtime::lifecycle::Lifecycle;
 use runtime::metrics::{Counter, LIMITER_COUNTS};
 
 pub use self::config::LimitsConfig;

@@ -2,8 +2,6 @@
 
 use std::borrow::Cow;
 
-use axum::extract::FromRequestParts;
-use axum::http::request::Parts;
 use domain::name::Name;
 use domain::sorting::Sorting;
 use url::form_urlencoded;

@@ -1,9 +1,9 @@
 //! `X-Request-ID`: the id that a caller quotes when it reports a failure.
 
-use axum::extract::{FromRef, FromRequestParts, Request};
-use axum::http::request::Parts;
+use axum::extract::{FromRef, Request};
 use axum::http::{HeaderName, HeaderValue};
-use runtime::clock::Clock;
+
+use crate::http::prelude::*;
 
 pub const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const MAX_LENGTH: usize = 128;

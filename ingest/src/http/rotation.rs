@@ -2,9 +2,8 @@
 //! answer.
 
 use axum::body::Body;
-use axum::http::{HeaderValue, header};
+use axum::http::HeaderValue;
 use domain::programs::key_rotation::KeyRotation;
-use serde_json::Map;
 
 use crate::http::prelude::*;
 

@@ -1,7 +1,6 @@
 //! Answers of management routes: `data`, and for a page of a list `meta.pagination` beside it.
 
-use axum::extract::{FromRequestParts, Path};
-use axum::http::request::Parts;
+use axum::extract::Path;
 use serde::de::DeserializeOwned;
 use storage::page::{Whole, Window};
 use url::form_urlencoded;

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use axum::body::{Body, Bytes};
-use axum::http::{HeaderName, header};
+use axum::http::HeaderName;
 use futures::stream;
 
 use crate::management::prelude::*;

@@ -1,8 +1,5 @@
 //! Writes e-mails to users in the transaction of the change that they report. A worker sends them.
 
-use std::sync::Arc;
-
-use domain::people::account::EmailAddress;
 use domain::people::email_content::{EmailContent, token_purpose};
 use storage::outbound::emails::{self, NewEmail};
 use storage::people::users::User;
@@ -30,6 +27,11 @@ impl Emails {
 
     pub const fn are_on(&self) -> bool {
         self.on
+    }
+
+    /// Refuses what cannot be offered while no e-mails are sent.
+    pub fn require(&self, not_offered: ApiError) -> Result<(), ApiError> {
+        if self.on { Ok(()) } else { Err(not_offered) }
     }
 
     /// Runs a job behind the answer, which does not depend on it. A client that disconnects does not cancel

@@ -1,7 +1,5 @@
 //! Lists of ids in a body.
 
-use std::collections::BTreeSet;
-
 use crate::management::prelude::*;
 
 /// The most ids in one request.

@@ -1,7 +1,5 @@
 //! `Idempotency-Key`: a caller's own name for a request. The same request sent again gets the first answer.
 
-use axum::http::HeaderMap;
-use domain::text::Text;
 use sha2::{Digest, Sha256};
 
 use crate::management::prelude::*;

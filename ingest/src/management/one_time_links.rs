@@ -1,8 +1,6 @@
 //! One-time links that are e-mailed to an account's address. The token comes back in a body: paths and
 //! queries end up in logs.
 
-use chrono::TimeDelta;
-use domain::people::account::EmailAddress;
 use domain::people::email_content::EmailContent;
 use domain::token::{Token, TokenKind};
 use storage::people::one_time_links::{self, LinkPurpose, NewLink, OpenLink};

@@ -1,6 +1,6 @@
 //! Names that nearly every management route uses. All other names are imported from their modules.
 
-pub use domain::people::permission::Permission;
+pub use domain::people::permission::{Permission, Role};
 pub use sqlx::PgConnection;
 
 pub use crate::http::prelude::*;

@@ -2,8 +2,6 @@
 //!
 //! Rights are never read here: they must be current, and a replica lags.
 
-use std::time::Duration;
-
 use runtime::config::PostgresConfig;
 use runtime::metrics::serve::Sources;
 use runtime::postgres;

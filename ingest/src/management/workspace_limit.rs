@@ -1,8 +1,7 @@
 //! A concurrency limit for long responses, with a limit for each workspace: a workspace that opens many
 //! cannot use up the permits of the others.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::management::prelude::*;
 

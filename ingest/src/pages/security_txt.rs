@@ -1,7 +1,6 @@
 //! `GET /.well-known/security.txt`: where to report a vulnerability (RFC 9116).
 
-use axum::http::header;
-use chrono::{SecondsFormat, TimeDelta};
+use chrono::SecondsFormat;
 
 use crate::http::prelude::*;
 

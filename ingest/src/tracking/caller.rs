@@ -3,8 +3,7 @@
 //! A key that is marked for rotation works until its deadline, and every answer announces the rotation. After
 //! the deadline every request with the key is rejected here.
 
-use axum::extract::{FromRequestParts, Request};
-use axum::http::request::Parts;
+use axum::extract::Request;
 use domain::programs::key_rotation::KeyRotation;
 use domain::programs::tracking_token::{TokenScope, TokenScopes};
 use domain::token::TokenHash;

@@ -4,17 +4,14 @@
 //! and the id comes from a leased block.
 
 use axum::Extension;
-use axum::http::{HeaderMap, header};
-use domain::text::{Label, LongText};
+use domain::text::LongText;
 use domain::tracking::affiliate_url::{AffiliateUrlError, aff_code};
 use domain::tracking::click::Visit;
-use domain::tracking::click_id::ClickId;
 use messages::click::ClickRecord;
 use messages::test_event::{TestClick, TestEvent};
 
 use crate::http::body::parse;
 use crate::http::openapi::envelopes::LinkDisabled;
-use crate::http::openapi::examples::Examples;
 use crate::http::prelude::*;
 use crate::tracking::caller::Caller;
 use crate::tracking::directory::Link;

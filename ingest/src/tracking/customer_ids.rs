@@ -1,11 +1,9 @@
 //! New customer ids without a round trip: they come from a leased block, and the next block is in reserve.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
 
-use domain::tracking::click_id::{ClickId, ClickIdCodec};
-use runtime::lifecycle::Lifecycle;
+use domain::tracking::click_id::ClickIdCodec;
 use runtime::postgres;
 use runtime::retry::{RetryPolicy, delays, retry};
 use sqlx::PgPool;

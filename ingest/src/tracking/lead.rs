@@ -3,8 +3,7 @@
 use axum::Extension;
 use domain::email::EmailHasher;
 use domain::programs::tracking_token::TokenScope;
-use domain::text::{CustomerKey, Label, Text};
-use domain::tracking::click_id::ClickId;
+use domain::text::CustomerKey;
 use domain::tracking::customer::CustomerStatus;
 use domain::tracking::lead::{Lead, LeadMode, LeadRefusal};
 use messages::lead::{LeadOutcome, LeadRecord};
@@ -13,7 +12,6 @@ use utoipa::openapi::schema::{Object, Schema, SchemaType, Type};
 
 use crate::http::body::parse;
 use crate::http::field::Key;
-use crate::http::openapi::examples::Examples;
 use crate::http::prelude::*;
 use crate::tracking::caller::{Caller, INVALID_TOKEN, out_of_scope};
 use crate::tracking::pipeline::encode;

@@ -1,7 +1,5 @@
 //! The edge's way through the pipeline: acquire a permit, publish a record, wait for its outcome.
 
-use std::time::Duration;
-
 use bus::publish::{PublishError, Publisher};
 use bus::reply::{ReplyInbox, Waiter};
 use runtime::crash_point::crash_point;

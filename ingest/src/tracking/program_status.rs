@@ -1,15 +1,11 @@
 //! `GET /api/v1/cli/status`: the state of the program.
 
-use std::collections::BTreeSet;
-
 use axum::http::Uri;
 use domain::processors::event_types::{SUBSCRIBED, never_received, proven_missing};
 use storage::reads::program_health::{self, ProgramStatus};
 use url::form_urlencoded;
 
-use crate::http::openapi::examples::Examples;
 use crate::http::prelude::*;
-use crate::http::request_id::RequestId;
 use crate::tracking::caller::Caller;
 use crate::tracking::test_mode::OTHER_PROGRAM;
 

@@ -3,7 +3,6 @@
 //! Every answer is newly computed, so `force_recheck` has no effect. All errors of this route use the typed
 //! envelope.
 
-use chrono::TimeDelta;
 use domain::programs::readiness::{
     Facts, Gate, GateReport, GateStatus, Gates, LastEvents, NextAction, ReadinessState, assess,
 };
@@ -11,7 +10,6 @@ use domain::tracking::test_chain::{ChainVerdict, Verdict};
 use storage::reads::program_health::{self, ProgramHealth, RecentEvents};
 
 use crate::http::openapi::envelopes::{ReadinessFailed, ReadinessUnauthorized};
-use crate::http::openapi::examples::Examples;
 use crate::http::prelude::*;
 use crate::tracking::caller::Caller;
 

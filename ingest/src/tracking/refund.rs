@@ -2,13 +2,12 @@
 
 use domain::earnings::commission::CommissionStatus;
 use domain::earnings::refund::{RefundKey, RefundRequest, SkipReason};
-use domain::money::{AmountCents, Cents};
+use domain::money::AmountCents;
 use domain::programs::tracking_token::TokenScope;
 use domain::text::{RefundId, RefundReason, TransactionId};
 use messages::refund::{RefundOutcome, RefundRecord};
 
 use crate::http::body::parse;
-use crate::http::openapi::examples::Examples;
 use crate::http::prelude::*;
 use crate::tracking::caller::{Caller, out_of_scope};
 use crate::tracking::pipeline::encode;

@@ -7,7 +7,6 @@ use utoipa::openapi::path::{HttpMethod, OperationBuilder, Paths};
 use utoipa::openapi::{Content, Ref, Response};
 
 use crate::http::layers::{Identified, Layers};
-use crate::http::openapi::examples::Examples;
 use crate::http::prelude::*;
 
 /// Path and replacement.

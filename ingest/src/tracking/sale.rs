@@ -3,10 +3,9 @@
 //! Order of the checks: credential, body, claim, then the worker's. A taken transaction_id is answered 409
 //! whatever the other fields are, even while the first call is still in flight.
 
-use domain::money::{AmountCents, CommissionableCents, Currency};
+use domain::money::{AmountCents, CommissionableCents};
 use domain::programs::tracking_token::TokenScope;
-use domain::text::{CustomerKey, ProductId, SubscriptionId, Text, TransactionId};
-use domain::tracking::click_id::ClickId;
+use domain::text::{CustomerKey, ProductId, SubscriptionId, TransactionId};
 use domain::tracking::sale::{Sale, SaleRefusal, SaleType, SubscriptionInterval};
 use messages::sale::{NoCommission, SaleOutcome, SaleRecord};
 use messages::test_event::{TestEvent, TestSale};
@@ -15,7 +14,6 @@ use storage::tracking::claims::NewClaim;
 
 use crate::http::body::parse;
 use crate::http::field::{Key, free_form};
-use crate::http::openapi::examples::Examples;
 use crate::http::prelude::*;
 use crate::tracking::caller::{Caller, INVALID_TOKEN, out_of_scope};
 use crate::tracking::claims::ClaimRequest;

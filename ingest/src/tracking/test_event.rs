@@ -2,16 +2,14 @@
 //!
 //! The older form of the request stores a single event as a test row, without attribution.
 
-use domain::text::{CustomerKey, Text};
+use domain::text::CustomerKey;
 use domain::tracking::test_chain::{ChainVerdict, TestEventType, TestRun, Verdict};
 use messages::test_chain::{TestChainOutcome, TestChainRecord};
 use utoipa::openapi::schema::{Object, ObjectBuilder, OneOfBuilder, Schema, Type};
 
 use crate::http::body::parse;
 use crate::http::field::IdNumber;
-use crate::http::openapi::examples::Examples;
 use crate::http::prelude::*;
-use crate::http::request_id::RequestId;
 use crate::tracking::caller::Caller;
 use crate::tracking::pipeline::encode;
 use crate::tracking::test_mode::OTHER_PROGRAM;

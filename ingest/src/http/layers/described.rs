@@ -10,7 +10,6 @@ use utoipa::openapi::{Content, Header, Object, Ref, RefOr, Response};
 
 use super::{Identified, Layers};
 use crate::http::body::malformed;
-use crate::http::openapi::examples::Examples;
 use crate::http::prelude::*;
 use crate::management::access;
 use crate::tracking::caller::Caller;

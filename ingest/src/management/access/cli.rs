@@ -1,8 +1,6 @@
 //! Users who connect a command line, and users who act through one. A command line acts in one workspace, and
 //! only while its user runs that workspace.
 
-use axum::extract::FromRequestParts;
-use axum::http::request::Parts;
 use domain::people::account::UserKind;
 use storage::operations::audit_log::AuditActor;
 use storage::people::sessions::SessionKind;

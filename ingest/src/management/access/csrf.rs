@@ -5,7 +5,7 @@
 //! relies on the cookie must show that it comes from this site.
 
 use axum::extract::Request;
-use axum::http::{HeaderMap, Method, header};
+use axum::http::Method;
 use url::{Host, Origin, Url};
 
 use super::session::token_of_cookie;

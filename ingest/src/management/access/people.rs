@@ -2,9 +2,6 @@
 
 use std::marker::PhantomData;
 
-use axum::extract::FromRequestParts;
-use axum::http::request::Parts;
-use chrono::TimeDelta;
 use domain::people::account::UserKind;
 use domain::token::TokenHash;
 use storage::StorageResult;

@@ -1,7 +1,5 @@
 //! Rights over one program.
 
-use domain::money::Currency;
-use domain::people::permission::Role;
 use domain::programs::outbound_event::WantedEvents;
 use domain::programs::program::ProgramStatus;
 use storage::people::workspaces::{self, ProgramForUser};
@@ -170,6 +168,17 @@ impl AdvertiserUser {
         Rights::User(self.user)
             .program(connection, program_id, permission)
             .await
+    }
+
+    /// Like [`program`](Self::program), on a connection of its own.
+    pub async fn permitted(
+        &self,
+        app: &App,
+        program_id: ProgramId,
+        permission: Permission,
+    ) -> Result<ProgramAccess, ApiError> {
+        let mut connection = app.management.acquire().await?;
+        self.program(&mut connection, program_id, permission).await
     }
 
     /// Like [`program`](Self::program); also returns whether the user has the second permission.

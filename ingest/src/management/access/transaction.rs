@@ -5,8 +5,7 @@
 
 use std::marker::PhantomData;
 
-use axum::extract::{FromRequest, FromRequestParts, Request};
-use axum::http::request::Parts;
+use axum::extract::{FromRequest, Request};
 use domain::programs::outbound_event::OutboundEventType;
 use serde::de::DeserializeOwned;
 use sqlx::pool::PoolConnection;

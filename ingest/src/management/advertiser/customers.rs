@@ -3,10 +3,7 @@
 //!
 //! Both are POST, because the customer's names must be in the body: paths and queries end up in logs.
 
-use domain::people::account::EmailAddress;
-use domain::people::permission::Role;
-use domain::text::{CustomerKey, Label};
-use domain::tracking::click_id::ClickId;
+use domain::text::CustomerKey;
 use storage::people::personal_data::{self, Erased, Export, Found, Identifiers, Reach};
 
 use crate::http::field::Key;

@@ -1,7 +1,5 @@
 //! `GET /api/advertiser/dashboard/summary`: the figures of every program within reach, and their sum.
 
-use std::collections::BTreeMap;
-
 use domain::reports::days::DayRange;
 
 use storage::page::Window;

@@ -4,8 +4,6 @@
 //!
 //! No route here takes an address. A signed-in user can verify only the address of their own account.
 
-use chrono::TimeDelta;
-use domain::people::account::EmailAddress;
 use domain::people::email_content::EmailContent;
 use domain::token::AddressVerification;
 use storage::people::one_time_links::{self, LinkPurpose};
@@ -62,7 +60,7 @@ pub struct VerificationInspected {
     extensions(("x-refusals" = json!([NOT_OFFERED, VERIFIED_ALREADY]))),
 )]
 pub async fn request_address_verification(mut write: Write<SignedIn>) -> Answer<VerificationRequested> {
-    offered(&write.app)?;
+    write.app.emails.require(NOT_OFFERED)?;
     let (app, user_id) = (write.app.clone(), write.caller.user.user_id);
     app.limits
         .spend_address_verification(write.caller.source.client, user_id)
@@ -101,7 +99,7 @@ pub async fn inspect_address_verification(
     source: Source,
     body: RequestBody,
 ) -> Answer<VerificationInspected> {
-    offered(&app)?;
+    app.emails.require(NOT_OFFERED)?;
     let request: VerificationToken = body.json()?;
     let (found, _) = open::<AddressVerification>(&app, source.client, request.token).await?;
     Ok(data(VerificationInspected {
@@ -129,7 +127,7 @@ pub async fn complete_address_verification(
     source: Source,
     body: RequestBody,
 ) -> Result<StatusCode, ApiError> {
-    offered(&app)?;
+    app.emails.require(NOT_OFFERED)?;
     let request: VerificationToken = body.json()?;
     let (found, _) = open::<AddressVerification>(&app, source.client, request.token).await?;
     let mut transaction = app.management.begin().await?;
@@ -157,14 +155,6 @@ pub async fn verify(
             .await?;
     }
     Ok(())
-}
-
-fn offered(app: &App) -> Result<(), ApiError> {
-    if app.emails.are_on() {
-        Ok(())
-    } else {
-        Err(NOT_OFFERED)
-    }
 }
 
 const NOT_OFFERED: ApiError =

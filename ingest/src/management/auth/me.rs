@@ -1,7 +1,5 @@
 //! `GET /api/users/me`: the signed-in user, and the user's workspaces.
 
-use std::collections::BTreeMap;
-
 use storage::people::members::{self, GivenPermissions};
 use storage::people::second_factors;
 use storage::people::users::{self, User};

@@ -1,8 +1,6 @@
 //! Opens dashboard sessions.
 
 use axum::http::HeaderValue;
-use axum::http::header;
-use chrono::TimeDelta;
 use domain::people::email_content::EmailContent;
 use domain::token::SessionToken;
 use storage::people::sessions::{NewSession, SessionKind, knows_place, open};

@@ -4,7 +4,6 @@
 //! The second sends the signed challenge and the handle. A challenge is stored, expires after five minutes,
 //! and is accepted once.
 
-use chrono::TimeDelta;
 use domain::token::PasskeyChallengeToken;
 use storage::people::passkeys::{self, ListedPasskey, NewChallenge, NewPasskey};
 use storage::people::sessions;

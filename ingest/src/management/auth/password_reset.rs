@@ -4,8 +4,7 @@
 //! A request is answered before the account is looked up, so neither the answer nor its timing shows whether
 //! the account exists.
 
-use chrono::TimeDelta;
-use domain::people::account::{EmailAddress, Password, PasswordError};
+use domain::people::account::{Password, PasswordError};
 use domain::people::email_content::EmailContent;
 use domain::token::PasswordReset;
 use storage::people::one_time_links::{self, LinkPurpose};
@@ -89,7 +88,7 @@ pub async fn request_password_reset(
     source: Source,
     body: RequestBody,
 ) -> Answer<ResetRequested> {
-    offered(&app)?;
+    app.emails.require(NOT_OFFERED)?;
     let request: ResetRequest = body.json()?;
     let email = request
         .email
@@ -132,7 +131,7 @@ pub async fn inspect_password_reset(
     source: Source,
     body: RequestBody,
 ) -> Answer<ResetInspected> {
-    offered(&app)?;
+    app.emails.require(NOT_OFFERED)?;
     let request: ResetToken = body.json()?;
     let (link, _) = open::<PasswordReset>(&app, source.client, request.token).await?;
     let factor = second_factors::enabled(&mut *app.management.acquire().await?, link.user_id).await?;
@@ -167,7 +166,7 @@ pub async fn complete_password_reset(
     source: Source,
     body: RequestBody,
 ) -> Result<StatusCode, ApiError> {
-    offered(&app)?;
+    app.emails.require(NOT_OFFERED)?;
     let request: CompleteRequest = body.json()?;
     let password = request.password.required("password is required")?;
     // The link proves the identity instead of a password; the code is still required.
@@ -213,14 +212,6 @@ pub async fn complete_password_reset(
     emails::write_to_owner(&app, &mut transaction, &user, &content).await?;
     commit(transaction).await?;
     Ok(StatusCode::NO_CONTENT)
-}
-
-fn offered(app: &App) -> Result<(), ApiError> {
-    if app.emails.are_on() {
-        Ok(())
-    } else {
-        Err(NOT_OFFERED)
-    }
 }
 
 const NOT_OFFERED: ApiError =

@@ -1,6 +1,5 @@
 //! `POST /api/auth/local`: opens a session for an address and a password.
 
-use domain::people::account::EmailAddress;
 use storage::people::users;
 
 use super::open_session::{SignInMethod, SignedInAnswer, sign_in_by};

@@ -5,7 +5,6 @@
 //! account.
 
 use axum::extract::Path;
-use axum::http::header;
 use axum::response::Html;
 use domain::people::unsubscribe::unsubscribes;
 use storage::people::users;

@@ -9,7 +9,6 @@ use storage::people::users::{self, User};
 use url::form_urlencoded;
 
 use super::login::{SESSION_LASTS, UNKNOWN_LOGIN, failed};
-use crate::http::request_id::RequestId;
 use crate::management::prelude::*;
 
 const NO_STATE: &str = "state is required";

@@ -6,7 +6,6 @@ use storage::people::cli_logins::{self, NewLogin};
 use url::Url;
 
 use super::login::{LOGIN_LASTS, POLL_SECONDS, failed};
-use crate::http::request_id::RequestId;
 use crate::management::prelude::*;
 
 #[derive(Debug, Serialize, ToSchema)]

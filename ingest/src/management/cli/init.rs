@@ -6,7 +6,7 @@
 //! currency, not in cents, and has at most two decimals too.
 
 use domain::earnings::commission::{CommissionType, Rate};
-use domain::money::{BasisPoints, Cents, Currency};
+use domain::money::BasisPoints;
 use domain::programs::program::CookieWindow;
 use serde_json::value::RawValue;
 use storage::program::policies::{self, NewPolicy};
@@ -15,7 +15,6 @@ use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
 use super::login::failed;
 use crate::http::body;
 use crate::http::field::IdNumber;
-use crate::http::request_id::RequestId;
 use crate::management::access::{CliUser, forbidden};
 use crate::management::advertiser::program::program_settings::ProgramChanges;
 use crate::management::advertiser::program::programs;

@@ -1,8 +1,6 @@
 //! How long logins and sessions of a command line last, and how its routes fail.
 
-use chrono::TimeDelta;
-
-use crate::http::error::ApiError;
+use crate::management::prelude::*;
 
 /// The refusal of an unknown login.
 pub const UNKNOWN_LOGIN: &str = "A CLI login session does not exist";

@@ -4,7 +4,6 @@ use storage::reads::program_overview::{self, ProgramOverview};
 
 use super::init::commission_text;
 use super::login::failed;
-use crate::http::request_id::RequestId;
 use crate::management::access::CliUser;
 use crate::management::prelude::*;
 

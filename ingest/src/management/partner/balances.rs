@@ -1,7 +1,5 @@
 //! `GET /api/partner/balances`: what a partner is owed and has received, by program and currency.
 
-use std::collections::HashMap;
-
 use chrono::NaiveDate;
 use storage::reads::partner_view::{self, PartnerBalance, PartnerDue};
 

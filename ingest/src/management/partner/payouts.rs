@@ -1,6 +1,5 @@
 //! `GET /api/partner/payouts`: a partner's payouts.
 
-use domain::money::Currency;
 use domain::sorting::PayoutColumn;
 use storage::reads::partner_payouts::{self, ReceivedCommission};
 use storage::reads::payout_lists::{Filter, PayoutPart};

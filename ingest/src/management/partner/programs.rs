@@ -1,7 +1,5 @@
 //! `GET /api/partner/programs`: a partner's programs and their terms.
 
-use std::collections::BTreeSet;
-
 use domain::earnings::commission::{Policy, Rate, policy_in_force};
 use storage::money::balances::{self, Balance};
 use storage::program::programs;

@@ -2,7 +2,6 @@
 //! of customers are the advertiser's data and left out.
 
 use chrono::NaiveDate;
-use domain::money::Currency;
 use domain::reports::days::DayRange;
 use domain::reports::figures::{Counts, Earnings, Known};
 use domain::reports::partner_figures::{ByCurrency, PartnerFigures};

@@ -1,7 +1,5 @@
 //! `GET …/affiliate-programs/{program_id}/customers`: customers who signed up or paid.
 
-use std::collections::BTreeMap;
-
 use domain::sorting::CustomerColumn;
 use domain::tracking::customer::CustomerStatus;
 use storage::reads::customer_lists::{self, Filter, ListedCustomer, Purchases};

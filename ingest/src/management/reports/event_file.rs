@@ -5,7 +5,6 @@
 //! Nothing is read for a client that has disconnected.
 
 use axum::body::{Body, Bytes};
-use axum::http::header;
 use futures::stream;
 
 use crate::management::csv_download::{Cell, written};

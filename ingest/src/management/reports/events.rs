@@ -44,10 +44,7 @@ pub async fn list_events(
     page: Page,
     query: Query,
 ) -> List<EventView> {
-    let mut connection = app.management.acquire().await?;
-    user.program(&mut connection, program_id, Permission::TrackingList)
-        .await?;
-    drop(connection);
+    user.permitted(&app, program_id, Permission::TrackingList).await?;
     let types = event_types(&query)?;
     let span = Span::of(&query)?;
     let reads = types.into_iter().map(async |event_type| {

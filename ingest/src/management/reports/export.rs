@@ -32,11 +32,7 @@ pub async fn export_events(
     Ids(program_id): Ids<ProgramId>,
     query: Query,
 ) -> Result<Response, ApiError> {
-    let mut connection = app.management.acquire().await?;
-    let access = user
-        .program(&mut connection, program_id, Permission::TrackingList)
-        .await?;
-    drop(connection);
+    let access = user.permitted(&app, program_id, Permission::TrackingList).await?;
     user.user.just_proved(&app)?;
     let format = Format::of(&query)?;
     let types = event_types(&query)?;

@@ -4,13 +4,10 @@
 //! open. The client pulls the stream: while the client does not read, the stream reads and holds nothing.
 
 use std::cmp::Reverse;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashSet, VecDeque};
 use std::convert::Infallible;
-use std::time::Duration;
 
-use axum::http::HeaderMap;
 use axum::response::sse::{Event, KeepAlive, Sse};
-use chrono::TimeDelta;
 use domain::reports::program_events::ProgramEventType;
 use futures::stream;
 use storage::reads::program_events::{self, Filter, PageRead, ProgramEvent};
@@ -59,11 +56,7 @@ pub async fn live_events(
     headers: HeaderMap,
 ) -> Result<impl IntoResponse, ApiError> {
     let stopped_at = stopped_at(&headers)?;
-    let mut connection = app.management.acquire().await?;
-    let access = user
-        .program(&mut connection, program_id, Permission::TrackingList)
-        .await?;
-    drop(connection);
+    let access = user.permitted(&app, program_id, Permission::TrackingList).await?;
     let permit = app.reads.live_stream(access.workspace_id)?;
     let mut watch = Watch::new(app, user, program_id, permit);
     // A new stream skips existing events; a resumed stream sends those that it missed.

@@ -1,7 +1,6 @@
 //! `GET /api/tracking/performance/{program_id}`: a program's figures by day.
 
 use chrono::NaiveDate;
-use domain::money::{Cents, Currency};
 use domain::reports::days::{DayRange, DayRangeError};
 use domain::reports::performance::{Performance, Totals, Trend};
 use storage::reads::rollups::{self, ProgramDay};

@@ -2,7 +2,6 @@
 //! earned and refunded by day.
 
 use chrono::NaiveDate;
-use domain::money::{Cents, Currency};
 use domain::reports::days::DayRange;
 use domain::reports::figures::{Counts, Earnings, Figures, Known, Period, Report};
 use storage::program::partners;

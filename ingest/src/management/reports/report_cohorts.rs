@@ -1,9 +1,6 @@
 //! `GET /api/advertiser/affiliate-programs/{program_id}/report/cohorts`: customers by the month of their
 //! first sale.
 
-use std::collections::BTreeSet;
-
-use domain::money::{Cents, Currency};
 use domain::reports::cohorts::{Cohort, CohortFigures, CohortPiece, CohortRange, MOST_MONTHS};
 use domain::reports::figures::Earnings;
 use storage::reads::cohorts::{self, CohortMonth};

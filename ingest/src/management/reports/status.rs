@@ -90,10 +90,7 @@ pub async fn tracking_status(
     user: AdvertiserUser,
     Ids(program_id): Ids<ProgramId>,
 ) -> Answer<TrackingStatus> {
-    let mut connection = app.management.acquire().await?;
-    user.program(&mut connection, program_id, Permission::TrackingRead)
-        .await?;
-    drop(connection);
+    user.permitted(&app, program_id, Permission::TrackingRead).await?;
     let mut connection = app.reads.acquire().await?;
     let setup = tracking_setup::of_program(&mut connection, program_id).await?;
     Ok(data(TrackingStatus::new(program_id, setup, app.clock.now())))

@@ -1,12 +1,11 @@
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use domain::programs::outbound_event::OutboundEventType;
-use serde_json::{Map, Value, json};
 use testing::jsonschema;
 
 use super::*;
-use crate::http::endpoint::Endpoint;
+
+use crate::http::prelude::*;
 
 fn described() -> Value {
     serde_json::from_str(&DOCUMENT).unwrap()

@@ -5,9 +5,7 @@
 //! its query, and only a read with a higher number replaces a row. A notification's read takes its number
 //! after the change was committed: no earlier read can undo it, and every later read sees the change too.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use domain::programs::key_rotation::KeyRotation;
 use domain::programs::tracking_token::TokenScopes;

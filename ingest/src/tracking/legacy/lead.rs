@@ -4,7 +4,6 @@ use axum::Extension;
 
 use crate::http::body::parse;
 use crate::http::field::Key;
-use crate::http::openapi::examples::Examples;
 use crate::http::prelude::*;
 use crate::tracking::caller::Caller;
 use crate::tracking::lead::{FAILED, LeadAnswer, LeadRequest, customer_key_schema, track, tracked};

@@ -1,10 +1,6 @@
 //! `POST /api/tracking/test` and `…/check-test-events`: older scripts check an installation by test events,
 //! with one type of event for each step.
 
-use axum::extract::FromRequestParts;
-use axum::http::request::Parts;
-use chrono::TimeDelta;
-use domain::money::Currency;
 use domain::people::permission::Permission;
 use domain::text::TransactionId;
 use domain::tracking::sale::SaleType;
@@ -14,7 +10,6 @@ use storage::tracking::test_events::{self, COUNTED, LatestTestEvent, TestEvents,
 
 use crate::http::body::parse;
 use crate::http::credential::Credential;
-use crate::http::openapi::examples::Examples;
 use crate::http::prelude::*;
 use crate::management::access::{Advertiser, archived, forbidden};
 use crate::tracking::caller::Caller;

@@ -1,6 +1,5 @@
 //! A management key's settings as requests change them and answers show them.
 
-use chrono::TimeDelta;
 use domain::people::management_key::KeySettings;
 use domain::people::permission::{ProgramScope, Scopes};
 use storage::people::management_keys::StoredKey;

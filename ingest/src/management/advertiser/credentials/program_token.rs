@@ -1,6 +1,5 @@
 //! A program's own tracking token: its regeneration, and the mark for rotation.
 
-use chrono::TimeDelta;
 use domain::programs::key_rotation::KeyRotation;
 use domain::token::ProgramToken;
 use storage::program::{program_settings, tracking_tokens};

@@ -1,9 +1,7 @@
 //! `POST …/affiliate-programs/{program_id}/commissions`: adds a commission by hand, such as a bonus or a
 //! commission that a sale failed to earn.
 
-use axum::http::HeaderMap;
-use domain::money::{AmountCents, Currency};
-use domain::text::Text;
+use domain::money::AmountCents;
 use storage::money::adjustments::{self, AddedCommission};
 use storage::money::{by_hand, payouts};
 use storage::program::partners;

@@ -1,8 +1,7 @@
 //! `…/affiliate-programs/{program_id}/commissions`: rejects commissions, and adjusts one by an amount.
 
-use axum::http::HeaderMap;
 use domain::earnings::adjustment::{Adjusted, Change};
-use domain::money::{AmountCents, Cents};
+use domain::money::AmountCents;
 use domain::text::RefundReason;
 use storage::money::adjustments::{self, NewAdjustment};
 use storage::money::by_hand;

@@ -3,7 +3,6 @@
 use domain::earnings::commission::CommissionStatus;
 use domain::programs::outbound_event::OutboundEventType;
 use domain::sorting::CommissionColumn;
-use domain::text::Label;
 use domain::tracking::signal::Signal;
 use messages::outbound_event::OutboundEvent;
 use storage::money::{commissions, payouts};

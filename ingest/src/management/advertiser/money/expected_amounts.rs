@@ -1,8 +1,6 @@
 //! `expected_payable_cents`: the amounts that the caller was shown. A commission whose amount has changed
 //! since is not decided.
 
-use std::collections::BTreeMap;
-
 use storage::money::payouts::LockedCommission;
 
 use crate::management::prelude::*;

@@ -1,8 +1,5 @@
 //! `…/payouts/preview`: what a payout of all approved commissions would pay each partner.
 
-use std::collections::BTreeMap;
-
-use domain::money::Currency;
 use sqlx::Connection;
 use storage::StorageError;
 use storage::program::partners;

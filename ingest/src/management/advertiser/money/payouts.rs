@@ -1,9 +1,6 @@
 //! `…/affiliate-programs/{program_id}/payouts`: marks commissions as paid, one batch at a time.
 
-use axum::http::HeaderMap;
-use domain::money::{Cents, Currency};
 use domain::sorting::PayoutColumn;
-use domain::text::Text;
 use storage::money::payouts::{self, PartnerShare, StoredPayout};
 use storage::reads::partner_payouts::{self, SharedPayout};
 use storage::reads::payout_lists::{self, Filter};

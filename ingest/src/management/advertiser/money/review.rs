@@ -1,9 +1,7 @@
 //! `…/affiliate-programs/{program_id}/commissions/review` and `…/hold`: decides on flagged commissions, and
 //! postpones their approval.
 
-use chrono::TimeDelta;
 use domain::sorting::FlaggedColumn;
-use domain::text::Text;
 use storage::money::{commissions, payouts};
 use storage::reads::review_queue::{self, Filter, FlaggedCommission};
 

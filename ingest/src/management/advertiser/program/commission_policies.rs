@@ -2,7 +2,7 @@
 //! version supersedes it.
 
 use domain::earnings::commission::{CommissionType, Policy, Rate, policy_in_force};
-use domain::money::{AmountCents, BasisPoints, Currency};
+use domain::money::{AmountCents, BasisPoints};
 use domain::text::ProductId;
 use storage::program::policies::{self, NewPolicy, StoredPolicy};
 use storage::program::program_settings::StoredProgram;

@@ -1,7 +1,6 @@
 //! A program's processor connection as requests change it and answers show it.
 
 use domain::processors::processor::{ConnectionStatus, ProcessorId, WebhookSecret};
-use serde_json::Map;
 use storage::processor::processor_connections::{Connection, SealedSecret};
 
 use crate::management::prelude::*;

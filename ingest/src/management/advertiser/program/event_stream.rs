@@ -10,8 +10,6 @@ mod question;
 mod reading;
 
 use axum::body::{Body, Bytes};
-use axum::http::header;
-use axum::http::request::Parts;
 use domain::programs::event_stream::EventCursor;
 use futures::stream;
 use sqlx::Connection;

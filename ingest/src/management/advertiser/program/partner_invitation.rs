@@ -1,7 +1,5 @@
 //! `…/partners/{partner_program_id}/invitation`: a new link for a partner who has not used the first one.
 
-use domain::people::account::EmailAddress;
-
 use super::program_partner::{UNKNOWN_PARTNER, stored};
 use crate::management::advertiser::workspace::invitations::{GETS_NO_EMAIL, InvitationLink, invite_partner};
 use crate::management::prelude::*;

@@ -1,6 +1,5 @@
 //! `…/partners`: the partners of a program, and their status.
 
-use domain::people::account::EmailAddress;
 use domain::programs::partner::{MembershipStatus, PartnerName, ShortCode};
 use domain::sorting::PartnerColumn;
 use storage::outbound::{outbound_events, outbound_partners};

@@ -6,8 +6,7 @@
 
 use domain::processors::payer::Payer;
 use domain::processors::processor::ProcessorId;
-use domain::text::{CustomerKey, Label};
-use domain::tracking::click_id::ClickId;
+use domain::text::CustomerKey;
 use storage::processor::processor_customers::{self, Binding};
 
 use crate::http::field::Key;

@@ -1,12 +1,10 @@
 //! A program's settings as requests change them and answers show them.
 
 use domain::earnings::commission::{HoldPeriod, NeedsApproval, Policy, SelfReferrals};
-use domain::money::{BasisPoints, Currency};
-use domain::people::account::EmailAddress;
+use domain::money::BasisPoints;
 use domain::programs::program::{
     Color, CookieWindow, Domain, LogoUrl, PartnerLinkLimit, ProgramSettings, Slug,
 };
-use domain::text::Text;
 use domain::tracking::attribution::{AttributionModel, AttributionWindow};
 use domain::tracking::lead::LeadAuth;
 use storage::program::program_settings::StoredProgram;

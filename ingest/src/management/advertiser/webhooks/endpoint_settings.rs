@@ -4,7 +4,6 @@ use domain::programs::outbound_event::OutboundEventType;
 use domain::programs::webhook::WebhookUrl;
 use domain::programs::webhook_address::AllowedAddresses;
 use domain::programs::webhook_endpoint::{EndpointDescription, EventTypes, EventTypesError};
-use domain::text::Text;
 use storage::outbound::webhook_endpoints::{EndpointSettings, StoredEndpoint};
 
 use crate::management::prelude::*;

@@ -1,10 +1,6 @@
 //! `GET /api/advertiser/audit-log` and `…/export.csv`: who signed in, and who did what to which credential,
 //! setting or payout. For owners.
 
-use std::sync::Arc;
-
-use domain::people::permission::Role;
-use serde_json::Map;
 use storage::operations::audit_log::{self, AuditActor, AuditEntry, AuditFilter};
 use storage::people::workspaces;
 

@@ -1,15 +1,9 @@
 //! `/api/advertiser/invitations`: invitations into a workspace. `partners.rs` and `partner_invitation.rs`
 //! invite partners.
 
-use std::collections::BTreeMap;
-
-use chrono::TimeDelta;
-use domain::people::account::EmailAddress;
 use domain::people::email_content::EmailContent;
-use domain::people::permission::Role;
 use domain::sorting::InvitationColumn;
 use domain::token::InvitationToken;
-use serde_json::Map;
 use storage::people::invitations::{self, MemberInvitation, NewInvitation, Purpose};
 use storage::people::members;
 use storage::program::programs;

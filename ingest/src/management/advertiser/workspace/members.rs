@@ -6,11 +6,8 @@
 //! the last two owners. When a right ends, the management keys and open invitations that depend on it end
 //! too.
 
-use std::collections::BTreeMap;
-
-use domain::people::permission::{ProgramPermissions, Role};
+use domain::people::permission::ProgramPermissions;
 use domain::sorting::MemberColumn;
-use serde_json::Map;
 use storage::people::members::{self, GivenPermissions, Member};
 use storage::people::workspaces;
 

@@ -1,7 +1,6 @@
 //! `PUT /api/advertiser/workspaces/{workspace_id}`: a workspace's name, and whether its members need a second
 //! factor.
 
-use domain::people::permission::Role;
 use storage::people::members::{self, GivenPermissions};
 use storage::people::second_factors;
 use storage::people::workspaces::{self, Membership};

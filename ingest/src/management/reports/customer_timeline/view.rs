@@ -1,7 +1,5 @@
 //! A customer's timeline as the dashboard shows it.
 
-use std::collections::HashMap;
-
 use storage::reads::customer_timeline::{TimelineCommission, TimelineCustomer, TimelineEntry};
 use storage::reads::program_events::{EventPage, ProgramEvent, ProgramEventDetails};
 

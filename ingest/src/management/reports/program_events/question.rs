@@ -1,9 +1,6 @@
 //! The parameters that select a program's events.
 
-use domain::people::account::EmailAddress;
 use domain::reports::program_events::ProgramEventType;
-use domain::text::Label;
-use domain::tracking::click_id::ClickId;
 use domain::tracking::visitor::{CountryCode, DeviceType};
 use storage::reads::program_events::{self, ClickOrigin, Filter, Searched, Subjects};
 

@@ -1,6 +1,3 @@
-use chrono::TimeDelta;
-use serde_json::json;
-
 use super::*;
 use crate::http::body;
 

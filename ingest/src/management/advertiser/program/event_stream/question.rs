@@ -1,7 +1,5 @@
 //! The parameters of a read of the event stream.
 
-use std::time::Duration;
-
 use domain::programs::event_stream::{EventCursor, StreamTypes};
 
 use crate::management::prelude::*;

@@ -1,7 +1,5 @@
 //! Reads the stream in pieces while one answer is sent.
 
-use axum::extract::FromRequestParts;
-use axum::http::request::Parts;
 use domain::programs::event_stream::{EventCursor, StreamPlace, StreamTypes};
 use storage::outbound::stream_events::{self, Piece, StreamRead};
 use tokio::time::Instant;
