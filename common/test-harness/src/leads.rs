@@ -1,6 +1,5 @@
 //! Leads from a browser and from a backend.
 
-use reqwest::StatusCode;
 use serde_json::Value;
 
 use crate::program::Program;
@@ -15,11 +14,4 @@ pub async fn browser(stack: &Stack, body: Value) -> Answer {
 
 pub async fn server(stack: &Stack, program: &Program, body: Value) -> Answer {
     stack.post("lead", Some(&program.token), body).await
-}
-
-pub fn refused(answer: &Answer, message: &str) {
-    assert_eq!(
-        (answer.status, answer.message()),
-        (StatusCode::BAD_REQUEST, message)
-    );
 }

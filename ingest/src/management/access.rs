@@ -8,7 +8,7 @@
 //! | [`SignedIn`] | any dashboard session, even without a required second factor |
 //! | [`AdvertiserUser`] | an advertiser's dashboard session, no key |
 //! | [`PartnerUser`] | a partner's dashboard session |
-//! | [`ListForAdvertiser`], [`ListForPartner`] | an [`AdvertiserUser`] or a [`PartnerUser`] who asks for a page |
+//! | [`ListForAdvertiser`], [`ListForPartner`] | an [`AdvertiserUser`] or [`PartnerUser`] who asks for a page |
 //! | [`Advertiser`] | an advertiser's dashboard session, or a management key |
 //! | [`ReadProgram`], [`ListProgram`], [`WriteProgram`] | an [`Advertiser`] with this [right](right) |
 //! | [`Write`] | any of the first four, with the transaction of a change |

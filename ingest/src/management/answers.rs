@@ -174,8 +174,9 @@ impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Ids<T> 
     }
 }
 
-/// Converts a row into its view, by `From`, or by `new` if the view needs more than the row. The listed fields
-/// are copied: all fields of the row, or some of them if values for other fields follow after a semicolon.
+/// Converts a row into its view, by `From`, or by `new` if the view needs more than the row. The listed
+/// fields are copied: all fields of the row, or some of them if values for other fields follow after a
+/// semicolon.
 macro_rules! view {
     (|$row:ident: $from:ident| $view:ident { $($same:ident),+ $(,)? }) => {
         impl From<$from> for $view {

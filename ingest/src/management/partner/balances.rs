@@ -38,8 +38,8 @@ pub struct DueView {
 }
 
 view! { |row: PartnerBalance, due: Vec<DueView>| PartnerBalanceView {
-    partner_program_id, program_id, program_name, program_status, currency, balance_cents, owed_cents, pending_cents,
-    approved_cents, paid_cents, debt_cents;
+    partner_program_id, program_id, program_name, program_status, currency, balance_cents, owed_cents,
+    pending_cents, approved_cents, paid_cents, debt_cents;
     dues: due,
 } }
 

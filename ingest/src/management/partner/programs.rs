@@ -98,8 +98,8 @@ pub async fn list_partner_programs(
 }
 
 view! { |row: PartnerMembership, terms: Vec<TermsView>, balances: Vec<Balance>| PartnerProgramView {
-    partner_program_id, program_id, program_status, domain, logo_url, color, status, cookie_window_days, links_left,
-    created_at;
+    partner_program_id, program_id, program_status, domain, logo_url, color, status, cookie_window_days,
+    links_left, created_at;
     name: row.program_name,
     commission_terms: terms,
     balances: balances.into_iter().map(Into::into).collect(),

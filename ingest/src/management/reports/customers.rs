@@ -67,7 +67,8 @@ pub struct PurchasesView {
 view! { |bought: Purchases| PurchasesView { currency, sales, revenue_cents, refunded_cents } }
 
 view! { |customer: ListedCustomer, bought: Vec<Purchases>| CustomerView {
-    id, click_id, customer_key, status, first_click_at, signup_date, first_purchase_date, erased_at, partner_program_id;
+    id, click_id, customer_key, status, first_click_at, signup_date, first_purchase_date, erased_at,
+    partner_program_id;
     partner: customer.partner_id.map(|id| NamedPartner { id, name: customer.partner_name }),
     referral_link_code: customer.link_code,
     purchases: bought.into_iter().map(Into::into).collect(),

@@ -5,10 +5,7 @@ use messages::subject::Subject;
 use reqwest::StatusCode;
 use runtime::clock::Clock;
 use serde_json::json;
-use test_harness::{
-    Program, Stack, Streams,
-    leads::{NOT_FOUND, refused},
-};
+use test_harness::{Program, Stack, Streams, leads::NOT_FOUND};
 
 /// A worker whose clock is right, and an ingest whose clock is off.
 async fn off_by(minutes: i64) -> Stack {
@@ -37,7 +34,10 @@ async fn lost_click() -> (Stack, Program, String) {
 #[tokio::test]
 async fn a_lead_waits_no_longer_for_its_click_because_a_clock_is_ahead() {
     let (stack, program, click_id) = lost_click().await;
-    refused(&stack.lead(&program, &click_id, "user-1").await, NOT_FOUND);
+    stack
+        .lead(&program, &click_id, "user-1")
+        .await
+        .refused(400, NOT_FOUND);
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use reqwest::StatusCode;
 use serde_json::json;
 use test_harness::{
     Stack,
-    leads::{NOT_FOUND, browser, refused, server},
+    leads::{NOT_FOUND, browser, server},
     rows,
 };
 
@@ -12,23 +12,21 @@ use test_harness::{
 async fn a_browsers_key_alone_resolves_only_if_one_customer_has_it() {
     let stack = Stack::start().await;
     let (program, other) = (stack.program().await, stack.program().await);
-    refused(
-        &browser(&stack, json!({ "customer_key": "user-1" })).await,
-        NOT_FOUND,
-    );
+    browser(&stack, json!({ "customer_key": "user-1" }))
+        .await
+        .refused(400, NOT_FOUND);
     stack.customer(&program, &program.ada.code, "user-1").await;
     // The only customer is a lead already. The answer must not reveal that, because a key can be guessed.
     let one = browser(&stack, json!({ "customer_key": "user-1" })).await;
-    refused(&one, NOT_FOUND);
+    one.refused(400, NOT_FOUND);
     stack.customer(&other, &other.ada.code, "user-1").await;
-    refused(
-        &browser(&stack, json!({ "customer_key": "user-1" })).await,
-        NOT_FOUND,
-    );
+    browser(&stack, json!({ "customer_key": "user-1" }))
+        .await
+        .refused(400, NOT_FOUND);
     // The click_id identifies the program.
     let click_id = stack.click(&other.bruno.code).await;
     let known = browser(&stack, json!({ "click_id": click_id, "customer_key": "user-1" })).await;
-    refused(&known, NOT_FOUND);
+    known.refused(400, NOT_FOUND);
     stack.verify().await;
 }
 
@@ -46,24 +44,23 @@ async fn a_browser_that_names_a_key_learns_nothing_of_the_customer_who_has_it() 
             json!({ "customer_key": key, "click_id": strange }),
             json!({ "customer_key": key, "click_id": "cust_4711_1700000000000" }),
         ] {
-            refused(&browser(&stack, body).await, NOT_FOUND);
+            browser(&stack, body).await.refused(400, NOT_FOUND);
         }
     }
     let unknown = browser(&stack, json!({ "customer_key": "nobody-1" })).await;
-    refused(&unknown, NOT_FOUND);
+    unknown.refused(400, NOT_FOUND);
     for (click_id, key, status) in [(&own, "lead-1", "lead"), (&paid, "paid-1", "conversion")] {
         let message = format!("Customer status cannot be updated to lead. Current status: {status}");
         for body in [
             json!({ "click_id": click_id }),
             json!({ "click_id": click_id, "customer_key": key }),
         ] {
-            refused(&browser(&stack, body).await, &message);
+            browser(&stack, body).await.refused(400, &message);
         }
         // The backend may learn it.
-        refused(
-            &server(&stack, &program, json!({ "customer_key": key })).await,
-            &message,
-        );
+        server(&stack, &program, json!({ "customer_key": key }))
+            .await
+            .refused(400, &message);
     }
     stack.verify().await;
 }
@@ -113,7 +110,7 @@ async fn a_key_is_the_same_as_a_number_and_as_its_text() {
     }
     for other in [json!(47.11), json!(true), json!([4711])] {
         let lead = server(&stack, &program, json!({ "customer_key": other })).await;
-        refused(&lead, "customer_key must be a string");
+        lead.refused(400, "customer_key must be a string");
     }
     stack.verify().await;
 }

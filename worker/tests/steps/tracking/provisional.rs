@@ -4,7 +4,7 @@
 use serde_json::json;
 use test_harness::{
     Stack,
-    leads::{NOT_FOUND, browser, refused, server},
+    leads::{NOT_FOUND, browser, server},
     rows, sale_of,
 };
 
@@ -16,14 +16,13 @@ async fn a_key_proposed_for_two_customers_names_neither() {
         let click_id = stack.click(code).await;
         browser(&stack, json!({ "click_id": click_id, "customer_key": "user-1" })).await;
     }
-    refused(
-        &server(&stack, &program, json!({ "customer_key": "user-1" })).await,
-        NOT_FOUND,
-    );
+    server(&stack, &program, json!({ "customer_key": "user-1" }))
+        .await
+        .refused(400, NOT_FOUND);
     let body = sale_of("t1", "user-1");
-    refused(
-        &stack.sale(&program, body).await,
-        "Customer not found. Provide customer_key or click_id.",
-    );
+    stack
+        .sale(&program, body)
+        .await
+        .refused(400, "Customer not found. Provide customer_key or click_id.");
     stack.verify().await;
 }
