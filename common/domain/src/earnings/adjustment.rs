@@ -122,20 +122,18 @@ mod tests {
 
     #[test]
     fn nothing_is_added_to_what_is_paid_and_no_more_taken_than_is_left() {
-        let by = |cents| Change::By(Cents::new(cents));
-        assert_eq!(
-            adjust(&state(1000, 0, true), by(1), Cents::ZERO),
-            Err(NotAdjustable::AlreadyPaid)
-        );
-        assert_eq!(
-            adjust(&state(1000, 300, false), by(-701), Cents::ZERO),
-            Err(NotAdjustable::LessIsLeft)
-        );
-        let most = by(AmountCents::MAX.get());
-        assert_eq!(
-            adjust(&state(1000, 0, false), most, Cents::ZERO),
-            Err(NotAdjustable::TooMuch)
-        );
+        for (state, by, refusal) in [
+            (state(1000, 0, true), 1, NotAdjustable::AlreadyPaid),
+            (state(1000, 300, false), -701, NotAdjustable::LessIsLeft),
+            (
+                state(1000, 0, false),
+                AmountCents::MAX.get(),
+                NotAdjustable::TooMuch,
+            ),
+        ] {
+            let change = Change::By(Cents::new(by));
+            assert_eq!(adjust(&state, change, Cents::ZERO), Err(refusal));
+        }
     }
 
     proptest! {

@@ -198,39 +198,28 @@ mod tests {
 
     #[test]
     fn each_step_of_the_set_up_moves_the_blocker_to_the_next_gate() {
+        use ReadinessState::{Configuring, Draft, IntegrationVerified, LiveVerified, Ready};
         type Step = (fn(&mut Facts), ReadinessState, Option<Gate>);
         let steps: [Step; 7] = [
-            (|_| (), ReadinessState::Draft, Some(Gate::Profile)),
+            (|_| (), Draft, Some(Gate::Profile)),
             (
                 |facts| facts.domain = Some("shop.example".to_owned()),
-                ReadinessState::Configuring,
+                Configuring,
                 Some(Gate::Economics),
             ),
-            (
-                |facts| facts.has_policy = true,
-                ReadinessState::Configuring,
-                Some(Gate::Payout),
-            ),
+            (|facts| facts.has_policy = true, Configuring, Some(Gate::Payout)),
             (
                 |facts| facts.processor_connected = true,
-                ReadinessState::Configuring,
+                Configuring,
                 Some(Gate::Tracking),
             ),
-            (
-                |facts| facts.has_test_events = true,
-                ReadinessState::Ready,
-                Some(Gate::Live),
-            ),
+            (|facts| facts.has_test_events = true, Ready, Some(Gate::Live)),
             (
                 |facts| facts.chain_verified_at = at(1),
-                ReadinessState::IntegrationVerified,
+                IntegrationVerified,
                 Some(Gate::Live),
             ),
-            (
-                |facts| facts.last_event_at.sale = at(2),
-                ReadinessState::LiveVerified,
-                None,
-            ),
+            (|facts| facts.last_event_at.sale = at(2), LiveVerified, None),
         ];
         let mut facts = nothing();
         for (step, state, blocker) in steps {
@@ -283,24 +272,14 @@ mod tests {
 
     #[test]
     fn any_event_shows_that_tracking_is_installed() {
-        for last_event_at in [
-            LastEvents {
-                click: at(1),
-                ..LastEvents::default()
-            },
-            LastEvents {
-                lead: at(1),
-                ..LastEvents::default()
-            },
-            LastEvents {
-                sale: at(1),
-                ..LastEvents::default()
-            },
-        ] {
-            let facts = Facts {
-                last_event_at,
-                ..nothing()
-            };
+        let events: [fn(&mut LastEvents); 3] = [
+            |events| events.click = at(1),
+            |events| events.lead = at(1),
+            |events| events.sale = at(1),
+        ];
+        for happens in events {
+            let mut facts = nothing();
+            happens(&mut facts.last_event_at);
             assert_eq!(assess(&facts).gates.tracking.status, GateStatus::Pass);
         }
     }

@@ -61,34 +61,21 @@ fn a_products_policy_precedes_the_default_and_newer_policies_precede_older() {
 
 #[test]
 fn half_a_cent_is_rounded_away_from_zero() {
-    let Due::Amount { amount, .. } = judged(
-        &paying(CommissionType::CpsLifetime),
-        PaymentHistory::default(),
-        day(5, 1),
-    ) else {
-        panic!()
-    };
-    assert_eq!(amount, Cents::new(101));
+    let policy = paying(CommissionType::CpsLifetime);
+    let (amount, currency) = (Cents::new(101), Currency::default());
+    let due = judged(&policy, PaymentHistory::default(), day(5, 1));
+    assert_eq!(due, Due::Amount { amount, currency });
 }
 
 #[test]
 fn a_fixed_commission_has_a_currency_of_its_own() {
-    let currency = Currency::parse("EUR").unwrap();
+    let (amount, currency) = (Cents::new(500), Currency::parse("EUR").unwrap());
     let fixed = Policy {
-        rate: Rate::Fixed {
-            amount: Cents::new(500),
-            currency,
-        },
+        rate: Rate::Fixed { amount, currency },
         ..policy(1, None, day(1, 1))
     };
     let due = judged(&fixed, PaymentHistory::default(), day(5, 1));
-    assert_eq!(
-        due,
-        Due::Amount {
-            amount: Cents::new(500),
-            currency
-        }
-    );
+    assert_eq!(due, Due::Amount { amount, currency });
 }
 
 #[test]
@@ -145,38 +132,25 @@ fn a_subscription_has_its_own_clock() {
 
 #[test]
 fn without_a_policy_nothing_is_due() {
-    let due = due(
-        None,
-        Cents::new(1),
-        Currency::default(),
-        &PaymentHistory::default(),
-        day(1, 1),
-    );
+    let history = PaymentHistory::default();
+    let due = due(None, Cents::new(1), Currency::default(), &history, day(1, 1));
     assert_eq!(nothing(due), Some(NothingDue::NoPolicy));
 }
 
 #[test]
 fn types_and_durations_must_agree() {
-    assert_eq!(
-        CommissionType::from_parts("cps_recurring", Some(12)),
-        Some(CommissionType::CpsRecurring { months: 12 })
-    );
-    assert_eq!(
-        CommissionType::from_parts("cps_one_time", Some(0)),
-        Some(CommissionType::CpsOneTime)
-    );
-    for (text, months) in [
-        ("cps_recurring", None),
-        ("cps_recurring", Some(0)),
-        ("cps_lifetime", Some(3)),
-        ("cps_one_time", Some(1)),
-        ("cpc", None),
+    let twelve = CommissionType::CpsRecurring { months: 12 };
+    for (text, months, parsed) in [
+        ("cps_recurring", Some(12), Some(twelve)),
+        ("cps_one_time", Some(0), Some(CommissionType::CpsOneTime)),
+        ("cps_recurring", None, None),
+        ("cps_recurring", Some(0), None),
+        ("cps_lifetime", Some(3), None),
+        ("cps_one_time", Some(1), None),
+        ("cpc", None, None),
     ] {
-        assert_eq!(
-            CommissionType::from_parts(text, months),
-            None,
-            "{text} {months:?}"
-        );
+        let kind = CommissionType::from_parts(text, months);
+        assert_eq!(kind, parsed, "{text} {months:?}");
     }
 }
 

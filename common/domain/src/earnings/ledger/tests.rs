@@ -18,26 +18,14 @@ fn movements() -> impl Strategy<Value = Vec<Movement>> {
 }
 
 #[test]
-fn an_unpaid_deduction_stops_at_zero_and_says_what_is_missing() {
-    let deducted = deduct(Cents::new(30), Cents::new(100), false);
-    assert_eq!(
-        (deducted.applied, deducted.shortfall),
-        (Cents::new(30), Cents::new(70))
-    );
-    let deducted = deduct(Cents::new(-5), Cents::new(100), false);
-    assert_eq!(
-        (deducted.applied, deducted.shortfall),
-        (Cents::ZERO, Cents::new(100))
-    );
-}
-
-#[test]
-fn a_paid_out_commission_is_deducted_in_full() {
-    let deducted = deduct(Cents::new(30), Cents::new(100), true);
-    assert_eq!(
-        (deducted.applied, deducted.shortfall),
-        (Cents::new(100), Cents::ZERO)
-    );
+fn an_unpaid_deduction_stops_at_zero_and_a_paid_out_one_is_made_in_full() {
+    for (balance, paid_out, applied, shortfall) in
+        [(30, false, 30, 70), (-5, false, 0, 100), (30, true, 100, 0)]
+    {
+        let deducted = deduct(Cents::new(balance), Cents::new(100), paid_out);
+        let amounts = (deducted.applied.get(), deducted.shortfall.get());
+        assert_eq!(amounts, (applied, shortfall), "{balance}");
+    }
 }
 
 proptest! {

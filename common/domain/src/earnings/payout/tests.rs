@@ -45,49 +45,44 @@ fn what_waits_can_be_held_and_nothing_else() {
 #[test]
 fn what_is_approved_is_payable_and_what_a_refund_has_left_of_it() {
     let now = DateTime::UNIX_EPOCH;
-    assert_eq!(
-        state(CommissionStatus::Approved).payable(now),
-        Ok(Cents::new(1000))
-    );
     let refunded = CommissionState {
         deducted: Cents::new(300),
         ..state(CommissionStatus::Refunded)
     };
-    assert_eq!(refunded.payable(now), Ok(Cents::new(700)));
     let held = CommissionState {
         hold_until: now + TimeDelta::milliseconds(1),
         ..refunded
     };
-    assert_eq!(held.payable(now), Err(NotPayable::OnHold));
     let needs_approval = CommissionState {
         needs_approval: true,
         ..refunded
     };
-    assert_eq!(needs_approval.payable(now), Err(NotPayable::NeedsApproval));
     let approved_before = CommissionState {
         approved: true,
         needs_approval: true,
         ..held
     };
-    assert_eq!(approved_before.payable(now), Ok(Cents::new(700)));
     let emptied = CommissionState {
         deducted: Cents::new(1000),
         ..refunded
     };
-    assert_eq!(emptied.payable(now), Err(NotPayable::NothingLeft));
     let paid = CommissionState {
         paid_out: true,
         ..refunded
     };
-    assert_eq!(paid.payable(now), Err(NotPayable::AlreadyPaid));
-    assert_eq!(
-        state(CommissionStatus::Pending).payable(now),
-        Err(NotPayable::Pending)
-    );
-    assert_eq!(
-        state(CommissionStatus::Reversed).payable(now),
-        Err(NotPayable::Reversed)
-    );
+    for (state, payable) in [
+        (state(CommissionStatus::Approved), Ok(Cents::new(1000))),
+        (refunded, Ok(Cents::new(700))),
+        (held, Err(NotPayable::OnHold)),
+        (needs_approval, Err(NotPayable::NeedsApproval)),
+        (approved_before, Ok(Cents::new(700))),
+        (emptied, Err(NotPayable::NothingLeft)),
+        (paid, Err(NotPayable::AlreadyPaid)),
+        (state(CommissionStatus::Pending), Err(NotPayable::Pending)),
+        (state(CommissionStatus::Reversed), Err(NotPayable::Reversed)),
+    ] {
+        assert_eq!(state.payable(now), payable, "{state:?}");
+    }
 }
 
 #[test]
@@ -123,12 +118,8 @@ fn paid<const N: usize>(account: Account, amounts: [i64; N]) -> Vec<(i64, i64, i
     pay_all(&batch, BTreeMap::from([(partner_program_id, account)]))
         .into_iter()
         .map(|paid| {
-            let deducted = paid.deducted;
-            (
-                deducted.applied.get(),
-                deducted.shortfall.get(),
-                paid.settled.get(),
-            )
+            let amounts = [paid.deducted.applied, paid.deducted.shortfall, paid.settled];
+            amounts.map(Cents::get).into()
         })
         .collect()
 }

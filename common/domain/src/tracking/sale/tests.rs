@@ -100,29 +100,40 @@ fn credits(decision: &SaleDecision) -> Vec<(ReferralLinkId, i64)> {
         .collect()
 }
 
-/// Decides a sale one hour after the clicks.
-fn decided(
-    model: AttributionModel,
-    customer: Option<&SaleCustomer>,
-    links: &HashMap<ReferralLinkId, LinkOwner>,
-) -> SaleDecision {
-    let facts = SaleFacts {
+/// Facts of a sale with these terms, of a customer of the program.
+fn facts<'a>(
+    terms: &'a ProgramTerms,
+    customer: &'a SaleCustomer,
+    links: &'a HashMap<ReferralLinkId, LinkOwner>,
+    buying_partners: &'a HashSet<PartnerId>,
+) -> SaleFacts<'a> {
+    SaleFacts {
         program_id: PROGRAM,
-        terms: &terms(model),
+        terms,
         archived_at: None,
         claimed_at: start(),
-        customer,
+        customer: Some(customer),
         subscription: None,
         links,
-        buying_partners: &HashSet::new(),
-    };
+        buying_partners,
+    }
+}
+
+/// Decides a sale a day after the first click.
+fn decided(
+    model: AttributionModel,
+    customer: &SaleCustomer,
+    links: &HashMap<ReferralLinkId, LinkOwner>,
+) -> SaleDecision {
+    let (terms, nobody) = (terms(model), HashSet::new());
+    let facts = facts(&terms, customer, links, &nobody);
     decide(&sale(), start() + TimeDelta::days(1), &facts)
 }
 
 #[test]
 fn each_model_credits_its_partner() {
     let customer = customer(&[ADA, BRUNO]);
-    let by = |model| credits(&decided(model, Some(&customer), &links()));
+    let by = |model| credits(&decided(model, &customer, &links()));
     assert_eq!(by(AttributionModel::LastClick), [(BRUNO, 1001)]);
     assert_eq!(by(AttributionModel::FirstClick), [(ADA, 1001)]);
     assert_eq!(by(AttributionModel::Linear), [(ADA, 500), (BRUNO, 501)]);
@@ -131,81 +142,64 @@ fn each_model_credits_its_partner() {
 #[test]
 fn two_links_of_one_partner_are_one_share_at_the_later_click() {
     let customer = customer(&[ADA, BRUNO, ADA_TOO]);
-    assert_eq!(
-        credits(&decided(AttributionModel::Linear, Some(&customer), &links())),
-        [(BRUNO, 500), (ADA_TOO, 501)]
-    );
+    let credits = credits(&decided(AttributionModel::Linear, &customer, &links()));
+    assert_eq!(credits, [(BRUNO, 500), (ADA_TOO, 501)]);
 }
 
 #[test]
 fn refusals_come_in_order() {
-    let of = |customer: Option<&SaleCustomer>, links: &HashMap<_, _>| {
-        decided(AttributionModel::LastClick, customer, links)
-    };
-    let refused = SaleDecision::Refuse;
-    assert_eq!(of(None, &links()), refused(SaleRefusal::CustomerNotFound));
+    let (terms, links, nobody) = (terms(AttributionModel::LastClick), links(), HashSet::new());
+    let ours = customer(&[ADA]);
     let stranger = SaleCustomer {
         program_id: ProgramId::new(2),
-        ..customer(&[ADA])
+        ..ours.clone()
     };
-    assert_eq!(of(Some(&stranger), &links()), refused(SaleRefusal::NoAttribution));
-    let ours = customer(&[ADA]);
-    assert_eq!(
-        of(Some(&ours), &HashMap::new()),
-        refused(SaleRefusal::NoAttribution)
-    );
-    let unjoined = HashMap::from([(
-        ADA,
-        LinkOwner {
-            program_id: Some(PROGRAM),
-            membership: None,
-        },
-    )]);
-    assert_eq!(of(Some(&ours), &unjoined), refused(SaleRefusal::NoRelationship));
+    let unjoined = LinkOwner {
+        program_id: Some(PROGRAM),
+        membership: None,
+    };
+    let (no_links, unjoined) = (HashMap::new(), HashMap::from([(ADA, unjoined)]));
+    for (customer, links, refusal) in [
+        (None, &links, SaleRefusal::CustomerNotFound),
+        (Some(&stranger), &links, SaleRefusal::NoAttribution),
+        (Some(&ours), &no_links, SaleRefusal::NoAttribution),
+        (Some(&ours), &unjoined, SaleRefusal::NoRelationship),
+    ] {
+        let facts = SaleFacts {
+            customer,
+            ..facts(&terms, &ours, links, &nobody)
+        };
+        let decision = decide(&sale(), start() + TimeDelta::days(1), &facts);
+        assert_eq!(decision, SaleDecision::Refuse(refusal));
+    }
 }
 
 #[test]
 fn a_membership_without_its_partner_keeps_the_sale_and_earns_nothing() {
     let mut links = links();
-    links
-        .get_mut(&ADA)
-        .unwrap()
-        .membership
-        .as_mut()
-        .unwrap()
-        .partner_id = None;
-    let decision = decided(AttributionModel::LastClick, Some(&customer(&[ADA])), &links);
-    assert!(matches!(
-        decision,
-        SaleDecision::Record(Recording {
-            earning: Earning::PartnerMissing,
-            ..
-        })
-    ));
+    let ada = links.get_mut(&ADA).unwrap();
+    ada.membership.as_mut().unwrap().partner_id = None;
+    let decision = decided(AttributionModel::LastClick, &customer(&[ADA]), &links);
+    let SaleDecision::Record(Recording { earning, .. }) = decision else {
+        panic!("{decision:?}")
+    };
+    assert_eq!(earning, Earning::PartnerMissing);
 }
 
 #[test]
 fn an_archived_program_takes_what_was_paid_and_claimed_before_and_nothing_else() {
     let (customer, links, terms) = (customer(&[ADA]), links(), terms(AttributionModel::LastClick));
-    let archived_at = start() + TimeDelta::days(1);
+    let (nobody, archived_at) = (HashSet::new(), start() + TimeDelta::days(1));
     let of = |paid: TimeDelta, claimed: TimeDelta| {
         let facts = SaleFacts {
-            program_id: PROGRAM,
-            terms: &terms,
             archived_at: Some(archived_at),
             claimed_at: archived_at + claimed,
-            customer: Some(&customer),
-            subscription: None,
-            links: &links,
-            buying_partners: &HashSet::new(),
+            ..facts(&terms, &customer, &links, &nobody)
         };
         decide(&sale(), archived_at + paid, &facts)
     };
-    let (before, then, later) = (
-        TimeDelta::milliseconds(-1),
-        TimeDelta::zero(),
-        TimeDelta::hours(1),
-    );
+    let before = TimeDelta::milliseconds(-1);
+    let (then, later) = (TimeDelta::zero(), TimeDelta::hours(1));
     assert!(matches!(of(before, before), SaleDecision::Record(_)));
     for (paid, claimed) in [
         (then, then),
@@ -214,27 +208,16 @@ fn an_archived_program_takes_what_was_paid_and_claimed_before_and_nothing_else()
         (then, before),
         (later, later),
     ] {
-        assert_eq!(
-            of(paid, claimed),
-            SaleDecision::Refuse(SaleRefusal::ProgramArchived),
-            "{paid} {claimed}"
-        );
+        let refused = SaleDecision::Refuse(SaleRefusal::ProgramArchived);
+        assert_eq!(of(paid, claimed), refused, "{paid} {claimed}");
     }
 }
 
 #[test]
 fn the_window_ends_after_exactly_its_days() {
     let (customer, links, terms) = (customer(&[ADA]), links(), terms(AttributionModel::LastClick));
-    let facts = SaleFacts {
-        program_id: PROGRAM,
-        terms: &terms,
-        archived_at: None,
-        claimed_at: start(),
-        customer: Some(&customer),
-        subscription: None,
-        links: &links,
-        buying_partners: &HashSet::new(),
-    };
+    let nobody = HashSet::new();
+    let facts = facts(&terms, &customer, &links, &nobody);
     let edge = start() + TimeDelta::days(60);
     assert!(matches!(decide(&sale(), edge, &facts), SaleDecision::Record(_)));
     assert_eq!(
@@ -261,29 +244,21 @@ fn a_renewal_stays_with_the_first_sales_partner_and_click() {
         }),
         ..Subscription::default()
     };
+    let nobody = HashSet::new();
     let facts = SaleFacts {
-        program_id: PROGRAM,
-        terms: &terms,
-        archived_at: None,
-        claimed_at: start(),
-        customer: Some(&customer),
         subscription: Some(&subscription),
-        links: &links,
-        buying_partners: &HashSet::new(),
+        ..facts(&terms, &customer, &links, &nobody)
     };
     let renewal = Sale {
         is_recurring: true,
         subscription_id: Some(SubscriptionId::parse("s").unwrap()),
         ..sale()
     };
-    assert_eq!(
-        credits(&decide(&renewal, start() + TimeDelta::hours(20), &facts)),
-        [(ADA, 1001)]
-    );
-    assert!(matches!(
-        decide(&renewal, start() + TimeDelta::days(2), &facts),
-        SaleDecision::WindowExpired { .. }
-    ));
+    let in_time = start() + TimeDelta::hours(20);
+    assert_eq!(credits(&decide(&renewal, in_time, &facts)), [(ADA, 1001)]);
+    let late = start() + TimeDelta::days(2);
+    let expired = decide(&renewal, late, &facts);
+    assert!(matches!(expired, SaleDecision::WindowExpired { .. }));
     let ended = |after: TimeDelta| Subscription {
         ended_at: Some(start() + after),
         ..subscription.clone()
@@ -294,7 +269,7 @@ fn a_renewal_stays_with_the_first_sales_partner_and_click() {
             subscription: Some(subscription),
             ..facts
         };
-        decide(&renewal, start() + TimeDelta::hours(20), &facts)
+        decide(&renewal, in_time, &facts)
     };
     assert!(matches!(
         renewed_of(&before),
@@ -308,10 +283,7 @@ fn a_renewal_stays_with_the_first_sales_partner_and_click() {
         is_recurring: false,
         ..renewal
     };
-    assert_eq!(
-        credits(&decide(&unrelated, start() + TimeDelta::days(2), &facts)),
-        [(BRUNO, 1001)]
-    );
+    assert_eq!(credits(&decide(&unrelated, late, &facts)), [(BRUNO, 1001)]);
 }
 
 proptest! {
@@ -319,7 +291,7 @@ proptest! {
     fn shares_always_add_up_to_the_commission(path in proptest::collection::vec(prop_oneof![Just(ADA), Just(BRUNO), Just(ADA_TOO)], 1..8)) {
         let customer = customer(&path);
         for model in AttributionModel::ALL {
-            let credits = credits(&decided(model, Some(&customer), &links()));
+            let credits = credits(&decided(model, &customer, &links()));
             prop_assert_eq!(credits.iter().map(|(_, cents)| cents).sum::<i64>(), 1001);
         }
     }
@@ -328,56 +300,24 @@ proptest! {
 #[test]
 fn a_partners_own_purchase_earns_them_nothing_where_the_program_refuses_it() {
     let (customer, links) = (customer(&[ADA, BRUNO]), links());
-    let Some(LinkOwner {
-        membership: Some(Membership {
-            partner_id: Some(ada),
-            ..
-        }),
-        ..
-    }) = links.get(&ADA).copied()
-    else {
-        panic!("no partner");
-    };
-    let paid = |model, self_referrals, links: &HashMap<_, _>, customer: &SaleCustomer| {
+    let ada = HashSet::from([links[&ADA].membership.unwrap().partner_id.unwrap()]);
+    let paid = |model, self_referrals| {
         let terms = ProgramTerms {
             self_referrals,
             ..terms(model)
         };
-        let facts = SaleFacts {
-            program_id: PROGRAM,
-            terms: &terms,
-            archived_at: None,
-            claimed_at: start(),
-            customer: Some(customer),
-            subscription: None,
-            links,
-            buying_partners: &HashSet::from([ada]),
-        };
+        let facts = facts(&terms, &customer, &links, &ada);
         decide(&sale(), start() + TimeDelta::days(1), &facts)
     };
-    let both = paid(AttributionModel::Linear, SelfReferrals::Flag, &links, &customer);
-    assert_eq!(credits(&both).len(), 2);
+    let both = credits(&paid(AttributionModel::Linear, SelfReferrals::Flag));
+    assert_eq!(both.len(), 2);
     // The other partner earns the whole commission.
-    let other = credits(&paid(
-        AttributionModel::Linear,
-        SelfReferrals::Refuse,
-        &links,
-        &customer,
-    ));
-    let whole: i64 = credits(&both).iter().map(|(_, amount)| amount).sum();
-    assert_eq!(other.iter().map(|(_, amount)| amount).sum::<i64>(), whole);
-    assert_eq!(other.len(), 1);
-    let own = paid(
-        AttributionModel::FirstClick,
-        SelfReferrals::Refuse,
-        &links,
-        &customer,
-    );
-    assert_eq!(
-        own,
-        SaleDecision::Record(Recording {
-            credited_links: vec![ADA],
-            earning: Earning::Nothing(NothingDue::SelfReferral),
-        })
-    );
+    let other = credits(&paid(AttributionModel::Linear, SelfReferrals::Refuse));
+    let whole: i64 = both.iter().map(|(_, amount)| amount).sum();
+    assert_eq!(other, [(BRUNO, whole)]);
+    let own = SaleDecision::Record(Recording {
+        credited_links: vec![ADA],
+        earning: Earning::Nothing(NothingDue::SelfReferral),
+    });
+    assert_eq!(paid(AttributionModel::FirstClick, SelfReferrals::Refuse), own);
 }
