@@ -74,46 +74,57 @@ fn shown(shares: &[Share]) -> Vec<(Option<i64>, &'static str, bool, bool)> {
     shares.iter().map(show).collect()
 }
 
+const OPEN: &str = "open";
+const STUCK: &str = "stuck";
+
+/// Asserts to whom an event without an account goes.
+#[track_caller]
+fn goes_to(
+    endpoint: &Endpoint,
+    event: TranslatedEvent,
+    expected: &[(Option<i64>, &'static str, bool, bool)],
+) {
+    assert_eq!(shown(&shares(Ok(event), None, endpoint)), expected);
+}
+
+fn sold(named: Option<i64>) -> TranslatedEvent {
+    translated(Some(sale()), named.map(program))
+}
+
+fn facts(named: Option<i64>) -> TranslatedEvent {
+    translated(None, named.map(program))
+}
+
 #[test]
 fn at_a_programs_own_endpoint_everything_is_the_programs() {
     let account = id("acct_1");
-    for (sale, named) in [
-        (Some(sale()), None),
-        (Some(sale()), Some(program(1))),
-        (None, Some(program(2))),
-    ] {
-        let has_sale = sale.is_some();
-        let shares = shares(Ok(translated(sale, named)), Some(&account), &own());
-        assert_eq!(shown(&shares), [(Some(1), "open", has_sale, true)]);
+    for (event, has_sale) in [(sold(None), true), (sold(Some(1)), true), (facts(Some(2)), false)] {
+        let shares = shares(Ok(event), Some(&account), &own());
+        assert_eq!(shown(&shares), [(Some(1), OPEN, has_sale, true)]);
     }
 }
 
 #[test]
 fn a_sale_for_another_program_is_kept_back() {
-    let shares = shares(Ok(translated(Some(sale()), Some(program(2)))), None, &own());
-    assert_eq!(shown(&shares), [(Some(1), "stuck", false, false)]);
+    goes_to(&own(), sold(Some(2)), &[(Some(1), STUCK, false, false)]);
 }
 
 #[test]
 fn an_event_of_another_account_is_kept_back() {
     let foreign = id("acct_2");
-    let by_envelope = shares(Ok(translated(None, None)), Some(&foreign), &own());
-    assert_eq!(shown(&by_envelope), [(Some(1), "stuck", false, false)]);
+    let by_envelope = shares(Ok(facts(None)), Some(&foreign), &own());
+    assert_eq!(shown(&by_envelope), [(Some(1), STUCK, false, false)]);
     let about = TranslatedEvent {
         account: Some(foreign),
         ..translated(None, None)
     };
-    assert_eq!(
-        shown(&shares(Ok(about), None, &own())),
-        [(Some(1), "stuck", false, false)]
-    );
+    goes_to(&own(), about, &[(Some(1), STUCK, false, false)]);
 }
 
 #[test]
 fn what_is_for_nobody_is_kept_until_its_account_is_known() {
     let no_programs = distributor(&[], &[]);
-    let kept = shares(Ok(translated(Some(sale()), None)), None, &no_programs);
-    assert_eq!(shown(&kept), [(None, "stuck", false, false)]);
+    goes_to(&no_programs, sold(None), &[(None, STUCK, false, false)]);
     let ignored = shares(Err(Untranslated::Ignored("nothing")), None, &no_programs);
     assert_eq!(shown(&ignored), [(None, "ignored", false, false)]);
 }
@@ -121,46 +132,29 @@ fn what_is_for_nobody_is_kept_until_its_account_is_known() {
 #[test]
 fn an_account_of_several_programs_tells_all_of_them_but_sells_to_the_one_it_names() {
     let several = distributor(&[1, 2], &[]);
-    let named = shares(Ok(translated(Some(sale()), Some(program(2)))), None, &several);
-    assert_eq!(shown(&named), [(Some(2), "open", true, true)]);
-    for named in [None, Some(program(3))] {
-        let unclear = shares(Ok(translated(Some(sale()), named)), None, &several);
-        assert_eq!(
-            shown(&unclear),
-            [
-                (Some(1), "open", false, true),
-                (Some(2), "open", false, true),
-                (None, "stuck", false, false)
-            ]
+    goes_to(&several, sold(Some(2)), &[(Some(2), OPEN, true, true)]);
+    let [first, second] = [1, 2].map(|program| (Some(program), OPEN, false, true));
+    for named in [None, Some(3)] {
+        goes_to(
+            &several,
+            sold(named),
+            &[first, second, (None, STUCK, false, false)],
         );
-        let facts = shares(Ok(translated(None, named)), None, &several);
-        assert_eq!(
-            shown(&facts),
-            [(Some(1), "open", false, true), (Some(2), "open", false, true)]
-        );
+        goes_to(&several, facts(named), &[first, second]);
     }
+    let both = [1, 2].map(|program| (Some(program), "review", false, false));
     let review = shares(Err(Untranslated::Review("look")), None, &several);
-    assert_eq!(
-        shown(&review),
-        [
-            (Some(1), "review", false, false),
-            (Some(2), "review", false, false)
-        ]
-    );
+    assert_eq!(shown(&review), both);
 }
 
 #[test]
 fn an_account_of_one_program_names_it() {
     let one = distributor(&[1], &[]);
-    for named in [None, Some(program(1))] {
-        let shares = shares(Ok(translated(Some(sale()), named)), None, &one);
-        assert_eq!(shown(&shares), [(Some(1), "open", true, true)]);
+    for named in [None, Some(1)] {
+        goes_to(&one, sold(named), &[(Some(1), OPEN, true, true)]);
     }
-    let foreign = shares(Ok(translated(Some(sale()), Some(program(2)))), None, &one);
-    assert_eq!(
-        shown(&foreign),
-        [(Some(1), "open", false, true), (None, "stuck", false, false)]
-    );
+    let kept_back = [(Some(1), OPEN, false, true), (None, STUCK, false, false)];
+    goes_to(&one, sold(Some(2)), &kept_back);
 }
 
 #[test]
@@ -169,10 +163,21 @@ fn one_name_alone_is_nothing_to_tell_of_a_payment() {
         references: vec![id("in_1")],
         ..translated(Some(sale()), None)
     };
-    assert_eq!(
-        shown(&shares(Ok(alone), None, &own())),
-        [(Some(1), "open", true, false)]
-    );
+    goes_to(&own(), alone, &[(Some(1), OPEN, true, false)]);
+}
+
+#[test]
+fn an_archived_program_stands_in_no_ones_way_and_is_told_what_was_taken_back() {
+    let one_left = distributor(&[2], &[1]);
+    let archived = (Some(1), OPEN, false, true);
+    goes_to(&one_left, sold(None), &[(Some(2), OPEN, true, true), archived]);
+    goes_to(&one_left, facts(None), &[(Some(2), OPEN, false, true), archived]);
+    for named in [1, 2] {
+        goes_to(&one_left, sold(Some(named)), &[(Some(named), OPEN, true, true)]);
+    }
+    // If only archived programs are left, the sale goes to one that will refuse it.
+    let none_left = distributor(&[], &[1]);
+    goes_to(&none_left, sold(None), &[(Some(1), OPEN, true, true)]);
 }
 
 proptest! {
@@ -198,32 +203,4 @@ proptest! {
         let stuck = shares.iter().filter(|share| matches!(share.disposition, Disposition::Stuck(_))).count();
         prop_assert_eq!(stuck, usize::from(bound.is_empty() || has_sale && sold.is_empty()));
     }
-}
-
-#[test]
-fn an_archived_program_stands_in_no_ones_way_and_is_told_what_was_taken_back() {
-    let account = id("acct_1");
-    let of = |translated: TranslatedEvent, endpoint: &Endpoint| {
-        shown(&shares(Ok(translated), Some(&account), endpoint))
-    };
-    let one_left = distributor(&[2], &[1]);
-    assert_eq!(
-        of(translated(Some(sale()), None), &one_left),
-        [(Some(2), "open", true, true), (Some(1), "open", false, true)]
-    );
-    assert_eq!(
-        of(translated(None, None), &one_left),
-        [(Some(2), "open", false, true), (Some(1), "open", false, true)]
-    );
-    for named in [1, 2] {
-        assert_eq!(
-            of(translated(Some(sale()), Some(program(named))), &one_left),
-            [(Some(named), "open", true, true)]
-        );
-    }
-    // If only archived programs are left, the sale goes to one that will refuse it.
-    assert_eq!(
-        of(translated(Some(sale()), None), &distributor(&[], &[1])),
-        [(Some(1), "open", true, true)]
-    );
 }

@@ -6,10 +6,7 @@ const SHAPES: [&str; 2] = [ACACIA, BASIL];
 
 /// Changes the object of a fixture. Returns the sale's amount and its commissionable part.
 fn earning(name: &str, shape: &str, change: Value) -> (Value, Value) {
-    let mut event = fixture(name, shape);
-    let Value::Object(change) = change else { panic!() };
-    event["data"]["object"].as_object_mut().unwrap().extend(change);
-    let sale = meaning(&event)["sale"].clone();
+    let sale = meaning(&changed(name, shape, change))["sale"].clone();
     assert!(sale.is_object(), "{name}.{shape}");
     (sale["amount"].clone(), sale["commissionable"].clone())
 }
