@@ -8,6 +8,7 @@
 )]
 
 mod database;
+mod folder;
 mod geoip;
 mod nats;
 mod postgres;
@@ -28,10 +29,11 @@ use uuid::Uuid;
 pub use jsonschema;
 
 pub use self::database::{READS, SERVICE, TestDatabase, as_role};
+pub use self::folder::Folder;
 pub use self::geoip::{Network, geoip_database};
 pub use self::nats::OwnNats;
 pub use self::postgres::OwnPostgres;
-pub use self::process::Process;
+pub use self::process::{Process, signal};
 pub use self::redis::OwnRedis;
 pub use self::tls::{Authority, Certificate};
 

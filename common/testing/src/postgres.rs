@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 
-use super::{Certificate, free_address, from_environment, unique_name};
+use super::{Certificate, Folder, free_address, from_environment};
 
 /// The account that runs the server if the tests run as root, because PostgreSQL refuses to run as root.
 const ACCOUNT: &str = "postgres";
@@ -16,7 +16,7 @@ const ACCOUNT: &str = "postgres";
 #[derive(Debug)]
 pub struct OwnPostgres {
     programs: PathBuf,
-    dir: PathBuf,
+    dir: Folder,
     port: u16,
     /// User and group of the server, if they differ from those of the tests.
     account: Option<(u32, u32)>,
@@ -84,11 +84,10 @@ impl OwnPostgres {
 
     /// A directory and a port, without data.
     fn place() -> Self {
-        let dir = std::env::temp_dir().join(unique_name());
-        std::fs::create_dir(&dir).unwrap();
+        let dir = Folder::create();
         let account = account_for_server();
         if let Some((user, group)) = account {
-            chown(&dir, Some(user), Some(group)).unwrap();
+            chown(&*dir, Some(user), Some(group)).unwrap();
         }
         Self {
             programs: PathBuf::from(from_environment("RT_POSTGRES_BIN")),
@@ -131,12 +130,9 @@ impl OwnPostgres {
             "-c listen_addresses=127.0.0.1 -c port={} -c unix_socket_directories='' -c fsync=off{}",
             self.port, self.extra
         );
-        let log = self.dir.join("log");
-        let log = log.to_str().unwrap();
-        self.run(
-            "pg_ctl",
-            &["start", "--wait", "--log", log, "--options", &settings],
-        );
+        let log = self.dir.file("log");
+        let start = ["start", "--wait", "--log", &log, "--options", &settings];
+        self.run("pg_ctl", &start);
     }
 
     /// Makes a standby the primary. Returns once it accepts writes.
@@ -161,7 +157,7 @@ impl OwnPostgres {
             .env("PGPORT", self.port.to_string())
             .env("PGUSER", "postgres")
             .envs(settings.iter().copied())
-            .current_dir(&self.dir)
+            .current_dir(&*self.dir)
             .stdin(Stdio::null());
         if let Some((user, group)) = self.account {
             command.uid(user).gid(group);
@@ -183,7 +179,7 @@ impl OwnPostgres {
         command
             .arg("--pgdata")
             .arg(self.dir.join("data"))
-            .current_dir(&self.dir)
+            .current_dir(&*self.dir)
             .stdin(Stdio::null())
             .stdout(Stdio::null());
         if let Some((user, group)) = self.account {
@@ -201,7 +197,6 @@ impl Drop for OwnPostgres {
             .args(["stop", "--mode=immediate", "--wait"])
             .stderr(Stdio::null())
             .status();
-        let _ = std::fs::remove_dir_all(&self.dir);
     }
 }
 

@@ -1,5 +1,6 @@
-//! A real binary of the service, for tests that kill it.
+//! Programs that run during a test, such as real binaries of the service.
 
+use std::fmt::Display;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
@@ -30,7 +31,8 @@ impl Process {
         Self::spawn(&mut command)
     }
 
-    fn spawn(command: &mut Command) -> Self {
+    /// Starts any program.
+    pub fn spawn(command: &mut Command) -> Self {
         let child = command.spawn();
         Self(child.unwrap_or_else(|error| panic!("{}: {error}", command.get_program().display())))
     }
@@ -41,10 +43,22 @@ impl Process {
         self.0.wait().unwrap();
     }
 
+    pub fn signal(&self, name: &str) {
+        signal(self.0.id(), name);
+    }
+
     /// Waits until the process ends by itself, for example at a crash point.
     pub fn wait(&mut self) -> ExitStatus {
         self.0.wait().unwrap()
     }
+}
+
+/// Sends a signal such as `STOP`.
+pub fn signal(process: impl Display, name: &str) {
+    // Every shell has its own `kill`; a program of that name may be missing.
+    let kill = format!("kill -s {name} {process}");
+    let status = Command::new("sh").args(["-c", &kill]).status();
+    assert!(status.unwrap().success(), "{kill}");
 }
 
 fn command(name: &str, settings: &[(&str, String)]) -> Command {

@@ -1,16 +1,16 @@
 //! A Redis server for one test, which the test can stop.
 
 use std::net::SocketAddr;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
-use super::{Certificate, free_address};
+use super::{Certificate, Process, free_address};
 
 /// Killed when dropped. It stores nothing on disk.
 #[derive(Debug)]
 pub struct OwnRedis {
     address: SocketAddr,
     certificate: Option<Certificate>,
-    server: Child,
+    server: Process,
 }
 
 impl OwnRedis {
@@ -38,32 +38,17 @@ impl OwnRedis {
     }
 
     pub fn kill(&mut self) {
-        self.server.kill().unwrap();
-        self.server.wait().unwrap();
+        self.server.kill();
     }
 
     /// Pauses the server: it accepts connections and requests, but does not answer.
     pub fn hang(&self) {
-        self.signal("STOP");
+        self.server.signal("STOP");
     }
 
     /// Resumes the server. It processes everything it received while it was paused.
     pub fn go_on(&self) {
-        self.signal("CONT");
-    }
-
-    fn signal(&self, name: &str) {
-        // Every shell has its own `kill`; a program of that name may be missing.
-        let status = Command::new("sh")
-            .args([
-                "-c",
-                "kill -s \"$1\" \"$2\"",
-                "sh",
-                name,
-                &self.server.id().to_string(),
-            ])
-            .status();
-        assert!(status.unwrap().success());
+        self.server.signal("CONT");
     }
 
     /// Starts the server again at the same address, without data.
@@ -72,14 +57,7 @@ impl OwnRedis {
     }
 }
 
-impl Drop for OwnRedis {
-    fn drop(&mut self) {
-        let _ = self.server.kill();
-        let _ = self.server.wait();
-    }
-}
-
-fn spawn(address: SocketAddr, certificate: Option<&Certificate>) -> Child {
+fn spawn(address: SocketAddr, certificate: Option<&Certificate>) -> Process {
     let program = std::env::var("RT_REDIS_SERVER").unwrap_or_else(|_| "redis-server".to_owned());
     let port = address.port().to_string();
     let mut command = Command::new(&program);
@@ -98,7 +76,6 @@ fn spawn(address: SocketAddr, certificate: Option<&Certificate>) -> Child {
     command
         .args(["--save", "", "--appendonly", "no"])
         .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap_or_else(|error| panic!("{program}: {error}"))
+        .stdout(Stdio::null());
+    Process::spawn(&mut command)
 }

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 
-use super::unique_name;
+use super::{Folder, unique_name};
 
 /// Its files are deleted when it is dropped.
 #[derive(Debug)]
 pub struct Authority {
-    dir: PathBuf,
+    dir: Folder,
     issuer: CertifiedIssuer<'static, KeyPair>,
 }
 
@@ -23,8 +23,7 @@ pub struct Certificate {
 
 impl Authority {
     pub fn new() -> Self {
-        let dir = std::env::temp_dir().join(unique_name());
-        std::fs::create_dir(&dir).unwrap();
+        let dir = Folder::create();
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         // The name is unique, because two authorities of one name would differ only in their signatures.
         params.distinguished_name.push(DnType::CommonName, unique_name());
@@ -36,7 +35,7 @@ impl Authority {
 
     /// The file with the authority's own certificate.
     pub fn file(&self) -> String {
-        self.dir.join("ca.pem").to_str().unwrap().to_owned()
+        self.dir.file("ca.pem")
     }
 
     /// A certificate for servers of this machine at `127.0.0.1` and under no other name.
@@ -58,12 +57,6 @@ impl Authority {
 impl Default for Authority {
     fn default() -> Self {
         Self::new()
-    }
-}
-
-impl Drop for Authority {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.dir);
     }
 }
 
