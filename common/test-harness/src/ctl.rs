@@ -39,20 +39,43 @@ impl Ran {
     }
 }
 
-/// Runs a command line whose arguments contain no spaces.
-pub async fn ctl_line(stack: &Stack, line: &str) -> Ran {
-    let arguments: Vec<&str> = line.split_whitespace().collect();
-    ctl(stack, &arguments).await
+/// The words of a command line: a list, or a text whose words contain no spaces.
+pub trait Words {
+    fn words(&self) -> Vec<&str>;
 }
 
-pub async fn ctl(stack: &Stack, arguments: &[&str]) -> Ran {
-    ctl_reading(stack, arguments, "").await
+impl Words for str {
+    fn words(&self) -> Vec<&str> {
+        self.split_whitespace().collect()
+    }
 }
 
-pub async fn ctl_reading(stack: &Stack, arguments: &[&str], input: &str) -> Ran {
+impl Words for String {
+    fn words(&self) -> Vec<&str> {
+        self.as_str().words()
+    }
+}
+
+impl<const N: usize> Words for [&str; N] {
+    fn words(&self) -> Vec<&str> {
+        self.to_vec()
+    }
+}
+
+impl Words for Vec<&str> {
+    fn words(&self) -> Vec<&str> {
+        self.clone()
+    }
+}
+
+pub async fn ctl(stack: &Stack, line: &(impl Words + ?Sized)) -> Ran {
+    ctl_reading(stack, line, "").await
+}
+
+pub async fn ctl_reading(stack: &Stack, line: &(impl Words + ?Sized), input: &str) -> Ran {
     let mut command = Command::new(PathBuf::from(from_environment("RT_BIN_DIR")).join("ctl"));
     command
-        .args(arguments)
+        .args(line.words())
         .envs(stack.operators_settings())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -72,8 +95,8 @@ pub async fn ctl_reading(stack: &Stack, arguments: &[&str], input: &str) -> Ran 
     }
 }
 
-pub async fn succeeds(stack: &Stack, arguments: &[&str]) -> Ran {
-    let ran = ctl(stack, arguments).await;
-    assert!(ran.ok, "{arguments:?}: {ran:?}");
+pub async fn succeeds(stack: &Stack, line: &(impl Words + ?Sized)) -> Ran {
+    let ran = ctl(stack, line).await;
+    assert!(ran.ok, "{:?}: {ran:?}", line.words());
     ran
 }

@@ -42,27 +42,22 @@ pub async fn pay_out(stack: &Stack, program: &Program, transaction_id: &str) {
     };
     let mut transaction = stack.pool().begin().await.unwrap();
     let payout_id = payouts::insert(&mut transaction, &new).await.unwrap();
-    payouts::mark_paid(
-        &mut transaction,
-        payout_id,
-        &[number("id")],
-        &["paid"],
-        new.created_at,
-    )
-    .await
-    .unwrap();
+    let ids = [number("id")];
+    payouts::mark_paid(&mut transaction, payout_id, &ids, &["paid"], new.created_at)
+        .await
+        .unwrap();
     post(&mut transaction, &[entry]).await.unwrap();
     transaction.commit().await.unwrap();
 }
 
 pub async fn mark_for_rotation(stack: &Stack, program: &Program, rotate_by: DateTime<Utc>) {
-    sqlx::query("UPDATE programs SET key_rotation_marked_at = $2, key_rotation_rotate_by = $3 WHERE id = $1")
-        .bind(program.program_id.get())
-        .bind(noon())
-        .bind(rotate_by)
-        .execute(stack.pool())
-        .await
-        .unwrap();
+    let marked = format!("key_rotation_marked_at = '{}'", noon());
+    rows::set(
+        stack,
+        program,
+        &format!("{marked}, key_rotation_rotate_by = '{rotate_by}'"),
+    )
+    .await;
 }
 
 /// A thief's click on Ada's link and the user's click on Bruno's link, both stored.

@@ -8,6 +8,7 @@ use domain::processors::processor::{ConnectionStatus, ProcessorId, WebhookSecret
 use domain::sealed::SealingKeys;
 use hmac::{Hmac, KeyInit, Mac};
 use reqwest::StatusCode;
+use runtime::clock::Clock;
 use serde_json::{Value, json};
 use sha2::Sha256;
 use storage::processor::processor_connections::{self, Connection, SealedSecret};
@@ -30,11 +31,24 @@ pub struct Hooks {
 }
 
 impl Hooks {
+    /// A running stack with a webhook consumer.
+    pub async fn with_stack(clock: Clock) -> (Stack, Self) {
+        let mut stack = Stack::start_with(clock).await;
+        let hooks = Self::start(&mut stack).await;
+        (stack, hooks)
+    }
+
     /// A running stack with a webhook consumer, and a program with a connected account.
     pub async fn with_program() -> (Stack, Self, Program) {
-        let mut stack = Stack::start().await;
-        let hooks = Self::start(&mut stack).await;
+        let (stack, hooks) = Self::with_stack(Clock::system()).await;
         let program = connected(&stack).await;
+        (stack, hooks, program)
+    }
+
+    /// As [`Self::with_program`], with the customer `user-1` on Ada's link.
+    pub async fn with_customer() -> (Stack, Self, Program) {
+        let (stack, hooks, program) = Self::with_program().await;
+        stack.customer(&program, &program.ada.code, "user-1").await;
         (stack, hooks, program)
     }
 
@@ -81,6 +95,12 @@ impl Hooks {
         let body = event.to_string();
         let header = header(SECRET, stack.clock.now().timestamp(), body.as_bytes());
         self.send(&path(program), &[&header], body).await
+    }
+
+    /// As [`Self::deliver`], and waits until all events are done.
+    pub async fn process(&self, stack: &Stack, program: &Program, event: &Value) {
+        accepted(&self.deliver(stack, program, event).await);
+        settled(stack, &["done"]).await;
     }
 
     /// Sends an event with the signature that the platform's endpoint expects.
@@ -168,23 +188,20 @@ pub fn accepted(answer: &Answer) {
 
 /// The inbox, oldest first, without values that differ between runs.
 pub async fn inbox(stack: &Stack) -> Vec<Value> {
-    sqlx::query_scalar(
-        "SELECT jsonb_build_object('event', processor_event_id, 'program', program_id, 'state', state, 'reason', reason)
-         FROM processor_events ORDER BY processor_event_id, program_id NULLS LAST",
-    )
-    .fetch_all(stack.pool())
-    .await
-    .unwrap()
+    stack
+        .values(
+            "SELECT jsonb_build_object('event', processor_event_id, 'program', program_id, 'state', state,
+                                       'reason', reason)
+             FROM processor_events ORDER BY processor_event_id, program_id NULLS LAST",
+        )
+        .await
 }
 
 /// Waits until all events in the inbox are in one of these states.
 pub async fn settled(stack: &Stack, states: &[&str]) {
     stack
         .eventually("events are settled", async || {
-            let found: Vec<String> = sqlx::query_scalar("SELECT DISTINCT state FROM processor_events")
-                .fetch_all(stack.pool())
-                .await
-                .unwrap();
+            let found: Vec<String> = stack.values("SELECT DISTINCT state FROM processor_events").await;
             found.iter().all(|state| states.contains(&state.as_str()))
         })
         .await;
@@ -192,8 +209,6 @@ pub async fn settled(stack: &Stack, states: &[&str]) {
 
 /// Asserts that a rejected event has left no row.
 pub async fn nothing_stored(stack: &Stack) {
-    let rows: i64 = stack
-        .value("SELECT (SELECT count(*) FROM processor_events) + (SELECT count(*) FROM transaction_claims)")
-        .await;
+    let rows = stack.count("processor_events").await + stack.count("transaction_claims").await;
     assert_eq!(rows, 0);
 }

@@ -1,6 +1,6 @@
 //! Short words for JSON: in bodies of requests, and in assertions about answers and rows.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::requests::Answer;
 
@@ -88,6 +88,17 @@ impl Answer {
     pub fn created(self) -> Self {
         assert_eq!(self.status, 201, "{self:?}");
         self
+    }
+
+    /// Asserts that the answer is 429, and tells the caller to come back within this many seconds.
+    #[track_caller]
+    pub fn rate_limited(&self, within: i64) {
+        assert_eq!(self.status, 429, "{self:?}");
+        let error = &self.body["error"];
+        error.has(json!({ "code": "rate_limited", "status": 429 }));
+        let seconds = error["retry_after_seconds"].as_i64().unwrap();
+        assert!((1..=within).contains(&seconds), "{self:?}");
+        assert_eq!(self.header("retry-after"), seconds.to_string());
     }
 
     /// The `data` of an answer that succeeded.

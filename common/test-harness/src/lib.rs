@@ -30,7 +30,7 @@ mod stack;
 mod streams;
 pub mod webhooks;
 
-pub use self::ctl::{Ran, ctl, ctl_line, ctl_reading, succeeds};
+pub use self::ctl::{Ran, ctl, ctl_reading, succeeds};
 pub use self::edge::{
     Edge, PATIENT, allow_open_files, answering_within, ended, sale_at_a_dying_ingest, sale_of,
 };
@@ -41,7 +41,7 @@ pub use self::mail_server::{MAIL_PASSWORD, MailServer, Manner, ReceivedEmail};
 pub use self::people::{PASSWORD, Person, Workspace};
 pub use self::program::{Partner, Program, noon, percentage};
 pub use self::receiver::{Receiver, Reply, Webhook};
-pub use self::requests::{Answer, BOT, refund_of, refused_each, statuses, test_mode};
+pub use self::requests::{Answer, BOT, platform_error, refund_of, refused_each, statuses, test_mode};
 pub use self::shop::{Shop, sell};
 pub use self::stack::Stack;
 pub use self::streams::Streams;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use testing::{Process, free_address, unique_name};
+use testing::{Folder, Process, free_address};
 
 use crate::edge::Edge;
 use crate::stack::Stack;
@@ -14,7 +14,7 @@ use crate::stack::Stack;
 pub struct LoggedServices {
     /// The address of the webhook consumer.
     pub webhooks: SocketAddr,
-    logs: Vec<PathBuf>,
+    logs: Folder,
     processes: Vec<Process>,
 }
 
@@ -24,7 +24,7 @@ impl LoggedServices {
     pub async fn start(stack: &mut Stack) -> Self {
         let mut services = Self {
             webhooks: free_address(),
-            logs: Vec::new(),
+            logs: Folder::create(),
             processes: Vec::new(),
         };
         for (name, role) in [
@@ -43,12 +43,10 @@ impl LoggedServices {
             if !role.is_empty() {
                 settings.push(("WORKER_ROLE", role.to_owned()));
             }
-            let log = std::env::temp_dir().join(format!("{}-{name}-{role}.log", unique_name()));
-            let file = File::create(&log).unwrap();
+            let file = File::create(services.logs.join(format!("{name}-{role}"))).unwrap();
             services
                 .processes
                 .push(Process::start_logging(name, &settings, file.into()));
-            services.logs.push(log);
             stack.use_ingest(address);
         }
         stack.ready().await;
@@ -58,17 +56,14 @@ impl LoggedServices {
 
     /// Everything logged so far.
     pub fn logged(&self) -> String {
-        let text = |log| String::from_utf8_lossy(&std::fs::read(log).unwrap()).into_owned();
-        self.logs.iter().map(text).collect()
+        let logs = std::fs::read_dir(&*self.logs).unwrap();
+        let text = |log: PathBuf| String::from_utf8_lossy(&std::fs::read(log).unwrap()).into_owned();
+        logs.map(|log| text(log.unwrap().path())).collect()
     }
 
     /// Ends the services and returns everything they logged.
     pub fn end(mut self) -> String {
         self.processes.iter_mut().for_each(Process::kill);
-        let logged = self.logged();
-        for log in &self.logs {
-            std::fs::remove_file(log).unwrap();
-        }
-        logged
+        self.logged()
     }
 }

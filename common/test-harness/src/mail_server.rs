@@ -52,11 +52,17 @@ impl Stack {
         Self::with_mail_set(clock, &[]).await
     }
 
-    /// As [`Self::with_mail`], with these settings instead of the usual ones.
-    pub async fn with_mail_set(clock: Clock, settings: &[(&'static str, &str)]) -> (Self, MailServer) {
+    /// A stack without services that sends e-mails, and the mail server that receives them.
+    pub async fn with_mail_only(clock: Clock) -> (Self, MailServer) {
         let mail = MailServer::start().await;
         let mut stack = Self::without_services(clock).await;
         mail.set_in(&mut stack);
+        (stack, mail)
+    }
+
+    /// As [`Self::with_mail`], with these settings instead of the usual ones.
+    pub async fn with_mail_set(clock: Clock, settings: &[(&'static str, &str)]) -> (Self, MailServer) {
+        let (mut stack, mail) = Self::with_mail_only(clock).await;
         for (name, value) in settings {
             stack.set(name, value);
         }

@@ -3,7 +3,7 @@
 use domain::ids::{PartnerId, UserId, WorkspaceId};
 use domain::people::account::{EmailAddress, PasswordHash, UserKind};
 use domain::people::permission::Role;
-use reqwest::{Method, StatusCode};
+use reqwest::Method;
 use serde_json::{Value, json};
 use storage::people::users::{self, NewUser};
 use storage::people::workspaces;
@@ -236,18 +236,6 @@ impl Stack {
 
     pub async fn submit(&self, path: &str, token: Option<&str>, body: Value) -> Answer {
         self.client.call(Method::POST, path, token, Some(&body)).await
-    }
-
-    /// Submits, and asserts that the answer is 200.
-    pub async fn submitted(&self, path: &str, token: Option<&str>, body: Value) -> Answer {
-        self.submit(path, token, body).await.expect_status(StatusCode::OK)
-    }
-
-    /// Submits, and asserts that the answer is 201.
-    pub async fn created(&self, path: &str, token: Option<&str>, body: Value) -> Answer {
-        self.submit(path, token, body)
-            .await
-            .expect_status(StatusCode::CREATED)
     }
 
     pub async fn put(&self, path: &str, token: &str, body: Value) -> Answer {

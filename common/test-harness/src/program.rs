@@ -56,22 +56,28 @@ impl Stack {
 
     /// As [`Self::with_program`], with the customer `user-1` on Ada's link.
     pub async fn with_customer() -> (Self, Program) {
-        let (stack, program) = Self::with_program().await;
-        stack.customer(&program, &program.ada.code, "user-1").await;
+        let stack = Self::start().await;
+        let program = stack.program_with_customer().await;
         (stack, program)
     }
 
     /// As [`Self::with_customer`], on a clock that the test moves; it shows [`noon`]. The click is counted.
     pub async fn with_customer_at_noon() -> (Self, Program) {
         let stack = Self::start_with(Clock::manual(noon())).await;
-        let program = stack.program().await;
-        stack.customer(&program, &program.ada.code, "user-1").await;
+        let program = stack.program_with_customer().await;
         rows::counted(&stack, program.ada.link, 1).await;
         (stack, program)
     }
 
     pub async fn program(&self) -> Program {
         self.program_paying(CommissionType::CpsLifetime).await
+    }
+
+    /// A program with the customer `user-1` on Ada's link.
+    pub async fn program_with_customer(&self) -> Program {
+        let program = self.program().await;
+        self.customer(&program, &program.ada.code, "user-1").await;
+        program
     }
 
     /// A program that pays commissions of this type.
@@ -139,6 +145,14 @@ impl Stack {
     pub async fn partner(&self, program_id: ProgramId, name: &str) -> Partner {
         let mut connection = self.pool().acquire().await.unwrap();
         partner_on(&mut connection, program_id, name).await
+    }
+
+    /// The amounts in US cents owed to Ada and to Bruno.
+    pub async fn balances(&self, program: &Program) -> [i64; 2] {
+        [
+            self.balance(program.ada.membership).await,
+            self.balance(program.bruno.membership).await,
+        ]
     }
 
     /// The amount in US cents owed to a membership.

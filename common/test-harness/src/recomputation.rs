@@ -25,7 +25,8 @@ pub struct Rollups {
 }
 
 impl Rollups {
-    fn add(&mut self, program: i64, link: i64, at: DateTime<Utc>, currency: &str, sums: &Sums) {
+    /// Adds to a program's day, and to that of a link unless its id is zero.
+    fn add(&mut self, (program, link): (i64, i64), at: DateTime<Utc>, currency: &str, sums: &Sums) {
         let day = at.date_naive();
         let of_program = self.programs.entry((program, day, currency.to_owned()));
         of_program.or_default().add(sums);
@@ -64,6 +65,16 @@ impl Rollups {
         self
     }
 }
+
+const NOTHING: Sums = Sums {
+    clicks: 0,
+    leads: 0,
+    conversions: 0,
+    partners: 0,
+    sales: 0,
+    revenue_cents: 0,
+    commission_cents: 0,
+};
 
 #[derive(FromRow)]
 struct Click {
@@ -150,78 +161,48 @@ impl Rows {
     }
 
     fn add_to(&self, rollups: &mut Rollups) {
-        let none = Sums::default;
         for click in self.clicks.iter().filter(|click| click.counted) {
-            let one = Sums { clicks: 1, ..none() };
-            rollups.add(
-                click.program_id,
-                click.referral_link_id,
-                click.click_timestamp,
-                "",
-                &one,
-            );
+            let one = Sums { clicks: 1, ..NOTHING };
+            let of = (click.program_id, click.referral_link_id);
+            rollups.add(of, click.click_timestamp, "", &one);
         }
         for new in &self.commissions {
+            let commission_cents = new.amount_cents;
             let paid = Sums {
-                commission_cents: new.amount_cents,
-                ..none()
+                commission_cents,
+                ..NOTHING
             };
-            rollups.add(
-                new.program_id,
-                new.referral_link_id,
-                new.created_at,
-                &new.currency,
-                &paid,
-            );
+            let of = (new.program_id, new.referral_link_id);
+            rollups.add(of, new.created_at, &new.currency, &paid);
         }
         for sale in &self.sales {
+            let revenue_cents = sale.amount_cents;
             let one = Sums {
                 sales: 1,
-                revenue_cents: sale.amount_cents,
-                ..none()
+                revenue_cents,
+                ..NOTHING
             };
-            rollups.add(
-                sale.program_id,
-                self.credited(sale),
-                sale.sale_date,
-                &sale.currency,
-                &one,
-            );
+            let of = (sale.program_id, self.credited(sale));
+            rollups.add(of, sale.sale_date, &sale.currency, &one);
         }
     }
 
     fn add_customer(&self, customer: &Customer, rollups: &mut Rollups) {
         if let Some(signup) = customer.signup_date {
             assert_ne!(customer.status, "click", "customer {}", customer.id);
-            let one = Sums {
-                leads: 1,
-                ..Sums::default()
-            };
-            rollups.add(
-                customer.program_id,
-                self.clicked(customer.id, signup),
-                signup,
-                "",
-                &one,
-            );
+            let one = Sums { leads: 1, ..NOTHING };
+            let of = (customer.program_id, self.clicked(customer.id, signup));
+            rollups.add(of, signup, "", &one);
         }
-        if let Some(first) = self
-            .sales
-            .iter()
-            .find(|sale| sale.customer_id == Some(customer.id))
-        {
+        let mut sales = self.sales.iter();
+        if let Some(first) = sales.find(|sale| sale.customer_id == Some(customer.id)) {
             assert_eq!(customer.status, "conversion", "customer {}", customer.id);
             let one = Sums {
                 conversions: 1,
-                ..Sums::default()
+                ..NOTHING
             };
-            rollups.add(
-                customer.program_id,
-                self.credited(first),
-                first.sale_date,
-                "",
-                &one,
-            );
+            let of = (customer.program_id, self.credited(first));
+            rollups.add(of, first.sale_date, "", &one);
         }
     }
 }
@@ -246,9 +227,9 @@ async fn memberships(stack: &Stack, rollups: &mut Rollups) {
     for (program, created_at) in made {
         let one = Sums {
             partners: 1,
-            ..Sums::default()
+            ..NOTHING
         };
-        rollups.add(program, 0, created_at, "", &one);
+        rollups.add((program, 0), created_at, "", &one);
     }
 }
 

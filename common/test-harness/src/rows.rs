@@ -59,28 +59,16 @@ pub async fn claims(stack: &Stack, transaction_id: &str) -> i64 {
 
 /// Waits until a link has counted this many clicks. The same transaction writes the journeys.
 pub async fn counted(stack: &Stack, link: ReferralLinkId, clicks: i64) {
-    stack
-        .eventually("clicks are counted", async || {
-            sqlx::query_scalar::<_, i64>("SELECT clicks FROM referral_links WHERE id = $1")
-                .bind(link.get())
-                .fetch_one(stack.pool())
-                .await
-                .unwrap()
-                == clicks
-        })
-        .await;
+    let counted = format!("referral_links WHERE id = {link} AND clicks = {clicks}");
+    stack.reaches(&counted, 1).await;
 }
 
 /// Changes one setting of a program, as an operator can.
 pub async fn set(stack: &Stack, program: &Program, assignment: &str) {
-    let statement = format!(
-        "UPDATE programs SET {assignment} WHERE id = {}",
-        program.program_id
-    );
-    sqlx::query(sqlx::AssertSqlSafe(statement))
-        .execute(stack.pool())
-        .await
-        .unwrap();
+    let id = program.program_id;
+    stack
+        .execute(&format!("UPDATE programs SET {assignment} WHERE id = {id}"))
+        .await;
 }
 
 /// Adds a policy in force from `effective_from` on, an ISO 8601 instant.
@@ -139,8 +127,7 @@ pub async fn counts(stack: &Stack) -> BTreeMap<String, i64> {
     let tables = tables_but(stack, &["refused_events"]).await;
     let mut counts = BTreeMap::new();
     for table in tables {
-        let query = sqlx::AssertSqlSafe(format!("SELECT count(*) FROM {table}"));
-        let rows = sqlx::query_scalar(query).fetch_one(stack.pool()).await.unwrap();
+        let rows = stack.count(&table).await;
         counts.insert(table, rows);
     }
     counts
@@ -148,22 +135,16 @@ pub async fn counts(stack: &Stack) -> BTreeMap<String, i64> {
 
 /// Every row of every table, each column as text.
 pub async fn text_of_all_rows(stack: &Stack) -> String {
-    let tables: Vec<String> = sqlx::query_scalar(
-        "SELECT quote_ident(relname) FROM pg_class
-         WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition",
-    )
-    .fetch_all(stack.pool())
-    .await
-    .unwrap();
-    let mut rows = String::new();
-    for table in tables {
-        let dump = format!("SELECT coalesce(string_agg(t::text, E'\\n'), '') FROM {table} t");
-        let dump: String = sqlx::query_scalar(sqlx::AssertSqlSafe(dump))
-            .fetch_one(stack.pool())
-            .await
-            .unwrap();
-        rows.push_str(&dump);
-        rows.push('\n');
+    let mut text = String::new();
+    for table in tables_but(stack, &[])
+        .await
+        .iter()
+        .map(String::as_str)
+        .chain(ROLLUPS)
+    {
+        let rows = format!("SELECT coalesce(string_agg(t::text, E'\\n'), '') FROM {table} t");
+        text += &stack.value::<String>(&rows).await;
+        text.push('\n');
     }
-    rows
+    text
 }

@@ -14,7 +14,7 @@ use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 use storage::outbound::outbound_events;
 use test_harness::{
-    Answer, Json, Person, Program, Stack, Streams, ctl, ctl_line,
+    Answer, Json, Person, Program, Stack, Streams, ctl,
     hooks::{Hooks, event},
     outbound_events::want_all,
     rows::text_of_all_rows,
@@ -468,7 +468,7 @@ async fn operators_export_and_erase_and_it_is_written_down_without_names() {
     let program = jane.program.program_id;
     let run = async |line: &str| {
         let named = format!("--program-id {program} --customer-key {KEY} --email {EMAIL}");
-        ctl_line(stack, &format!("customer {line} {named}")).await
+        ctl(stack, &format!("customer {line} {named}")).await
     };
     let exported = run("export").await;
     let tables: Value = serde_json::from_str(&exported.out).unwrap();
@@ -503,7 +503,7 @@ async fn operators_export_and_erase_and_it_is_written_down_without_names() {
             "must be an e-mail address",
         ),
     ] {
-        ctl_line(stack, &format!("customer {line}")).await.fails(because);
+        ctl(stack, &format!("customer {line}")).await.fails(because);
     }
     let program = program.to_string();
     let empty = [
@@ -550,7 +550,7 @@ async fn an_address_that_was_stored_before_the_key_was_replaced_is_found() {
         program.program_id
     );
     stack.set("EMAIL_HASH_KEY", &format!("{new},{old}"));
-    assert_eq!(ctl_line(&stack, &line).await.fact("customers"), "1");
+    assert_eq!(ctl(&stack, &line).await.fact("customers"), "1");
     stack.set("EMAIL_HASH_KEY", &new);
-    ctl_line(&stack, &line).await.fails("");
+    ctl(&stack, &line).await.fails("");
 }

@@ -8,7 +8,6 @@ mod requests;
 use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
 
-use domain::ids::UserId;
 use domain::people::account::UserKind;
 use messages::subject::Subject;
 use serde_json::{Value, json};
@@ -17,15 +16,15 @@ use storage::operations::verify;
 
 use super::calls::{ByHand, Call, Terms, What};
 use super::reference::{Answered, Quoted};
-use test_harness::{Edge, Program, Stack, Streams};
+use test_harness::{Edge, Person, Program, Stack, Streams};
 
 /// The parts that all cases share.
 pub struct Service {
     pub stack: Stack,
     edges: [Edge; 2],
     streams: Streams,
-    /// The user who created the advertisers' keys.
-    user_id: UserId,
+    /// The user who creates the advertisers' keys.
+    owner: Person,
     /// Violations that `verify` has found so far, so that the cases to which a failure shrinks do not report
     /// them again.
     violations: Mutex<HashSet<String>>,
@@ -47,9 +46,11 @@ pub struct World<'a> {
 
 impl Service {
     pub async fn start(stack: Stack, edges: [Edge; 2]) -> Self {
+        let email = "owner@model.example";
+        let user_id = stack.user(UserKind::Advertiser, email).await;
         Self {
             streams: Streams::of(&stack).await,
-            user_id: stack.user(UserKind::Advertiser, "owner@model.example").await,
+            owner: stack.signed_in(user_id, email).await,
             stack,
             edges,
             violations: Mutex::default(),
@@ -262,14 +263,9 @@ impl World<'_> {
     pub async fn stored(&self, clicks: usize) {
         let clicks = i64::try_from(clicks).unwrap();
         let stack = &self.service.stack;
-        stack
-            .eventually("clicks are stored", async || {
-                let counted = sqlx::query_scalar::<_, i64>(
-                    "SELECT count(*) FROM click_events WHERE program_id = ANY($1) AND NOT is_test",
-                );
-                counted.bind(self.ids()).fetch_one(stack.pool()).await.unwrap() == clicks
-            })
-            .await;
+        let [one, other] = [&self.programs[0], &self.programs[1]].map(|program| program.program_id);
+        let real = format!("click_events WHERE program_id IN ({one}, {other}) AND NOT is_test");
+        stack.reaches(&real, clicks).await;
     }
 
     /// Waits until all work that follows from the calls is done.

@@ -6,9 +6,11 @@ use std::fmt::Write;
 use reqwest::{Method, StatusCode};
 use runtime::clock::Clock;
 use serde_json::{Value, json};
-use test_harness::{Answer, LoggedServices, PASSWORD, Stack, Workspace, rows::text_of_all_rows};
+use test_harness::managed::PROGRAMS;
+use test_harness::{
+    Answer, LoggedServices, PASSWORD, Person, Stack, Workspace, rows::text_of_all_rows, sale_of,
+};
 
-const PROGRAMS: &str = "/api/advertiser/affiliate-programs";
 const KEYS: &str = "/api/advertiser/api-keys";
 const INVITATIONS: &str = "/api/advertiser/invitations";
 /// A secret that users send.
@@ -76,8 +78,8 @@ fn hexadecimal(text: &str) -> String {
     })
 }
 
-/// Creates a secret of every kind. A new kind of secret must be added here.
-async fn make_all(stack: &Stack, acme: &Workspace) -> (Secrets, i64) {
+/// Creates a secret of every kind. Returns the path of a program too. A new kind of secret is to be added.
+async fn make_all(stack: &Stack, acme: &Workspace) -> (Secrets, String) {
     let mut secrets = Secrets::default();
     let email = "owner@acme.example";
     secrets.add("the password", PASSWORD);
@@ -87,114 +89,95 @@ async fn make_all(stack: &Stack, acme: &Workspace) -> (Secrets, i64) {
     secrets.add("a session from before", &acme.owner.token);
 
     let body = json!({ "currentPassword": PASSWORD, "password": NEW_PASSWORD, "passwordConfirmation": NEW_PASSWORD });
-    let changed = stack
-        .submit("/api/auth/change-password", Some(&acme.owner.token), body)
-        .await;
+    let changed = acme.owner.submit("/api/auth/change-password", body).await;
     let session = secrets.take("the session of a changed password", &changed, "/jwt");
+    let owner = acme.owner.in_session(session);
     let signed_in = stack.sign_in(email, NEW_PASSWORD).await;
     secrets.take("the session of a sign-in", &signed_in, "/jwt");
 
-    let made = stack
-        .submit(PROGRAMS, Some(&session), json!({ "name": "Acme" }))
-        .await;
+    let made = owner.submit(PROGRAMS, json!({ "name": "Acme" })).await;
     secrets.take("a new program's token", &made, "/data/api_token");
-    let program_id = made.body["data"]["id"].as_i64().unwrap();
-    let path = format!("{PROGRAMS}/{program_id}/regenerate-api-token");
-    let regenerated = stack.submit(&path, Some(&session), json!({})).await;
+    let program = format!("{PROGRAMS}/{}", made.id());
+    let regenerated = format!("{program}/regenerate-api-token");
+    let regenerated = owner.submit(&regenerated, json!({})).await;
     secrets.take("a program's next token", &regenerated, "/data/api_token");
 
-    let made = stack
-        .submit(KEYS, Some(&session), json!({ "name": "Backend" }))
-        .await;
-    secrets.take("a management key", &made, "/data/key");
-    of_a_command_line(stack, &mut secrets, &session).await;
-    of_a_processor(stack, &mut secrets, &session, program_id).await;
-    of_a_webhook_endpoint(stack, &mut secrets, &session, program_id).await;
-    invite_all(stack, &session, program_id, &mut secrets).await;
-    (secrets, program_id)
+    let key = owner.submit(KEYS, json!({ "name": "Backend" })).await;
+    secrets.take("a management key", &key, "/data/key");
+    of_a_command_line(stack, &mut secrets, &owner).await;
+    of_a_processor(&mut secrets, &owner, &program).await;
+    of_a_webhook_endpoint(&mut secrets, &owner, &program).await;
+    invite_all(stack, &mut secrets, &owner, &program).await;
+    (secrets, program)
 }
 
-async fn of_a_command_line(stack: &Stack, secrets: &mut Secrets, session: &str) {
+async fn of_a_command_line(stack: &Stack, secrets: &mut Secrets, owner: &Person) {
     let begun = stack.submit("/api/v1/cli/auth/start", None, json!({})).await;
     let state = secrets.take("the state of a command line's login", &begun, "/state");
     let user_code = secrets.take("the user code of a command line's login", &begun, "/user_code");
     let confirm = json!({ "user_code": user_code });
-    stack
-        .submit("/api/auth/cli/confirm", Some(session), confirm)
-        .await;
-    let polled = stack
-        .submit("/api/v1/cli/auth/poll", None, json!({ "state": state }))
-        .await;
+    owner.submit("/api/auth/cli/confirm", confirm).await;
+    let poll = json!({ "state": state });
+    let polled = stack.submit("/api/v1/cli/auth/poll", None, poll).await;
     let token = secrets.take("the session of a command line", &polled, "/token");
     let init = json!({ "name": "Acme", "commission_type": "percent", "commission_rate": 20 });
     let made = stack.submit("/api/v1/cli/init", Some(&token), init).await;
     secrets.take("the token of a command line's program", &made, "/api_key");
 }
 
-async fn of_a_processor(stack: &Stack, secrets: &mut Secrets, session: &str, program_id: i64) {
+async fn of_a_processor(secrets: &mut Secrets, owner: &Person, program: &str) {
     let (old, new) = ("whsec_of_before_0123456789", "whsec_of_today_0123456789");
     secrets.add("a webhook secret", old);
     secrets.add("the webhook secret after it", new);
-    let path = format!("{PROGRAMS}/{program_id}/processor-connection");
+    let path = format!("{program}/processor-connection");
     let connection = json!({ "account_id": "acct_1", "webhook_secret": old });
-    let connected = stack.put(&path, session, connection).await;
-    assert_eq!(connected.status, StatusCode::OK, "{:?}", connected.body);
-    let rotate = json!({ "webhook_secret": new });
-    stack
-        .submitted(&format!("{path}/rotate-secret"), Some(session), rotate)
-        .await;
+    owner.put(&path, connection).await.ok();
+    let rotated = json!({ "webhook_secret": new });
+    owner.submit(&format!("{path}/rotate-secret"), rotated).await.ok();
 }
 
-async fn of_a_webhook_endpoint(stack: &Stack, secrets: &mut Secrets, session: &str, program_id: i64) {
-    let path = format!("{PROGRAMS}/{program_id}/webhook-endpoints");
+async fn of_a_webhook_endpoint(secrets: &mut Secrets, owner: &Person, program: &str) {
+    let path = format!("{program}/webhook-endpoints");
     let endpoint = json!({ "url": "https://hooks.acme.example/", "event_types": ["sale.recorded"] });
-    let made = stack.submit(&path, Some(session), endpoint).await;
-    secrets.take(
-        "what an endpoint's webhooks are signed with",
-        &made,
-        "/data/secret",
-    );
-    let path = format!("{path}/{}/rotate-secret", made.body["data"]["id"]);
-    let rotated = stack.submit(&path, Some(session), json!({})).await;
+    let made = owner.submit(&path, endpoint).await;
+    let signs = "what an endpoint's webhooks are signed with";
+    secrets.take(signs, &made, "/data/secret");
+    let rotate = format!("{path}/{}/rotate-secret", made.id());
+    let rotated = owner.submit(&rotate, json!({})).await;
     secrets.take("what they are signed with after that", &rotated, "/data/secret");
 }
 
-async fn invite_all(stack: &Stack, session: &str, program_id: i64, secrets: &mut Secrets) {
+async fn invite_all(stack: &Stack, secrets: &mut Secrets, owner: &Person, program: &str) {
     let body = json!({ "email": "max@acme.example", "role": "member" });
-    let invited = stack.submit(INVITATIONS, Some(session), body).await;
+    let invited = owner.submit(INVITATIONS, body).await;
     let token = secrets.take_link("a member's invitation", &invited);
     let body = json!({ "token": token, "name": "Max", "password": NEW_PASSWORD });
     let accepted = stack.submit("/api/auth/invitations/accept", None, body).await;
     secrets.take("the session of an acceptance", &accepted, "/jwt");
 
-    let partners = format!("{PROGRAMS}/{program_id}/partners");
+    let partners = format!("{program}/partners");
     let body = json!({ "name": "Ada", "email": "ada@acme.example" });
-    let added = stack.submit(&partners, Some(session), body).await;
+    let added = owner.submit(&partners, body).await;
     secrets.take_link("a partner's invitation", &added);
-    let path = format!("{partners}/{}/invitation", added.body["data"]["id"]);
-    let renewed = stack.submit(&path, Some(session), json!({})).await;
+    let path = format!("{partners}/{}/invitation", added.id());
+    let renewed = owner.submit(&path, json!({})).await;
     secrets.take_link("a partner's next invitation", &renewed);
 }
 
 /// Uses every secret in its place, in wrong places, and slightly changed; and reads every object that was
 /// created.
-async fn use_everywhere(stack: &Stack, secrets: &Secrets, program_id: i64) -> Vec<Answer> {
-    let mut answers = Vec::new();
-    let wrong = stack.sign_in("owner@acme.example", WRONG_PASSWORD).await;
-    assert_eq!(wrong.status, StatusCode::BAD_REQUEST);
-    answers.push(wrong);
-    answers.push(stack.sign_in(JUNK, JUNK).await);
-    let program = format!("{PROGRAMS}/{program_id}");
-    let connection = format!("{program}/processor-connection");
-    let partners = format!("{program}/partners");
-    let endpoints = format!("{program}/webhook-endpoints");
+async fn use_everywhere(stack: &Stack, secrets: &Secrets, program: &str) -> Vec<Answer> {
+    let wrong = stack.sign_in("owner@acme.example", WRONG_PASSWORD).await.is(400);
+    let mut answers = vec![wrong, stack.sign_in(JUNK, JUNK).await];
+    let [connection, partners, endpoints] =
+        ["processor-connection", "partners", "webhook-endpoints"].map(|below| format!("{program}/{below}"));
     for (_, secret) in &secrets.0 {
         let altered = format!("{}0", &secret[..secret.len() - 1]);
         for token in [secret, &altered] {
             for path in [
                 "/api/users/me",
                 PROGRAMS,
-                &program,
+                program,
                 &connection,
                 &partners,
                 &endpoints,
@@ -210,24 +193,23 @@ async fn use_everywhere(stack: &Stack, secrets: &Secrets, program_id: i64) -> Ve
             }
             let lead =
                 json!({ "customer_key": "user-1", "click_id": "cust_1_1", "email": CUSTOMERS_ADDRESS });
-            answers.push(stack.post("lead", Some(token), lead).await);
-            let sale = json!({ "transaction_id": "t1", "amount_cents": 100, "customer_key": "user-1" });
-            answers.push(stack.post("sale", Some(token), sale).await);
             // In an unreadable body, and in an unknown field.
-            answers.push(stack.post_raw("sale", Some(token), format!("{{{token}")).await);
-            let keys = json!({ "name": "", token: token });
-            answers.push(stack.submit(KEYS, Some(token), keys).await);
+            let unreadable = format!("{{{token}");
             let inspected = json!({ "token": token });
-            answers.push(
+            answers.extend([
+                stack.post("lead", Some(token), lead).await,
+                stack.post("sale", Some(token), sale_of("t1", "user-1")).await,
+                stack.post_raw("sale", Some(token), unreadable).await,
+                stack
+                    .submit(KEYS, Some(token), json!({ "name": "", token: token }))
+                    .await,
                 stack
                     .submit("/api/auth/invitations/inspect", None, inspected)
                     .await,
-            );
+            ]);
             let cookie = format!("__Host-session={token}");
-            let request = stack
-                .request(Method::GET, "/api/users/me")
-                .header("cookie", cookie);
-            answers.push(stack.send(request).await);
+            let request = stack.request(Method::GET, "/api/users/me");
+            answers.push(stack.send(request.header("cookie", cookie)).await);
         }
     }
     answers
@@ -236,9 +218,8 @@ async fn use_everywhere(stack: &Stack, secrets: &Secrets, program_id: i64) -> Ve
 #[tokio::test]
 async fn a_secret_is_shown_once_and_stands_in_no_log_no_column_and_no_other_answer() {
     let mut stack = Stack::without_services(Clock::system()).await;
-    for limit in ["CLI_LIMIT", "READINESS_LIMIT"] {
-        stack.settings.push((limit, "1000000".to_owned()));
-    }
+    stack.set("CLI_LIMIT", "1000000");
+    stack.set("READINESS_LIMIT", "1000000");
     let services = LoggedServices::start(&mut stack).await;
     let program = stack.program().await;
     let acme = stack.workspace("acme").await;
@@ -248,22 +229,16 @@ async fn a_secret_is_shown_once_and_stands_in_no_log_no_column_and_no_other_answ
     let recorded = stack.post("lead", Some(&program.token), lead).await;
     assert_eq!(recorded.status, StatusCode::OK, "{:?}", recorded.body);
 
-    let (mut secrets, program_id) = make_all(&stack, &acme).await;
+    let (mut secrets, made) = make_all(&stack, &acme).await;
     secrets.add("a program's token from before", &program.token);
     // Verifies that the search finds a secret that is there.
     for (what, secret) in &secrets.0 {
-        assert!(
-            secrets.found_in(&format!("a {secret} b")).contains(what),
-            "{what}"
-        );
-        assert!(
-            secrets
-                .found_in(&hexadecimal(secret).to_uppercase())
-                .contains(what),
-            "{what}"
-        );
+        let in_hexadecimal = hexadecimal(secret).to_uppercase();
+        for text in [format!("a {secret} b"), in_hexadecimal] {
+            assert!(secrets.found_in(&text).contains(what), "{what}");
+        }
     }
-    let answers = use_everywhere(&stack, &secrets, program_id).await;
+    let answers = use_everywhere(&stack, &secrets, &made).await;
     // Some calls must succeed, or the test would prove nothing.
     assert!(answers.iter().any(|answer| answer.status == StatusCode::OK));
     for answer in &answers {
@@ -280,10 +255,8 @@ async fn a_secret_is_shown_once_and_stands_in_no_log_no_column_and_no_other_answ
         secrets.add("an address", email);
     }
     let logs = services.end();
-    assert!(
-        logs.contains("TRACE") && logs.contains("ingest is ready"),
-        "{logs}"
-    );
+    let is_whole = logs.contains("TRACE") && logs.contains("ingest is ready");
+    assert!(is_whole, "{logs}");
     let lines: Vec<_> = logs
         .lines()
         .filter(|line| !secrets.found_in(line).is_empty())

@@ -81,19 +81,11 @@ async fn shown(file: &str) {
 
 #[test]
 fn every_file_of_the_table_is_run() {
-    let mut there: Vec<String> = std::fs::read_dir(folder())
+    let files = std::fs::read_dir(folder())
         .unwrap()
-        .map(|entry| {
-            entry
-                .unwrap()
-                .path()
-                .file_stem()
-                .unwrap()
-                .to_str()
-                .unwrap()
-                .to_owned()
-        })
-        .collect();
+        .map(|entry| entry.unwrap().path());
+    let stem = |path: PathBuf| path.file_stem().unwrap().to_str().unwrap().to_owned();
+    let mut there: Vec<String> = files.map(stem).collect();
     there.sort();
     let mut run = FILES.to_vec();
     run.sort_unstable();

@@ -204,25 +204,10 @@ async fn addresses_that_are_not_public_are_not_connected_to() {
     let (address, received) = receiver("HTTP/1.1 200 OK\r\n\r\n").await;
     let port = address.port();
     let strict = client(AllowedAddresses::default(), &Resolver::of([]), WITHIN);
-    for host in [
-        "127.0.0.1",
-        "[::1]",
-        "[::ffff:127.0.0.1]",
-        "[::127.0.0.1]",
-        "[64:ff9b::7f00:1]",
-        "[2002:7f00:1::]",
-        "10.0.0.1",
-        "172.16.0.1",
-        "192.168.0.1",
-        "169.254.169.254",
-        "[fd00:ec2::254]",
-        "[fe80::1]",
-        "100.64.0.1",
-        "0.0.0.0",
-        "2130706433",
-        "0x7f.1",
-        "017700000001",
-    ] {
+    let hosts = "127.0.0.1 [::1] [::ffff:127.0.0.1] [::127.0.0.1] [64:ff9b::7f00:1] [2002:7f00:1::] 10.0.0.1 \
+                 172.16.0.1 192.168.0.1 169.254.169.254 [fd00:ec2::254] [fe80::1] 100.64.0.1 0.0.0.0 \
+                 2130706433 0x7f.1 017700000001";
+    for host in hosts.split_whitespace() {
         let answer = strict
             .send(&url(&format!("https://{host}:{port}/")), &message())
             .await;

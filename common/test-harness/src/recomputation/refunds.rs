@@ -49,11 +49,8 @@ struct Commission {
 
 /// Counts only sales that are not duplicates, and only their commissions in force.
 pub(super) async fn recompute(stack: &Stack, rollups: &mut Rollups) {
-    let sales: Vec<Sale> = rows(
-        stack,
-        "SELECT id, referral_link_id, currency, duplicate_of FROM sale_events",
-    )
-    .await;
+    let sales = "SELECT id, referral_link_id, currency, duplicate_of FROM sale_events";
+    let sales: Vec<Sale> = rows(stack, sales).await;
     let standing: HashMap<i64, Sale> = sales
         .into_iter()
         .filter(|sale| sale.duplicate_of.is_none())
@@ -122,13 +119,8 @@ pub(super) async fn read(stack: &Stack, rollups: &mut Rollups) {
                     UNION ALL
                     SELECT program_id, referral_link_id, day, currency, refunded_cents, deducted_cents FROM refund_deltas";
     for kept in rows::<Kept>(stack, programs).await {
-        rollups.give_back(
-            kept.program_id,
-            kept.referral_link_id,
-            kept.day,
-            &kept.currency,
-            kept.sums(),
-        );
+        let (program, link) = (kept.program_id, kept.referral_link_id);
+        rollups.give_back(program, link, kept.day, &kept.currency, kept.sums());
     }
     let links = "SELECT program_id, referral_link_id, day, currency, refunded_cents, deducted_cents FROM link_refund_days";
     for kept in rows::<Kept>(stack, links).await {

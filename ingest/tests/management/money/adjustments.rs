@@ -3,7 +3,7 @@
 
 use reqwest::StatusCode;
 use serde_json::json;
-use test_harness::{Json, Shop, ctl_line, managed::audited, rows, sell};
+use test_harness::{Json, Shop, ctl, managed::audited, rows, sell};
 
 #[tokio::test]
 async fn a_rejected_commission_is_never_paid_and_its_partner_is_told_why() {
@@ -282,9 +282,8 @@ async fn operators_change_and_add_commissions_once_they_agree() {
     let shop = Shop::open().await;
     let id = shop.sell("t1", json!({})).await;
     let (program, member) = (shop.program.program_id, shop.program.ada.membership);
-    let run = async |words: String| {
-        ctl_line(&shop.stack, &format!("commission {words} --program-id {program}")).await
-    };
+    let run =
+        async |words: String| ctl(&shop.stack, &format!("commission {words} --program-id {program}")).await;
     run(format!("reject {id} --reason odd")).await.fails("--yes");
     let less = format!("adjust {id} --reason agreed --amount-cents -500");
     run(format!("{less} --dry-run"))

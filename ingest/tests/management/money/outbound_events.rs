@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use test_harness::outbound_events::{outbound_bodies, outbound_types, want_all};
-use test_harness::{Json, Shop, ctl_line};
+use test_harness::{Json, Shop, ctl};
 
 /// Asserts the type and fields of each event of the program, in order.
 async fn outbound_are(shop: &Shop, expected: Value) {
@@ -52,7 +52,7 @@ async fn the_command_line_tells_of_its_changes() {
         ),
         "link create --partner Carla".to_owned(),
     ] {
-        ctl_line(&shop.stack, &format!("{line} --program-id {program}"))
+        ctl(&shop.stack, &format!("{line} --program-id {program}"))
             .await
             .says("");
     }

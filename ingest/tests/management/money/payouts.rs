@@ -6,7 +6,6 @@ use futures::future::{join, join_all};
 use reqwest::StatusCode;
 use runtime::clock::Clock;
 use serde_json::{Value, json};
-use storage::operations::verify;
 use test_harness::{Json, Shop, noon, rows, sell};
 
 #[tokio::test]
@@ -345,34 +344,26 @@ async fn verify_finds_payouts_that_do_not_agree_with_the_books() {
     let (first, second) = (shop.sell("t1", json!({})).await, shop.sell("t2", json!({})).await);
     shop.approve(&[first, second]).await;
     shop.pay(json!({ "commission_ids": [first] })).await;
-    for (damage, repair, broken) in [
+    for (damage, invariant) in [
         (
             "UPDATE payouts SET amount_cents = amount_cents + 1",
-            "UPDATE payouts SET amount_cents = amount_cents - 1",
             "a payout is the sum of its partners' ledger entries, one a commission",
         ),
         (
             "UPDATE commissions SET payout_id = NULL WHERE status = 'paid'",
-            "UPDATE commissions SET payout_id = 1 WHERE status = 'paid'",
             "a commission is paid by one payout, of its program and currency",
         ),
         (
             "UPDATE commissions SET status = 'paid', paid_at = now(), payout_id = 1 WHERE status = 'approved'",
-            "UPDATE commissions SET status = 'approved', paid_at = NULL, payout_id = NULL
-             WHERE id = (SELECT max(id) FROM commissions)",
             "a payout pays what refunds had left of a commission, once",
         ),
         (
             "UPDATE partner_program_balances SET balance_cents = balance_cents + 1",
-            "UPDATE partner_program_balances SET balance_cents = balance_cents - 1",
             "no more is owed to a partner than is left of their unpaid commissions",
         ),
     ] {
-        shop.stack.execute(damage).await;
-        let violations = verify::violations(shop.stack.pool()).await.unwrap();
-        let names: Vec<_> = violations.iter().map(|violation| violation.invariant).collect();
-        assert!(names.contains(&broken), "{damage}: {names:?}");
-        shop.stack.execute(repair).await;
+        let broken = shop.stack.broken_by(damage).await;
+        assert!(broken.contains(&invariant), "{damage}: {broken:?}");
     }
     shop.stack.verify().await;
 }

@@ -111,7 +111,7 @@ async fn records_of_no_program_are_for_operators() {
         "customer erase --yes --program-id {} --click-id {} --email {EMAIL}",
         jane.program.program_id, jane.click_id
     );
-    let erased = ctl_line(stack, &erased).await;
+    let erased = ctl(stack, &erased).await;
     assert_eq!(erased.fact("unprocessed"), "3");
     assert_eq!(standing(stack, &[EMAIL, KEY, &jane.click_id]).await, [""; 0]);
 }

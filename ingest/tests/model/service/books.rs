@@ -35,10 +35,8 @@ impl World<'_> {
             let sale_id = sale["id"].as_i64().unwrap();
             self.unname(&mut sale["transaction_id"]);
             let transaction = sale["transaction_id"].as_str().unwrap().replace("order ", "");
-            assert_eq!(
-                self.sales.get(&sale_id).map(ToString::to_string),
-                Some(transaction.clone())
-            );
+            let known = self.sales.get(&sale_id).map(ToString::to_string);
+            assert_eq!(known.as_ref(), Some(&transaction));
             let fields = sale.as_object_mut().unwrap();
             fields.remove("id");
             fields.remove("transaction_id");
@@ -80,10 +78,8 @@ impl World<'_> {
 fn instants(mut row: Value, columns: &[&str]) -> Value {
     for column in columns {
         if let Some(text) = row[*column].as_str() {
-            row[*column] = DateTime::parse_from_rfc3339(text)
-                .unwrap()
-                .timestamp_millis()
-                .into();
+            let at = DateTime::parse_from_rfc3339(text).unwrap();
+            row[*column] = at.timestamp_millis().into();
         }
     }
     row

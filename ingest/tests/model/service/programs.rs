@@ -3,7 +3,6 @@
 use domain::earnings::commission::{CommissionType, Rate as CommissionRate};
 use domain::money::{Cents, Currency};
 use domain::programs::partner::ShortCode;
-use domain::token::ManagementKey;
 use domain::tracking::attribution::AttributionModel;
 use storage::program::links;
 
@@ -52,43 +51,22 @@ impl Service {
             .await;
         let mut connection = self.stack.pool().acquire().await.unwrap();
         let code = ShortCode::parse(&format!("ada-too-{}", program.program_id)).unwrap();
-        links::create(
-            &mut connection,
-            program.ada.membership,
-            &code,
-            self.stack.clock.now(),
-        )
-        .await
-        .unwrap()
-        .unwrap();
+        let now = self.stack.clock.now();
+        let made = links::create(&mut connection, program.ada.membership, &code, now).await;
+        made.unwrap().unwrap();
         program
     }
 
     /// A key with which the program's advertiser pays.
     pub async fn key(&self, program: &Program) -> String {
-        let key = ManagementKey::generate(rand::random());
-        sqlx::query(
-            "INSERT INTO workspace_members (workspace_id, user_id, role)
-             SELECT workspace_id, $2, 'owner' FROM programs WHERE id = $1 ON CONFLICT DO NOTHING",
-        )
-        .bind(program.program_id.get())
-        .bind(self.user_id.get())
-        .execute(self.stack.pool())
-        .await
-        .unwrap();
-        sqlx::query(
-            "INSERT INTO management_keys (workspace_id, name, key_hash, prefix, key_masked, scopes, created_by)
-             SELECT workspace_id, 'model', $2, $3, $4, '{*}', $5 FROM programs WHERE id = $1",
-        )
-        .bind(program.program_id.get())
-        .bind(key.hash().as_bytes().as_slice())
-        .bind(key.prefix())
-        .bind(key.masked())
-        .bind(self.user_id.get())
-        .execute(self.stack.pool())
-        .await
-        .unwrap();
-        key.expose().to_owned()
+        self.stack
+            .execute(&format!(
+                "INSERT INTO workspace_members (workspace_id, user_id, role)
+                 SELECT workspace_id, {}, 'owner' FROM programs WHERE id = {} ON CONFLICT DO NOTHING",
+                self.owner.user_id, program.program_id
+            ))
+            .await;
+        self.stack.key(program, &self.owner, "{*}").await
     }
 }
 

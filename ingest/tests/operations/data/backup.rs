@@ -11,7 +11,7 @@ use std::sync::Arc;
 use runtime::clock::Clock;
 use serde_json::json;
 use sqlx::{Connection, PgConnection};
-use test_harness::{Edge, Program, Stack, Streams, succeeds};
+use test_harness::{Edge, Json, Program, Stack, Streams, sale_of, succeeds};
 use testing::TestDatabase;
 
 use self::kept::{Kept, failed, succeeded};
@@ -23,29 +23,18 @@ async fn archived(stack: &Stack, kept: &Kept) {
         .fetch_one(&mut connection)
         .await
         .unwrap();
-    stack
-        .eventually("the log is archived", async || {
-            let archived: Option<bool> =
-                sqlx::query_scalar("SELECT last_archived_wal >= $1 FROM pg_stat_archiver")
-                    .bind(&last)
-                    .fetch_one(stack.pool())
-                    .await
-                    .unwrap();
-            archived == Some(true)
-        })
-        .await;
+    let archived = format!("pg_stat_archiver WHERE last_archived_wal >= '{last}'");
+    stack.reaches(&archived, 1).await;
 }
 
 async fn sell(stack: &Stack, program: &Program, transaction_id: &str) {
-    let body = json!({ "transaction_id": transaction_id, "amount_cents": 5_000, "customer_key": "user-1" });
-    stack.sold(program, body).await;
+    stack.sold(program, sale_of(transaction_id, "user-1")).await;
 }
 
 async fn sales(stack: &Stack) -> Vec<String> {
-    sqlx::query_scalar("SELECT processor_event_id FROM sale_events ORDER BY id")
-        .fetch_all(stack.pool())
+    stack
+        .values("SELECT processor_event_id FROM sale_events ORDER BY id")
         .await
-        .unwrap()
 }
 
 async fn off_thread<T: Send + 'static>(kept: &Arc<Kept>, act: impl FnOnce(&Kept) -> T + Send + 'static) -> T {
@@ -100,10 +89,8 @@ fn a_damaged_backup_counts_as_none() {
     let kept = Kept::start();
     succeeded(&kept.script("backup.sh", &["full"]));
     let metric = fs::read_to_string(kept.metric()).unwrap();
-    assert!(
-        metric.starts_with("backup_last_success_timestamp_seconds 1"),
-        "{metric}"
-    );
+    let succeeded_at = "backup_last_success_timestamp_seconds 1";
+    assert!(metric.starts_with(succeeded_at), "{metric}");
     fs::remove_file(kept.metric()).unwrap();
 
     let kept_file = "backup/referral-tracker/latest/pg_data/PG_VERSION.zst";
@@ -120,32 +107,26 @@ fn a_damaged_backup_counts_as_none() {
 async fn a_lost_database_comes_back_from_its_backup_and_log_with_its_books_right() {
     let (kept, stack) = archiving().await;
     let name = stack.database.url.rsplit('/').next().unwrap().to_owned();
-    let program = stack.program().await;
-    stack.customer(&program, &program.ada.code, "user-1").await;
-    sell(&stack, &program, "in-the-full-backup").await;
-    back_up(&kept, "full").await;
-    sell(&stack, &program, "in-the-increment").await;
-    back_up(&kept, "incr").await;
+    let program = stack.program_with_customer().await;
+    for (sale, backup) in [("in-the-full-backup", "full"), ("in-the-increment", "incr")] {
+        sell(&stack, &program, sale).await;
+        back_up(&kept, backup).await;
+    }
     let backups = off_thread(&kept, |kept| succeeded(&kept.pgbackrest(&["info"]))).await;
-    assert!(
-        backups.contains("full backup: ") && backups.contains("incr backup: "),
-        "{backups}"
-    );
+    for kind in ["full", "incr"] {
+        assert!(backups.contains(&format!("{kind} backup: ")), "{backups}");
+    }
     sell(&stack, &program, "in-the-log").await;
     stack.verify().await;
     archived(&stack, &kept).await;
     let before = sales(&stack).await;
 
     // The drill runs beside the server, which takes sales meanwhile.
-    let drilled = {
-        let name = name.clone();
-        off_thread(&kept, move |kept| succeeded(&kept.script("drill.sh", &[&name]))).await
-    };
-    assert!(
-        drilled.contains("the backup holds") && !drilled.contains("BROKEN"),
-        "{drilled}"
-    );
-    assert!(drilled.contains("customer ids advanced"), "{drilled}");
+    let drilled = off_thread(&kept, move |kept| succeeded(&kept.script("drill.sh", &[&name]))).await;
+    for told in ["the backup holds", "customer ids advanced"] {
+        assert!(drilled.contains(told), "{told}: {drilled}");
+    }
+    assert!(!drilled.contains("BROKEN"), "{drilled}");
 
     restore(&stack, &kept, restore_lost).await;
     assert_eq!(sales(&stack).await, before);
@@ -160,21 +141,9 @@ async fn a_lost_database_comes_back_from_its_backup_and_log_with_its_books_right
             let file = kept.server.dir().join("dump").display().to_string();
             succeeded(&kept.script("dump.sh", &[&url, &file]));
             let copy = format!("{}copy", kept.server.url().strip_suffix("postgres").unwrap());
-            for (program, arguments) in [
-                ("createdb", vec!["copy"]),
-                (
-                    "pg_restore",
-                    vec![
-                        "--exit-on-error",
-                        "--no-owner",
-                        "--dbname",
-                        copy.as_str(),
-                        file.as_str(),
-                    ],
-                ),
-            ] {
-                succeeded(&kept.execute(Path::new(program), &arguments));
-            }
+            succeeded(&kept.execute(Path::new("createdb"), &["copy"]));
+            let restore = ["--exit-on-error", "--no-owner", "--dbname", &copy, &file];
+            succeeded(&kept.execute(Path::new("pg_restore"), &restore));
             let ctl = kept.scripts.join("ctl");
             kept.server
                 .run_beside(&ctl, &["verify"], &[("DATABASE_URL", copy.as_str())])
@@ -214,7 +183,7 @@ async fn visitors_of_the_lost_time_and_later_ones_are_different_customers() {
 
     // Follows the runbook, except that one ingest kept running, and one starts before the replay.
     let streams = Streams::of(&stack).await;
-    succeeds(&stack, &["streams", "replay", "clicks", "--yes"]).await;
+    succeeds(&stack, "streams replay clicks --yes").await;
     let after = another_ingest(&mut stack).await;
     click_ids.extend(visitors(&after, &program).await);
     click_ids.extend(visitors(&before, &program).await);
@@ -222,10 +191,8 @@ async fn visitors_of_the_lost_time_and_later_ones_are_different_customers() {
     worker.ready(&stack).await;
     streams.drained(&stack).await;
     assert_eq!(stack.count("dead_letters").await, 0);
-    let customers: Vec<String> = sqlx::query_scalar("SELECT click_id FROM customers ORDER BY click_id")
-        .fetch_all(stack.pool())
-        .await
-        .unwrap();
+    let customers = "SELECT click_id FROM customers ORDER BY click_id";
+    let customers: Vec<String> = stack.values(customers).await;
     click_ids.sort();
     assert_eq!(customers, click_ids);
     let of_another = "click_events e JOIN customers c ON c.id = e.customer_id WHERE c.click_id <> e.click_id";
@@ -233,9 +200,9 @@ async fn visitors_of_the_lost_time_and_later_ones_are_different_customers() {
     stack.verify().await;
 
     // Ids that an ingest finds used need no operator; ids that it cannot find do.
-    let known = succeeds(&stack, &["customer-ids", "advance"]).await;
+    let known = succeeds(&stack, "customer-ids advance").await;
     assert_eq!(known.out, "customer ids are ahead already\n");
-    let snapshot = succeeds(&stack, &["customer-ids", "advance", "--snapshot"]).await;
+    let snapshot = succeeds(&stack, "customer-ids advance --snapshot").await;
     assert!(
         snapshot.out.starts_with("customer ids advanced from block "),
         "{snapshot:?}"
@@ -269,7 +236,7 @@ async fn what_was_sold_in_the_lost_time_comes_back_from_the_streams() {
     stack.refunded(&program, refund).await;
     // Refused because the customer was unknown. The customer then signs up, and the sale is sent with another
     // amount.
-    let corrected = |amount_cents: i64| json!({ "transaction_id": "corrected", "amount_cents": amount_cents, "customer_key": "user-2" });
+    let corrected = |cents: i64| sale_of("corrected", "user-2").with(json!({ "amount_cents": cents }));
     let refused = stack.sale(&program, corrected(9_000)).await;
     assert!(refused.status.is_client_error(), "{refused:?}");
     stack.customer(&program, &program.ada.code, "user-2").await;
@@ -281,19 +248,15 @@ async fn what_was_sold_in_the_lost_time_comes_back_from_the_streams() {
     restore(&stack, &kept, restore_lost).await;
     assert_eq!(sales(&stack).await, ["kept"]);
 
-    succeeds(&stack, &["customer-ids", "advance"]).await;
+    succeeds(&stack, "customer-ids advance").await;
     // The refund's claim too: the refund arrives before the claim of its sale, like one whose acknowledgement
     // was lost.
-    succeeds(
-        &stack,
-        &["streams", "replay", "clicks", "leads", "refunds", "--yes"],
-    )
-    .await;
+    succeeds(&stack, "streams replay clicks leads refunds --yes").await;
     let worker = Edge::at(stack.start_worker());
     worker.ready(&stack).await;
     streams.drained(&stack).await;
     assert_eq!(stack.count("refused_events").await, 1, "the refund");
-    let rebuilt = succeeds(&stack, &["claims", "rebuild", "--since", &since]).await;
+    let rebuilt = succeeds(&stack, &format!("claims rebuild --since {since}")).await;
     assert!(
         rebuilt.out.starts_with("2 claims made, of 4 records"),
         "{rebuilt:?}"
@@ -302,7 +265,7 @@ async fn what_was_sold_in_the_lost_time_comes_back_from_the_streams() {
         rebuilt.out.ends_with("; refunds to be judged again: 1\n"),
         "{rebuilt:?}"
     );
-    succeeds(&stack, &["streams", "replay", "refunds", "payments", "--yes"]).await;
+    succeeds(&stack, "streams replay refunds payments --yes").await;
     stack
         .eventually("the books are as they were", async || {
             books(&stack, &program).await == before
@@ -311,7 +274,7 @@ async fn what_was_sold_in_the_lost_time_comes_back_from_the_streams() {
     streams.drained(&stack).await;
     stack.verify().await;
 
-    let again = succeeds(&stack, &["claims", "rebuild", "--since", &since]).await;
+    let again = succeeds(&stack, &format!("claims rebuild --since {since}")).await;
     assert!(again.out.starts_with("0 claims made, of "), "{again:?}");
     streams.drained(&stack).await;
     assert_eq!(books(&stack, &program).await, before);
@@ -320,8 +283,7 @@ async fn what_was_sold_in_the_lost_time_comes_back_from_the_streams() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_mistake_is_undone_by_going_back_to_the_moment_before_it() {
     let (kept, stack) = archiving().await;
-    let program = stack.program().await;
-    stack.customer(&program, &program.ada.code, "user-1").await;
+    let program = stack.program_with_customer().await;
     sell(&stack, &program, "in-the-backup").await;
     back_up(&kept, "full").await;
     // pgBackRest looks for a backup that ended before the moment, in whole seconds.
@@ -329,36 +291,25 @@ async fn a_mistake_is_undone_by_going_back_to_the_moment_before_it() {
     let ended: i64 = metric.split_whitespace().last().unwrap().parse().unwrap();
     stack
         .eventually("the second in which the backup ended is over", async || {
-            let now: i64 = sqlx::query_scalar("SELECT floor(extract(epoch FROM now()))::bigint")
-                .fetch_one(stack.pool())
-                .await
-                .unwrap();
-            now > ended
+            let now = "SELECT floor(extract(epoch FROM now()))::bigint";
+            stack.value::<i64>(now).await > ended
         })
         .await;
     sell(&stack, &program, "in-the-log").await;
     let before = books(&stack, &program).await;
-    let moment: String = sqlx::query_scalar("SELECT (now() AT TIME ZONE 'UTC')::text || '+00'")
-        .fetch_one(stack.pool())
-        .await
-        .unwrap();
-    sqlx::query("UPDATE sale_events SET amount_cents = amount_cents + 1")
-        .execute(stack.pool())
-        .await
-        .unwrap();
+    let moment = "SELECT (now() AT TIME ZONE 'UTC')::text || '+00'";
+    let moment: String = stack.value(moment).await;
+    stack
+        .execute("UPDATE sale_events SET amount_cents = amount_cents + 1")
+        .await;
     assert_ne!(books(&stack, &program).await, before);
     archived(&stack, &kept).await;
 
     // Restores in place: only files that differ are copied.
     restore(&stack, &kept, move |kept| {
         let target = format!("--target={moment}");
-        let to_the_moment = [
-            "--delta",
-            "--type=time",
-            target.as_str(),
-            "--target-action=promote",
-            "restore",
-        ];
+        let promote = "--target-action=promote";
+        let to_the_moment = ["--delta", "--type=time", &target, promote, "restore"];
         succeeded(&kept.pgbackrest(&to_the_moment));
     })
     .await;

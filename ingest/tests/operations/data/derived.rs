@@ -11,9 +11,9 @@ async fn balances_and_counters_are_computed_anew_while_sales_and_clicks_go_on() 
     };
     sell("before".to_owned()).await;
     stack.verify().await;
-    let right = succeeds(&stack, &["balances", "rebuild"]).await;
+    let right = succeeds(&stack, "balances rebuild").await;
     assert_eq!(right.out.trim(), "balances rebuilt, 0 were wrong");
-    let right = succeeds(&stack, &["counters", "rebuild"]).await;
+    let right = succeeds(&stack, "counters rebuild").await;
     assert_eq!(right.out.trim(), "counters rebuilt, 0 were wrong");
 
     for damage in [
@@ -23,7 +23,7 @@ async fn balances_and_counters_are_computed_anew_while_sales_and_clicks_go_on() 
         "UPDATE referral_links SET clicks = clicks + 3",
         "UPDATE partner_programs SET clicks = 0, last_clicked = NULL",
     ] {
-        sqlx::query(damage).execute(stack.pool()).await.unwrap();
+        stack.execute(damage).await;
     }
     let traffic = async {
         for number in 0..20 {
@@ -34,8 +34,8 @@ async fn balances_and_counters_are_computed_anew_while_sales_and_clicks_go_on() 
         }
     };
     let rebuilt = async {
-        let balances = succeeds(&stack, &["balances", "rebuild"]).await;
-        let counters = succeeds(&stack, &["counters", "rebuild"]).await;
+        let balances = succeeds(&stack, "balances rebuild").await;
+        let counters = succeeds(&stack, "counters rebuild").await;
         (balances.out, counters.out)
     };
     let ((), (balances, counters)) = tokio::join!(traffic, rebuilt);

@@ -57,7 +57,7 @@ async fn a_migration_that_waits_for_a_lock_gives_up_and_is_tried_again() {
         }
         other.rollback().await.unwrap();
     };
-    tokio::join!(succeeds(&stack, &["migrate"]), released);
+    tokio::join!(succeeds(&stack, "migrate"), released);
     let made: i64 = sqlx::query_scalar("SELECT count(*) FROM workspaces")
         .fetch_one(&empty.pool)
         .await
@@ -70,7 +70,7 @@ async fn a_migration_that_waits_for_a_lock_gives_up_and_is_tried_again() {
 async fn a_database_of_a_newer_release_is_left_as_it_is_and_the_operator_hears_why() {
     let mut stack = Stack::without_services(Clock::system()).await;
     has_migration(&stack, 99_991_231_000_001).await;
-    let ran = ctl(&stack, &["migrate"]).await;
+    let ran = ctl(&stack, "migrate").await;
     assert!(!ran.ok, "{ran:?}");
     for part in [
         "a newer release has migrated this database: it has migration 99991231000001",
@@ -86,7 +86,7 @@ async fn a_database_of_a_newer_release_is_left_as_it_is_and_the_operator_hears_w
 async fn a_database_from_before_the_baseline_is_refused_by_every_program() {
     let stack = Stack::without_services(Clock::system()).await;
     has_migration(&stack, 20_261_121_000_001).await;
-    let ran = ctl(&stack, &["migrate"]).await;
+    let ran = ctl(&stack, "migrate").await;
     assert!(!ran.ok, "{ran:?}");
     let mut refusals = vec![("ctl migrate", ran.err)];
     for (name, role) in [

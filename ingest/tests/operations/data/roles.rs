@@ -4,7 +4,7 @@
 use runtime::clock::Clock;
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
-use test_harness::{Stack, succeeds};
+use test_harness::{Stack, sale_of, succeeds};
 use testing::{OwnPostgres, READS, SERVICE, TestDatabase};
 
 const REFUSED: &str = "42501";
@@ -15,12 +15,9 @@ async fn migrated(server: &OwnPostgres) -> Stack {
     let stack = Stack::on(TestDatabase::create_on(server.url()).await, Clock::system());
     for role in [SERVICE, READS] {
         let nothing_yet = format!("REVOKE ALL ON ALL TABLES IN SCHEMA public FROM {role}");
-        sqlx::raw_sql(AssertSqlSafe(nothing_yet))
-            .execute(stack.pool())
-            .await
-            .unwrap();
+        stack.execute(&nothing_yet).await;
     }
-    succeeds(&stack, &["migrate"]).await;
+    succeeds(&stack, "migrate").await;
     stack
 }
 
@@ -30,11 +27,14 @@ fn url_as(stack: &Stack, role: &str) -> String {
 
 /// PostgreSQL's error for a statement.
 async fn refusal(connection: &mut PgConnection, statement: &str) -> Option<String> {
-    let answer = sqlx::raw_sql(AssertSqlSafe(statement.to_owned()))
-        .execute(connection)
-        .await;
-    let error = answer.err()?;
+    let statement = AssertSqlSafe(statement.to_owned());
+    let error = sqlx::raw_sql(statement).execute(connection).await.err()?;
     Some(error.as_database_error().unwrap().code().unwrap().into_owned())
+}
+
+async fn refused(connection: &mut PgConnection, statement: &str) {
+    let refusal = refusal(connection, statement).await;
+    assert_eq!(refusal.as_deref(), Some(REFUSED), "{statement}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -44,16 +44,13 @@ async fn services_run_the_funnel_in_a_role_that_owns_nothing() {
     stack.set("DATABASE_URL", &url_as(&stack, SERVICE));
     stack.set("REPLICA_DATABASE_URL", &url_as(&stack, READS));
     stack.start_services().await;
-    let program = stack.program().await;
-    stack.customer(&program, &program.ada.code, "user-1").await;
-    let sale = json!({ "transaction_id": "t1", "amount_cents": 5000, "customer_key": "user-1" });
-    stack.sold(&program, sale).await;
+    let program = stack.program_with_customer().await;
+    stack.sold(&program, sale_of("t1", "user-1")).await;
     stack.refunded(&program, json!({ "transaction_id": "t1" })).await;
     stack.verify().await;
     // The role with which other tests run their services has these rights too.
     let mut borrowed = PgConnection::connect(&stack.database.service_url).await.unwrap();
-    let drop = refusal(&mut borrowed, "DROP TABLE programs").await;
-    assert_eq!(drop.as_deref(), Some(REFUSED));
+    refused(&mut borrowed, "DROP TABLE programs").await;
     let mut service = PgConnection::connect(&url_as(&stack, SERVICE)).await.unwrap();
     for statement in [
         "ALTER TABLE programs ADD COLUMN more integer",
@@ -68,19 +65,15 @@ async fn services_run_the_funnel_in_a_role_that_owns_nothing() {
         "UPDATE ledger_entries SET amount_cents = 0",
         "DELETE FROM _sqlx_migrations",
     ] {
-        let refusal = refusal(&mut service, statement).await;
-        assert_eq!(refusal.as_deref(), Some(REFUSED), "{statement}");
+        refused(&mut service, statement).await;
     }
     let months = "SELECT ensure_event_partitions('2031-01-01', 1)";
     assert_eq!(refusal(&mut service, months).await, None);
     // The role drops partitions of past months, and never the current one.
     for horizon in ["now() + interval '1 month'", "'infinity'"] {
         let drop = format!("SELECT retire_event_partition(({horizon})::date)");
-        assert_eq!(
-            refusal(&mut service, &drop).await.as_deref(),
-            Some("P0001"),
-            "{horizon}"
-        );
+        let refusal = refusal(&mut service, &drop).await;
+        assert_eq!(refusal.as_deref(), Some("P0001"), "{horizon}");
     }
 }
 
@@ -89,19 +82,12 @@ async fn readers_read_everything_but_secrets_and_write_nothing() {
     let server = OwnPostgres::start();
     let stack = migrated(&server).await;
     let mut reader = PgConnection::connect(&url_as(&stack, READS)).await.unwrap();
-    let tables: Vec<String> = sqlx::query_scalar(
-        "SELECT table_name::text FROM information_schema.tables WHERE table_schema = 'public' AND table_type = 'BASE TABLE'",
-    )
-    .fetch_all(stack.pool())
-    .await
-    .unwrap();
-    for table in tables {
-        assert_eq!(
-            refusal(&mut reader, &format!("SELECT count(*) FROM {table}")).await,
-            None
-        );
-        let delete = refusal(&mut reader, &format!("DELETE FROM {table}")).await;
-        assert_eq!(delete.as_deref(), Some(REFUSED), "{table}");
+    let tables = "SELECT table_name::text FROM information_schema.tables
+                  WHERE table_schema = 'public' AND table_type = 'BASE TABLE'";
+    for table in stack.values::<String>(tables).await {
+        let read = format!("SELECT count(*) FROM {table}");
+        assert_eq!(refusal(&mut reader, &read).await, None);
+        refused(&mut reader, &format!("DELETE FROM {table}")).await;
     }
     let secrets: Vec<(String, String)> = sqlx::query_as(
         "SELECT table_name::text, column_name::text FROM information_schema.columns
@@ -112,9 +98,8 @@ async fn readers_read_everything_but_secrets_and_write_nothing() {
     .unwrap();
     assert!(secrets.len() >= 8, "{secrets:?}");
     for (table, column) in secrets {
-        let refusal = refusal(&mut reader, &format!("SELECT {column} FROM {table}")).await;
-        assert_eq!(refusal.as_deref(), Some(REFUSED), "{table}.{column}");
+        refused(&mut reader, &format!("SELECT {column} FROM {table}")).await;
     }
     let months = "SELECT ensure_event_partitions('2031-01-01', 1)";
-    assert_eq!(refusal(&mut reader, months).await.as_deref(), Some(REFUSED));
+    refused(&mut reader, months).await;
 }

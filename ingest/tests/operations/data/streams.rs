@@ -2,8 +2,7 @@
 
 use messages::subject::Subject;
 use runtime::clock::Clock;
-use serde_json::json;
-use test_harness::{Edge, Ran, Stack, Streams, ctl, sale_of, succeeds};
+use test_harness::{Edge, Ran, Stack, Streams, ctl, refund_of, sale_of, succeeds};
 
 /// The status of a stream, without its columns.
 fn state(ran: &Ran, noun: &str) -> String {
@@ -13,7 +12,7 @@ fn state(ran: &Ran, noun: &str) -> String {
 }
 
 async fn unsettled(stack: &Stack) -> Ran {
-    let ran = ctl(stack, &["streams", "status"]).await;
+    let ran = ctl(stack, "streams status").await;
     assert!(!ran.ok && !ran.err.contains("error"), "{ran:?}");
     ran
 }
@@ -35,38 +34,33 @@ async fn books(stack: &Stack) -> Vec<i64> {
 async fn what_was_settled_is_delivered_again_and_counts_once() {
     let (mut stack, program) = Stack::with_customer().await;
     stack.sold(&program, sale_of("t1", "user-1")).await;
-    let refund = json!({ "transaction_id": "t1", "refund_amount_cents": 1_000 });
+    let refund = refund_of("t1", 1_000);
     stack.refunded(&program, refund).await;
     let streams = Streams::of(&stack).await;
     streams.drained(&stack).await;
     let before = books(&stack).await;
     let clicks = streams.end(Subject::Clicks).await;
-    let settled = succeeds(&stack, &["streams", "status"]).await;
+    let settled = succeeds(&stack, "streams status").await;
     assert_eq!(settled.out.lines().count(), Subject::ALL.len());
     assert_eq!(state(&settled, "clicks"), "0 waiting 0 in flight");
     stack.stop_workers().await;
 
-    let replay = ["streams", "replay", "clicks", "leads", "sales", "refunds"];
-    let preview = succeeds(&stack, &[&replay[..], &["--dry-run"]].concat()).await;
-    let all = format!("clicks: messages to be read from the beginning: {clicks}, of them again: {clicks}");
-    for line in [all.as_str(), "dry run: nothing was changed"] {
-        assert!(preview.out.contains(line), "{line} is not in {preview:?}");
-    }
-    let unasked = ctl(&stack, &replay).await;
-    assert!(!unasked.ok && unasked.err.contains("pass --yes"), "{unasked:?}");
-    succeeds(&stack, &["streams", "status"]).await;
+    let replay = "streams replay clicks leads sales refunds";
+    let preview = succeeds(&stack, &format!("{replay} --dry-run")).await;
+    let again = format!("messages to be read from the beginning: {clicks}, of them again: {clicks}");
+    preview.says(&format!("clicks: {again}"));
+    preview.says("dry run: nothing was changed");
+    ctl(&stack, replay).await.fails("pass --yes");
+    succeeds(&stack, "streams status").await;
 
-    let sure = [&replay[..], &["--yes"]].concat();
+    let sure = format!("{replay} --yes");
     succeeds(&stack, &sure).await;
     let forgotten = unsettled(&stack).await;
-    assert_eq!(
-        state(&forgotten, "clicks"),
-        format!("no consumer worker_clicks, to be read: {clicks}")
-    );
+    let gone = format!("no consumer worker_clicks, to be read: {clicks}");
+    assert_eq!(state(&forgotten, "clicks"), gone);
     assert_eq!(state(&forgotten, "payments"), "0 waiting 0 in flight");
-    let repeated = succeeds(&stack, &sure).await;
     let nothing = format!("clicks: no consumer worker_clicks, nothing to do; messages to be read: {clicks}");
-    assert!(repeated.out.contains(&nothing), "{repeated:?}");
+    ctl(&stack, &sure).await.says(&nothing);
     // Every service creates missing consumers.
     let ingest = Edge::at(stack.start_ingest());
     ingest.ready(&stack).await;
@@ -81,14 +75,14 @@ async fn what_was_settled_is_delivered_again_and_counts_once() {
     let worker = Edge::at(stack.start_worker());
     worker.ready(&stack).await;
     streams.drained(&stack).await;
-    succeeds(&stack, &["streams", "status"]).await;
+    succeeds(&stack, "streams status").await;
     assert_eq!(books(&stack).await, before);
 
     // Running workers create them by themselves.
     succeeds(&stack, &sure).await;
     stack
         .eventually("everything is settled again", async || {
-            ctl(&stack, &["streams", "status"]).await.ok
+            ctl(&stack, "streams status").await.ok
         })
         .await;
     assert_eq!(books(&stack).await, before);
@@ -99,11 +93,9 @@ async fn what_was_settled_is_delivered_again_and_counts_once() {
 async fn what_a_worker_has_in_hand_is_in_flight() {
     let (stack, program) = Stack::with_customer().await;
     Streams::of(&stack).await.drained(&stack).await;
-    let mut locked = stack.pool().begin().await.unwrap();
-    sqlx::query("LOCK TABLE click_events IN SHARE ROW EXCLUSIVE MODE")
-        .execute(&mut *locked)
-        .await
-        .unwrap();
+    let locked = stack
+        .holding("LOCK TABLE click_events IN SHARE ROW EXCLUSIVE MODE")
+        .await;
     stack.click(&program.ada.code).await;
     stack
         .eventually("the click is in flight", async || {
@@ -113,7 +105,7 @@ async fn what_a_worker_has_in_hand_is_in_flight() {
     locked.rollback().await.unwrap();
     stack
         .eventually("the click is settled", async || {
-            ctl(&stack, &["streams", "status"]).await.ok
+            ctl(&stack, "streams status").await.ok
         })
         .await;
 }
@@ -125,14 +117,12 @@ async fn streams_that_are_not_there_are_named_also_while_the_database_is_away() 
     stack.set("DATABASE_URL", "postgres://nobody@127.0.0.1:1/nowhere");
     let missing = unsettled(&stack).await;
     assert_eq!(state(&missing, "clicks"), "no stream ELSEWHERE_TRACKING_CLICKS");
-    let replayed = succeeds(&stack, &["streams", "replay", "leads", "--yes"]).await;
+    let replayed = succeeds(&stack, "streams replay leads --yes").await;
     assert_eq!(
         replayed.out,
         "leads: no stream ELSEWHERE_TRACKING_LEADS, nothing to do\n"
     );
-    let unknown = ctl(&stack, &["streams", "replay", "visits", "--yes"]).await;
-    assert!(
-        !unknown.ok && unknown.err.contains("must be one of clicks, leads, sales"),
-        "{unknown:?}"
-    );
+    ctl(&stack, "streams replay visits --yes")
+        .await
+        .fails("must be one of clicks, leads, sales");
 }

@@ -3,11 +3,9 @@
 use std::collections::BTreeSet;
 
 use chrono::TimeDelta;
-use reqwest::StatusCode;
-use serde_json::json;
 use storage::operations::verify::continuous::{self, Step};
 use storage::operations::verify::divided::divided;
-use test_harness::{Stack, Streams, ctl, sale_of, succeeds};
+use test_harness::{Stack, Streams, ctl, refund_of, sale_of, succeeds};
 
 const SHARE: &str = "commissions by percentage come to their policy's share of what earns";
 const BALANCE: &str = "partner-program balance = sum of its ledger entries";
@@ -37,8 +35,8 @@ async fn with_a_refund() -> Stack {
     let (mut stack, program) = Stack::with_customer().await;
     stack.sold(&program, sale_of("t1", "user-1")).await;
     stack.sold(&program, sale_of("t2", "user-1")).await;
-    let refund = json!({ "transaction_id": "t2", "refund_amount_cents": 100 });
-    assert_eq!(stack.refund(&program, refund).await.status, StatusCode::OK);
+    let refund = refund_of("t2", 100);
+    stack.refund(&program, refund).await.ok();
     Streams::of(&stack).await.drained(&stack).await;
     stack.verify().await;
     stack.stop_workers().await;
@@ -47,7 +45,6 @@ async fn with_a_refund() -> Stack {
 
 /// Moves all rows into the past, as if they had been stored earlier: transactions from then have ended.
 async fn pass(stack: &Stack, time: &'static str) {
-    let mut earlier = stack.pool().begin().await.unwrap();
     let mut statements = vec!["SET LOCAL session_replication_role = replica".to_owned()];
     for table in ["sale_events", "refunds", "ledger_entries"] {
         statements.push(format!(
@@ -55,23 +52,25 @@ async fn pass(stack: &Stack, time: &'static str) {
         ));
     }
     // The day must match the sums, which do not move.
-    statements.push("UPDATE commissions SET created_at = greatest(created_at - interval '15 minutes', date_trunc('day', created_at))".to_owned());
+    let not_before_today = "greatest(created_at - interval '15 minutes', date_trunc('day', created_at))";
+    statements.push(format!("UPDATE commissions SET created_at = {not_before_today}"));
     statements.push("UPDATE verifications SET due_at = now()".to_owned());
-    for statement in statements {
-        sqlx::query(sqlx::AssertSqlSafe(statement))
-            .execute(&mut *earlier)
-            .await
-            .unwrap();
-    }
+    let earlier = stack.holding(&statements.join("; ")).await;
     earlier.commit().await.unwrap();
+}
+
+/// Sets which part of a sale's amount earns a commission.
+async fn earning(stack: &Stack, cents: &str, sale: &str) {
+    let set = format!(
+        "UPDATE sale_events SET commissionable_cents = {cents} WHERE processor_event_id LIKE '{sale}'"
+    );
+    stack.execute(&set).await;
 }
 
 #[tokio::test]
 async fn settled_rows_are_verified_and_a_difference_stays_until_it_is_repaired() {
     let stack = with_a_refund().await;
-    stack
-        .execute("UPDATE sale_events SET commissionable_cents = amount_cents - 100 WHERE processor_event_id = 't1'")
-        .await;
+    earning(&stack, "amount_cents - 100", "t1").await;
     // Other transactions may still store rows beside those of the last minutes.
     assert_eq!(verified(&stack).await, [].into());
     pass(&stack, "15 minutes").await;
@@ -79,9 +78,7 @@ async fn settled_rows_are_verified_and_a_difference_stays_until_it_is_repaired()
     assert_eq!(status(&stack).await.differences, 1);
     pass(&stack, "0").await;
     assert_eq!(verified(&stack).await, [SHARE].into());
-    stack
-        .execute("UPDATE sale_events SET commissionable_cents = NULL")
-        .await;
+    earning(&stack, "NULL", "%").await;
     stack
         .execute("UPDATE partner_program_balances SET balance_cents = balance_cents + 1")
         .await;
@@ -101,32 +98,24 @@ async fn settled_rows_are_verified_and_a_difference_stays_until_it_is_repaired()
 #[tokio::test]
 async fn since_a_day_what_is_older_counts_only_if_it_changed() {
     let stack = with_a_refund().await;
-    stack
-        .execute("UPDATE sale_events SET commissionable_cents = amount_cents - 100 WHERE processor_event_id = 't1'")
-        .await;
+    earning(&stack, "amount_cents - 100", "t1").await;
     let today = stack.clock.now().date_naive().to_string();
-    let since = ["verify", "--since", today.as_str()];
+    let since = format!("verify --since {today}");
+    let is_broken = format!("BROKEN  {SHARE}");
     let broken = ctl(&stack, &since).await;
-    assert!(
-        !broken.ok && broken.out.contains(&format!("BROKEN  {SHARE}")),
-        "{broken:?}"
-    );
+    assert!(!broken.ok && broken.out.contains(&is_broken), "{broken:?}");
     pass(&stack, "3 days").await;
     let fine = succeeds(&stack, &since).await;
-    assert!(fine.out.contains(&format!("ok      {SHARE}")), "{fine:?}");
+    fine.says(&format!("ok      {SHARE}"));
     // Some checks do not know when their rows were stored.
-    assert!(fine.out.contains("in part click_ids are unique"), "{fine:?}");
+    fine.says("in part click_ids are unique");
     // The sale is old, and its refund is of today.
-    stack
-        .execute("UPDATE sale_events SET commissionable_cents = NULL")
-        .await;
-    stack
-        .execute("UPDATE sale_events SET commissionable_cents = amount_cents - 100 WHERE processor_event_id = 't2'")
-        .await;
+    earning(&stack, "NULL", "%").await;
+    earning(&stack, "amount_cents - 100", "t2").await;
     succeeds(&stack, &since).await;
     stack.execute("UPDATE refunds SET created_at = now()").await;
     let broken = ctl(&stack, &since).await;
-    assert!(broken.out.contains(&format!("BROKEN  {SHARE}")), "{broken:?}");
+    assert!(broken.out.contains(&is_broken), "{broken:?}");
 }
 
 #[tokio::test]
@@ -137,25 +126,17 @@ async fn no_row_is_left_out_between_slices() {
         stack.program().await;
     }
     stack.verify().await;
-    let memberships: Vec<i64> = sqlx::query_scalar("SELECT id FROM partner_programs ORDER BY id")
-        .fetch_all(stack.pool())
-        .await
-        .unwrap();
+    let memberships: Vec<i64> = stack.values("SELECT id FROM partner_programs ORDER BY id").await;
     assert!(memberships.len() > 20, "{memberships:?}");
     for id in &memberships {
-        let mut damaged = stack.pool().begin().await.unwrap();
-        sqlx::query("INSERT INTO partner_program_balances (partner_program_id, currency, balance_cents) VALUES ($1, 'usd', 1)")
-            .bind(id)
-            .execute(&mut *damaged)
-            .await
-            .unwrap();
+        let damage = format!(
+            "INSERT INTO partner_program_balances (partner_program_id, currency, balance_cents)
+             VALUES ({id}, 'usd', 1)"
+        );
+        let mut damaged = stack.holding(&damage).await;
         let found = divided(&mut damaged, None, |_, _| {}).await.unwrap();
         damaged.rollback().await.unwrap();
-        let names: Vec<_> = found
-            .violations
-            .iter()
-            .map(|violation| violation.invariant)
-            .collect();
-        assert!(names.contains(&BALANCE), "{id}: {names:?}");
+        let mut names = found.violations.iter().map(|violation| violation.invariant);
+        assert!(names.any(|name| name == BALANCE), "{id}: {found:?}");
     }
 }

@@ -1,93 +1,75 @@
 //! Three NATS servers with the settings of `deploy/kubernetes`, except for paths and addresses.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
 use std::time::Duration;
 
 use async_nats::jetstream::{self, Context};
 use messages::subject::Subject;
 use reqwest::StatusCode;
 use runtime::clock::Clock;
-use serde_json::json;
-use testing::{free_address, unique_name};
+use testing::{Folder, Process, free_address};
 
-use super::users::{PASSWORD, VARIABLES};
-use super::{Secrets, read};
-use test_harness::Stack;
+use super::users::PASSWORD;
+use super::{changed, make_secrets, nats_server, read};
+use test_harness::{Stack, sale_of};
 
 const NODES: [&str; 3] = ["nats-0", "nats-1", "nats-2"];
 
-/// Killed and deleted when dropped.
 struct Cluster {
-    dir: PathBuf,
-    secrets: Secrets,
     nodes: Vec<Node>,
+    folder: Folder,
+    secrets: Folder,
 }
 
 struct Node {
     name: &'static str,
     client: u16,
     route: u16,
-    process: Child,
+    process: Process,
 }
 
 impl Cluster {
     fn start() -> Self {
-        let dir = std::env::temp_dir().join(unique_name());
-        let secrets = Secrets::make();
-        let routes: Vec<u16> = NODES.iter().map(|_| free_address().port()).collect();
-        let nodes = NODES
-            .iter()
-            .zip(&routes)
-            .map(|(&name, route)| {
-                let home = dir.join(name);
-                fs::create_dir_all(&home).unwrap();
-                let client = free_address().port();
-                let mut settings = read("kubernetes/base/nats.conf");
-                let mut move_to = |from: &str, to: String| {
-                    assert!(settings.contains(from), "{from}");
-                    settings = settings.replace(from, &to);
-                };
-                move_to("0.0.0.0:4222", format!("127.0.0.1:{client}"));
-                move_to("0.0.0.0:8222", format!("127.0.0.1:{}", free_address().port()));
-                move_to("0.0.0.0:6222", format!("127.0.0.1:{route}"));
-                move_to("/secrets", secrets.dir().to_owned());
-                move_to("\"/data\"", format!("\"{}\"", home.display()));
-                for (other, route) in NODES.iter().zip(&routes) {
-                    move_to(&format!("{other}.nats:6222"), format!("127.0.0.1:{route}"));
-                }
-                let file = home.join("nats.conf");
-                fs::write(&file, settings).unwrap();
-                fs::write(
-                    home.join("nats-users.conf"),
-                    read("kubernetes/base/nats-users.conf"),
-                )
-                .unwrap();
-                Node {
-                    name,
-                    client,
-                    route: *route,
-                    process: Self::start_node(name, &home),
-                }
-            })
-            .collect();
-        Self { dir, secrets, nodes }
+        let (folder, secrets) = (Folder::create(), make_secrets());
+        let routes = NODES.map(|_| free_address().port());
+        let nodes = NODES.iter().zip(routes).map(|(&name, route)| {
+            let home = folder.join(name);
+            fs::create_dir(&home).unwrap();
+            let client = free_address().port();
+            let mut changes = vec![
+                ("0.0.0.0:4222".to_owned(), format!("127.0.0.1:{client}")),
+                ("0.0.0.0:8222".to_owned(), free_address().to_string()),
+                ("0.0.0.0:6222".to_owned(), format!("127.0.0.1:{route}")),
+                ("/secrets".to_owned(), secrets.display().to_string()),
+                ("\"/data\"".to_owned(), format!("\"{}\"", home.display())),
+            ];
+            for (other, route) in NODES.iter().zip(routes) {
+                changes.push((format!("{other}.nats:6222"), format!("127.0.0.1:{route}")));
+            }
+            let settings = changed(&read("kubernetes/base/nats.conf"), &changes);
+            fs::write(home.join("nats.conf"), settings).unwrap();
+            let users = read("kubernetes/base/nats-users.conf");
+            fs::write(home.join("nats-users.conf"), users).unwrap();
+            let process = Self::start_node(name, &home);
+            Node {
+                name,
+                client,
+                route,
+                process,
+            }
+        });
+        Self {
+            nodes: nodes.collect(),
+            folder,
+            secrets,
+        }
     }
 
-    fn start_node(name: &str, home: &std::path::Path) -> Child {
-        let program = std::env::var("RT_NATS_SERVER").unwrap_or_else(|_| "nats-server".to_owned());
-        Command::new(program)
-            .arg("--config")
-            .arg(home.join("nats.conf"))
-            .env("SERVER_NAME", name)
-            .envs(VARIABLES.map(|name| (name, PASSWORD)))
-            .stdin(Stdio::null())
-            .stderr(File::create(home.join("log")).unwrap())
-            .spawn()
-            .unwrap()
+    fn start_node(name: &str, home: &Path) -> Process {
+        Process::spawn(nats_server(home, "nats.conf").env("SERVER_NAME", name))
     }
 
     /// In the form in which `make-secrets.sh` writes it.
@@ -105,7 +87,7 @@ impl Cluster {
         let node = self.nodes.iter().find(|node| Some(node.name) != without).unwrap();
         let client = async_nats::ConnectOptions::with_user_and_password("ctl".into(), PASSWORD.into())
             .custom_inbox_prefix("_INBOX_ctl")
-            .add_root_certificates(self.secrets.path("servers-ca.crt").into())
+            .add_root_certificates(self.secrets.file("servers-ca.crt").into())
             .connect(format!("tls://127.0.0.1:{}", node.client))
             .await
             .ok()?;
@@ -113,25 +95,14 @@ impl Cluster {
     }
 
     fn kill(&mut self, name: &str) {
-        let node = self.nodes.iter_mut().find(|node| node.name == name).unwrap();
-        node.process.kill().unwrap();
-        node.process.wait().unwrap();
+        let mut nodes = self.nodes.iter_mut();
+        nodes.find(|node| node.name == name).unwrap().process.kill();
     }
 
     fn start_again(&mut self, name: &str) {
-        let home = self.dir.join(name);
-        let node = self.nodes.iter_mut().find(|node| node.name == name).unwrap();
-        node.process = Self::start_node(name, &home);
-    }
-}
-
-impl Drop for Cluster {
-    fn drop(&mut self) {
-        for node in &mut self.nodes {
-            let _ = node.process.kill();
-            let _ = node.process.wait();
-        }
-        let _ = fs::remove_dir_all(&self.dir);
+        let process = Self::start_node(name, &self.folder.join(name));
+        let mut nodes = self.nodes.iter_mut();
+        nodes.find(|node| node.name == name).unwrap().process = process;
     }
 }
 
@@ -164,7 +135,7 @@ async fn three_servers_keep_every_message_and_one_of_them_may_be_lost() {
     // The users' permissions are for subjects without a prefix.
     stack.set("STREAM_PREFIX", "");
     stack.set("STREAM_REPLICAS", "3");
-    stack.set("NATS_CA_FILE", &cluster.secrets.path("servers-ca.crt"));
+    stack.set("NATS_CA_FILE", &cluster.secrets.file("servers-ca.crt"));
     stack
         .eventually("the servers have found each other", async || {
             match cluster.jetstream(None).await {
@@ -182,15 +153,14 @@ async fn three_servers_keep_every_message_and_one_of_them_may_be_lost() {
     let program = stack.program().await;
     let stream = Subject::Sales.stream_name("");
     stack.customer(&program, &program.ada.code, "user-1").await;
-    let sale = |id: &str| json!({ "transaction_id": id, "amount_cents": 5_000, "customer_key": "user-1" });
-    stack.sold(&program, sale("t1")).await;
+    stack.sold(&program, sale_of("t1", "user-1")).await;
 
     let route = cluster.nodes[0].route;
     let answer = tokio::task::spawn_blocking(move || answer_to_a_stranger(route))
         .await
         .unwrap();
     assert!(!answer.contains("PONG"), "{answer}");
-    let log = fs::read_to_string(cluster.dir.join(NODES[0]).join("log")).unwrap();
+    let log = fs::read_to_string(cluster.folder.join(NODES[0]).join("log")).unwrap();
     assert!(log.contains("TLS route handshake error"), "{log}");
     let jetstream = cluster.jetstream(None).await.unwrap();
     let (lost, whole) = leader(&jetstream, &stream).await.unwrap();
@@ -198,7 +168,7 @@ async fn three_servers_keep_every_message_and_one_of_them_may_be_lost() {
     cluster.kill(&lost);
     stack
         .eventually("a sale is recorded without the server that led", async || {
-            let sold = stack.sale(&program, sale("t2")).await;
+            let sold = stack.sale(&program, sale_of("t2", "user-1")).await;
             // The first attempt may have been recorded although its answer came too late.
             [StatusCode::OK, StatusCode::CONFLICT].contains(&sold.status)
         })

@@ -96,32 +96,14 @@ impl Selling {
         selling
     }
 
-    fn sales(&self) -> usize {
-        self.answered.sales.load(Ordering::SeqCst)
-    }
-
-    fn unknown(&self) -> usize {
-        self.answered.unknown.load(Ordering::SeqCst)
-    }
-
     /// Waits for further sales.
     async fn sell_more(&self, stack: &Stack) {
-        let before = self.sales();
-        stack
-            .eventually("sales are answered", async || {
-                self.sales() >= before + 5 * SELLERS
-            })
-            .await;
+        grows(stack, &self.answered.sales, 5).await;
     }
 
     /// Waits for further answers that make a seller repeat a call.
     async fn fail_more(&self, stack: &Stack) {
-        let before = self.unknown();
-        stack
-            .eventually("outcomes are unknown", async || {
-                self.unknown() >= before + 2 * SELLERS
-            })
-            .await;
+        grows(stack, &self.answered.unknown, 2).await;
     }
 
     /// The transaction_ids of all sales, each with its customer's click_id.
@@ -129,6 +111,14 @@ impl Selling {
         self.stop.cancel();
         self.sellers.join_all().await.into_iter().flatten().collect()
     }
+}
+
+/// Waits until a count has grown by this many for each seller.
+async fn grows(stack: &Stack, count: &AtomicUsize, by: usize) {
+    let goal = count.load(Ordering::SeqCst) + by * SELLERS;
+    stack
+        .eventually("answers come", async || count.load(Ordering::SeqCst) >= goal)
+        .await;
 }
 
 struct Seller {
@@ -189,10 +179,9 @@ async fn a_standby_takes_over_and_every_answered_sale_is_there_once() {
     let standby = Arc::new(OwnPostgres::standby_of(&primary));
     let mut stack = Stack::on(database, Clock::system());
     stack.set("ANSWER_WITHIN_MS", "1000");
+    // From then on, commits wait for the standby.
     stack
-        .eventually("commits wait for the standby", async || {
-            stack.count("pg_stat_replication WHERE sync_state = 'sync'").await == 1
-        })
+        .reaches("pg_stat_replication WHERE sync_state = 'sync'", 1)
         .await;
     let edge = Edge::at(stack.start_ingest());
     let worker = Edge::at(stack.start_worker());
@@ -205,12 +194,8 @@ async fn a_standby_takes_over_and_every_answered_sale_is_there_once() {
     primary.off_thread(OwnPostgres::stop_at_once).await;
     selling.fail_more(&stack).await;
     address.move_to(standby.address());
-    stack
-        .eventually(
-            "a standby that cannot write yet is reached again and again",
-            async || address.opened() > 20,
-        )
-        .await;
+    let again = "a standby that cannot write yet is reached again and again";
+    stack.eventually(again, async || address.opened() > 20).await;
     selling.fail_more(&stack).await;
     standby.off_thread(OwnPostgres::promote).await;
     edge.ready(&stack).await;
@@ -223,11 +208,9 @@ async fn a_standby_takes_over_and_every_answered_sale_is_there_once() {
     assert_eq!(stored(&stack, sales).await, once(sold.keys()));
     let clicks = "SELECT click_id, count(*) FROM click_events GROUP BY 1";
     assert_eq!(stored(&stack, clicks).await, once(sold.values()));
-    assert_eq!(
-        stack.count("lead_events").await,
-        i64::try_from(sold.len()).unwrap()
-    );
+    let leads = i64::try_from(sold.len()).unwrap();
+    assert_eq!(stack.count("lead_events").await, leads);
     assert_eq!(stack.count("dead_letters").await, 0);
     stack.verify().await;
-    succeeds(&stack, &["verify"]).await;
+    succeeds(&stack, "verify").await;
 }

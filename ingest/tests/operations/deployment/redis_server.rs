@@ -1,33 +1,33 @@
 //! The limiter's Redis as `deploy/kubernetes` starts it, with the secrets of `make-secrets.sh`: it requires
 //! TLS and the password.
 
-use std::process::{Child, Command, Stdio};
+use std::fs;
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
-use testing::free_address;
+use testing::{Folder, Process, free_address};
 
-use super::{Secrets, read};
+use super::{make_secrets, read};
 use test_harness::Stack;
 
-/// Killed when dropped.
 struct Server {
-    process: Child,
+    _process: Process,
     port: u16,
 }
 
 impl Server {
-    fn start(secrets: &Secrets) -> Self {
+    fn start(secrets: &Folder) -> Self {
         let port = free_address().port();
         let mut process = Command::new("redis-server");
         for argument in arguments() {
             process.arg(match argument.as_str() {
                 "6379" => port.to_string(),
-                argument => argument.replace("/secrets", secrets.dir()),
+                argument => argument.replace("/secrets", secrets.to_str().unwrap()),
             });
         }
         process.args(["--bind", "127.0.0.1"]).stdout(Stdio::null());
         Self {
-            process: process.spawn().unwrap(),
+            _process: Process::spawn(&mut process),
             port,
         }
     }
@@ -36,10 +36,10 @@ impl Server {
         format!("{scheme}://{credentials}127.0.0.1:{}/0", self.port)
     }
 
-    async fn keys(&self, url: &str, secrets: &Secrets) -> Result<i64, redis::RedisError> {
+    async fn keys(&self, url: &str, secrets: &Folder) -> Result<i64, redis::RedisError> {
         let certificates = redis::TlsCertificates {
             client_tls: None,
-            root_cert: Some(secrets.read("servers-ca.crt").into_bytes()),
+            root_cert: Some(fs::read(secrets.join("servers-ca.crt")).unwrap()),
         };
         let client = if url.starts_with("rediss:") {
             redis::Client::build_with_tls(url, certificates)?
@@ -48,13 +48,6 @@ impl Server {
         };
         let mut connection = client.get_multiplexed_async_connection().await?;
         redis::cmd("DBSIZE").query_async(&mut connection).await
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
     }
 }
 
@@ -74,20 +67,16 @@ fn arguments() -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_limiters_redis_counts_over_tls_for_who_has_the_password_and_for_nobody_else() {
-    let secrets = Secrets::make();
+    let secrets = make_secrets();
     let server = Server::start(&secrets);
-    let password = format!(":{}@", secrets.read("redis-password"));
+    let secret = |name: &str| fs::read_to_string(secrets.join(name)).unwrap();
+    let password = format!(":{}@", secret("redis-password"));
     let url = server.url(&password, "rediss");
-    assert_eq!(
-        secrets
-            .read("redis-url")
-            .replace("6379", &server.port.to_string()),
-        url,
-        "make-secrets.sh writes another address"
-    );
+    let written = secret("redis-url").replace("6379", &server.port.to_string());
+    assert_eq!(written, url, "make-secrets.sh writes another address");
     let stack = Stack::start_set(&[
         ("REDIS_URL", &url),
-        ("REDIS_CA_FILE", &secrets.path("servers-ca.crt")),
+        ("REDIS_CA_FILE", &secrets.file("servers-ca.crt")),
     ])
     .await;
     stack

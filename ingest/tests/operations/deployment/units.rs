@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use runtime::clock::Clock;
-use testing::{free_address, from_environment, unique_name};
+use testing::{Folder, Process, free_address, from_environment};
 
 use super::read;
-use test_harness::{Edge, Stack};
+use test_harness::{Edge, Stack, ended};
 
 /// The lines of a unit file.
 pub struct Unit(Vec<(String, String)>);
@@ -84,16 +84,6 @@ impl Unit {
     }
 }
 
-/// Killed when dropped.
-struct Started(Child);
-
-impl Drop for Started {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// Writes the credentials as `make-secrets.sh` does, with the values of the stack.
 fn write_credentials(dir: &Path, unit: &Unit, stack: &Stack) {
     fs::create_dir_all(dir).unwrap();
@@ -111,11 +101,11 @@ fn write_credentials(dir: &Path, unit: &Unit, stack: &Stack) {
 #[tokio::test(flavor = "multi_thread")]
 async fn each_unit_starts_what_it_says_and_ends_when_told() {
     let stack = Stack::without_services(Clock::system()).await;
-    let dir = std::env::temp_dir().join(unique_name());
-    let log = dir.join("log");
+    let folder = Folder::create();
+    let log = folder.join("log");
     for name in ["worker", "delivery", "ingest", "webhook-consumer"] {
         let unit = Unit::of(name);
-        let credentials = dir.join(name);
+        let credentials = folder.join(name);
         write_credentials(&credentials, &unit, &stack);
         let mut environment = unit.environment();
         for value in environment.values_mut() {
@@ -135,21 +125,13 @@ async fn each_unit_starts_what_it_says_and_ends_when_told() {
             .envs(environment)
             .stdin(Stdio::null())
             .stderr(File::create(&log).unwrap());
-        let mut started = Started(command.spawn().unwrap());
+        let started = Process::spawn(&mut command);
         Edge::at(listen).ready(&stack).await;
-        let pid = started.0.id().to_string();
-        let told = Command::new("kill").args(["-s", "TERM", &pid]).status().unwrap();
-        assert!(told.success());
-        let status = tokio::task::spawn_blocking(move || started.0.wait())
-            .await
-            .unwrap()
-            .unwrap();
+        started.signal("TERM");
+        let status = ended(started).await;
         let log = fs::read_to_string(&log).unwrap();
         assert!(status.success(), "{name}: {status}\n{log}");
-        assert!(
-            log.lines().all(|line| line.starts_with('{')),
-            "{name} does not log as the settings say:\n{log}"
-        );
+        let is_json = log.lines().all(|line| line.starts_with('{'));
+        assert!(is_json, "{name} does not log as the settings say:\n{log}");
     }
-    fs::remove_dir_all(dir).unwrap();
 }

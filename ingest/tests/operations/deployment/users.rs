@@ -2,21 +2,19 @@
 //! user has further permissions.
 
 use std::fs::{self, File};
-use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use async_nats::{ConnectOptions, Event};
 use runtime::clock::Clock;
 use serde_json::json;
-use testing::{Process, free_address, unique_name};
+use testing::{Folder, Process, free_address};
 use tokio::sync::mpsc;
 
-use super::read;
+use super::{changed, nats_server, read};
 use test_harness::{
-    Stack, ctl,
-    hooks::{Hooks, accepted, connected, event, settled},
-    succeeds,
+    Json, Stack, ctl,
+    hooks::{Hooks, connected, event},
+    sale_of, succeeds, test_mode,
 };
 
 pub const PASSWORD: &str = "p0123456789abcdef";
@@ -28,38 +26,29 @@ pub const VARIABLES: [&str; 4] = [
     "NATS_CTL_PASSWORD",
 ];
 
-/// Killed and deleted when dropped.
 struct Server {
-    dir: PathBuf,
+    _process: Process,
     port: u16,
-    process: Child,
+    folder: Folder,
 }
 
 impl Server {
     fn start() -> Self {
-        let dir = std::env::temp_dir().join(unique_name());
-        fs::create_dir(&dir).unwrap();
+        let folder = Folder::create();
         let port = free_address().port();
-        let settings = read("nats/single.conf");
-        let move_to = |settings: String, from: &str, to: &str| {
-            assert!(settings.contains(from), "{from}");
-            settings.replace(from, to)
-        };
-        let settings = move_to(settings, "127.0.0.1:4222", &format!("127.0.0.1:{port}"));
-        let settings = move_to(settings, "127.0.0.1:8222", &free_address().to_string());
-        let settings = move_to(settings, "\"/data\"", &format!("\"{}\"", dir.display()));
-        fs::write(dir.join("single.conf"), settings).unwrap();
-        fs::write(dir.join("users.conf"), read("nats/users.conf")).unwrap();
-        let program = std::env::var("RT_NATS_SERVER").unwrap_or_else(|_| "nats-server".to_owned());
-        let process = Command::new(program)
-            .arg("--config")
-            .arg(dir.join("single.conf"))
-            .envs(VARIABLES.map(|name| (name, PASSWORD)))
-            .stdin(Stdio::null())
-            .stderr(File::create(dir.join("log")).unwrap())
-            .spawn()
-            .unwrap();
-        Self { dir, port, process }
+        let changes = [
+            ("127.0.0.1:4222".to_owned(), format!("127.0.0.1:{port}")),
+            ("127.0.0.1:8222".to_owned(), free_address().to_string()),
+            ("\"/data\"".to_owned(), format!("\"{}\"", folder.display())),
+        ];
+        let settings = changed(&read("nats/single.conf"), &changes);
+        fs::write(folder.join("single.conf"), settings).unwrap();
+        fs::write(folder.join("users.conf"), read("nats/users.conf")).unwrap();
+        Self {
+            _process: Process::spawn(&mut nats_server(&folder, "single.conf")),
+            port,
+            folder,
+        }
     }
 
     /// In the form in which `make-secrets.sh` writes it.
@@ -68,15 +57,7 @@ impl Server {
     }
 
     fn log(&self) -> String {
-        fs::read_to_string(self.dir.join("log")).unwrap()
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-        let _ = fs::remove_dir_all(&self.dir);
+        fs::read_to_string(self.folder.join("log")).unwrap()
     }
 }
 
@@ -102,30 +83,30 @@ async fn the_whole_funnel_works_with_each_service_as_its_own_user() {
     let (stack, hooks) = whole_service(&server).await;
     let program = connected(&stack).await;
     stack.customer(&program, &program.ada.code, "user-1").await;
-    let sale = json!({ "transaction_id": "t1", "amount_cents": 5000, "customer_key": "user-1" });
+    let sale = sale_of("t1", "user-1");
     stack.sold(&program, sale).await;
     stack.refunded(&program, json!({ "transaction_id": "t1" })).await;
     let name = "checkout.session.completed.with_invoice.acacia";
     let paid = event(&stack, name, &program, "user-1");
-    accepted(&hooks.deliver(&stack, &program, &paid).await);
-    settled(&stack, &["done"]).await;
-    let test = json!({ "transaction_id": "t2", "amount_cents": 1, "customer_key": "user-1",
-                       "additional_data": { "test_mode": true } });
+    hooks.process(&stack, &program, &paid).await;
+    let test = sale_of("t2", "user-1").with(test_mode());
     stack.sold(&program, test).await;
     stack
         .eventually("what happened is notified", async || {
             stack.count("notifications").await > 0
         })
         .await;
-    sqlx::query("INSERT INTO dead_letters (subject, payload, reason, deliveries) VALUES ('tracking.leads', '{}', '', 1)")
-        .execute(stack.pool())
-        .await
-        .unwrap();
-    succeeds(&stack, &["dead-letters", "replay", "--all"]).await;
-    succeeds(&stack, &["streams", "replay", "clicks", "sales", "--yes"]).await;
+    stack
+        .execute(
+            "INSERT INTO dead_letters (subject, payload, reason, deliveries)
+             VALUES ('tracking.leads', '{}', '', 1)",
+        )
+        .await;
+    succeeds(&stack, "dead-letters replay --all").await;
+    succeeds(&stack, "streams replay clicks sales --yes").await;
     stack
         .eventually("everything is settled again", async || {
-            ctl(&stack, &["streams", "status"]).await.ok
+            ctl(&stack, "streams status").await.ok
         })
         .await;
     stack.verify().await;
@@ -161,6 +142,9 @@ async fn answer_to(server: &Server, user: &str, act: &str, subject: &'static str
         .ok()?
 }
 
+const NEXT_SALE: &str = "$JS.API.CONSUMER.MSG.NEXT.TRACKING_SALES.worker_sales";
+const OWN_CONSUMER: &str = "$JS.API.CONSUMER.CREATE.TRACKING_SALES.mine.tracking.sales";
+
 #[tokio::test(flavor = "multi_thread")]
 async fn no_service_may_do_what_is_anothers() {
     let server = Server::start();
@@ -171,16 +155,8 @@ async fn no_service_may_do_what_is_anothers() {
         ("ingest", "publish", "$JS.API.STREAM.DELETE.TRACKING_SALES"),
         ("ingest", "publish", "$JS.API.STREAM.PURGE.TRACKING_SALES"),
         ("ingest", "publish", "$JS.API.STREAM.UPDATE.TRACKING_SALES"),
-        (
-            "ingest",
-            "publish",
-            "$JS.API.CONSUMER.MSG.NEXT.TRACKING_SALES.worker_sales",
-        ),
-        (
-            "ingest",
-            "publish",
-            "$JS.API.CONSUMER.CREATE.TRACKING_SALES.mine.tracking.sales",
-        ),
+        ("ingest", "publish", NEXT_SALE),
+        ("ingest", "publish", OWN_CONSUMER),
         (
             "ingest",
             "publish",
@@ -221,25 +197,19 @@ async fn a_wrong_password_ends_a_start_at_once() {
         let error = stack.worker_that_ends().await;
         assert!(error.contains("authorization violation"), "{error}");
     }
-    let settings = stack.environment(free_address());
-    let mut process = Process::start("webhook-consumer", &settings);
-    let ended = tokio::task::spawn_blocking(move || process.wait()).await;
-    assert!(!ended.as_ref().is_ok_and(ExitStatus::success), "{ended:?}");
+    stack.fails("webhook-consumer", &[]).await;
 }
 
 /// Starts a worker, and returns its log until it is ready.
 async fn said_at_start(stack: &Stack) -> String {
-    let log = std::env::temp_dir().join(unique_name());
-    let settings = stack.environment(free_address());
-    let mut process = Process::start_logging("worker", &settings, File::create(&log).unwrap().into());
-    let said = || fs::read_to_string(&log).unwrap();
+    let folder = Folder::create();
+    let log = File::create(folder.join("log")).unwrap();
+    let _process = Process::start_logging("worker", &stack.environment(free_address()), log.into());
+    let said = || fs::read_to_string(folder.join("log")).unwrap();
     stack
         .eventually("the worker is ready", async || said().contains("worker is ready"))
         .await;
-    process.kill();
-    let said = said();
-    fs::remove_file(&log).unwrap();
-    said
+    said()
 }
 
 #[tokio::test(flavor = "multi_thread")]

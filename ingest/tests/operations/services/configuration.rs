@@ -9,7 +9,7 @@ use clap::CommandFactory;
 use runtime::clock::Clock;
 use runtime::config::reference;
 use test_harness::{Edge, Stack};
-use testing::{Process, free_address, from_environment, unique_name};
+use testing::{Folder, Process, free_address, from_environment};
 
 #[test]
 fn the_page_about_settings_is_up_to_date() {
@@ -53,20 +53,10 @@ fn every_service_tells_everything_that_is_wrong_and_does_not_start() {
     }
 }
 
-/// Files with one secret each, deleted when dropped.
-struct Secrets(PathBuf);
-
-impl Drop for Secrets {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 #[tokio::test]
 async fn a_service_starts_with_its_secrets_in_files() {
     let stack = Stack::without_services(Clock::system()).await;
-    let secrets = Secrets(std::env::temp_dir().join(unique_name()));
-    fs::create_dir(&secrets.0).unwrap();
+    let secrets = Folder::create();
     let address = free_address();
     let secret = ["DATABASE_URL", "NATS_URL", "CLICK_ID_KEYS", "EMAIL_HASH_KEY"];
     let (hidden, mut plain): (Vec<_>, Vec<_>) = stack
@@ -75,10 +65,9 @@ async fn a_service_starts_with_its_secrets_in_files() {
         .partition(|(name, _)| secret.contains(name));
     assert_eq!(hidden.len(), secret.len());
     for (name, value) in hidden {
-        let file = secrets.0.join(name);
-        fs::write(&file, value + "\n").unwrap();
+        fs::write(secrets.join(name), value + "\n").unwrap();
         let variable: &'static str = format!("{name}_FILE").leak();
-        plain.push((variable, file.to_str().unwrap().to_owned()));
+        plain.push((variable, secrets.file(name)));
     }
     let _worker = Process::start_without("worker", &plain, &secret);
     Edge::at(address).ready(&stack).await;

@@ -2,7 +2,7 @@
 
 use runtime::clock::Clock;
 use serde_json::json;
-use test_harness::{Stack, succeeds};
+use test_harness::{Stack, sale_of, succeeds};
 use testing::{Authority, OwnNats, OwnPostgres, OwnRedis, TestDatabase};
 
 fn verified(url: &str, authority: &Authority) -> String {
@@ -49,24 +49,22 @@ async fn the_whole_service_runs_over_tls_alone() {
     stack.start_services().await;
     stack.start_webhook_consumer();
     // The ingest learns of the new program over a connection that listens.
-    let program = stack.program().await;
-    stack.customer(&program, &program.ada.code, "user-1").await;
-    let sale = json!({ "transaction_id": "t1", "amount_cents": 5000, "customer_key": "user-1" });
+    let program = stack.program_with_customer().await;
+    let sale = sale_of("t1", "user-1");
     stack.sold(&program, sale).await;
     stack
         .eventually("Redis counts", async || {
             counts_of_redis(&stack, &redis, &authority).await
         })
         .await;
-    let open: Vec<String> = sqlx::query_scalar(
-        "SELECT application_name FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)
+    let open: Vec<String> = stack
+        .values(
+            "SELECT application_name FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)
          WHERE NOT ssl AND backend_type = 'client backend'",
-    )
-    .fetch_all(stack.pool())
-    .await
-    .unwrap();
+        )
+        .await;
     assert!(open.is_empty(), "{open:?}");
-    succeeds(&stack, &["verify"]).await;
+    succeeds(&stack, "verify").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

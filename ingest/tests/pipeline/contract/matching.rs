@@ -193,31 +193,19 @@ mod tests {
     #[test]
     fn headers_are_there_not_there_or_as_they_should_be() {
         let ok = answer(StatusCode::OK, &[("x-a", "1")], json!({}));
-        for wrong in [
+        let with = |header: &str| format!("{{ status: 200, headers: {{ {header} }}, body: {{}} }}");
+        let wrong = [
             "x-b: present",
             "x-b: '1'",
             "x-a: absent",
             "x-a: '2'",
             "x-a: <a minute>",
-        ] {
-            assert_eq!(
-                found(
-                    &format!("{{ status: 200, headers: {{ {wrong} }}, body: {{}} }}"),
-                    &ok
-                )
-                .len(),
-                1,
-                "{wrong}"
-            );
+        ];
+        for wrong in wrong {
+            assert_eq!(found(&with(wrong), &ok).len(), 1, "{wrong}");
         }
         for right in ["x-b: absent", "x-a: present", "x-a: '1'", "x-a: <an integer>"] {
-            assert_eq!(
-                found(
-                    &format!("{{ status: 200, headers: {{ {right} }}, body: {{}} }}"),
-                    &ok
-                ),
-                [""; 0]
-            );
+            assert_eq!(found(&with(right), &ok), [""; 0]);
         }
     }
 

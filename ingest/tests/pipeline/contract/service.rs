@@ -193,15 +193,8 @@ impl Service {
             return;
         };
         let click_id = self.stack.click(&program.ada.code).await;
-        self.stack
-            .eventually("the click is written", async || {
-                sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM click_events WHERE click_id = $1)")
-                    .bind(&click_id)
-                    .fetch_one(self.stack.pool())
-                    .await
-                    .unwrap()
-            })
-            .await;
+        let written = format!("click_events WHERE click_id = '{click_id}'");
+        self.stack.reaches(&written, 1).await;
         streams.drained(&self.stack).await;
     }
 

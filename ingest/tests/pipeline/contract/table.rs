@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::given::Given;
 use super::names::{captured, used};
+use test_harness::platform_error;
 
 /// One file, answered by one set of processes.
 #[derive(Debug, Deserialize)]
@@ -154,23 +155,6 @@ impl Answer {
             (None, body) => body.clone().unwrap_or_default(),
         }
     }
-}
-
-fn platform_error(status: u16, message: &str) -> Value {
-    let name = match status {
-        400 => "BadRequestError",
-        401 => "UnauthorizedError",
-        403 => "ForbiddenError",
-        404 => "NotFoundError",
-        405 => "MethodNotAllowedError",
-        409 => "ConflictError",
-        410 => "GoneError",
-        413 => "PayloadTooLargeError",
-        500 => "InternalServerError",
-        other => panic!("the platform's envelope has no name for {other}"),
-    };
-    let error = serde_json::json!({ "status": status, "name": name, "message": message, "details": {} });
-    serde_json::json!({ "data": null, "error": error })
 }
 
 impl Table {

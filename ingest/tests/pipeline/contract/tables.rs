@@ -181,22 +181,19 @@ mod tests {
 
     #[test]
     fn a_row_that_was_not_written_is_missed_and_one_too_many_is_noticed() {
-        let (none, one) = (
-            tables(&[]),
-            tables(&[("1", json!({ "id": 1, "status": "click" }))]),
-        );
-        assert_eq!(found("rows: {}", &none, &none), [""; 0]);
-        assert_eq!(found("rows: { customers: 1 }", &none, &none).len(), 1);
-        assert_eq!(
-            found("rows: { customers: [{ status: click }] }", &none, &none).len(),
-            1
-        );
-        assert_eq!(found("rows: {}", &none, &one).len(), 1);
-        assert_eq!(found("rows: { customers: 1 }", &none, &one), [""; 0]);
-        assert_eq!(
-            found("rows: { customers: [{ status: click }] }", &none, &one),
-            [""; 0]
-        );
+        let none = tables(&[]);
+        let one = tables(&[("1", json!({ "id": 1, "status": "click" }))]);
+        let a_click = "rows: { customers: [{ status: click }] }";
+        for (entry, after, differences) in [
+            ("rows: {}", &none, 0),
+            ("rows: { customers: 1 }", &none, 1),
+            (a_click, &none, 1),
+            ("rows: {}", &one, 1),
+            ("rows: { customers: 1 }", &one, 0),
+            (a_click, &one, 0),
+        ] {
+            assert_eq!(found(entry, &none, after).len(), differences, "{entry}");
+        }
         let wrong = found("rows: { customers: [{ status: lead }] }", &none, &one);
         assert_eq!(
             wrong,
@@ -208,15 +205,10 @@ mod tests {
     fn a_row_changes_where_the_entry_says_so_and_nowhere_else() {
         let before = tables(&[("1", json!({ "status": "click" }))]);
         let after = tables(&[("1", json!({ "status": "lead" }))]);
+        let to_lead = "state: { customers: [{ status: lead }] }";
         assert_eq!(found("rows: {}", &before, &after).len(), 1);
-        assert_eq!(
-            found("state: { customers: [{ status: lead }] }", &before, &after),
-            [""; 0]
-        );
-        assert_eq!(
-            found("state: { customers: [{ status: lead }] }", &before, &before).len(),
-            1
-        );
+        assert_eq!(found(to_lead, &before, &after), [""; 0]);
+        assert_eq!(found(to_lead, &before, &before).len(), 1);
         assert_eq!(found("rows: {}", &before, &tables(&[])).len(), 1);
     }
 

@@ -63,143 +63,109 @@ fn harmless(token: &str) -> Vec<Case> {
 fn lengths_and_lines(token: &str) -> Vec<Case> {
     use Expected::{Bare, Refused};
     let bearer = format!("Authorization: Bearer {token}\r\n");
-    let with = |rest: &str| format!("{bearer}{rest}");
-    vec![
+    let megabyte = "x".repeat(1 << 20);
+    let fillers = "X-Filler: 1\r\n".repeat(1_000);
+    let mut cases = vec![
         case(
             "a token of a megabyte",
-            format!("Authorization: Bearer {}\r\n\r\n", "x".repeat(1 << 20)),
+            format!("Authorization: Bearer {megabyte}\r\n\r\n"),
             Bare(431),
         ),
         case(
             "a cookie of a megabyte",
-            format!("Cookie: {}\r\n\r\n", "x".repeat(1 << 20)),
+            format!("Cookie: {megabyte}\r\n\r\n"),
             Bare(431),
         ),
-        case(
-            "a thousand headers",
-            keyed(token, &"X-Filler: 1\r\n".repeat(1_000)),
-            Bare(431),
-        ),
-        case(
-            "two lengths",
-            with("Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}"),
-            Bare(400),
-        ),
-        case(
-            "a list of lengths",
-            with("Content-Length: 2, 3\r\n\r\n{}"),
-            Bare(400),
-        ),
-        case(
-            "a negative length",
-            with("Content-Length: -2\r\n\r\n{}"),
-            Bare(400),
-        ),
-        case(
-            "a length with a sign",
-            with("Content-Length: +2\r\n\r\n{}"),
-            Bare(400),
-        ),
-        case(
-            "a hexadecimal length",
-            with("Content-Length: 0x2\r\n\r\n{}"),
-            Bare(400),
-        ),
-        case(
-            "a length beyond 64 bits",
-            with("Content-Length: 18446744073709551618\r\n\r\n{}"),
-            Bare(400),
-        ),
-        case(
+        case("a thousand headers", keyed(token, &fillers), Bare(431)),
+    ];
+    let lengths = [
+        ("two lengths", "2\r\nContent-Length: 3", Bare(400)),
+        ("a list of lengths", "2, 3", Bare(400)),
+        ("a negative length", "-2", Bare(400)),
+        ("a length with a sign", "+2", Bare(400)),
+        ("a hexadecimal length", "0x2", Bare(400)),
+        ("a length beyond 64 bits", "18446744073709551618", Bare(400)),
+        (
             "a length beyond any body",
-            with("Content-Length: 9223372036854775807\r\n\r\n{}"),
+            "9223372036854775807",
             Refused(413, "Request body is too large"),
         ),
-        case(
-            "a blank before the colon",
-            with("Content-Length : 2\r\n\r\n{}"),
-            Bare(400),
-        ),
-        case(
-            "a header that goes on in the next line",
-            with("X-Filler: a\r\n b\r\nContent-Length: 2\r\n\r\n{}"),
-            Bare(400),
-        ),
-        case(
-            "a header without a name",
-            with(": a\r\nContent-Length: 2\r\n\r\n{}"),
-            Bare(400),
-        ),
-        case(
-            "a NUL in a header",
-            with("X-Filler: a\0b\r\nContent-Length: 2\r\n\r\n{}"),
-            Bare(400),
-        ),
-        case(
-            "a lone carriage return in a header",
-            with("X-Filler: a\rb\r\nContent-Length: 2\r\n\r\n{}"),
-            Bare(400),
-        ),
-    ]
+    ];
+    cases.extend(lengths.map(|(what, length, expected)| {
+        let head = format!("{bearer}Content-Length: {length}\r\n\r\n{{}}");
+        case(what, head, expected)
+    }));
+    let lines = [
+        ("a header that goes on in the next line", "X-Filler: a\r\n b"),
+        ("a header without a name", ": a"),
+        ("a NUL in a header", "X-Filler: a\0b"),
+        ("a lone carriage return in a header", "X-Filler: a\rb"),
+    ];
+    cases.extend(lines.map(|(what, line)| {
+        let head = format!("{bearer}{line}\r\nContent-Length: 2\r\n\r\n{{}}");
+        case(what, head, Bare(400))
+    }));
+    let blank = format!("{bearer}Content-Length : 2\r\n\r\n{{}}");
+    cases.push(case("a blank before the colon", blank, Bare(400)));
+    cases
 }
 
 /// Chunked bodies, and missing bodies.
 fn framing(token: &str) -> Vec<Case> {
     use Expected::{Bare, Refused, Route};
     let bearer = format!("Authorization: Bearer {token}\r\n");
-    let with = |rest: &str| format!("{bearer}{rest}");
     let unread = Refused(400, "Request body could not be read");
-    let chunked = "Transfer-Encoding: chunked\r\n\r\n";
-    vec![
-        case(
+    let endless = format!("2;{}\r\n{{}}", "x".repeat(20_000));
+    let in_chunks = "Transfer-Encoding: chunked";
+    let mut cases: Vec<Case> = [
+        (
             "chunks that are no coding we know",
-            with("Transfer-Encoding: xchunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"),
+            "Transfer-Encoding: xchunked",
+            "2\r\n{}",
             Bare(400),
         ),
-        case(
+        (
             "chunks, and then something else",
-            with("Transfer-Encoding: chunked, identity\r\n\r\n2\r\n{}\r\n0\r\n\r\n"),
+            "Transfer-Encoding: chunked, identity",
+            "2\r\n{}",
             Bare(400),
         ),
-        case(
+        (
             "chunks and a length",
-            with(&format!("Content-Length: 5\r\n{chunked}2\r\n{{}}\r\n0\r\n\r\n")),
+            "Content-Length: 5\r\nTransfer-Encoding: chunked",
+            "2\r\n{}",
             Route,
         ),
-        case(
-            "chunks",
-            with(&format!(
-                "{chunked}1;a=b\r\n{{\r\n1\r\n}}\r\n0\r\nX-Trailer: 1\r\n\r\n"
-            )),
-            Route,
-        ),
-        case(
-            "a chunk of no size",
-            with(&format!("{chunked}g\r\n{{}}\r\n0\r\n\r\n")),
-            unread,
-        ),
-        case(
-            "a chunk of negative size",
-            with(&format!("{chunked}-2\r\n{{}}\r\n0\r\n\r\n")),
-            unread,
-        ),
-        case(
+        ("a chunk of no size", in_chunks, "g\r\n{}", unread),
+        ("a chunk of negative size", in_chunks, "-2\r\n{}", unread),
+        (
             "a chunk beyond 64 bits",
-            with(&format!("{chunked}10000000000000002\r\n{{}}\r\n0\r\n\r\n")),
+            in_chunks,
+            "10000000000000002\r\n{}",
             unread,
         ),
-        case(
+        (
             "a chunk that is longer than it says",
-            with(&format!("{chunked}1\r\n{{}}\r\n0\r\n\r\n")),
+            in_chunks,
+            "1\r\n{}",
             unread,
         ),
-        case(
-            "a chunk's endless extension",
-            with(&format!("{chunked}2;{}\r\n{{}}\r\n0\r\n\r\n", "x".repeat(20_000))),
-            unread,
-        ),
-        case("no body at all", format!("{bearer}\r\n"), Refused(400, NOT_JSON)),
+        ("a chunk's endless extension", in_chunks, &endless, unread),
     ]
+    .into_iter()
+    .map(|(what, coding, chunk, expected)| {
+        let request = format!("{bearer}{coding}\r\n\r\n{chunk}\r\n0\r\n\r\n");
+        case(what, request, expected)
+    })
+    .collect();
+    let chunks = format!("{bearer}{in_chunks}\r\n\r\n1;a=b\r\n{{\r\n1\r\n}}\r\n0\r\nX-Trailer: 1\r\n\r\n");
+    cases.push(case("chunks", chunks, Route));
+    cases.push(case(
+        "no body at all",
+        format!("{bearer}\r\n"),
+        Refused(400, NOT_JSON),
+    ));
+    cases
 }
 
 #[tokio::test]

@@ -104,9 +104,7 @@ async fn only_web_addresses_with_a_code_in_their_query_are_taken() {
             // At its end it does not belong to the URL, like blanks.
             (r#""https://shop.example/?aff=a\u0000""#, UNKNOWN),
         ] {
-            scene
-                .refused(route, route.with("affiliate_url", value), message, value)
-                .await;
+            scene.refuses(route, "affiliate_url", value, message).await;
         }
     }
     scene.nothing_stored("landing URLs").await;

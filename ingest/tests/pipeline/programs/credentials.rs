@@ -1,169 +1,106 @@
 //! Program keys: revoked at once everywhere, and marked for rotation.
 
 use chrono::TimeDelta;
-use domain::token::ProgramToken;
 use reqwest::StatusCode;
-use runtime::clock::Clock;
-use serde_json::json;
-use test_harness::{Stack, mark_for_rotation, noon};
+use serde_json::{Value, json};
+use test_harness::managed::audit_details;
+use test_harness::{Answer, Json, Stack, mark_for_rotation, noon, refused_each};
 
-const PROGRAMS: &str = "/api/advertiser/affiliate-programs";
+use super::announces_rotation;
 
-#[tokio::test]
-async fn a_replaced_token_is_refused_by_every_ingest() {
-    let mut stack = Stack::start().await;
-    let program = stack.program().await;
-    let second = stack.start_ingest();
-    let refused =
-        async |stack: &Stack| stack.sale(&program, json!({})).await.status == StatusCode::UNAUTHORIZED;
-    assert!(!refused(&stack).await);
-    let replacement = ProgramToken::generate(rand::random());
-    sqlx::query("UPDATE programs SET api_token_hash = $2 WHERE id = $1")
-        .bind(program.program_id.get())
-        .bind(replacement.hash().as_bytes().as_slice())
-        .execute(stack.pool())
-        .await
-        .unwrap();
-    stack
-        .eventually("the first ingest has heard of it", async || refused(&stack).await)
-        .await;
-    stack.use_ingest(second);
-    stack.ready().await;
-    stack
-        .eventually("the second ingest has heard of it", async || {
-            refused(&stack).await
-        })
-        .await;
-    let body = json!({ "transaction_id": "t", "amount_cents": 1, "customer_key": "nobody" });
-    let answer = stack.post("sale", Some(replacement.expose()), body).await;
-    assert_eq!(
-        answer.message(),
-        "Customer not found. Provide customer_key or click_id."
-    );
+/// A sale that is refused for its customer once its token is accepted.
+async fn sale_of_nobody(stack: &Stack, token: &str) -> Answer {
+    let sale = json!({ "transaction_id": "t", "amount_cents": 1, "customer_key": "nobody" });
+    stack.post("sale", Some(token), sale).await
 }
 
 #[tokio::test]
 async fn a_regenerated_token_is_shown_once_and_the_old_one_refused_by_every_ingest() {
-    let mut stack = Stack::start().await;
-    let acme = stack.workspace("acme").await;
-    let made = stack
-        .submit(PROGRAMS, Some(&acme.owner.token), json!({ "name": "Acme" }))
-        .await;
-    let old = made.body["data"]["api_token"].as_str().unwrap().to_owned();
-    let path = format!("{PROGRAMS}/{}", made.body["data"]["id"]);
+    let (mut stack, program) = Stack::with_managed().await;
     let second = stack.start_ingest();
-    let sale = json!({ "transaction_id": "t", "amount_cents": 1, "customer_key": "nobody" });
-    let known = async |stack: &Stack, token: &str| {
-        stack.post("sale", Some(token), sale.clone()).await.status == StatusCode::BAD_REQUEST
-    };
-    assert!(known(&stack, &old).await);
-    let marked = json!({ "rotate_by": "2999-01-01T00:00:00Z" });
-    stack
-        .submit(&format!("{path}/key-rotation"), Some(&acme.owner.token), marked)
-        .await;
-    let regenerated = stack
-        .submitted(
-            &format!("{path}/regenerate-api-token"),
-            Some(&acme.owner.token),
-            json!({}),
-        )
-        .await;
-    let data = regenerated.body["data"].as_object().unwrap();
+    sale_of_nobody(&stack, &program.api_token).await.is(400);
+    let rotate_by = json!({ "rotate_by": "2999-01-01T00:00:00Z" });
+    program.submit(&stack, "key-rotation", rotate_by).await.ok();
+    let regenerated = program
+        .submit(&stack, "regenerate-api-token", json!({}))
+        .await
+        .ok();
+    let data = regenerated.data().as_object().unwrap();
     assert_eq!(data.keys().collect::<Vec<_>>(), ["api_token", "api_token_masked"]);
-    let new = data["api_token"].as_str().unwrap();
-    let read = stack.get(&path, &acme.owner.token).await;
-    assert_eq!(read.body["data"]["api_token_masked"], data["api_token_masked"]);
+    let (new, masked) = (regenerated.string("api_token"), &data["api_token_masked"]);
     // The mark belonged to the old token.
-    assert_eq!(read.body["data"]["key_rotate_by"], json!(null));
-    let old_is_refused = async |stack: &Stack| !known(stack, &old).await && known(stack, new).await;
-    stack
-        .eventually("the first ingest has heard of it", async || {
-            old_is_refused(&stack).await
-        })
-        .await;
-    stack.use_ingest(second);
-    stack.ready().await;
-    stack
-        .eventually("the second ingest has heard of it", async || {
-            old_is_refused(&stack).await
-        })
-        .await;
-    let audited: serde_json::Value = stack
-        .value("SELECT details FROM audit_log WHERE action = 'program_token.regenerated'")
-        .await;
-    assert_eq!(audited, json!({ "api_token_masked": data["api_token_masked"] }));
+    let read = program.get(&stack, "").await;
+    read.data()
+        .has(json!({ "api_token_masked": masked, "key_rotate_by": null }));
+    for ingest in [None, Some(second)] {
+        if let Some(address) = ingest {
+            stack.use_ingest(address);
+            stack.ready().await;
+        }
+        stack
+            .eventually("the ingest has heard of it", async || {
+                let old = sale_of_nobody(&stack, &program.api_token).await;
+                old.status == StatusCode::UNAUTHORIZED
+            })
+            .await;
+        sale_of_nobody(&stack, &new).await.is(400);
+    }
+    let audited = audit_details(&stack, "program_token.regenerated").await;
+    assert_eq!(audited, [json!({ "api_token_masked": masked })]);
 }
 
 #[tokio::test]
 async fn a_key_is_marked_for_rotation_and_the_mark_taken_back_by_who_may_replace_it() {
-    let stack = Stack::start().await;
-    let acme = stack.workspace("acme").await;
-    let made = stack
-        .submit(PROGRAMS, Some(&acme.owner.token), json!({ "name": "Acme" }))
-        .await;
-    let token = made.body["data"]["api_token"].as_str().unwrap().to_owned();
-    let path = format!("{PROGRAMS}/{}/key-rotation", made.body["data"]["id"]);
-    let key = async |scopes: serde_json::Value| {
-        let body = json!({ "name": "Key", "scopes": scopes });
-        let made = stack
-            .submit("/api/advertiser/api-keys", Some(&acme.owner.token), body)
+    let (stack, program) = Stack::with_managed().await;
+    let path = program.path("key-rotation");
+    let key = async |scope: &str| {
+        let made = program
+            .owner
+            .api_key(json!({ "name": "Key", "scopes": [scope] }))
             .await;
-        made.body["data"]["key"].as_str().unwrap().to_owned()
+        made["key"].as_str().unwrap().to_owned()
     };
-    let rotator = key(json!(["program:regenerate-token"])).await;
-    let updater = key(json!(["program:update"])).await;
-    for (body, message) in [
-        (json!({}), "rotate_by is required"),
-        (
-            json!({ "rotate_by": "in a month" }),
-            "rotate_by must be an ISO 8601 instant such as 2027-01-31T12:00:00Z",
-        ),
-        (
-            json!({ "rotate_by": "2020-01-01T00:00:00Z" }),
-            "rotate_by must be in the future",
-        ),
-    ] {
-        let answer = stack.submit(&path, Some(&rotator), body).await;
-        answer.refused(400, message);
-    }
+    let rotator = key("program:regenerate-token").await;
+    let updater = key("program:update").await;
+    let table = json!({
+        "rotate_by is required": [{}],
+        "rotate_by must be an ISO 8601 instant such as 2027-01-31T12:00:00Z": [{ "rotate_by": "in a month" }],
+        "rotate_by must be in the future": [{ "rotate_by": "2020-01-01T00:00:00Z" }],
+    });
+    refused_each(400, table, async |body| {
+        stack.submit(&path, Some(&rotator), body).await
+    })
+    .await;
     let mark = json!({ "rotate_by": "2999-01-01T00:00:00+01:00" });
-    let forbidden = stack.submit(&path, Some(&updater), mark.clone()).await;
-    assert_eq!(forbidden.status, StatusCode::FORBIDDEN);
-    let marked = stack.submitted(&path, Some(&rotator), mark).await;
-    assert_eq!(marked.body["data"]["rotate_by"], "2998-12-31T23:00:00.000Z");
-    let sunset = async || {
-        !stack
-            .post("sale", Some(&token), json!({}))
-            .await
-            .header("sunset")
-            .is_empty()
+    stack.submit(&path, Some(&updater), mark.clone()).await.is(403);
+    let marked = stack.submit(&path, Some(&rotator), mark).await.ok();
+    assert_eq!(marked.data()["rotate_by"], "2998-12-31T23:00:00.000Z");
+    let is_told = async || {
+        let answer = stack.post("sale", Some(&program.api_token), json!({})).await;
+        !answer.header("sunset").is_empty()
     };
-    stack.eventually("the mark is told", sunset).await;
-    assert_eq!(stack.delete(&path, &updater).await.status, StatusCode::FORBIDDEN);
-    let unmarked = stack.delete(&path, &acme.owner.token).await;
-    assert_eq!(unmarked.body["data"]["rotate_by"], json!(null));
+    stack.eventually("the mark is told", is_told).await;
+    stack.delete(&path, &updater).await.is(403);
+    let unmarked = program.owner.delete(&path).await;
+    assert_eq!(unmarked.data()["rotate_by"], Value::Null);
     stack
-        .eventually("the mark is gone", async || !sunset().await)
+        .eventually("the mark is gone", async || !is_told().await)
         .await;
-    let audited: Vec<String> = sqlx::query_scalar(
-        "SELECT action || ' by ' || actor FROM audit_log WHERE action LIKE 'program_token.%' ORDER BY id",
-    )
-    .fetch_all(stack.pool())
-    .await
-    .unwrap();
+    let audited: Vec<String> = stack
+        .values(
+            "SELECT action || ' by ' || actor FROM audit_log WHERE action LIKE 'program_token.%' ORDER BY id",
+        )
+        .await;
+    let (marked, unmarked) = ("marked_for_rotation by key", "unmarked by user");
     assert_eq!(
         audited,
-        [
-            "program_token.marked_for_rotation by key",
-            "program_token.unmarked by user"
-        ]
+        [marked, unmarked].map(|action| format!("program_token.{action}"))
     );
 }
 
 #[tokio::test]
 async fn a_marked_key_works_until_its_deadline_and_every_answer_says_so() {
-    let clock = Clock::manual(noon());
-    let stack = Stack::start_with(clock.clone()).await;
+    let stack = Stack::at_noon().await;
     let program = stack.program().await;
     let rotate_by = noon() + TimeDelta::days(30);
     mark_for_rotation(&stack, &program, rotate_by).await;
@@ -174,27 +111,24 @@ async fn a_marked_key_works_until_its_deadline_and_every_answer_says_so() {
         })
         .await;
     let click_id = stack.click(&program.ada.code).await;
-    let lead = stack.lead(&program, &click_id, "user").await;
+    let lead = stack.signed_up(&program, &click_id, "user").await;
     let refund = stack
         .refund(&program, json!({ "transaction_id": "unknown" }))
         .await;
-    let recorded = stack.sale(&program, sale.clone()).await;
-    assert_eq!((lead.status, recorded.status), (StatusCode::OK, StatusCode::OK));
+    let recorded = stack.sold(&program, sale.clone()).await;
     for answer in [lead, refund, recorded] {
-        assert_eq!(answer.header("deprecation"), format!("@{}", noon().timestamp()));
-        assert_eq!(answer.header("sunset"), "Tue, 31 Mar 2026 12:00:00 GMT");
-        assert!(answer.header("link").contains("rel=\"deprecation\""));
+        announces_rotation(&answer);
         let warning = &answer.body["warnings"][0];
-        assert_eq!(warning["code"], "api_key_rotation_required");
-        assert_eq!(warning["rotate_by"], "2026-03-31T12:00:00.000Z");
-        assert!(
-            warning["message"].is_string() && warning["hint"].is_string() && warning["docs_url"].is_string()
-        );
+        for text in ["message", "hint", "docs_url"] {
+            assert!(warning[text].is_string(), "{text}: {warning}");
+        }
     }
-    clock.set(rotate_by);
+    stack.clock.set(rotate_by);
     for route in ["click", "lead", "sale", "refund"] {
-        let answer = stack.post(route, Some(&program.token), sale.clone()).await;
-        assert_eq!(answer.status, StatusCode::UNAUTHORIZED, "{route}");
+        let answer = stack
+            .post(route, Some(&program.token), sale.clone())
+            .await
+            .is(401);
         assert_eq!(answer.body["error"]["code"], "api_key_rotation_required");
         assert!(answer.body["error"]["hint"].is_string() && answer.body["error"]["docs_url"].is_string());
         assert!(answer.body.get("data").is_none());
@@ -229,8 +163,7 @@ async fn a_key_over_its_limit_is_told_of_its_rotation_and_refused_once_that_is_o
         })
         .await;
     for _ in 0..4 {
-        let answer = sale().await;
-        assert_eq!(answer.status, StatusCode::UNAUTHORIZED, "{answer:?}");
+        let answer = sale().await.is(401);
         assert_eq!(answer.body["error"]["code"], "api_key_rotation_required");
         assert_eq!(answer.header("x-ratelimit-limit"), "2");
     }
@@ -241,24 +174,17 @@ async fn what_is_taken_back_counts_before_it_is_answered() {
     let mut stack = Stack::start().await;
     let program = stack.program().await;
     let owner = stack.owner_of(&program).await;
-    let path = format!("{PROGRAMS}/{}", program.program_id);
-    let sale = json!({ "transaction_id": "t", "amount_cents": 1, "customer_key": "nobody" });
     let mut token = program.token.clone();
     for _ in 0..10 {
-        let regenerate = format!("{path}/regenerate-api-token");
-        let regenerated = stack.submit(&regenerate, Some(&owner.token), json!({})).await;
-        let former = stack.post("sale", Some(&token), sale.clone()).await;
-        assert_eq!(former.status, StatusCode::UNAUTHORIZED, "{former:?}");
-        regenerated.body["data"]["api_token"]
-            .as_str()
-            .unwrap()
-            .clone_into(&mut token);
-        let known = stack.post("sale", Some(&token), sale.clone()).await;
-        assert_eq!(known.status, StatusCode::BAD_REQUEST, "{known:?}");
+        let regenerate = program.path("regenerate-api-token");
+        let regenerated = owner.submit(&regenerate, json!({})).await.ok();
+        sale_of_nobody(&stack, &token).await.is(401);
+        token = regenerated.string("api_token");
+        sale_of_nobody(&stack, &token).await.is(400);
     }
     let click = async |stack: &Stack| stack.click_with(&program.ada.code, json!({})).await.status;
-    let link = format!("{path}/referral-links/{}", program.ada.link);
-    let membership = format!("{path}/partners/{}", program.ada.membership);
+    let link = program.path(&format!("referral-links/{}", program.ada.link));
+    let membership = program.path(&format!("partners/{}", program.ada.membership));
     for _ in 0..5 {
         for (of, status, answer) in [
             (&link, "inactive", StatusCode::GONE),
@@ -266,20 +192,17 @@ async fn what_is_taken_back_counts_before_it_is_answered() {
             (&membership, "suspended", StatusCode::GONE),
             (&membership, "approved", StatusCode::OK),
         ] {
-            let changed = stack.put(of, &owner.token, json!({ "status": status })).await;
-            assert_eq!(changed.status, StatusCode::OK, "{changed:?}");
+            owner.put(of, json!({ "status": status })).await.ok();
             assert_eq!(click(&stack).await, answer, "{status}");
         }
     }
     let second = stack.start_ingest();
-    assert_eq!(stack.delete(&path, &owner.token).await.status, StatusCode::OK);
+    owner.delete(&program.path("")).await.ok();
     assert_eq!(click(&stack).await, StatusCode::GONE);
-    let archived = stack.post("sale", Some(&token), sale.clone()).await;
-    assert_eq!(archived.status, StatusCode::UNAUTHORIZED, "{archived:?}");
+    sale_of_nobody(&stack, &token).await.is(401);
     // The cache of another ingest is at most a second old.
     tokio::time::sleep(std::time::Duration::from_secs(1)).await;
     stack.use_ingest(second);
     stack.ready().await;
-    let archived = stack.post("sale", Some(&token), sale).await;
-    assert_eq!(archived.status, StatusCode::UNAUTHORIZED, "{archived:?}");
+    sale_of_nobody(&stack, &token).await.is(401);
 }

@@ -1,29 +1,24 @@
 //! The whole funnel: click, lead, sale, refund.
 
-use reqwest::StatusCode;
 use serde_json::json;
-use test_harness::Stack;
+use test_harness::{Json, Stack, sale_of};
 
 #[tokio::test]
 async fn a_sale_pays_the_partner_and_its_refund_takes_it_back() {
     let (stack, program) = Stack::with_program().await;
-    let click = stack.click_with(&program.ada.code, json!({})).await;
-    assert_eq!(click.status, StatusCode::OK);
-    assert_eq!(click.body["success"], true);
-    assert_eq!(click.body["partner_code"], program.ada.code);
-    assert_eq!(click.body["cookie_window_days"], 90);
+    let click = stack.click_with(&program.ada.code, json!({})).await.ok();
+    let code = &program.ada.code;
+    click
+        .body
+        .has(json!({ "success": true, "partner_code": code, "cookie_window_days": 90 }));
     let click_id = click.body["click_id"].as_str().unwrap();
     let lead = stack.lead(&program, click_id, "user-1").await;
     assert_eq!(
         lead.body,
         json!({ "success": true, "message": "Lead tracked successfully" })
     );
-    let sale = stack
-        .sold(
-            &program,
-            json!({ "transaction_id": "t1", "amount_cents": 4999, "customer_key": "user-1" }),
-        )
-        .await;
+    let amount = json!({ "amount_cents": 4999 });
+    let sale = stack.sold(&program, sale_of("t1", "user-1").with(amount)).await;
     assert_eq!(sale.body["success"], true);
     let commission_id = sale.body["commission_id"].as_i64().unwrap();
     assert!(sale.body["sale_id"].is_i64());

@@ -21,8 +21,9 @@ async fn ask(stack: &Stack, method: Method, headers: &[(&str, &str)]) -> Answer 
 #[tokio::test]
 async fn pages_of_any_site_load_the_script_and_keep_it_for_an_hour() {
     let stack = Stack::start().await;
-    let answer = ask(&stack, Method::GET, &[("origin", "https://shop.example")]).await;
-    assert_eq!(answer.status, StatusCode::OK);
+    let answer = ask(&stack, Method::GET, &[("origin", "https://shop.example")])
+        .await
+        .ok();
     assert_eq!(answer.body, Value::String(SCRIPT.to_owned()));
     for (name, value) in [
         ("content-type", "text/javascript; charset=utf-8"),
@@ -38,13 +39,11 @@ async fn pages_of_any_site_load_the_script_and_keep_it_for_an_hour() {
     ] {
         assert_eq!(answer.header(name), value, "{name}");
     }
-    let head = ask(&stack, Method::HEAD, &[]).await;
-    assert_eq!(head.status, StatusCode::OK);
+    let head = ask(&stack, Method::HEAD, &[]).await.ok();
     assert_eq!(head.header("etag"), answer.header("etag"));
     assert_eq!(head.header("content-length"), SCRIPT.len().to_string());
     assert_eq!(head.body, Value::String(String::new()));
-    let posted = ask(&stack, Method::POST, &[]).await;
-    assert_eq!(posted.status, StatusCode::METHOD_NOT_ALLOWED);
+    ask(&stack, Method::POST, &[]).await.is(405);
 }
 
 #[tokio::test]
@@ -114,19 +113,13 @@ async fn the_script_is_served_under_the_names_that_are_configured_and_no_other()
             assert_eq!(answer.header(header), own.header(header), "{header}");
         }
         assert_ne!(answer.header("etag"), own.header("etag"));
-        let again = get(&path, answer.header("etag")).await;
-        assert_eq!(again.status, StatusCode::NOT_MODIFIED);
+        get(&path, answer.header("etag")).await.is(304);
     }
-    for path in [
-        "/js/other-tracker.js",
-        "/js/acme-tracker.jsx",
-        "/js/acme-tracker",
-        "/js/acme.js",
-        "/js/Acme-tracker.js",
-        "/js/-tracker.js",
-        "/js/acme,partners2-tracker.js",
-        "/js/tracker-tracker.js",
-    ] {
+    for name in "other-tracker.js acme-tracker.jsx acme-tracker acme.js Acme-tracker.js -tracker.js \
+                 acme,partners2-tracker.js tracker-tracker.js"
+        .split(' ')
+    {
+        let path = &format!("/js/{name}");
         let answer = get(path, "*").await;
         assert_eq!(answer.status, StatusCode::NOT_FOUND, "{path}");
         assert_eq!(
@@ -135,8 +128,8 @@ async fn the_script_is_served_under_the_names_that_are_configured_and_no_other()
         );
     }
     let plain = Stack::start().await;
-    let unlisted = plain
+    plain
         .send(plain.request(Method::GET, "/js/acme-tracker.js"))
-        .await;
-    assert_eq!(unlisted.status, StatusCode::NOT_FOUND);
+        .await
+        .is(404);
 }

@@ -1,9 +1,10 @@
 //! Which program an event belongs to.
 
+use runtime::clock::Clock;
 use serde_json::{Value, json};
 use storage::processor::processor_inbox;
 use test_harness::{
-    Program, Stack,
+    Json, Program, Stack,
     hooks::{ACCOUNT, Hooks, SECRET, accepted, connect, connected, event, inbox, settled},
     rows::sale,
 };
@@ -39,10 +40,8 @@ async fn replay(stack: &Stack) {
 
 #[tokio::test]
 async fn an_event_is_taken_up_again_once_its_account_is_known() {
-    let mut stack = Stack::start().await;
-    let hooks = Hooks::start(&mut stack).await;
-    let program = stack.program().await;
-    stack.customer(&program, &program.ada.code, "user-1").await;
+    let (stack, hooks) = Hooks::with_stack(Clock::system()).await;
+    let program = stack.program_with_customer().await;
     let mut event = event(&stack, "checkout.session.completed.basil", &program, "user-1");
     event["account"] = json!(ACCOUNT);
     accepted(&hooks.distribute(&stack, &event).await);
@@ -59,8 +58,7 @@ async fn an_event_is_taken_up_again_once_its_account_is_known() {
 
 #[tokio::test]
 async fn a_sale_that_names_another_program_is_kept_back() {
-    let mut stack = Stack::start().await;
-    let hooks = Hooks::start(&mut stack).await;
+    let (stack, hooks) = Hooks::with_stack(Clock::system()).await;
     let (program, other) = (connected(&stack).await, stack.program().await);
     stack.customer(&other, &other.ada.code, "user-1").await;
     let named = event(&stack, "checkout.session.completed.basil", &other, "user-1");
@@ -73,38 +71,24 @@ async fn a_sale_that_names_another_program_is_kept_back() {
     assert_eq!(stack.count("sale_events").await, 0);
     // The merchant, who sets the metadata, sees the event among the program's payments.
     let owner = stack.owner_of(&program).await;
-    let id = program.program_id;
-    let path = format!("/api/advertiser/affiliate-programs/{id}/processor-connection/health");
-    let health = stack.get(&path, &owner.token).await;
-    let shown = &health.body["data"]["unresolved_events"];
+    let health = owner.get(&program.path("processor-connection/health")).await;
+    let shown = &health.data()["unresolved_events"];
     assert_eq!(shown.as_array().unwrap().len(), 1, "{health:?}");
-    for (name, value) in [
-        ("processor_event_id", named["id"].clone()),
-        ("kind", json!("checkout.session.completed")),
-        ("state", json!("stuck")),
-        ("reason", json!(reason)),
-    ] {
-        assert_eq!(shown[0][name], value, "{name}");
-    }
+    shown[0].has(json!({
+        "processor_event_id": named["id"], "kind": "checkout.session.completed", "state": "stuck",
+        "reason": reason,
+    }));
 }
 
 #[tokio::test]
 async fn an_event_of_another_account_is_kept_back_at_a_programs_own_endpoint() {
     let (stack, hooks, program) = Hooks::with_program().await;
-    let mut foreign = event(
-        &stack,
-        "account.application.deauthorized.basil",
-        &program,
-        "user-1",
-    );
+    let left = "account.application.deauthorized.basil";
+    let mut foreign = event(&stack, left, &program, "user-1");
     foreign["account"] = json!("acct_another");
     accepted(&hooks.deliver(&stack, &program, &foreign).await);
-    let kept = [row(
-        &foreign,
-        Some(&program),
-        "stuck",
-        Some("it is of another account than the program's"),
-    )];
+    let reason = Some("it is of another account than the program's");
+    let kept = [row(&foreign, Some(&program), "stuck", reason)];
     assert_eq!(inbox(&stack).await, kept);
     // A replay does not assign the event to the program.
     replay(&stack).await;
@@ -116,8 +100,7 @@ async fn an_event_of_another_account_is_kept_back_at_a_programs_own_endpoint() {
 
 #[tokio::test]
 async fn of_several_programs_of_an_account_the_one_that_is_named_gets_the_sale() {
-    let mut stack = Stack::start().await;
-    let hooks = Hooks::start(&mut stack).await;
+    let (stack, hooks) = Hooks::with_stack(Clock::system()).await;
     let (one, other) = (connected(&stack).await, stack.program().await);
     connect(&stack, other.program_id, ACCOUNT, Some(SECRET)).await;
     stack.customer(&other, &other.ada.code, "user-1").await;
@@ -131,17 +114,11 @@ async fn of_several_programs_of_an_account_the_one_that_is_named_gets_the_sale()
         other.program_id.get()
     );
     // The event names no program: it waits for an operator, and both programs see the payment's id.
-    let mut unnamed = event(
-        &stack,
-        "checkout.session.completed.with_invoice.basil",
-        &other,
-        "user-1",
-    );
+    let name = "checkout.session.completed.with_invoice.basil";
+    let mut unnamed = event(&stack, name, &other, "user-1");
     unnamed["account"] = json!(ACCOUNT);
-    unnamed["data"]["object"]["metadata"]
-        .as_object_mut()
-        .unwrap()
-        .remove("program_id");
+    let metadata = unnamed["data"]["object"]["metadata"].as_object_mut().unwrap();
+    metadata.remove("program_id");
     accepted(&hooks.distribute(&stack, &unnamed).await);
     settled(&stack, &["done", "stuck"]).await;
     let reason = Some("it names no program, and its account has several");
@@ -160,19 +137,18 @@ async fn of_several_programs_of_an_account_the_one_that_is_named_gets_the_sale()
 
 #[tokio::test]
 async fn the_program_that_knows_the_processors_customer_gets_the_sale_of_a_shared_account() {
-    let mut stack = Stack::start().await;
-    let hooks = Hooks::start(&mut stack).await;
+    let (stack, hooks) = Hooks::with_stack(Clock::system()).await;
     let (one, other) = (connected(&stack).await, stack.program().await);
     connect(&stack, other.program_id, ACCOUNT, Some(SECRET)).await;
     stack.customer(&other, &other.ada.code, "user-1").await;
     let knows = async |program: &Program| {
-        sqlx::query(
-            "INSERT INTO processor_customers (program_id, processor_customer_id, customer_key) VALUES ($1, 'cus_1', 'user-1')",
-        )
-        .bind(program.program_id.get())
-        .execute(stack.pool())
-        .await
-        .unwrap();
+        stack
+            .execute(&format!(
+                "INSERT INTO processor_customers (program_id, processor_customer_id, customer_key)
+                 VALUES ({}, 'cus_1', 'user-1')",
+                program.program_id
+            ))
+            .await;
     };
     let renewal = |id: &str| {
         let invoice = json!({
@@ -207,8 +183,7 @@ async fn the_program_that_knows_the_processors_customer_gets_the_sale_of_a_share
 
 #[tokio::test]
 async fn an_account_of_one_program_needs_no_program_id() {
-    let (stack, hooks, program) = Hooks::with_program().await;
-    stack.customer(&program, &program.ada.code, "user-1").await;
+    let (stack, hooks, program) = Hooks::with_customer().await;
     let mut event = event(&stack, "invoice.paid.basil", &program, "user-1");
     event["account"] = json!(ACCOUNT);
     let text = event.to_string().replace("\"program_id\"", "\"other_id\"");

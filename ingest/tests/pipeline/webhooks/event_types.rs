@@ -1,6 +1,5 @@
 //! Which event types the program's endpoint at the processor does not receive.
 
-use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use test_harness::{
     Program, Stack,
@@ -8,23 +7,18 @@ use test_harness::{
 };
 
 async fn status(stack: &Stack, program: &Program) -> Value {
-    let request = stack.request(Method::GET, "/api/v1/cli/status");
-    let answer = stack.send(request.bearer_auth(&program.token)).await;
-    assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
-    answer.body["data"]["stripe_events"].clone()
+    let status = stack.get("/api/v1/cli/status", &program.token).await;
+    status.data()["stripe_events"].clone()
 }
 
 fn lacks(events: &Value, kind: &str) -> bool {
-    events["never_received"]
-        .as_array()
-        .unwrap()
-        .contains(&json!(kind))
+    let never = events["never_received"].as_array().unwrap();
+    never.contains(&json!(kind))
 }
 
 #[tokio::test]
 async fn status_names_the_event_types_that_an_endpoint_lacks() {
-    let (stack, hooks, program) = Hooks::with_program().await;
-    stack.customer(&program, &program.ada.code, "user-1").await;
+    let (stack, hooks, program) = Hooks::with_customer().await;
     let deliver = async |name: &str| {
         let event = event(&stack, name, &program, "user-1");
         accepted(&hooks.deliver(&stack, &program, &event).await);
@@ -44,9 +38,7 @@ async fn status_names_the_event_types_that_an_endpoint_lacks() {
     assert_eq!(warnings.len(), 1);
     assert!(warnings[0].as_str().unwrap().contains("no invoice_payment.paid"));
     let owner = stack.owner_of(&program).await;
-    let id = program.program_id;
-    let path = format!("/api/advertiser/affiliate-programs/{id}/processor-connection/health");
-    let health = stack.get(&path, &owner.token).await;
+    let health = owner.get(&program.path("processor-connection/health")).await;
     let missing = json!([{ "kind": "invoice_payment.paid", "message": warnings[0] }]);
     assert_eq!(health.body["data"]["missing_event_types"], missing, "{health:?}");
 

@@ -2,9 +2,10 @@
 
 use futures::future::join_all;
 use reqwest::{Method, StatusCode};
+use runtime::clock::Clock;
 use serde_json::{Value, json};
 use test_harness::{
-    Answer, Stack,
+    Answer,
     hooks::{ACCOUNT, DISTRIBUTOR, DISTRIBUTOR_SECRET, Hooks, SECRET, event, header, nothing_stored, path},
 };
 
@@ -41,14 +42,12 @@ async fn what_is_signed_but_no_event_is_refused_and_leaves_no_row() {
     let now = stack.clock.now().timestamp();
     for body in bodies {
         for (path, secret) in [
-            (path(&program), SECRET),
-            (DISTRIBUTOR.to_owned(), DISTRIBUTOR_SECRET),
+            (path(&program).as_str(), SECRET),
+            (DISTRIBUTOR, DISTRIBUTOR_SECRET),
         ] {
             let header = header(secret, now, &body);
-            hooks
-                .send(&path, &[&header], body.clone())
-                .await
-                .refused(400, NOT_AN_EVENT);
+            let answer = hooks.send(path, &[&header], body.clone()).await;
+            answer.refused(400, NOT_AN_EVENT);
         }
     }
     nothing_stored(&stack).await;
@@ -62,13 +61,9 @@ async fn a_body_above_a_mebibyte_is_refused_and_one_below_is_read() {
     let room = MIB - event.to_string().len();
     for (length, status) in [(room, 200), (room + 1, 413)] {
         event["data"]["object"]["description"] = json!("x".repeat(length));
-        assert_eq!(
-            hooks.deliver(&stack, &program, &event).await.status.as_u16(),
-            status
-        );
+        hooks.deliver(&stack, &program, &event).await.is(status);
     }
-    let kept = stack.count("processor_events").await;
-    assert_eq!(kept, 1);
+    assert_eq!(stack.count("processor_events").await, 1);
 }
 
 /// Replaces every value of an event by one of another type. None causes a failure of the service.
@@ -86,15 +81,7 @@ async fn another_type_in_any_field_is_refused_or_kept_and_never_a_failure_of_our
         deep,
         json!({ "id": [] }),
     ];
-    let envelope = [
-        "id",
-        "type",
-        "created",
-        "livemode",
-        "account",
-        "data",
-        "api_version",
-    ];
+    let envelope = "id type created livemode account data api_version";
     let mut sent = 0;
     for name in [
         "checkout.session.completed.basil",
@@ -105,7 +92,7 @@ async fn another_type_in_any_field_is_refused_or_kept_and_never_a_failure_of_our
         let inside = good["data"]["object"].as_object().unwrap().keys();
         let paths = inside
             .map(|field| format!("/data/object/{field}"))
-            .chain(envelope.iter().map(|field| format!("/{field}")));
+            .chain(envelope.split(' ').map(|field| format!("/{field}")));
         for path in paths {
             let mut events = Vec::new();
             for odd in &odd {
@@ -132,45 +119,16 @@ async fn another_type_in_any_field_is_refused_or_kept_and_never_a_failure_of_our
 
 #[tokio::test]
 async fn other_paths_and_methods_are_told_so() {
-    let mut stack = Stack::start().await;
-    let hooks = Hooks::start(&mut stack).await;
-    for (method, path, status, name, message) in [
-        (
-            Method::GET,
-            "/webhooks/stripe/1",
-            405,
-            "MethodNotAllowedError",
-            "Method Not Allowed",
-        ),
-        (
-            Method::PUT,
-            DISTRIBUTOR,
-            405,
-            "MethodNotAllowedError",
-            "Method Not Allowed",
-        ),
-        (
-            Method::POST,
-            "/webhooks/stripe",
-            404,
-            "NotFoundError",
-            "Not Found",
-        ),
-        (
-            Method::POST,
-            "/webhooks/stripe/1/2",
-            404,
-            "NotFoundError",
-            "Not Found",
-        ),
-        (Method::POST, "/", 404, "NotFoundError", "Not Found"),
+    let (_stack, hooks) = Hooks::with_stack(Clock::system()).await;
+    for (method, path, status, message) in [
+        (Method::GET, "/webhooks/stripe/1", 405, "Method Not Allowed"),
+        (Method::PUT, DISTRIBUTOR, 405, "Method Not Allowed"),
+        (Method::POST, "/webhooks/stripe", 404, "Not Found"),
+        (Method::POST, "/webhooks/stripe/1/2", 404, "Not Found"),
+        (Method::POST, "/", 404, "Not Found"),
     ] {
-        let request = hooks
-            .http
-            .request(method, format!("http://{}{path}", hooks.address));
-        let answer = Answer::of(request.send().await.unwrap()).await.unwrap();
-        let error = json!({ "status": status, "name": name, "message": message, "details": {} });
-        assert_eq!(answer.body, json!({ "data": null, "error": error }), "{path}");
-        assert_eq!(answer.status.as_u16(), status, "{path}");
+        let url = format!("http://{}{path}", hooks.address);
+        let response = hooks.http.request(method, url).send().await.unwrap();
+        Answer::of(response).await.unwrap().refused(status, message);
     }
 }

@@ -15,7 +15,7 @@ use reqwest::StatusCode;
 use serde_json::{Value, json};
 
 use super::shop::{Payment, Shape, Shop};
-use test_harness::Program;
+use test_harness::{Json, Program};
 
 const CENTS: i64 = 4900;
 /// Concurrent requests.
@@ -154,7 +154,7 @@ fn events(payment: &Payment, kind: Kind) -> Vec<Value> {
             began: payment.began + 30 * 86_400,
             ..payment.clone()
         };
-        events.push(renewal.invoice("invoice.paid", "subscription_cycle"));
+        events.push(renewal.renewal());
     }
     events
 }
@@ -242,19 +242,9 @@ impl Run {
 
     /// All rows of the program.
     async fn normal_form(&self, shop: &Shop) -> BTreeMap<&'static str, Value> {
-        let mut form = BTreeMap::new();
         let sold = (!self.scenario.with_api).then_some(SOLD);
-        for (what, query) in ROWS.into_iter().chain(sold) {
-            let rows: Vec<Value> = sqlx::query_scalar(query)
-                .bind(self.program.program_id.get())
-                .fetch_all(shop.stack.pool())
-                .await
-                .unwrap();
-            let text = Value::from(rows).to_string();
-            let text = text.replace(&format!("_{}", self.payment.name), "");
-            form.insert(what, serde_json::from_str(&text).unwrap());
-        }
-        form
+        let queries = ROWS.into_iter().chain(sold);
+        shop.rows(&self.program, &self.payment.name, queries).await
     }
 }
 
@@ -321,8 +311,7 @@ async fn all_end_the_same(scenarios: &[Scenario], runs_each: usize) {
             assert_eq!(refunded.count(), 1, "{form:#?}");
             let owed = 980 * i64::try_from(payments).unwrap() - 400;
             assert_eq!(form["balances"], json!([{ "currency": "USD", "cents": owed }]));
-            assert_eq!(form["days"][0]["sales"], payments);
-            assert_eq!(form["days"][0]["conversions"], 1);
+            form["days"][0].has(json!({ "sales": payments, "conversions": 1 }));
         }
         shop.stack.verify().await;
     }

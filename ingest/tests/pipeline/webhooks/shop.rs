@@ -1,5 +1,8 @@
 //! A shop whose payment processor reports to a webhook consumer, and events as the processor sends them.
 
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
 use domain::earnings::commission::CommissionType;
 use domain::tracking::attribution::AttributionModel;
 use runtime::clock::Clock;
@@ -37,6 +40,30 @@ impl Shop {
             opened: stack.clock.now().timestamp() + 3_600,
             streams: Streams::of(&stack).await,
             stack,
+        }
+    }
+
+    /// A shop and its program, with the customer `user-1` on Ada's link.
+    pub async fn selling() -> (Self, Program) {
+        Self::selling_at(Clock::system()).await
+    }
+
+    pub async fn selling_at(clock: Clock) -> (Self, Program) {
+        let shop = Self::open_at(clock).await;
+        let program = shop.program().await;
+        shop.stack.customer(&program, &program.ada.code, "user-1").await;
+        (shop, program)
+    }
+
+    /// A payment of 49.00 by `user-1`, who begins it when payments begin.
+    pub fn payment(&self, name: &str) -> Payment {
+        Payment {
+            shape: Shape::Acacia,
+            name: name.to_owned(),
+            customer_key: "user-1".to_owned(),
+            subscription: None,
+            cents: 4900,
+            began: self.opened,
         }
     }
 
@@ -85,23 +112,48 @@ impl Shop {
     /// Approves and pays out all commissions of the program.
     pub async fn pay_out(&self, program: &Program) {
         let owner = self.stack.owner_of(program).await;
-        let ids: Vec<i64> =
-            sqlx::query_scalar("SELECT id FROM commissions WHERE program_id = $1 ORDER BY id")
+        let of_program = format!(
+            "SELECT id FROM commissions WHERE program_id = {}",
+            program.program_id
+        );
+        let ids: Vec<i64> = self.stack.values(&of_program).await;
+        let approved = json!({ "commission_ids": ids });
+        owner
+            .submit(&program.path("commissions/approve"), approved)
+            .await
+            .ok();
+        let all = json!({ "all_approved": true, "currency": "USD" });
+        owner.submit(&program.path("payouts"), all).await.created();
+    }
+
+    /// Waits until an event has this state and reason.
+    pub async fn becomes(&self, id: &str, state: &str, reason: impl Into<Option<&str>>) {
+        let expected = (state.to_owned(), reason.into().map(str::to_owned));
+        let what = format!("{id} is {expected:?}");
+        self.stack
+            .eventually(&what, async || self.event(id).await == expected)
+            .await;
+    }
+
+    /// The rows of a program by what they are, each query's `$1` being the program. The name in their ids is
+    /// left out, so that programs can be compared.
+    pub async fn rows(
+        &self,
+        program: &Program,
+        name: &str,
+        queries: impl IntoIterator<Item = (&'static str, &'static str)>,
+    ) -> BTreeMap<&'static str, Value> {
+        let mut all = BTreeMap::new();
+        for (what, query) in queries {
+            let rows: Vec<Value> = sqlx::query_scalar(query)
                 .bind(program.program_id.get())
                 .fetch_all(self.stack.pool())
                 .await
                 .unwrap();
-        let path = |rest: &str| {
-            let programs = "/api/advertiser/affiliate-programs";
-            format!("{programs}/{}/{rest}", program.program_id)
-        };
-        for (rest, body, status) in [
-            ("commissions/approve", json!({ "commission_ids": ids }), 200),
-            ("payouts", json!({ "all_approved": true, "currency": "USD" }), 201),
-        ] {
-            let answer = self.stack.submit(&path(rest), Some(&owner.token), body).await;
-            assert_eq!(answer.status, status, "{answer:?}");
+            let text = Value::from(rows).to_string().replace(&format!("_{name}"), "");
+            all.insert(what, serde_json::from_str(&text).unwrap());
         }
+        all
     }
 
     /// `(state, reason)` of an event in the inbox.
@@ -125,6 +177,12 @@ pub fn event(id: &str, kind: &str, created: i64, object: Value) -> Value {
     });
     event["data"]["object"] = object;
     event
+}
+
+/// The end of a subscription.
+pub fn ended(subscription: &str, id: &str, created: i64) -> Value {
+    let object = json!({ "id": subscription, "object": "subscription", "metadata": {} });
+    event(id, "customer.subscription.deleted", created, object)
 }
 
 /// Names the processor's customer in the event.
@@ -161,6 +219,40 @@ pub struct Payment {
 }
 
 impl Payment {
+    pub fn basil(self) -> Self {
+        let shape = Shape::Basil;
+        Self { shape, ..self }
+    }
+
+    pub fn in_subscription(self, id: &str) -> Self {
+        let subscription = Some(id.to_owned());
+        Self { subscription, ..self }
+    }
+
+    pub fn by(self, customer_key: &str) -> Self {
+        let customer_key = customer_key.to_owned();
+        Self { customer_key, ..self }
+    }
+
+    pub fn of_cents(self, cents: i64) -> Self {
+        Self { cents, ..self }
+    }
+
+    pub fn at(self, began: DateTime<Utc>) -> Self {
+        let began = began.timestamp();
+        Self { began, ..self }
+    }
+
+    /// The invoice that begins the subscription.
+    pub fn first(&self) -> Value {
+        self.invoice("invoice.paid", "subscription_create")
+    }
+
+    /// An invoice of a later period.
+    pub fn renewal(&self) -> Value {
+        self.invoice("invoice.paid", "subscription_cycle")
+    }
+
     pub fn id(&self, prefix: &str) -> String {
         format!("{prefix}_{}", self.name)
     }

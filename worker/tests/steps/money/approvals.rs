@@ -9,7 +9,7 @@ use test_harness::{Json, Shop, Stack, noon, rows, sell};
 
 #[tokio::test]
 async fn a_commission_is_approved_once_its_hold_period_is_over() {
-    let mut stack = Stack::start_with(Clock::manual(noon())).await;
+    let mut stack = Stack::at_noon().await;
     let (program, patient) = (stack.program().await, stack.program().await);
     rows::set(&stack, &program, "hold_days = 0").await;
     rows::set(&stack, &patient, "hold_days = 15").await;
@@ -40,10 +40,7 @@ async fn approvals_go_on_when_a_months_partition_cannot_be_made() {
             noon() + TimeDelta::days(31)
         ))
         .await;
-    stack.start_worker();
-    let ingest = stack.start_ingest();
-    stack.use_ingest(ingest);
-    stack.ready().await;
+    stack.start_services().await;
     let program = stack.program().await;
     rows::set(&stack, &program, "hold_days = 0").await;
     stack.customer(&program, &program.ada.code, "user-1").await;
@@ -77,10 +74,7 @@ async fn status(shop: &Shop, transaction_id: &str) -> String {
 
 /// The owner's dashboard: the amount on hold and the amount that can be paid.
 async fn announced(shop: &Shop) -> (Value, Value) {
-    let summary = shop
-        .stack
-        .get("/api/advertiser/dashboard/summary", &shop.owner.token)
-        .await;
+    let summary = shop.owner.get("/api/advertiser/dashboard/summary").await;
     let money = &summary.body["data"]["programs"][0]["money"][0];
     (
         money["commissions_pending_cents"].clone(),
@@ -120,7 +114,7 @@ async fn all_commissions_wait_where_the_program_wants_it_until_it_does_no_more()
     assert_eq!(status(&shop, "plain").await, "pending");
     assert_eq!(announced(&shop).await, (json!(5_000), json!(0)));
     let put = json!({ "needs_approval": null });
-    let answer = shop.stack.put(&shop.path(""), &shop.owner.token, put).await;
+    let answer = shop.owner.put(&shop.path(""), put).await;
     assert_eq!(answer.body["data"]["needs_approval"], "none", "{answer:?}");
     shop.stack.start_worker();
     for transaction_id in ["flagged", "plain"] {
@@ -136,9 +130,8 @@ async fn a_flagged_commission_goes_on_waiting_when_its_customer_is_erased() {
     shop.stack
         .execute("UPDATE commissions SET signals = ARRAY['self_referral'] WHERE signals <> '{}'")
         .await;
-    let erased = shop
-        .post("customers/erase", json!({ "customer_key": "user-1" }))
-        .await;
+    let customer = json!({ "customer_key": "user-1" });
+    let erased = shop.post("customers/erase", customer).await;
     assert_eq!(erased.body["data"]["customers"], 1, "{erased:?}");
     shop.stack.start_worker();
     approved(&shop.stack, "plain").await;
@@ -183,10 +176,8 @@ async fn a_payout_of_everything_and_one_of_a_list_agree_on_what_can_be_paid() {
              UPDATE commissions SET status = '{status}', approved_at = {approved_at}, paid_at = {paid_at},
                  hold_until = {hold_until}, signals = {signals}, deducted_cents = {deducted_cents} WHERE id = {id}"
         );
-        sqlx::raw_sql(sqlx::AssertSqlSafe(state.clone()))
-            .execute(&mut *transaction)
-            .await
-            .unwrap();
+        let set = sqlx::raw_sql(sqlx::AssertSqlSafe(state.clone()));
+        set.execute(&mut *transaction).await.unwrap();
         let listed = payouts::lock_listed(&mut transaction, program_id, &[id])
             .await
             .unwrap();

@@ -3,12 +3,11 @@
 use chrono::{DateTime, NaiveDate, TimeZone, Utc};
 use domain::earnings::commission::CommissionType;
 use domain::tracking::attribution::AttributionModel;
-use runtime::clock::Clock;
 use serde_json::json;
 use storage::reads::refund_rollups::{self, RefundDay, RefundSums};
 use storage::reads::rollups;
 use test_harness::{
-    Program, Stack, Streams, noon, percentage,
+    Program, Stack, Streams, percentage,
     recomputation::{kept, recomputed},
     refund_of, sell,
 };
@@ -76,14 +75,8 @@ async fn refund_days_survive_a_fold_and_damaged_days_are_found_and_rebuilt() {
     stack
         .execute("UPDATE program_refund_days SET deducted_cents = deducted_cents + 1")
         .await;
-    let violations = storage::operations::verify::violations(stack.pool())
-        .await
-        .unwrap();
-    let broken: Vec<_> = violations.iter().map(|violation| violation.invariant).collect();
-    assert_eq!(
-        broken,
-        ["what a program gave back on a day is what its refunds add up to"]
-    );
+    let refund_days = "what a program gave back on a day is what its refunds add up to";
+    assert_eq!(stack.broken().await, [refund_days]);
     rollups::rebuild(stack.pool(), program.program_id).await.unwrap();
     assert_eq!(given_back(&stack, &program).await, before);
     stack.verify().await;
@@ -93,7 +86,7 @@ async fn refund_days_survive_a_fold_and_damaged_days_are_found_and_rebuilt() {
 /// commission no longer counts on its day.
 #[tokio::test]
 async fn what_was_taken_from_a_commission_that_is_superseded_counts_no_more() {
-    let stack = Stack::start_with(Clock::manual(noon())).await;
+    let stack = Stack::at_noon().await;
     let (model, kind) = (AttributionModel::LastClick, CommissionType::CpsOneTime);
     let program = stack.program_with(model, kind, percentage(2_000)).await;
     stack.customer(&program, &program.ada.code, "user-1").await;

@@ -7,15 +7,13 @@ use chrono::{DateTime, NaiveDate, TimeDelta, TimeZone, Utc};
 use messages::subject::Subject;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use reqwest::{Method, StatusCode};
 use runtime::clock::Clock;
 use serde_json::{Value, json};
-use storage::operations::verify;
 use storage::reads::rollups::{self, Sums};
 use test_harness::{
-    BOT, Program, Stack, Streams, ctl_line, noon,
+    BOT, Json, Program, Stack, Streams, ctl,
     recomputation::{kept, recomputed},
-    rows, sale_of,
+    rows, sale_of, test_mode,
 };
 
 const LINK_CLICKS: &str = "a link's clicks and last_clicked agree with its real click events that count";
@@ -29,14 +27,6 @@ fn day(year: i32, month: u32, day: u32) -> NaiveDate {
 
 fn instant(year: i32, month: u32, day: u32) -> DateTime<Utc> {
     Utc.with_ymd_and_hms(year, month, day, 9, 0, 0).unwrap()
-}
-
-async fn broken(stack: &Stack) -> Vec<&'static str> {
-    let violations = verify::violations(stack.pool()).await.unwrap();
-    violations
-        .into_iter()
-        .map(|violation| violation.invariant)
-        .collect()
 }
 
 /// Waits until the worker has folded all deltas.
@@ -118,23 +108,19 @@ impl Walk<'_> {
             return;
         };
         let currency = ["USD", "eur", "JPY"][self.random.random_range(0..3)];
-        let mut body = json!({
-            "transaction_id": format!("t-{n}"),
-            "amount_cents": self.random.random_range(1..100_000),
-            "currency": currency,
-            "click_id": click_id,
-            "customer_key": key,
-        });
+        let amount = self.random.random_range(1..100_000);
+        let more = json!({ "amount_cents": amount, "currency": currency, "click_id": click_id });
+        let mut body = sale_of(&format!("t-{n}"), &key).with(more);
         if self.one_in(3) {
-            body["subscription_id"] = format!("subscription-{key}").into();
-            body["sale_type"] = "subscription".into();
-            body["is_recurring"] = true.into();
+            let subscription = format!("subscription-{key}");
+            body = body.with(json!({
+                "subscription_id": subscription, "sale_type": "subscription", "is_recurring": true,
+            }));
         }
         self.stack.sold(&self.programs[program], body.clone()).await;
         self.sales.push((program, format!("t-{n}")));
         if self.one_in(3) {
-            let again = self.stack.sale(&self.programs[program], body).await;
-            assert_eq!(again.status, StatusCode::CONFLICT, "{again:?}");
+            self.stack.sale(&self.programs[program], body).await.is(409);
         }
     }
 
@@ -161,31 +147,20 @@ impl Walk<'_> {
     }
 
     async fn test(&mut self, program: usize, n: usize) {
-        let (token, code) = (
-            self.programs[program].token.clone(),
-            self.programs[program].ada.code.clone(),
-        );
-        let data = json!({ "test_mode": true });
-        self.stack
-            .click_with(&code, json!({ "additional_data": data }))
-            .await;
-        let sale =
-            json!({ "transaction_id": format!("test-{n}"), "amount_cents": 7_000, "additional_data": data });
-        self.stack.post("sale", Some(&token), sale).await;
-        let chain = self
-            .stack
-            .request(Method::POST, "/api/v1/cli/test-event")
-            .bearer_auth(&token)
-            .body(json!({ "type": "chain" }).to_string());
-        let answer = self.stack.send(chain).await;
-        assert_eq!(answer.body["data"]["attributed"], true, "{answer:?}");
+        let program = &self.programs[program];
+        self.stack.click_with(&program.ada.code, test_mode()).await;
+        let sale = json!({ "transaction_id": format!("test-{n}"), "amount_cents": 7_000 });
+        self.stack.sale(program, sale.with(test_mode())).await;
+        let (path, chain) = ("/api/v1/cli/test-event", json!({ "type": "chain" }));
+        let answer = self.stack.submit(path, Some(&program.token), chain).await;
+        assert_eq!(answer.data()["attributed"], true);
     }
 }
 
 #[tokio::test]
 async fn random_funnels_add_up_to_what_a_slow_recomputation_says() {
     for seed in 0..3 {
-        let stack = Stack::start_with(Clock::manual(noon())).await;
+        let stack = Stack::at_noon().await;
         let programs = [stack.program().await, stack.program().await];
         rows::set(&stack, &programs[0], "exclude_bots = true").await;
         rows::set(&stack, &programs[1], "lead_auth = 'server_required'").await;
@@ -330,32 +305,32 @@ async fn verify_tells_of_a_day_that_is_not_what_its_events_add_up_to() {
     stack
         .execute("UPDATE program_days SET revenue_cents = revenue_cents + 1")
         .await;
-    assert_eq!(broken(&stack).await, [PROGRAM_DAYS]);
+    assert_eq!(stack.broken().await, [PROGRAM_DAYS]);
     stack
         .execute("UPDATE program_days SET revenue_cents = revenue_cents - 1")
         .await;
     stack.execute("UPDATE link_days SET leads = leads - 1").await;
-    assert_eq!(broken(&stack).await, [LINK_DAYS]);
+    assert_eq!(stack.broken().await, [LINK_DAYS]);
     stack.execute("UPDATE link_days SET leads = leads + 1").await;
     stack
         .execute("CREATE TABLE kept AS SELECT * FROM program_days; DELETE FROM program_days")
         .await;
-    assert_eq!(broken(&stack).await, [PROGRAM_DAYS, ORIGINS]);
+    assert_eq!(stack.broken().await, [PROGRAM_DAYS, ORIGINS]);
     stack.execute("INSERT INTO program_days SELECT * FROM kept").await;
-    assert!(broken(&stack).await.is_empty());
+    assert!(stack.broken().await.is_empty());
     // A delta without an event, on a distant day, where no other sums hide it. The clicks of a link are
     // compared with those of its days.
     stack
         .execute("INSERT INTO rollup_deltas (program_id, referral_link_id, day, clicks) VALUES (1, 1, '2001-01-01', 1)")
         .await;
-    assert_eq!(broken(&stack).await, [LINK_CLICKS, PROGRAM_DAYS, LINK_DAYS]);
+    assert_eq!(stack.broken().await, [LINK_CLICKS, PROGRAM_DAYS, LINK_DAYS]);
 }
 
 /// One customer's clicks, lead and sale.
 async fn funnel(stack: &Stack, program: &Program, n: usize) {
     let key = format!("user-{n}");
     let click_id = stack.customer(program, &program.ada.code, &key).await;
-    let sale = json!({ "transaction_id": format!("t-{n}"), "amount_cents": 1_000, "customer_key": key });
+    let sale = sale_of(&format!("t-{n}"), &key).with(json!({ "amount_cents": 1_000 }));
     stack.sold(program, sale).await;
     // The rows would not show the order of two events with the same time.
     stack.clock.advance(TimeDelta::seconds(1));
@@ -379,7 +354,7 @@ async fn a_rebuild_while_traffic_flows_leaves_exactly_what_events_add_up_to() {
     stack
         .execute("INSERT INTO program_days SELECT id, '2001-01-01', 'USD', 1, 1, 1, 1, 1, 1, 1 FROM programs")
         .await;
-    assert_eq!(broken(&stack).await, [LINK_CLICKS, PROGRAM_DAYS, LINK_DAYS]);
+    assert_eq!(stack.broken().await, [LINK_CLICKS, PROGRAM_DAYS, LINK_DAYS]);
 
     let done = AtomicBool::new(false);
     let traffic = async |lane: usize| {
@@ -393,7 +368,7 @@ async fn a_rebuild_while_traffic_flows_leaves_exactly_what_events_add_up_to() {
     let rebuild = async {
         let named = program.program_id;
         for _ in 0..8 {
-            let rebuilt = ctl_line(&stack, &format!("rollups rebuild --program-id {named}")).await;
+            let rebuilt = ctl(&stack, &format!("rollups rebuild --program-id {named}")).await;
             rebuilt.says("rollups of 1 programs rebuilt\n");
         }
         done.store(true, Ordering::SeqCst);
@@ -401,18 +376,13 @@ async fn a_rebuild_while_traffic_flows_leaves_exactly_what_events_add_up_to() {
     let (first, second, ()) = tokio::join!(traffic(1), traffic(2), rebuild);
     assert!(first + second > 0);
     streams.drained(&stack).await;
-    assert_eq!(
-        broken(&stack).await,
-        [LINK_CLICKS, PROGRAM_DAYS, LINK_DAYS],
-        "the other program's are left alone"
-    );
+    // The other program's are left alone.
+    assert_eq!(stack.broken().await, [LINK_CLICKS, PROGRAM_DAYS, LINK_DAYS]);
 
-    ctl_line(&stack, "rollups rebuild").await.says("");
+    ctl(&stack, "rollups rebuild").await.says("");
     assert_eq!(kept(&stack).await, recomputed(&stack).await);
-    assert!(broken(&stack).await.is_empty());
-    ctl_line(&stack, "rollups rebuild --program-id 4711")
-        .await
-        .fails("");
+    assert!(stack.broken().await.is_empty());
+    ctl(&stack, "rollups rebuild --program-id 4711").await.fails("");
 }
 
 async fn counters(stack: &Stack) -> Value {
@@ -425,7 +395,7 @@ async fn counters(stack: &Stack) -> Value {
 
 #[tokio::test]
 async fn what_events_added_up_to_outlives_their_retention() {
-    let mut stack = Stack::start_with(Clock::manual(noon())).await;
+    let mut stack = Stack::at_noon().await;
     let program = stack.program().await;
     // The first click is before any partition, so the default partition takes it. The second is in a month
     // that will be dropped, the third in one that stays.
@@ -462,26 +432,18 @@ async fn what_events_added_up_to_outlives_their_retention() {
         (kept(&stack).await, counters(&stack).await),
         (before.clone(), counted)
     );
-    assert!(broken(&stack).await.is_empty());
+    assert!(stack.broken().await.is_empty());
     rollups::rebuild(stack.pool(), program.program_id).await.unwrap();
-    assert_eq!(
-        kept(&stack).await,
-        before,
-        "a rebuild keeps days whose events are gone"
-    );
+    // A rebuild keeps days whose events are gone.
+    assert_eq!(kept(&stack).await, before);
     // A click of a dropped month still counts, once, and its event is dropped like the others.
     stack.clock.set(instant(2026, 3, 6));
     stack.click(&program.ada.code).await;
     rows::counted(&stack, program.ada.link, 4).await;
-    assert!(broken(&stack).await.is_empty());
+    assert!(stack.broken().await.is_empty());
     let total = kept(&stack).await.total(program.program_id.get());
-    assert_eq!(
-        total,
-        Sums {
-            clicks: 7,
-            ..before.total(program.program_id.get())
-        }
-    );
+    let before = before.total(program.program_id.get());
+    assert_eq!(total, Sums { clicks: 7, ..before });
 }
 
 #[tokio::test]
@@ -494,11 +456,8 @@ async fn a_day_keeps_a_hundred_referrers_and_counts_the_rest_together() {
         stack.execute(deltas).await;
         let folded = rollups::fold(stack.pool(), 1_000).await.unwrap();
         assert_eq!(folded, 150);
-        assert_eq!(
-            stack.count("click_origin_days").await,
-            101,
-            "the same hundred, round {round}"
-        );
+        let kept = stack.count("click_origin_days").await;
+        assert_eq!(kept, 101, "the same hundred, round {round}");
         let clicks: i64 = stack
             .value("SELECT sum(clicks)::bigint FROM click_origin_days")
             .await;

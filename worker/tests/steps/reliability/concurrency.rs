@@ -9,17 +9,16 @@ use rand::{RngExt, SeedableRng};
 use reqwest::StatusCode;
 use runtime::clock::Clock;
 use serde_json::{Value, json};
-use test_harness::{Answer, Edge, PATIENT, Program, Stack, allow_open_files, sale_of};
+use test_harness::{Answer, Edge, Json, PATIENT, Program, Stack, allow_open_files, refund_of, sale_of};
 
 /// Starts two ingest processes and two workers. Requests of the stack itself go to the first ingest.
 async fn crowd() -> (Stack, [Edge; 2]) {
     let mut stack = Stack::without_services(Clock::system()).await;
     // With short timeouts, ingest sheds callers on a slow machine, which these tests do not test.
-    stack.settings.extend([
-        ("DATABASE_POOL_SIZE", "4".to_owned()),
-        ("DATABASE_ACQUIRE_TIMEOUT_MS", PATIENT.to_string()),
-        ("ANSWER_WITHIN_MS", PATIENT.to_string()),
-    ]);
+    let patient = PATIENT.to_string();
+    stack.set("DATABASE_POOL_SIZE", "4");
+    stack.set("DATABASE_ACQUIRE_TIMEOUT_MS", &patient);
+    stack.set("ANSWER_WITHIN_MS", &patient);
     let addresses = [stack.start_ingest(), stack.start_ingest()];
     stack.use_ingest(addresses[0]);
     let edges = addresses.map(Edge::at);
@@ -40,8 +39,7 @@ fn count(answers: &[Answer], status: StatusCode) -> usize {
 async fn of_a_thousand_calls_with_one_transaction_id_exactly_one_is_recorded() {
     allow_open_files(8192);
     let (stack, edges) = crowd().await;
-    let program = stack.program().await;
-    stack.customer(&program, &program.ada.code, "user-1").await;
+    let program = stack.program_with_customer().await;
     let body = sale_of("t1", "user-1");
     let calls = (0..1_000).map(|n| edges[n % 2].sale(&program, &body));
     let answers = join_all(calls).await;
@@ -59,33 +57,23 @@ async fn of_a_thousand_calls_with_one_transaction_id_exactly_one_is_recorded() {
 #[tokio::test(flavor = "multi_thread")]
 async fn two_refunds_of_one_sale_at_once_take_back_exactly_their_share_of_the_commission() {
     let (stack, edges) = crowd().await;
-    let program = stack.program().await;
-    stack.customer(&program, &program.ada.code, "user-1").await;
+    let program = stack.program_with_customer().await;
     // Amounts that need rounding, and pairs of refunds below, at and above the sale.
+    let refunds = |n: i64| [1 + 13 * n, 250 * (1 + n % 5) + n];
     let sales: Vec<(String, i64, [i64; 2])> = (0..40)
-        .map(|n| {
-            (
-                format!("t{n}"),
-                1_000 + 37 * n,
-                [1 + 13 * n, 250 * (1 + n % 5) + n],
-            )
-        })
+        .map(|n| (format!("t{n}"), 1_000 + 37 * n, refunds(n)))
         .collect();
     let bodies: Vec<Value> = sales
         .iter()
-        .map(|(transaction_id, amount, _)| {
-            json!({ "transaction_id": transaction_id, "amount_cents": amount, "customer_key": "user-1" })
-        })
+        .map(|(id, cents, _)| sale_of(id, "user-1").with(json!({ "amount_cents": cents })))
         .collect();
     let recorded = join_all(bodies.iter().map(|body| edges[0].sale(&program, body))).await;
     assert_eq!(count(&recorded, StatusCode::OK), sales.len());
     let refunds: Vec<Value> = sales
         .iter()
-        .flat_map(|(transaction_id, _, [first, second])| {
-            let refund = |amount: &i64, refund_id: &str| {
-                json!({ "transaction_id": transaction_id, "refund_amount_cents": amount, "refund_id": refund_id })
-            };
-            [refund(first, "first"), refund(second, "second")]
+        .flat_map(|(id, _, [first, second])| {
+            let named = |cents: i64, name: &str| refund_of(id, cents).with(json!({ "refund_id": name }));
+            [named(*first, "first"), named(*second, "second")]
         })
         .collect();
     let calls = refunds.iter().zip(edges.iter().cycle());
@@ -153,8 +141,8 @@ async fn after_random_traffic_on_a_hot_partner_balances_are_what_the_rules_say()
     for (through_ada, cents) in join_all(visitors).await {
         *expected.entry(through_ada).or_default() += cents;
     }
-    assert_eq!(stack.balance(program.ada.membership).await, expected[&true]);
-    assert_eq!(stack.balance(program.bruno.membership).await, expected[&false]);
+    let expected = [expected[&true], expected[&false]];
+    assert_eq!(stack.balances(&program).await, expected);
     stack.verify().await;
 }
 
@@ -192,21 +180,15 @@ impl Visitor<'_> {
     /// Sends a sale and some refunds, each perhaps repeated. Returns the rest of the commission.
     async fn buy(&mut self, transaction_id: &str) -> i64 {
         let amount = self.random.random_range(1..100_000);
-        let body =
-            json!({ "transaction_id": transaction_id, "amount_cents": amount, "customer_key": self.name });
+        let body = sale_of(transaction_id, &self.name).with(json!({ "amount_cents": amount }));
         self.edge().sale(self.program, &body).await.ok();
         if self.random.random_bool(0.2) {
-            let repeat = self.edge().sale(self.program, &body).await;
-            assert_eq!(repeat.status, StatusCode::CONFLICT, "{repeat:?}");
+            self.edge().sale(self.program, &body).await.is(409);
         }
         let mut refunded = 0;
         for refund in 0..self.random.random_range(0..3) {
             let part = self.random.random_range(1..=amount);
-            let body = json!({
-                "transaction_id": transaction_id,
-                "refund_amount_cents": part,
-                "refund_id": format!("r{refund}"),
-            });
+            let body = refund_of(transaction_id, part).with(json!({ "refund_id": format!("r{refund}") }));
             for _ in 0..self.random.random_range(1..3) {
                 self.edge().refund(self.program, &body).await.ok();
             }

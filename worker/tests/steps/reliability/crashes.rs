@@ -7,7 +7,7 @@ use reqwest::StatusCode;
 use test_harness::{
     PATIENT, Program, Stack, Streams, answering_within, ended, sale_at_a_dying_ingest, sale_of,
 };
-use testing::{Process, free_address};
+use testing::free_address;
 
 /// Too short for an answer while no worker runs.
 const IMPATIENT: u32 = 300;
@@ -34,17 +34,14 @@ async fn recorded_once(stack: &Stack, program: &Program) {
 }
 
 async fn retry_conflicts(stack: &Stack, program: &Program) {
-    let retry = stack.sale(program, sale_of("t1", "user-1")).await;
-    assert_eq!(retry.status, StatusCode::CONFLICT, "{retry:?}");
+    stack.sale(program, sale_of("t1", "user-1")).await.is(409);
 }
 
 /// The sale reaches a worker that dies at `crash_point`. Another worker gets the unacknowledged message.
 async fn sale_survives_its_worker(crash_point: &str) {
     let (mut stack, edge) = answering_within(IMPATIENT).await;
     let (program, streams) = customer_without_worker(&mut stack).await;
-    let mut settings = stack.environment(free_address());
-    settings.push(("CRASH_AT", crash_point.to_owned()));
-    let worker = Process::start("worker", &settings);
+    let worker = stack.crashing("worker", free_address(), crash_point);
     let caller = edge.sale(&program, &sale_of("t1", "user-1")).await;
     // The outcome may have been sent before the crash or not. No caller may get the answer "not recorded".
     let known = [StatusCode::OK, StatusCode::INTERNAL_SERVER_ERROR];
@@ -71,8 +68,7 @@ async fn a_sale_exists_once_when_its_worker_dies_between_answer_and_acknowledgem
 #[tokio::test]
 async fn the_relay_records_a_sale_whose_ingest_died_between_claiming_and_publishing_it() {
     let (stack, _) = answering_within(PATIENT).await;
-    let program = stack.program().await;
-    stack.customer(&program, &program.ada.code, "user-1").await;
+    let program = stack.program_with_customer().await;
     sale_at_a_dying_ingest(&stack, &program, &sale_of("t1", "user-1")).await;
     retry_conflicts(&stack, &program).await;
     recorded_once(&stack, &program).await;
@@ -83,8 +79,7 @@ async fn the_relay_records_a_sale_whose_ingest_died_between_claiming_and_publish
 async fn without_a_worker_a_sale_is_unknown_to_its_caller_and_recorded_by_the_next_worker() {
     let (mut stack, _) = answering_within(IMPATIENT).await;
     let (program, _) = customer_without_worker(&mut stack).await;
-    let unknown = stack.sale(&program, sale_of("t1", "user-1")).await;
-    assert_eq!(unknown.status, StatusCode::INTERNAL_SERVER_ERROR);
+    let unknown = stack.sale(&program, sale_of("t1", "user-1")).await.is(500);
     assert_eq!(unknown.message(), "Sale tracking failed");
     assert_eq!(stack.count("transaction_claims WHERE state = 'open'").await, 1);
     retry_conflicts(&stack, &program).await;
@@ -97,10 +92,7 @@ async fn without_a_worker_a_sale_is_unknown_to_its_caller_and_recorded_by_the_ne
 async fn a_caller_who_hangs_up_while_waiting_loses_nothing() {
     let (mut stack, edge) = answering_within(PATIENT).await;
     let (program, _) = customer_without_worker(&mut stack).await;
-    let token = program.token.clone();
-    let caller = tokio::spawn(async move {
-        edge.post("sale", Some(&token), &sale_of("t1", "user-1")).await;
-    });
+    let caller = edge.in_background(&program, "sale", sale_of("t1", "user-1"));
     stack.reaches("transaction_claims", 1).await;
     caller.abort();
     assert!(caller.await.unwrap_err().is_cancelled());
@@ -113,8 +105,7 @@ async fn a_caller_who_hangs_up_while_waiting_loses_nothing() {
 #[tokio::test]
 async fn callers_who_hang_up_at_once_leave_whole_sales_or_none() {
     let (stack, edge) = answering_within(PATIENT).await;
-    let program = stack.program().await;
-    stack.customer(&program, &program.ada.code, "user-1").await;
+    let program = stack.program_with_customer().await;
     for n in 0..20 {
         let body = sale_of(&format!("t{n}"), "user-1").to_string();
         let head = format!(

@@ -2,15 +2,10 @@
 
 use messages::envelope;
 use messages::subject::Subject;
-use reqwest::StatusCode;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use test_harness::{PATIENT, Stack, Streams, answering_within, sale_of};
 use uuid::Uuid;
-
-async fn dead_letters(stack: &Stack, count: i64) {
-    stack.reaches("dead_letters", count).await;
-}
 
 fn raw(value: &Value) -> Box<RawValue> {
     to_raw_value(value).unwrap()
@@ -26,7 +21,9 @@ async fn garbage_on_any_stream_is_kept_with_its_reason_and_the_pipeline_goes_on(
         streams.publish(subject, "not JSON").await;
         streams.publish(subject, packed).await;
     }
-    dead_letters(&stack, 2 * i64::try_from(Subject::ALL.len()).unwrap()).await;
+    stack
+        .reaches("dead_letters", 2 * i64::try_from(Subject::ALL.len()).unwrap())
+        .await;
     let kept: Vec<(String, String, Vec<u8>, Option<Uuid>)> = sqlx::query_as(
         "SELECT subject, reason, payload, event_id FROM dead_letters ORDER BY event_id NULLS FIRST",
     )
@@ -74,7 +71,7 @@ async fn an_unreadable_record_leaves_the_others_of_its_message_to_be_recorded() 
     let unreadable = raw(&json!({ "event_id": stack.clock.mint(), "clicked_at": "yesterday" }));
     let packed = envelope::encode(None, &[again(), unreadable, again()]);
     streams.publish(Subject::Clicks, packed).await;
-    dead_letters(&stack, 1).await;
+    stack.reaches("dead_letters", 1).await;
     stack.reaches("click_events", 3).await;
     streams.drained(&stack).await;
     stack.verify().await;
@@ -83,8 +80,7 @@ async fn an_unreadable_record_leaves_the_others_of_its_message_to_be_recorded() 
 #[tokio::test]
 async fn a_sale_that_can_never_be_stored_is_kept_aside_and_its_batch_is_recorded() {
     let (mut stack, edge) = answering_within(PATIENT).await;
-    let program = stack.program().await;
-    stack.customer(&program, &program.ada.code, "user-1").await;
+    let program = stack.program_with_customer().await;
     let streams = Streams::of(&stack).await;
     streams.drained(&stack).await;
     stack.stop_workers().await;
@@ -93,12 +89,10 @@ async fn a_sale_that_can_never_be_stored_is_kept_aside_and_its_batch_is_recorded
     // All calls wait for the worker, so that their records are in one batch.
     let mut ids: Vec<String> = (0..20).map(|n| format!("t{n}")).collect();
     ids.insert(7, "poison".to_owned());
-    let call = |transaction_id: &String| {
-        let (edge, token) = (edge.clone(), program.token.clone());
-        let body = sale_of(transaction_id, "user-1");
-        tokio::spawn(async move { edge.post("sale", Some(&token), &body).await })
-    };
-    let calls: Vec<_> = ids.iter().map(call).collect();
+    let calls: Vec<_> = ids
+        .iter()
+        .map(|transaction_id| edge.in_background(&program, "sale", sale_of(transaction_id, "user-1")))
+        .collect();
     stack.reaches("transaction_claims", 21).await;
     stack.start_worker();
     for (transaction_id, call) in ids.iter().zip(calls) {
@@ -106,10 +100,10 @@ async fn a_sale_that_can_never_be_stored_is_kept_aside_and_its_batch_is_recorded
             // Its caller gets the answer "unknown" after the deadline. This test need not wait for that.
             call.abort();
         } else {
-            assert_eq!(call.await.unwrap().status, StatusCode::OK);
+            call.await.unwrap().ok();
         }
     }
-    dead_letters(&stack, 1).await;
+    stack.reaches("dead_letters", 1).await;
     let reason: String = stack.value("SELECT reason FROM dead_letters").await;
     assert!(reason.contains("no_poison"), "{reason}");
     let same_event =
@@ -118,9 +112,8 @@ async fn a_sale_that_can_never_be_stored_is_kept_aside_and_its_batch_is_recorded
     assert_eq!(stack.balance(program.ada.membership).await, 20_000);
     // Copies of the record change nothing, and its transaction_id stays claimed.
     streams.replay(&stack).await;
-    dead_letters(&stack, 1).await;
-    let retry = stack.sale(&program, sale_of("poison", "user-1")).await;
-    assert_eq!(retry.status, StatusCode::CONFLICT);
+    stack.reaches("dead_letters", 1).await;
+    stack.sale(&program, sale_of("poison", "user-1")).await.is(409);
     stack.verify().await;
 }
 
@@ -141,8 +134,7 @@ async fn unreadable_outcome_is_named(stack: &Stack, subject: Subject, table: &st
 #[tokio::test]
 async fn a_remembered_refusal_that_cannot_be_read_is_named_and_not_decided_afresh() {
     let (stack, program) = Stack::with_program().await;
-    let refused = stack.lead(&program, "cust_1_2", "nobody").await;
-    assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{refused:?}");
+    stack.lead(&program, "cust_1_2", "nobody").await.is(400);
     unreadable_outcome_is_named(&stack, Subject::Leads, "refused_events").await;
 }
 

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use messages::subject::Subject;
-use reqwest::StatusCode;
 use runtime::clock::Clock;
 use serde_json::{Value, json};
 use test_harness::{
@@ -20,24 +19,28 @@ async fn traffic(stack: &Stack, program: &Program) {
         let switch = json!({ "existing_click_id": click_id });
         stack.click_with(&program.bruno.code, switch).await;
         stack.lead(program, &click_id, &key).await;
-        let mut renewal = sale_of(&format!("second-{n}"), &key);
-        renewal["subscription_id"] = "subscription".into();
-        renewal["is_recurring"] = true.into();
+        let renewal = json!({ "subscription_id": "subscription", "is_recurring": true });
+        let renewal = sale_of(&format!("second-{n}"), &key).with(renewal);
         stack.sale(program, renewal).await;
     }
     stack.sale(program, sale_of("lost", "nobody")).await;
-    stack
-        .refund(program, json!({ "transaction_id": "unknown" }))
-        .await;
-    for amount in [2_000, 2_000, 1_000] {
-        let refund = refund_of("first-0", amount);
-        stack.refund(program, refund).await;
+    stack.refund(program, refund_of("unknown", 0)).await;
+    for (sale, cents) in [
+        ("first-0", 2_000),
+        ("first-0", 2_000),
+        ("first-0", 1_000),
+        ("first-1", 0),
+        ("first-1", 0),
+    ] {
+        stack.refund(program, refund_of(sale, cents)).await;
     }
-    for _ in 0..2 {
-        stack
-            .refund(program, json!({ "transaction_id": "first-1" }))
-            .await;
-    }
+}
+
+async fn replay_changes_nothing(stack: &Stack, streams: &Streams) {
+    streams.drained(stack).await;
+    let before = digests(stack).await;
+    streams.replay(stack).await;
+    assert_eq!(digests(stack).await, before);
 }
 
 #[tokio::test]
@@ -45,10 +48,7 @@ async fn every_message_delivered_three_times_leaves_every_row_as_it_was() {
     let (stack, program) = Stack::with_program().await;
     let streams = Streams::of(&stack).await;
     traffic(&stack, &program).await;
-    streams.drained(&stack).await;
-    let before = digests(&stack).await;
-    streams.replay(&stack).await;
-    assert_eq!(digests(&stack).await, before);
+    replay_changes_nothing(&stack, &streams).await;
     stack.verify().await;
 }
 
@@ -65,7 +65,7 @@ async fn a_refused_sale_stays_refused_and_leaves_its_transaction_id_to_a_correct
     // The refused sale would succeed now.
     streams.replay(&stack).await;
     assert_eq!(stack.count("sale_events").await, 0);
-    let corrected = json!({ "transaction_id": "t1", "amount_cents": 700, "customer_key": "user-1" });
+    let corrected = sale_of("t1", "user-1").with(json!({ "amount_cents": 700 }));
     stack.sold(&program, corrected).await;
     // The copies of the first call now meet another event's claim.
     streams.replay(&stack).await;
@@ -82,18 +82,17 @@ async fn a_refused_lead_stays_refused_when_its_message_comes_again() {
     rows::set(&stack, &program, "lead_auth = 'server_required'").await;
     let streams = Streams::of(&stack).await;
     let by_key = json!({ "customer_key": "user-1" });
-    let refused = stack.post("lead", Some(&program.token), by_key.clone()).await;
-    assert_eq!(refused.status, StatusCode::BAD_REQUEST);
+    stack
+        .post("lead", Some(&program.token), by_key.clone())
+        .await
+        .is(400);
     let click_id = stack.click(&program.ada.code).await;
     let proposal = json!({ "click_id": click_id, "customer_key": "user-1" });
     let proposed = stack.post("lead", None, proposal).await;
     assert_eq!(proposed.body["provisional"], true, "{proposed:?}");
     // The proposal has given the refused lead a customer.
     streams.replay(&stack).await;
-    assert_eq!(
-        stack.value::<String>("SELECT status FROM customers").await,
-        "click"
-    );
+    assert_eq!(stack.count("customers WHERE status = 'click'").await, 1);
     assert_eq!(stack.count("lead_events").await, 1);
     stack.post("lead", Some(&program.token), by_key).await.ok();
     stack.verify().await;
@@ -103,8 +102,7 @@ async fn a_refused_lead_stays_refused_when_its_message_comes_again() {
 async fn a_refund_refused_for_want_of_a_sale_stays_refused_when_its_message_comes_again() {
     let (stack, program) = Stack::with_program().await;
     let streams = Streams::of(&stack).await;
-    let refused = stack.refund(&program, json!({ "transaction_id": "t1" })).await;
-    assert_eq!(refused.status, StatusCode::NOT_FOUND);
+    stack.refund(&program, refund_of("t1", 0)).await.is(404);
     stack.customer(&program, &program.ada.code, "user-1").await;
     stack.sold(&program, sale_of("t1", "user-1")).await;
     streams.replay(&stack).await;
@@ -115,25 +113,20 @@ async fn a_refund_refused_for_want_of_a_sale_stays_refused_when_its_message_come
 #[tokio::test]
 async fn a_refund_sent_while_its_sale_waits_for_a_worker_takes_its_commission_back() {
     let (mut stack, edge) = answering_within(PATIENT).await;
-    let program = stack.program().await;
-    stack.customer(&program, &program.ada.code, "user-1").await;
+    let program = stack.program_with_customer().await;
     stack.stop_workers().await;
     let streams = Streams::of(&stack).await;
-    let token = program.token.clone();
-    let post = |edge: Edge, path: &'static str, body: Value| {
-        let token = token.clone();
-        tokio::spawn(async move { edge.post(path, Some(&token), &body).await })
-    };
-    let sale = post(edge.clone(), "sale", sale_of("t1", "user-1"));
+    let sale = edge.in_background(&program, "sale", sale_of("t1", "user-1"));
     stack.reaches("transaction_claims", 1).await;
-    let refund = post(edge, "refund", json!({ "transaction_id": "t1" }));
+    let refund = json!({ "transaction_id": "t1" });
+    let refund = edge.in_background(&program, "refund", refund);
     stack
         .eventually("the refund is published", async || {
             !streams.messages(Subject::Refunds).await.is_empty()
         })
         .await;
     stack.start_worker();
-    assert_eq!(sale.await.unwrap().status, StatusCode::OK);
+    sale.await.unwrap().ok();
     let refund = refund.await.unwrap();
     assert_eq!(refund.body["status"], "reversed", "{refund:?}");
     assert_eq!(stack.balance(program.ada.membership).await, 0);
@@ -158,18 +151,14 @@ async fn parked_refund(stack: &mut Stack, program: &Program, sale: Value) -> Ans
 
 async fn due_in(stack: &Stack, interval: &str) {
     let due = format!("relay_after = now() + interval '{interval}'");
-    stack
-        .execute(&format!(
-            "UPDATE transaction_claims SET {due} WHERE state = 'open'"
-        ))
-        .await;
+    let set = format!("UPDATE transaction_claims SET {due} WHERE state = 'open'");
+    stack.execute(&set).await;
 }
 
 #[tokio::test]
 async fn a_refund_parked_before_its_sale_is_settled_with_it() {
     let (mut stack, _) = answering_within(PATIENT).await;
-    let program = stack.program().await;
-    stack.customer(&program, &program.ada.code, "user-1").await;
+    let program = stack.program_with_customer().await;
     let answer = parked_refund(&mut stack, &program, sale_of("t1", "user-1")).await;
     answer
         .body
@@ -177,10 +166,7 @@ async fn a_refund_parked_before_its_sale_is_settled_with_it() {
     assert_eq!(stack.balance(program.ada.membership).await, 0);
     assert_eq!(stack.count("parked_refunds").await, 0);
     let streams = Streams::of(&stack).await;
-    streams.drained(&stack).await;
-    let before = digests(&stack).await;
-    streams.replay(&stack).await;
-    assert_eq!(digests(&stack).await, before);
+    replay_changes_nothing(&stack, &streams).await;
     stack.verify().await;
 }
 
@@ -188,8 +174,9 @@ async fn a_refund_parked_before_its_sale_is_settled_with_it() {
 async fn a_refund_parked_for_a_sale_that_is_refused_finds_no_sale() {
     let (mut stack, _) = answering_within(PATIENT).await;
     let program = stack.program().await;
-    let answer = parked_refund(&mut stack, &program, sale_of("t1", "nobody")).await;
-    assert_eq!(answer.status, StatusCode::NOT_FOUND, "{answer:?}");
+    parked_refund(&mut stack, &program, sale_of("t1", "nobody"))
+        .await
+        .is(404);
     assert_eq!(stack.count("parked_refunds").await, 0);
     assert_eq!(stack.count("transaction_claims").await, 0);
     stack.verify().await;

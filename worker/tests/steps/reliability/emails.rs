@@ -7,16 +7,9 @@ use domain::people::account::EmailAddress;
 use domain::people::email_content::EmailContent;
 use runtime::clock::Clock;
 use storage::outbound::emails::{self, NewEmail};
-use test_harness::{MailServer, Manner, Stack, ctl_line, noon};
+use test_harness::{Manner, Stack, ctl, noon};
 
 const ADA: &str = "ada@letters.example";
-
-async fn with_mail(clock: Clock) -> (Stack, MailServer) {
-    let mail = MailServer::start().await;
-    let mut stack = Stack::without_services(clock).await;
-    mail.set_in(&mut stack);
-    (stack, mail)
-}
 
 /// Adds an e-mail to the queue. Returns whether it will be sent.
 async fn write(stack: &Stack, to: &str) -> bool {
@@ -48,8 +41,7 @@ async fn state(stack: &Stack) -> String {
 
 #[tokio::test]
 async fn what_a_server_does_not_take_now_is_sent_later() {
-    let clock = Clock::manual(noon());
-    let (mut stack, mail) = with_mail(clock.clone()).await;
+    let (mut stack, mail) = Stack::with_mail_only(Clock::manual(noon())).await;
     mail.set_manner(Manner::Answers("RCPT", "450 4.2.1 later"));
     stack.start_delivery();
     assert!(write(&stack, ADA).await);
@@ -64,7 +56,7 @@ async fn what_a_server_does_not_take_now_is_sent_later() {
     ] {
         let (attempts, sessions) = (attempts(&stack).await, mail.sessions());
         mail.set_manner(manner);
-        clock.advance(TimeDelta::minutes(150));
+        stack.clock.advance(TimeDelta::minutes(150));
         stack
             .eventually("another attempt", async || {
                 mail.sessions() > sessions
@@ -76,7 +68,7 @@ async fn what_a_server_does_not_take_now_is_sent_later() {
         assert_eq!(mail.taken(), []);
     }
     mail.set_manner(Manner::Takes);
-    clock.advance(TimeDelta::minutes(150));
+    stack.clock.advance(TimeDelta::minutes(150));
     let email = mail.received(&stack, ADA, "password was changed").await;
     assert_eq!(email.header("To"), ADA);
     stack.reaches("emails WHERE state = 'sent'", 1).await;
@@ -95,13 +87,12 @@ async fn is_postponed(stack: &Stack) -> bool {
 
 #[tokio::test]
 async fn after_a_day_it_is_given_up() {
-    let clock = Clock::manual(noon());
-    let (mut stack, mail) = with_mail(clock.clone()).await;
+    let (mut stack, mail) = Stack::with_mail_only(Clock::manual(noon())).await;
     mail.set_manner(Manner::Answers("EHLO", "421 4.3.2 closing"));
     assert!(write(&stack, ADA).await);
     stack.start_delivery();
     stack.reaches("emails WHERE reply_code = 421", 1).await;
-    clock.advance(TimeDelta::hours(25));
+    stack.clock.advance(TimeDelta::hours(25));
     stack
         .reaches("emails WHERE state = 'given_up' AND recipient IS NULL", 1)
         .await;
@@ -110,7 +101,7 @@ async fn after_a_day_it_is_given_up() {
 
 #[tokio::test]
 async fn a_refused_address_gets_nothing_more_until_it_is_allowed_again() {
-    let (mut stack, mail) = with_mail(Clock::system()).await;
+    let (mut stack, mail) = Stack::with_mail_only(Clock::system()).await;
     mail.set_manner(Manner::Answers("RCPT", "550 5.1.1 no such mailbox"));
     // The second e-mail is added before the first is refused.
     assert!(write(&stack, ADA).await && write(&stack, ADA).await);
@@ -124,21 +115,17 @@ async fn a_refused_address_gets_nothing_more_until_it_is_allowed_again() {
     assert_eq!(mail.taken().len(), 1);
 
     let allow = "emails allow --email Ada@letters.example";
-    ctl_line(&stack, allow)
-        .await
-        .says("the address gets e-mails again\n");
-    ctl_line(&stack, allow)
-        .await
-        .says("the address was not stopped\n");
+    ctl(&stack, allow).await.says("the address gets e-mails again\n");
+    ctl(&stack, allow).await.says("the address was not stopped\n");
     assert!(write(&stack, ADA).await);
     mail.received(&stack, ADA, "password was changed").await;
-    ctl_line(&stack, "emails status").await.says("stopped addresses");
+    ctl(&stack, "emails status").await.says("stopped addresses");
 }
 
 /// The server refuses the content of an e-mail, not its address.
 #[tokio::test]
 async fn a_refused_message_is_given_up_and_its_address_stays() {
-    let (mut stack, mail) = with_mail(Clock::system()).await;
+    let (mut stack, mail) = Stack::with_mail_only(Clock::system()).await;
     mail.set_manner(Manner::Answers(".", "554 5.6.0 spam"));
     assert!(write(&stack, ADA).await);
     stack.start_delivery();
@@ -152,7 +139,7 @@ async fn a_refused_message_is_given_up_and_its_address_stays() {
 /// A server that hangs gets few sessions, which end with the process.
 #[tokio::test]
 async fn a_server_that_hangs_gets_few_sessions_and_a_shutdown_goes_on() {
-    let (mut stack, mail) = with_mail(Clock::system()).await;
+    let (mut stack, mail) = Stack::with_mail_only(Clock::system()).await;
     mail.set_manner(Manner::Hangs("DATA"));
     for n in 0..6 {
         assert!(write(&stack, &format!("ada{n}@letters.example")).await);
@@ -170,7 +157,7 @@ async fn a_server_that_hangs_gets_few_sessions_and_a_shutdown_goes_on() {
 
 #[tokio::test]
 async fn a_crash_between_sending_and_storing_it_repeats_the_same_message() {
-    let (mut stack, mail) = with_mail(Clock::system()).await;
+    let (mut stack, mail) = Stack::with_mail_only(Clock::system()).await;
     assert!(write(&stack, ADA).await);
     let crash = [
         ("WORKER_ROLE", "delivery"),
@@ -192,7 +179,7 @@ async fn a_crash_between_sending_and_storing_it_repeats_the_same_message() {
 
 #[tokio::test]
 async fn two_processes_send_each_email_once() {
-    let (mut stack, mail) = with_mail(Clock::system()).await;
+    let (mut stack, mail) = Stack::with_mail_only(Clock::system()).await;
     for n in 0..40 {
         assert!(write(&stack, &format!("ada{n}@letters.example")).await);
     }
@@ -207,7 +194,7 @@ async fn two_processes_send_each_email_once() {
 
 #[tokio::test]
 async fn settings_that_cannot_send_do_not_start() {
-    let (mut stack, _) = with_mail(Clock::system()).await;
+    let (mut stack, _) = Stack::with_mail_only(Clock::system()).await;
     stack.set("EMAIL_REPLY_TO", "nobody");
     let why = stack.delivery_that_ends().await;
     assert!(why.contains("EMAIL_REPLY_TO"), "{why}");

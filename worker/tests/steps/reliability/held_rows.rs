@@ -3,7 +3,6 @@
 
 use futures::future::join_all;
 use messages::subject::Subject;
-use reqwest::StatusCode;
 use serde_json::{Value, json};
 use test_harness::{Answer, Edge, PATIENT, Program, Stack, Streams, answering_within, sale_of};
 use tokio::task::JoinHandle;
@@ -11,19 +10,13 @@ use tokio::task::JoinHandle;
 /// Customers of another tenant.
 const OTHERS: usize = 20;
 
-fn in_background(edge: &Edge, program: &Program, path: &'static str, body: Value) -> JoinHandle<Answer> {
-    let (edge, token) = (edge.clone(), program.token.clone());
-    tokio::spawn(async move { edge.post(path, Some(&token), &body).await })
-}
-
 fn sale_in_background(edge: &Edge, program: &Program, transaction_id: &str, key: &str) -> JoinHandle<Answer> {
-    in_background(edge, program, "sale", sale_of(transaction_id, key))
+    edge.in_background(program, "sale", sale_of(transaction_id, key))
 }
 
 async fn all_ok(answers: impl IntoIterator<Item = JoinHandle<Answer>>) {
     for answer in join_all(answers).await {
-        let answer = answer.unwrap();
-        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+        answer.unwrap().ok();
     }
 }
 
@@ -55,10 +48,8 @@ async fn a_locked_customer_holds_up_nobody_elses_clicks_leads_and_sales() {
     streams.drained(&stack).await;
     stack.stop_workers().await;
     let clicks = records(&streams, Subject::Clicks).await;
-    let lock = format!(
-        "SELECT id FROM customers WHERE program_id = {} FOR UPDATE",
-        program.program_id
-    );
+    let id = program.program_id;
+    let lock = format!("SELECT id FROM customers WHERE program_id = {id} FOR UPDATE");
     let held = stack.holding(&lock).await;
 
     // No worker runs, so the next records end up in the same batches.
@@ -75,7 +66,7 @@ async fn a_locked_customer_holds_up_nobody_elses_clicks_leads_and_sales() {
         .enumerate()
         .map(|(n, click_id)| {
             let lead = json!({ "click_id": click_id, "customer_key": format!("new-{n}") });
-            in_background(&edge, &other, "lead", lead)
+            edge.in_background(&other, "lead", lead)
         })
         .collect();
     let others_sales: Vec<_> = (0..OTHERS)

@@ -113,10 +113,7 @@ async fn visitors_are_dropped_with_their_events_once_their_windows_have_passed()
     // Partitions for the days of April replace the April partition that was made ahead.
     let mut stack = Stack::without_services(Clock::manual(noon(3, 30))).await;
     stack.set("EVENT_RETENTION_DAYS", "8");
-    let ingest = stack.start_ingest();
-    stack.use_ingest(ingest);
-    stack.start_worker();
-    stack.ready().await;
+    stack.start_services().await;
     made_ahead(&stack, "2026m04d13").await;
     stack.clock.set(noon(4, 1));
     let program = stack.program().await;

@@ -26,19 +26,23 @@ async fn sold(stack: &Stack, program: &Program, transaction_id: &str, click_id: 
     stack.sold(program, sale_through(transaction_id, click_id)).await;
 }
 
-async fn earned(stack: &Stack, program: &Program) -> (i64, i64) {
-    (
-        stack.balance(program.ada.membership).await,
-        stack.balance(program.bruno.membership).await,
-    )
-}
-
 async fn signals(stack: &Stack, transaction_id: &str) -> Value {
     rows::commission(stack, transaction_id).await["signals"].clone()
 }
 
 async fn key_of(stack: &Stack, click_id: &str) -> Value {
     rows::customer(stack, click_id).await["customer_key"].clone()
+}
+
+async fn is_contested(stack: &Stack, transaction_id: &str) -> bool {
+    let signals = signals(stack, transaction_id).await;
+    signals.to_string().contains("contested_key")
+}
+
+/// Asserts that the key is the second customer's.
+async fn key_moved(stack: &Stack, from: &str, to: &str) {
+    let keys = [key_of(stack, from).await, key_of(stack, to).await];
+    assert_eq!(keys, [Value::Null, json!(KEY)]);
 }
 
 #[tokio::test]
@@ -62,21 +66,12 @@ async fn a_key_bound_by_a_browser_yields_to_the_backends_word_in_any_order() {
                 _ => sold(&stack, &program, &transaction_id, Some(&own)).await,
             }
         }
-        assert_eq!(earned(&stack, &program).await, (0, 1_000), "{order}");
-        assert_eq!(
-            (key_of(&stack, &theirs).await, key_of(&stack, &own).await),
-            (Value::Null, json!(KEY)),
-            "{order}"
-        );
+        assert_eq!(stack.balances(&program).await, [0, 1_000], "{order}");
+        key_moved(&stack, &theirs, &own).await;
         sold(&stack, &program, &format!("key alone, {transaction_id}"), None).await;
-        assert_eq!(earned(&stack, &program).await, (0, 2_000), "{order}");
-        let contested = signals(&stack, &transaction_id).await;
-        let was_taken = order.starts_with("thief");
-        assert_eq!(
-            contested.to_string().contains("contested_key"),
-            was_taken,
-            "{order}"
-        );
+        assert_eq!(stack.balances(&program).await, [0, 2_000], "{order}");
+        let contested = is_contested(&stack, &transaction_id).await;
+        assert_eq!(contested, order.starts_with("thief"), "{order}");
     }
     let streams = Streams::of(&stack).await;
     streams.drained(&stack).await;
@@ -104,7 +99,7 @@ async fn a_browsers_key_and_the_backends_word_in_one_batch_end_alike() {
     }
     assert_eq!(key_of(&stack, &own).await, KEY);
     sold(&stack, &program, "t1", None).await;
-    assert_eq!(earned(&stack, &program).await, (0, 1_000));
+    assert_eq!(stack.balances(&program).await, [0, 1_000]);
     stack.verify().await;
 }
 
@@ -123,7 +118,7 @@ async fn a_key_bound_by_a_browser_waits_for_the_click_that_the_backend_names() {
         holding_up.rollback().await.unwrap();
     };
     tokio::join!(sold(&stack, &program, "t1", Some(&own)), release);
-    assert_eq!(earned(&stack, &program).await, (0, 1_000));
+    assert_eq!(stack.balances(&program).await, [0, 1_000]);
     stack.verify().await;
 }
 
@@ -136,12 +131,10 @@ async fn only_the_same_click_with_the_key_confirms_what_a_browser_bound() {
     sold(&stack, &program, "t1", None).await;
     assert_eq!(signals(&stack, "t1").await, json!(["fast_sale"]));
     sold(&stack, &program, "t2", Some(&own)).await;
-    assert_eq!(earned(&stack, &program).await, (1_000, 1_000));
+    assert_eq!(stack.balances(&program).await, [1_000, 1_000]);
     for transaction_id in ["t1", "t2"] {
-        assert_eq!(
-            signals(&stack, transaction_id).await,
-            json!(["fast_sale", "contested_key"])
-        );
+        let signals = signals(&stack, transaction_id).await;
+        assert_eq!(signals, json!(["fast_sale", "contested_key"]));
     }
     assert_eq!(rows::customer(&stack, &theirs).await["status"], "conversion");
 
@@ -150,7 +143,7 @@ async fn only_the_same_click_with_the_key_confirms_what_a_browser_bound() {
     browser(&stack, lead_of(&first)).await;
     sold(&stack, &confirmed, "t3", Some(&first)).await;
     sold(&stack, &confirmed, "t4", Some(&second)).await;
-    assert_eq!(earned(&stack, &confirmed).await, (2_000, 0));
+    assert_eq!(stack.balances(&confirmed).await, [2_000, 0]);
     stack.verify().await;
 }
 
@@ -163,7 +156,7 @@ async fn a_click_of_another_program_moves_no_key() {
     rows::counted(&stack, other.bruno.link, 1).await;
     browser(&stack, lead_of(&theirs)).await;
     sold(&stack, &program, "t1", Some(&foreign)).await;
-    assert_eq!(earned(&stack, &program).await, (1_000, 0));
+    assert_eq!(stack.balances(&program).await, [1_000, 0]);
     assert_eq!(key_of(&stack, &theirs).await, KEY);
     stack.verify().await;
 }
@@ -191,23 +184,15 @@ async fn a_key_bound_by_a_browser_yields_to_a_backends_lead_that_is_refused() {
                 }
                 _ => {
                     let lead = server(&stack, &program, lead_of(&own)).await;
-                    assert!(
-                        lead.message()
-                            .starts_with("Customer status cannot be updated to lead"),
-                        "{lead:?}"
-                    );
+                    let because = "Customer status cannot be updated to lead";
+                    assert!(lead.message().starts_with(because), "{lead:?}");
                 }
             }
         }
         sold(&stack, &program, &transaction_id, None).await;
-        assert_eq!(earned(&stack, &program).await.0, 0, "{order}");
-        assert_eq!(
-            (key_of(&stack, &theirs).await, key_of(&stack, &own).await),
-            (Value::Null, json!(KEY)),
-            "{order}"
-        );
-        let contested = signals(&stack, &transaction_id).await;
-        assert!(contested.to_string().contains("contested_key"), "{order}");
+        assert_eq!(stack.balance(program.ada.membership).await, 0, "{order}");
+        key_moved(&stack, &theirs, &own).await;
+        assert!(is_contested(&stack, &transaction_id).await, "{order}");
     }
     stack.verify().await;
 }
@@ -225,6 +210,6 @@ async fn a_key_bound_by_a_browser_yields_to_a_sale_outside_the_attribution_windo
     assert_eq!(key_of(&stack, &theirs).await, Value::Null);
     let again = stack.sale(&program, sale_through("t2", None)).await;
     assert_eq!(again.body["attributed"], false, "{again:?}");
-    assert_eq!(earned(&stack, &program).await, (0, 0));
+    assert_eq!(stack.balances(&program).await, [0, 0]);
     stack.verify().await;
 }

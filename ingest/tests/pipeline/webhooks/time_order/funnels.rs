@@ -11,8 +11,8 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
-use super::super::shop::{Payment, Shape, Shop, event, nameless, of_customer};
-use super::shop;
+use super::super::shop::{Payment, Shape, Shop, ended, nameless, of_customer};
+use super::open;
 use test_harness::{Program, noon};
 
 const FUNNELS: usize = 12;
@@ -164,7 +164,6 @@ impl Run {
             shop.stack.clock.set(noon() + TimeDelta::days(59));
             shop.report(&self.program, &event).await;
         };
-        let invoice = |payment: Payment, reason| payment.invoice("invoice.paid", reason);
         match &item.what {
             What::Click(ada) => {
                 let partner = if *ada {
@@ -172,20 +171,18 @@ impl Run {
                 } else {
                     &self.program.bruno
                 };
-                super::click_again(shop, &partner.code, &self.click_id, item.at).await;
+                shop.stack.clock.set(item.at);
+                let again = json!({ "existing_click_id": self.click_id });
+                let answer = shop.stack.click_with(&partner.code, again).await;
+                assert_eq!(answer.body["click_id"], self.click_id, "{answer:?}");
             }
             What::Lead => {
                 shop.stack.clock.set(item.at);
                 let key = format!("user_{}", self.name);
-                let answer = shop.stack.lead(&self.program, &self.click_id, &key).await;
-                assert_eq!(answer.status, 200, "{answer:?}");
+                shop.stack.lead(&self.program, &self.click_id, &key).await.ok();
             }
             What::Trial => {
-                report(invoice(
-                    self.payment(number, item.at, 0, true),
-                    "subscription_create",
-                ))
-                .await;
+                report(self.payment(number, item.at, 0, true).first()).await;
             }
             What::Once { cents } => report(self.payment(number, item.at, *cents, false).checkout()).await,
             What::Subscription {
@@ -193,7 +190,8 @@ impl Run {
                 reason,
                 is_nameless,
             } => {
-                let paid = invoice(self.payment(number, item.at, *cents, true), reason);
+                let paid = self.payment(number, item.at, *cents, true);
+                let paid = paid.invoice("invoice.paid", reason);
                 let paid = of_customer(paid, &format!("cus_{}", self.name));
                 report(if *is_nameless { nameless(paid) } else { paid }).await;
             }
@@ -202,34 +200,10 @@ impl Run {
             }
             What::Dispute { of, cents } => report(self.charge(*of, item.at).disputed(*cents)).await,
             What::End => {
-                let object =
-                    json!({ "id": format!("sub_{}", self.name), "object": "subscription", "metadata": {} });
-                let id = format!("evt_ended_{}", self.name);
-                report(event(
-                    &id,
-                    "customer.subscription.deleted",
-                    item.at.timestamp(),
-                    object,
-                ))
-                .await;
+                let (subscription, id) = (format!("sub_{}", self.name), format!("evt_ended_{}", self.name));
+                report(ended(&subscription, &id, item.at.timestamp())).await;
             }
         }
-    }
-
-    async fn books(&self, shop: &Shop) -> BTreeMap<&'static str, Value> {
-        let mut books = BTreeMap::new();
-        for (what, query) in BOOKS {
-            let rows: Vec<Value> = sqlx::query_scalar(query)
-                .bind(self.program.program_id.get())
-                .fetch_all(shop.stack.pool())
-                .await
-                .unwrap();
-            let text = Value::from(rows)
-                .to_string()
-                .replace(&format!("_{}", self.name), "");
-            books.insert(what, serde_json::from_str(&text).unwrap());
-        }
-        books
     }
 }
 
@@ -346,7 +320,7 @@ async fn runs(shop: &Shop, seed: u64) -> Vec<Run> {
 
 async fn all_end_as_in_the_order_of_time(in_steps: bool) {
     let seed: u64 = rand::random();
-    let shop = shop().await;
+    let shop = open().await;
     let runs = runs(&shop, seed).await;
     shop.settled().await;
     let rounds = runs.iter().map(|run| run.arrivals.len()).max().unwrap();
@@ -363,7 +337,7 @@ async fn all_end_as_in_the_order_of_time(in_steps: bool) {
     shop.settled().await;
     let mut expected: BTreeMap<usize, BTreeMap<&str, Value>> = BTreeMap::new();
     for run in &runs {
-        let books = run.books(&shop).await;
+        let books = shop.rows(&run.program, &run.name, BOOKS).await;
         // The first run of each funnel is in the order of time.
         let expected = expected.entry(run.funnel).or_insert_with(|| books.clone());
         let other: Vec<_> = books
