@@ -1,18 +1,19 @@
 //! The state that every route shares.
 
 use std::ops::Deref;
+use std::sync::Arc;
 
 use axum::extract::FromRef;
 use domain::email::EmailHasher;
 use domain::programs::webhook_address::AllowedAddresses;
 use domain::sealed::SealingKeys;
+use runtime::clock::Clock;
 use runtime::health::Probe;
 use sqlx::PgPool;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use crate::http::limits::Limits;
-use crate::http::prelude::*;
 use crate::management::emails::Emails;
 use crate::management::passkeys::Passkeys;
 use crate::management::passwords::Passwords;

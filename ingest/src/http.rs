@@ -12,7 +12,6 @@ pub mod health;
 pub mod layers;
 pub mod limits;
 pub mod openapi;
-pub mod prelude;
 pub mod query;
 pub mod request_id;
 pub mod rotation;

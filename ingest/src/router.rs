@@ -1,11 +1,12 @@
 //! The router: every endpoint, the pages, and the answer for any other path.
 
 use axum::Router;
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
+use crate::app::App;
 use crate::http::client_address::TrustedProxies;
-use crate::http::error::method_not_allowed;
-use crate::http::prelude::*;
+use crate::http::error::{ApiError, method_not_allowed};
 use crate::pages::{dashboard, docs, openapi, security_txt, tracker_script};
 use crate::routes::endpoints;
 

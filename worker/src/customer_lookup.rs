@@ -12,20 +12,26 @@
 
 mod keys;
 
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
 use bus::backlog::Backlog;
 use bus::consume::Delivered;
+use chrono::TimeDelta;
+use domain::ids::{CustomerId, EventId, ProgramId};
 use domain::text::CustomerKey;
 use domain::tracking::click_id::{ClickId, ClickIdCodec};
 use futures::future::try_join_all;
+use sqlx::PgConnection;
+use storage::StorageResult;
 use storage::tracking::customer_ids;
 use storage::tracking::customers::{self, Customer, KeyInProgram};
 use tokio::time::timeout;
 
 use self::keys::yields;
+use crate::steps::transaction::OfEvent;
 
 pub use self::keys::{KeyBindings, Match, NamedCustomer};
-use crate::prelude::*;
-use crate::steps::transaction::OfEvent;
 
 /// The times in two streams may come from two servers, whose clocks differ by less than this.
 const CLOCKS_DIFFER: TimeDelta = TimeDelta::seconds(3);

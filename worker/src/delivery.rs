@@ -28,12 +28,18 @@ mod take;
 mod watch;
 mod weekly_summaries;
 
+use std::sync::Arc;
+
 use anyhow::Context;
+use chrono::TimeDelta;
 use domain::email::EmailHasher;
 use domain::programs::webhook_address::AllowedAddresses;
 use domain::sealed::SealingKeys;
+use runtime::clock::Clock;
 use runtime::health::{self, Probe};
+use runtime::lifecycle::Lifecycle;
 use runtime::{http, metrics, postgres};
+use sqlx::PgPool;
 use storage::outbound::webhook_queue::LONGEST_LEASE;
 use tokio::sync::{Notify, mpsc};
 
@@ -45,8 +51,6 @@ use self::in_flight::InFlight;
 use self::program_notices::ProgramNotices;
 use self::take::Taker;
 use self::weekly_summaries::WeeklySummaries;
-
-use crate::prelude::*;
 
 /// Runs until shutdown.
 pub async fn run(config: DeliveryConfig, clock: Clock, lifecycle: Lifecycle) -> anyhow::Result<()> {

@@ -6,11 +6,13 @@
 //! long enough ([`settled_before`](crate::customer_lookup::settled_before)).
 
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use bus::backlog::Backlog;
-
-use crate::prelude::*;
+use runtime::lifecycle::Lifecycle;
+use runtime::rounds::repeat;
 
 /// A lead is late if it was stored before the previous check and is not settled.
 const EVERY: Duration = Duration::from_millis(500);

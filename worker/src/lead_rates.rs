@@ -3,9 +3,11 @@
 //! The counts are in this worker's memory, by the leads' own times. A signal is not worth a row that all
 //! leads of a popular link would lock. Each worker counts its own share, and starts from zero.
 
+use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use crate::prelude::*;
+use chrono::{DateTime, Utc};
+use domain::ids::ReferralLinkId;
 
 const HOUR_SECONDS: i64 = 3_600;
 

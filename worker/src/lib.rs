@@ -12,7 +12,6 @@ mod lead_rates;
 mod mail;
 mod outbound;
 mod postings;
-mod prelude;
 mod reassessment;
 mod relay;
 mod rollups;

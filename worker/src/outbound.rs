@@ -1,11 +1,14 @@
 //! The outbound events of a batch. They are collected while the batch is written, and written last, by one
 //! statement that keeps their order.
 
+use chrono::{DateTime, Utc};
+use domain::ids::{CustomerId, EventId};
 use messages::outbound_event::OutboundEvent;
 use messages::outbound_event::processor_event::ProcessorEventNeedsReview;
+use runtime::clock::Clock;
+use sqlx::PgConnection;
+use storage::StorageResult;
 use storage::outbound::outbound_events::{self, NewOutboundEvent};
-
-use crate::prelude::*;
 
 /// The events of one transaction. Programs that want no events get none: callers check
 /// [`wanted`](domain::programs::outbound_event::WantedEvents) before they add any.

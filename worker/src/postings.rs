@@ -2,12 +2,17 @@
 
 use domain::earnings::commission::CommissionStatus;
 use domain::earnings::ledger::Entry;
+use domain::ids::{CommissionId, EventId};
+use domain::money::Cents;
 use messages::notification::{Content, Deduction, NotificationRecord, Recipient};
+use messages::subject::Subject;
+use runtime::clock::Clock;
+use sqlx::PgConnection;
+use storage::StorageResult;
 use storage::money::commissions::{LockedCommission, NewCommission};
 use storage::money::ledger::NewEntry;
 use storage::operations::outbox;
 
-use crate::prelude::*;
 use crate::steps::json;
 
 /// The ledger entry of a commission that was just inserted.

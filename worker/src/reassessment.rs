@@ -15,9 +15,15 @@
 
 mod corrections;
 
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use chrono::{DateTime, Utc};
+use domain::ids::{CustomerId, PartnerId, SaleId};
 use domain::tracking::reassessment::{Earlier, Reassessment, reassess as decide_again};
 use domain::tracking::sale::SaleCustomer;
 use domain::tracking::signal::Signal;
+use sqlx::PgConnection;
+use storage::StorageResult;
 use storage::money::commissions::{self, LockedCommission};
 use storage::money::ledger::{self, NewEntry};
 use storage::program::links::{self, Memberships, Owners};
@@ -28,7 +34,7 @@ use storage::tracking::reassessments::{self, StoredSale};
 use storage::tracking::subscriptions::{self, NewSubscription, SubscriptionKey};
 
 use self::corrections::Corrections;
-use crate::prelude::*;
+use crate::outbound::OutboundEvents;
 use crate::steps::StepContext;
 
 /// Customers with facts that became known late, each with the earliest time of such a fact.

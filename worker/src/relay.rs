@@ -5,15 +5,21 @@
 //! by the commit that follows its publication. After a crash in between, the row is published again. Every
 //! effect is idempotent.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
 use anyhow::Context;
 use bus::publish::Publisher;
+use messages::subject::Subject;
+use runtime::crash_point::crash_point;
+use runtime::lifecycle::Lifecycle;
 use runtime::metrics::RELAYED;
 use serde_json::value::RawValue;
+use sqlx::PgPool;
 use storage::operations::outbox;
 use storage::tracking::claims;
 use tokio::sync::Notify;
-
-use crate::prelude::*;
 
 /// Claims are due two seconds after they were made. Checking each second keeps the delay near that.
 const EVERY: Duration = Duration::from_secs(1);

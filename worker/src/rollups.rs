@@ -1,9 +1,13 @@
 //! Folds the deltas of rollups into days, about once a second. Every worker tries; one at a time holds the
 //! lock.
 
-use storage::reads::rollups;
+use std::time::Duration;
 
-use crate::prelude::*;
+use runtime::lifecycle::Lifecycle;
+use runtime::rounds::repeat;
+use sqlx::PgPool;
+use storage::StorageResult;
+use storage::reads::rollups;
 
 /// While folding fails, nothing is lost or late: readers add the remaining deltas.
 const EVERY: Duration = Duration::from_secs(1);

@@ -8,16 +8,19 @@
 //! Bounds: [`KEPT`] texts of [`LENGTHS`] bytes. A known text is stored again each hour, so that a database
 //! restored from a backup soon has it.
 
+use std::collections::HashMap;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 
+use chrono::{DateTime, Utc};
 use domain::text::Text;
 use messages::click::ClickRecord;
 use quick_cache::sync::Cache;
 use sha2::{Digest, Sha256};
+use sqlx::PgPool;
+use storage::StorageResult;
 use storage::tracking::shared_texts::{self, SharedIds};
-
-use crate::prelude::*;
 
 /// From this number of visitors on, a text identifies no single visitor.
 const MANY: u32 = 100;

@@ -1,9 +1,9 @@
 //! The fraud signals of a sale, from its stored customer.
 
+use chrono::{DateTime, Utc};
+use domain::ids::PartnerId;
 use domain::tracking::signal::{PartnerAddresses, Signal, SignalFacts, SignalRules};
 use storage::tracking::customers::Customer;
-
-use crate::prelude::*;
 
 /// The signals of a sale, for the commission of this partner.
 pub fn of_sale(

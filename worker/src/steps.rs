@@ -10,15 +10,19 @@ pub mod test_chain;
 pub mod test_event;
 pub mod transaction;
 
+use std::sync::Arc;
+
 use bus::backlog::Backlog;
 use domain::tracking::click_id::ClickIdCodec;
 use domain::tracking::signal::SignalRules;
+use runtime::clock::Clock;
 use serde::Serialize;
+use sqlx::PgPool;
+use storage::{StorageError, StorageResult};
 use tokio::sync::Notify;
 
 use crate::late_leads::LateLeads;
 use crate::lead_rates::LeadRates;
-use crate::prelude::*;
 
 /// Shared by all steps.
 #[derive(Debug, Clone)]

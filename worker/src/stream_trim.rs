@@ -1,11 +1,14 @@
 //! Deletes settled messages from the streams while this worker runs. Every worker does this; concurrent trims
 //! do no harm.
 
+use std::time::Duration;
+
 use async_nats::jetstream::Context;
 use bus::stream_trim::{TrimError, trim};
 use bus::topology::Topology;
-
-use crate::prelude::*;
+use messages::subject::Subject;
+use runtime::lifecycle::Lifecycle;
+use runtime::rounds::repeat;
 
 /// Within this time a stream receives far less than it can hold.
 const EVERY: Duration = Duration::from_secs(2);

@@ -2,16 +2,21 @@
 //! another worker has locked.
 
 use std::convert::Infallible;
+use std::time::Duration;
 
-use chrono::{Datelike, Days, Months, NaiveDate};
+use chrono::{DateTime, Datelike, Days, Months, NaiveDate, TimeDelta, Utc};
+use domain::ids::EventId;
+use runtime::clock::Clock;
+use runtime::lifecycle::Lifecycle;
+use runtime::rounds::repeat;
+use sqlx::PgPool;
+use storage::StorageResult;
 use storage::money::commissions;
 use storage::operations::partitions;
 use storage::outbound::{emails, event_streams};
 use storage::people::{cli_logins, one_time_links, sessions};
 use storage::processor::processor_events;
 use storage::tracking::{refused_events, visitor_retention};
-
-use crate::prelude::*;
 
 const EVERY: Duration = Duration::from_mins(1);
 /// Bounds how long a statement holds its locks, and how long a shutdown waits for it.

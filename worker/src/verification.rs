@@ -1,11 +1,11 @@
 //! Checks the invariants of `ctl verify` continuously, slice by slice. Every worker tries; one at a time
 //! holds the lock.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use runtime::lifecycle::Lifecycle;
+use sqlx::PgPool;
 use storage::operations::verify::continuous::{self, Step};
-
-use crate::prelude::*;
 
 /// Pause before the first slice, after an error, and while nothing is due.
 const IDLE: Duration = Duration::from_mins(1);

@@ -3,10 +3,15 @@
 
 mod server;
 
+use std::time::Duration;
+
 use anyhow::Context as _;
 use async_nats::jetstream::Context;
 use bus::topology::Topology;
+use chrono::TimeDelta;
 use futures::future::join_all;
+use messages::subject::Subject;
+use runtime::clock::Clock;
 use runtime::metrics::serve::Sources;
 use runtime::metrics::{
     CLAIMS_DEAD, CLAIMS_OPEN, CLAIMS_OPEN_OLDEST, CONSUMER_OLDEST, CONSUMER_PENDING, CONSUMER_REDELIVERED,
@@ -14,12 +19,13 @@ use runtime::metrics::{
     PROCESSOR_EVENTS, SOURCE_UP, STREAM_BYTES, STREAM_BYTES_MAX, UPKEEP_OVERDUE, VERIFICATION_DIFFERENCES,
     VERIFICATION_OLDEST,
 };
+use sqlx::PgPool;
+use storage::StorageResult;
 use storage::operations::pipeline_status::{self, Backlog, Waiting};
 use storage::operations::verify::continuous::{self, Status};
 use storage::outbound::emails::{self, WaitingEmails};
 use tokio::time::timeout;
 
-use crate::prelude::*;
 use crate::upkeep::{PROCESSOR_EVENTS_KEPT, REFUSALS_KEPT};
 
 /// Shorter than the timeout of the metrics page, so that a failed source is reported.

@@ -3,9 +3,11 @@
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
 use runtime::body::read;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::http::prelude::*;
+use crate::app::App;
+use crate::http::error::ApiError;
 
 /// The body, or the reason why reading it failed. Routes report a bad credential first, so they look at the
 /// body after the credential.

@@ -4,11 +4,11 @@
 //! The client itself may have written any address further left, so those prove nothing.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
 
 use axum::extract::{ConnectInfo, Request};
+use axum::http::HeaderMap;
 use ipnet::IpNet;
-
-use crate::http::prelude::*;
 
 const FORWARDED_FOR: &str = "x-forwarded-for";
 

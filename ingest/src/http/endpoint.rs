@@ -10,10 +10,11 @@ use utoipa::openapi::security::SecurityRequirement;
 use utoipa::openapi::{Deprecated, OpenApi, RefOr, Required};
 use utoipa_axum::router::UtoipaMethodRouter;
 
+use crate::app::App;
 use crate::http::client_address::TrustedProxies;
 use crate::http::layers::{Identified, Layers};
 use crate::http::limits::Budget;
-use crate::http::prelude::*;
+use crate::http::openapi::examples::Examples;
 use crate::tracking::pipeline::Noun;
 
 /// The credentials that a group of routes takes.

@@ -5,13 +5,16 @@
 
 use std::borrow::Cow;
 
-use axum::http::HeaderValue;
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
 use runtime::body::BodyError;
 use runtime::platform_error::platform_error;
-use serde::Serializer;
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
 use storage::{Retryable, StorageError};
 
-use crate::http::prelude::*;
+use crate::http::request_id::RequestId;
 use crate::http::rotation;
 
 /// Seconds that a client should wait before it repeats a request that was shed or found no database.

@@ -5,12 +5,14 @@
 
 use std::ops::RangeInclusive;
 
+use chrono::{DateTime, Utc};
 use domain::name::{Name, NameError};
-use domain::text::TextError;
+use domain::text::{Text, TextError};
 use serde::de::{self, Deserialize, DeserializeOwned, Deserializer};
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
-use crate::http::prelude::*;
+use crate::http::error::ApiError;
 
 /// The value of a field. `null` counts as absent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -347,6 +349,8 @@ fn holds_nul(value: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use chrono::TimeDelta;
+
     use super::*;
 
     fn field<T: FieldType>(json: &str) -> Field<T> {

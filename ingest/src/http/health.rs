@@ -1,6 +1,14 @@
 //! `/livez` and `/readyz`, for load balancers and operators.
 
-use crate::http::prelude::*;
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::app::App;
+use crate::http::openapi::examples::Examples;
 
 /// What answered, and whether that is all that a sale needs.
 #[derive(Debug, Serialize, ToSchema)]

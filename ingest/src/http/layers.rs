@@ -12,10 +12,13 @@
 pub mod described;
 
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use axum::extract::Request;
-use axum::http::{Extensions, HeaderName, HeaderValue, Method};
+use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, Route};
 use futures::future::BoxFuture;
 use runtime::metrics::requests::RouteRequests;
@@ -27,11 +30,11 @@ use tower_http::compression::{CompressionLayer, CompressionLevel};
 use tower_http::cors::{Any, CorsLayer};
 use tracing::Instrument;
 
-use crate::http::client_address::TrustedProxies;
+use crate::app::App;
+use crate::http::client_address::{ClientAddress, TrustedProxies};
 use crate::http::credential::Credential;
-use crate::http::error::method_not_allowed;
+use crate::http::error::{ApiError, method_not_allowed};
 use crate::http::limits::{Budget, Subject};
-use crate::http::prelude::*;
 use crate::http::request_id::X_REQUEST_ID;
 use crate::http::{client_address, request_id, rotation};
 use crate::management::access;

@@ -16,22 +16,26 @@ mod rules;
 mod window;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use axum::http::{HeaderName, HeaderValue};
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use runtime::clock::Clock;
 use runtime::config::RedisConfig;
+use runtime::lifecycle::Lifecycle;
 use runtime::metrics::{Counter, LIMITER_COUNTS};
 
-pub use self::config::LimitsConfig;
 use self::counts::Counts;
-pub use self::counts::Subject;
 use self::local::LocalCounters;
 use self::redis::{Addition, RedisCounters};
-pub use self::rules::Budget;
 use self::rules::{Rule, Rules};
 use self::window::{Count, Window};
+use crate::http::client_address::ClientAddress;
+use crate::http::error::ApiError;
 
-use crate::http::prelude::*;
+pub use self::config::LimitsConfig;
+pub use self::counts::Subject;
+pub use self::rules::Budget;
 
 const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");

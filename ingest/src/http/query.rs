@@ -2,11 +2,14 @@
 
 use std::borrow::Cow;
 
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
 use domain::name::Name;
 use domain::sorting::Sorting;
 use url::form_urlencoded;
 
-use crate::http::prelude::*;
+use crate::http::error::ApiError;
+use crate::http::field::refused;
 
 /// The rule for search texts.
 pub const NO_TEXT: &str = "must be 1 to 120 visible characters";

@@ -1,9 +1,9 @@
 //! `X-Request-ID`: the id that a caller quotes when it reports a failure.
 
-use axum::extract::{FromRef, Request};
+use axum::extract::{FromRef, FromRequestParts, Request};
+use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue};
-
-use crate::http::prelude::*;
+use runtime::clock::Clock;
 
 pub const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const MAX_LENGTH: usize = 128;

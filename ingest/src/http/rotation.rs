@@ -2,10 +2,11 @@
 //! answer.
 
 use axum::body::Body;
-use axum::http::HeaderValue;
+use axum::http::{HeaderValue, header};
+use axum::response::Response;
 use domain::programs::key_rotation::KeyRotation;
-
-use crate::http::prelude::*;
+use messages::instant::instant;
+use serde_json::{Map, Value, json};
 
 pub const CODE: &str = "api_key_rotation_required";
 pub const HINT: &str = "Regenerate the program's tracking token in the dashboard and deploy the new one.";

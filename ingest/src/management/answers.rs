@@ -1,6 +1,9 @@
 //! Answers of management routes: `data`, and for a page of a list `meta.pagination` beside it.
 
-use axum::extract::Path;
+use axum::Json;
+use axum::extract::{FromRequestParts, Path};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
 use storage::page::{Whole, Window};
 use url::form_urlencoded;

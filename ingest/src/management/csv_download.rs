@@ -6,8 +6,11 @@
 use std::borrow::Cow;
 
 use axum::body::{Body, Bytes};
-use axum::http::HeaderName;
+use axum::http::{HeaderName, header};
+use axum::response::{IntoResponse, Response};
+use chrono::{DateTime, Utc};
 use futures::stream;
+use messages::instant::instant;
 
 use crate::management::prelude::*;
 

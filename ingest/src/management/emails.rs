@@ -1,6 +1,11 @@
 //! Writes e-mails to users in the transaction of the change that they report. A worker sends them.
 
+use std::sync::Arc;
+
+use domain::ids::WorkspaceId;
+use domain::people::account::EmailAddress;
 use domain::people::email_content::{EmailContent, token_purpose};
+use sqlx::PgConnection;
 use storage::outbound::emails::{self, NewEmail};
 use storage::people::users::User;
 use tokio::sync::Semaphore;

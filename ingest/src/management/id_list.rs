@@ -1,5 +1,10 @@
 //! Lists of ids in a body.
 
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::http::field::refused;
 use crate::management::prelude::*;
 
 /// The most ids in one request.

@@ -1,7 +1,11 @@
 //! `Idempotency-Key`: a caller's own name for a request. The same request sent again gets the first answer.
 
+use axum::http::HeaderMap;
+use domain::text::Text;
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::http::field::refused;
 use crate::management::prelude::*;
 
 /// The key, and the hash of the request that uses it.

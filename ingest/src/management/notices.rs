@@ -1,9 +1,13 @@
 //! Notifications as their readers see them, and the request that marks them as read.
 
+use chrono::{DateTime, Utc};
+use messages::instant::{as_instant, as_instant_if_any};
 use messages::notification::Deduction;
+use serde_json::Value;
 use storage::operations::notifications::{StoredNotification, Which};
 use utoipa::IntoParams;
 
+use crate::http::field::Field;
 use crate::management::id_list::id_list;
 use crate::management::prelude::*;
 

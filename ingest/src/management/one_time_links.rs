@@ -1,10 +1,16 @@
 //! One-time links that are e-mailed to an account's address. The token comes back in a body: paths and
 //! queries end up in logs.
 
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::ids::UserId;
+use domain::people::account::EmailAddress;
 use domain::people::email_content::EmailContent;
 use domain::token::{Token, TokenKind};
+use sqlx::PgConnection;
 use storage::people::one_time_links::{self, LinkPurpose, NewLink, OpenLink};
 
+use crate::http::client_address::ClientAddress;
+use crate::http::field::Field;
 use crate::management::emails;
 use crate::management::prelude::*;
 

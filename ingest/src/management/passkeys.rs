@@ -4,7 +4,9 @@
 //! HTTPS nor localhost, browsers create no passkeys, and the service offers none. The device verifies its
 //! owner (finger, face or PIN) before it signs, so a passkey is two factors in one.
 
+use domain::ids::UserId;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use url::{Host, Url};
 use uuid::Uuid;
 use webauthn_rs::prelude::{

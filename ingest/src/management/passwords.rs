@@ -3,6 +3,9 @@
 //! Each hash takes a core for tens of milliseconds and 19 MiB. Above the limit a request waits up to two
 //! seconds and is then shed: a flood of guesses slows down only sign-ins.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use domain::people::account::{Password, PasswordHash};
 use tokio::sync::{Semaphore, SemaphorePermit};
 

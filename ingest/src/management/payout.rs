@@ -9,10 +9,18 @@
 
 mod outbound;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
 
+use chrono::{DateTime, Utc};
 use domain::earnings::ledger;
 use domain::earnings::payout::{Account, Paid, Payable, pay_all};
+use domain::ids::{EventId, PayoutId, ProgramId};
+use domain::money::{Cents, Currency};
+use domain::text::Text;
+use runtime::clock::Clock;
+use serde_json::json;
+use sqlx::PgConnection;
 use storage::money::ledger::{NewEntry, lock_balances, post};
 use storage::money::payouts::{self, LockedCommission, NewPayout, not_found};
 use storage::{StorageError, StorageResult};

@@ -2,6 +2,9 @@
 //!
 //! Rights are never read here: they must be current, and a replica lags.
 
+use std::time::Duration;
+
+use domain::ids::WorkspaceId;
 use runtime::config::PostgresConfig;
 use runtime::metrics::serve::Sources;
 use runtime::postgres;

@@ -1,9 +1,13 @@
 //! Readers of event streams that have read everything and wait for more. They hold no connection. While
 //! readers wait, one task polls the last positions of all their programs with one query.
 
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
+use domain::ids::{ProgramId, WorkspaceId};
+use runtime::lifecycle::Lifecycle;
 use storage::outbound::stream_events;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;

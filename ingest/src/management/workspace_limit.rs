@@ -1,7 +1,10 @@
 //! A concurrency limit for long responses, with a limit for each workspace: a workspace that opens many
 //! cannot use up the permits of the others.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use domain::ids::WorkspaceId;
 
 use crate::management::prelude::*;
 

@@ -1,8 +1,12 @@
 //! `GET /.well-known/security.txt`: where to report a vulnerability (RFC 9116).
 
-use chrono::SecondsFormat;
+use axum::extract::State;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use chrono::{SecondsFormat, TimeDelta};
 
-use crate::http::prelude::*;
+use crate::app::App;
+use crate::http::error::ApiError;
 
 /// How long the file is valid from the time of the request: RFC 9116 requires an expiry date.
 const LASTS: TimeDelta = TimeDelta::days(180);

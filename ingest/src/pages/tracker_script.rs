@@ -8,12 +8,15 @@
 use std::fmt::Write;
 use std::sync::LazyLock;
 
-use axum::extract::Path;
-use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use axum::extract::{Path, State};
+use axum::http::header::{HeaderMap, HeaderName, HeaderValue};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
 use sha2::{Digest, Sha256};
 
+use crate::app::App;
 use crate::http::accept::{accepts, members};
-use crate::http::prelude::*;
+use crate::http::error::ApiError;
 
 static TRACKER: LazyLock<Script> = LazyLock::new(|| Script {
     plain: include_bytes!("../../../web/tracker/dist/tracker.js"),

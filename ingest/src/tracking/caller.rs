@@ -3,13 +3,17 @@
 //! A key that is marked for rotation works until its deadline, and every answer announces the rotation. After
 //! the deadline every request with the key is rejected here.
 
-use axum::extract::Request;
+use axum::extract::{FromRequestParts, Request};
+use axum::http::request::Parts;
+use axum::response::{IntoResponse, Response};
+use domain::ids::ProgramId;
 use domain::programs::key_rotation::KeyRotation;
 use domain::programs::tracking_token::{TokenScope, TokenScopes};
 use domain::token::TokenHash;
 
+use crate::app::App;
 use crate::http::credential::Credential;
-use crate::http::prelude::*;
+use crate::http::error::ApiError;
 use crate::http::rotation;
 use crate::tracking::directory::Unavailable;
 

@@ -8,10 +8,13 @@
 //! A batch holds the sales that arrived while the previous batch was claimed, at most [`MAX_RECORDS`]. It
 //! runs in tasks of its own: a caller that disconnects cancels nothing.
 
+use std::time::Duration;
+
 use bus::publish::Publisher;
 use runtime::batch::{BatchError, Batcher, Bounds};
 use runtime::claim_conflicts;
 use runtime::crash_point::crash_point;
+use runtime::lifecycle::Lifecycle;
 use runtime::metrics::{CLAIMS, Counter};
 use runtime::retry::{RetryPolicy, retry};
 use serde_json::value::RawValue;
@@ -21,8 +24,6 @@ use storage::tracking::claims::{self, NewClaim};
 use tokio_util::task::TaskTracker;
 
 use super::concurrency_limit::ConcurrencyLimit;
-
-use crate::http::prelude::*;
 
 const MAX_RECORDS: usize = 512;
 const MAX_BYTES: usize = 512 * 1024;

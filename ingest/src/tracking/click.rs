@@ -3,16 +3,27 @@
 //! The route answers after the stream's acknowledgement and without PostgreSQL: the directory holds the link,
 //! and the id comes from a leased block.
 
-use axum::Extension;
-use domain::text::LongText;
+use axum::extract::State;
+use axum::http::{HeaderMap, header};
+use axum::{Extension, Json};
+use domain::ids::{EventId, ProgramId, ReferralLinkId};
+use domain::text::{Label, LongText};
 use domain::tracking::affiliate_url::{AffiliateUrlError, aff_code};
 use domain::tracking::click::Visit;
+use domain::tracking::click_id::ClickId;
 use messages::click::ClickRecord;
 use messages::test_event::{TestClick, TestEvent};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use utoipa::ToSchema;
 
-use crate::http::body::parse;
-use crate::http::openapi::envelopes::LinkDisabled;
-use crate::http::prelude::*;
+use crate::app::App;
+use crate::http::body::{RequestBody, parse};
+use crate::http::client_address::ClientAddress;
+use crate::http::error::ApiError;
+use crate::http::field::Field;
+use crate::http::openapi::envelopes::{LinkDisabled, PlatformError};
+use crate::http::openapi::examples::Examples;
 use crate::tracking::caller::Caller;
 use crate::tracking::directory::Link;
 use crate::tracking::pipeline::encode;

@@ -15,15 +15,17 @@
 
 mod fair_queue;
 
+use std::time::Duration;
+
 use runtime::metrics::serve::Sources;
 use runtime::metrics::{Counter, QUEUED, SHED, UNANSWERED, WAITING, WAITING_MAX, to_f64};
 use runtime::sampled_counter::SampledCounter;
 use tokio::time::{Instant, timeout};
 
 use self::fair_queue::{Entered, FairQueue};
+use crate::http::error::ApiError;
 
 pub use self::fair_queue::{Permit, Share};
-use crate::http::prelude::*;
 
 /// Callers that may queue, for each permit. Each holds its connection and its parsed request, about 30 KB.
 const QUEUED_FOR_A_PERMIT: usize = 8;

@@ -1,9 +1,13 @@
 //! New customer ids without a round trip: they come from a leased block, and the next block is in reserve.
 
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use domain::tracking::click_id::ClickIdCodec;
+use chrono::{DateTime, Utc};
+use domain::ids::CustomerId;
+use domain::tracking::click_id::{ClickId, ClickIdCodec};
+use runtime::lifecycle::Lifecycle;
 use runtime::postgres;
 use runtime::retry::{RetryPolicy, delays, retry};
 use sqlx::PgPool;
@@ -11,7 +15,7 @@ use storage::StorageError;
 use storage::tracking::customer_ids::lease;
 use tokio::sync::Notify;
 
-use crate::http::prelude::*;
+use crate::http::error::ApiError;
 
 const RETRY_LEASE: RetryPolicy =
     RetryPolicy::until_shutdown(Duration::from_millis(100), Duration::from_secs(1));

@@ -20,9 +20,14 @@ mod cache;
 mod entries;
 mod follow;
 
+use std::time::Duration;
+
 use anyhow::Context;
+use domain::ids::ProgramId;
 use domain::token::TokenHash;
 use runtime::batch::{Batcher, Bounds};
+use runtime::clock::Clock;
+use runtime::lifecycle::Lifecycle;
 use runtime::metrics::serve::Sources;
 use runtime::metrics::{Counter, DIRECTORY_LIVE, DIRECTORY_LOOKUPS};
 use runtime::postgres;
@@ -32,12 +37,11 @@ use storage::StorageError;
 use tokio::sync::{mpsc, oneshot};
 
 use self::cache::Cache;
-pub use self::cache::Unavailable;
 use self::entries::LIVE_FOR;
-pub use self::entries::{Link, ProgramKey};
 use self::follow::{CONFIRMED_TOGETHER, Waiting, follow};
 
-use crate::http::prelude::*;
+pub use self::cache::Unavailable;
+pub use self::entries::{Link, ProgramKey};
 
 #[derive(Debug, Clone)]
 pub struct Directory {

@@ -1,12 +1,17 @@
 //! Looks up the customer of a visitor's existing click_id.
 
-use domain::tracking::click_id::ClickIdCodec;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::ids::{CustomerId, ProgramId};
+use domain::tracking::click_id::{ClickId, ClickIdCodec};
 use runtime::batch::{Batcher, Bounds};
+use runtime::lifecycle::Lifecycle;
 use runtime::retry::{self, RetryPolicy};
 use sqlx::PgPool;
 use storage::tracking::customers::{CustomerIdentity, identities_from_pool};
-
-use crate::http::prelude::*;
 
 /// A click must not wait for a slow database: after this time it is recorded for a new customer.
 const ANSWER_WITHIN: Duration = Duration::from_millis(250);

@@ -1,18 +1,28 @@
 //! `POST /api/v1/track/lead`: a visitor signed up.
 
-use axum::Extension;
+use axum::extract::State;
+use axum::{Extension, Json};
 use domain::email::EmailHasher;
+use domain::ids::{EventId, ProgramId};
 use domain::programs::tracking_token::TokenScope;
-use domain::text::CustomerKey;
+use domain::text::{CustomerKey, Label, Text};
+use domain::tracking::click_id::ClickId;
 use domain::tracking::customer::CustomerStatus;
 use domain::tracking::lead::{Lead, LeadMode, LeadRefusal};
 use messages::lead::{LeadOutcome, LeadRecord};
 use messages::test_event::{TestEvent, TestLead};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, Schema, SchemaType, Type};
 
-use crate::http::body::parse;
-use crate::http::field::Key;
-use crate::http::prelude::*;
+use crate::app::App;
+use crate::http::body::{RequestBody, parse};
+use crate::http::client_address::ClientAddress;
+use crate::http::error::ApiError;
+use crate::http::field::{Field, Key, refused};
+use crate::http::openapi::envelopes::PlatformError;
+use crate::http::openapi::examples::Examples;
 use crate::tracking::caller::{Caller, INVALID_TOKEN, out_of_scope};
 use crate::tracking::pipeline::encode;
 use crate::tracking::test_mode::{

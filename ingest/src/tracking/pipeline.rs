@@ -1,15 +1,19 @@
 //! The edge's way through the pipeline: acquire a permit, publish a record, wait for its outcome.
 
+use std::time::Duration;
+
 use bus::publish::{PublishError, Publisher};
 use bus::reply::{ReplyInbox, Waiter};
+use domain::ids::EventId;
 use runtime::crash_point::crash_point;
 use runtime::metrics::serve::Sources;
 use runtime::trace;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::time::{Instant, timeout_at};
 
-use crate::http::prelude::*;
+use crate::http::error::ApiError;
 use crate::tracking::claims::{ClaimError, ClaimRequest, ClaimResult, Claims};
 use crate::tracking::concurrency_limit::{ConcurrencyLimit, Share};
 

@@ -1,11 +1,22 @@
 //! `GET /api/v1/cli/status`: the state of the program.
 
+use std::collections::BTreeSet;
+
+use axum::Json;
+use axum::extract::State;
 use axum::http::Uri;
+use domain::ids::ProgramId;
 use domain::processors::event_types::{SUBSCRIBED, never_received, proven_missing};
+use serde::Serialize;
 use storage::reads::program_health::{self, ProgramStatus};
 use url::form_urlencoded;
+use utoipa::ToSchema;
 
-use crate::http::prelude::*;
+use crate::app::App;
+use crate::http::error::ApiError;
+use crate::http::openapi::envelopes::PlatformError;
+use crate::http::openapi::examples::Examples;
+use crate::http::request_id::RequestId;
 use crate::tracking::caller::Caller;
 use crate::tracking::test_mode::OTHER_PROGRAM;
 

@@ -3,14 +3,23 @@
 //! Every answer is newly computed, so `force_recheck` has no effect. All errors of this route use the typed
 //! envelope.
 
+use axum::Json;
+use axum::extract::State;
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::ids::ProgramId;
 use domain::programs::readiness::{
     Facts, Gate, GateReport, GateStatus, Gates, LastEvents, NextAction, ReadinessState, assess,
 };
 use domain::tracking::test_chain::{ChainVerdict, Verdict};
+use messages::instant::instant;
+use serde::Serialize;
 use storage::reads::program_health::{self, ProgramHealth, RecentEvents};
+use utoipa::ToSchema;
 
+use crate::app::App;
+use crate::http::error::ApiError;
 use crate::http::openapi::envelopes::{ReadinessFailed, ReadinessUnauthorized};
-use crate::http::prelude::*;
+use crate::http::openapi::examples::Examples;
 use crate::tracking::caller::Caller;
 
 /// How long a polling client should wait between two requests.

@@ -1,14 +1,24 @@
 //! `POST /api/v1/track/refund`: a refund or a chargeback returned a payment.
 
+use axum::Json;
+use axum::extract::State;
 use domain::earnings::commission::CommissionStatus;
 use domain::earnings::refund::{RefundKey, RefundRequest, SkipReason};
-use domain::money::AmountCents;
+use domain::ids::{CommissionId, EventId, ProgramId};
+use domain::money::{AmountCents, Cents};
 use domain::programs::tracking_token::TokenScope;
 use domain::text::{RefundId, RefundReason, TransactionId};
 use messages::refund::{RefundOutcome, RefundRecord};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use utoipa::ToSchema;
 
-use crate::http::body::parse;
-use crate::http::prelude::*;
+use crate::app::App;
+use crate::http::body::{RequestBody, parse};
+use crate::http::error::ApiError;
+use crate::http::field::Field;
+use crate::http::openapi::envelopes::PlatformError;
+use crate::http::openapi::examples::Examples;
 use crate::tracking::caller::{Caller, out_of_scope};
 use crate::tracking::pipeline::encode;
 use crate::tracking::test_mode::{AdditionalData, AdditionalFields, TestAnswer};

@@ -6,8 +6,10 @@ use axum::routing::any;
 use utoipa::openapi::path::{HttpMethod, OperationBuilder, Paths};
 use utoipa::openapi::{Content, Ref, Response};
 
+use crate::http::endpoint::Endpoint;
+use crate::http::error::ApiError;
 use crate::http::layers::{Identified, Layers};
-use crate::http::prelude::*;
+use crate::http::openapi::examples::Examples;
 
 /// Path and replacement.
 const RETIRED: [(&str, &str); 6] = [

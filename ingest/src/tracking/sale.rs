@@ -3,18 +3,29 @@
 //! Order of the checks: credential, body, claim, then the worker's. A taken transaction_id is answered 409
 //! whatever the other fields are, even while the first call is still in flight.
 
-use domain::money::{AmountCents, CommissionableCents};
+use axum::Json;
+use axum::extract::State;
+use chrono::{DateTime, Utc};
+use domain::ids::{CommissionId, EventId, SaleId};
+use domain::money::{AmountCents, CommissionableCents, Currency};
 use domain::programs::tracking_token::TokenScope;
-use domain::text::{CustomerKey, ProductId, SubscriptionId, TransactionId};
+use domain::text::{CustomerKey, ProductId, SubscriptionId, Text, TransactionId};
+use domain::tracking::click_id::ClickId;
 use domain::tracking::sale::{Sale, SaleRefusal, SaleType, SubscriptionInterval};
 use messages::sale::{NoCommission, SaleOutcome, SaleRecord};
 use messages::test_event::{TestEvent, TestSale};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 use serde_json::value::RawValue;
 use storage::tracking::claims::NewClaim;
+use utoipa::ToSchema;
 
-use crate::http::body::parse;
-use crate::http::field::{Key, free_form};
-use crate::http::prelude::*;
+use crate::app::App;
+use crate::http::body::{RequestBody, parse};
+use crate::http::error::ApiError;
+use crate::http::field::{Field, Key, free_form, refused};
+use crate::http::openapi::envelopes::PlatformError;
+use crate::http::openapi::examples::Examples;
 use crate::tracking::caller::{Caller, INVALID_TOKEN, out_of_scope};
 use crate::tracking::claims::ClaimRequest;
 use crate::tracking::lead::customer_key_schema;

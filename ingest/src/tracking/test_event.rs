@@ -2,14 +2,24 @@
 //!
 //! The older form of the request stores a single event as a test row, without attribution.
 
-use domain::text::CustomerKey;
+use axum::Json;
+use axum::extract::State;
+use domain::ids::{EventId, ProgramId};
+use domain::text::{CustomerKey, Text};
 use domain::tracking::test_chain::{ChainVerdict, TestEventType, TestRun, Verdict};
 use messages::test_chain::{TestChainOutcome, TestChainRecord};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, ObjectBuilder, OneOfBuilder, Schema, Type};
 
-use crate::http::body::parse;
-use crate::http::field::IdNumber;
-use crate::http::prelude::*;
+use crate::app::App;
+use crate::http::body::{RequestBody, parse};
+use crate::http::error::ApiError;
+use crate::http::field::{Field, IdNumber};
+use crate::http::openapi::envelopes::PlatformError;
+use crate::http::openapi::examples::Examples;
+use crate::http::request_id::RequestId;
 use crate::tracking::caller::Caller;
 use crate::tracking::pipeline::encode;
 use crate::tracking::test_mode::OTHER_PROGRAM;

@@ -4,13 +4,17 @@
 //! no transaction_id, and is stored as a marked row. Its program is the key's, otherwise the one that
 //! `additional_data.program_id` names. A test refund is validated and answered, but not stored.
 
+use chrono::{DateTime, Utc};
+use domain::ids::{EventId, ProgramId};
 use messages::test_event::{TestEvent, TestEventOutcome, TestEventRecord};
-use serde::Deserializer;
 use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
+use utoipa::ToSchema;
 
-use crate::http::field::FieldType;
-use crate::http::prelude::*;
+use crate::app::App;
+use crate::http::error::ApiError;
+use crate::http::field::{Field, FieldType, refused};
 use crate::tracking::caller::Caller;
 use crate::tracking::pipeline::encode;
 

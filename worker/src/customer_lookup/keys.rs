@@ -1,12 +1,15 @@
 //! The customer that holds each customer_key, as the records of a batch change it.
 
+use std::collections::HashMap;
+
+use domain::ids::{CustomerId, ProgramId};
 use domain::text::CustomerKey;
 use domain::tracking::signal::Signal;
+use sqlx::PgConnection;
+use storage::StorageResult;
 use storage::money::commissions;
 use storage::processor::processor_events::{self, waits_for_key};
 use storage::tracking::customers::{self, Customer};
-
-use crate::prelude::*;
 
 /// The customers that a reference names, as stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

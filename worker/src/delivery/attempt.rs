@@ -2,16 +2,17 @@
 
 use std::time::Instant;
 
+use chrono::{DateTime, Utc};
 use domain::programs::webhook::{SigningSecret, WebhookUrl, message_id, signatures};
 use domain::programs::webhook_attempt::{Outcome, next_attempt};
+use runtime::clock::Clock;
+use runtime::crash_point::crash_point;
 use runtime::metrics::{DELIVERY_ATTEMPTS, DELIVERY_SECONDS};
 use storage::outbound::webhook_queue::{AttemptResult, DueDelivery, FinishedDelivery};
 
 use super::client::{Answer, AttemptError, Client, Message};
 use super::finish::Attempted;
 use super::in_flight::Slot;
-
-use crate::prelude::*;
 
 pub(super) struct Attempt {
     pub(super) delivery: DueDelivery,

@@ -2,10 +2,15 @@
 
 use std::sync::atomic::AtomicI64;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
+use domain::ids::WebhookEndpointId;
+use runtime::clock::Clock;
+use runtime::lifecycle::Lifecycle;
+use runtime::rounds::repeat;
+use sqlx::PgPool;
 use storage::outbound::webhook_queue;
-
-use crate::prelude::*;
+use storage::{StorageError, StorageResult};
 
 const EVERY: Duration = Duration::from_secs(1);
 /// Endpoints per round. Looking at a thousand deliveries of each costs less than a millisecond.

@@ -12,20 +12,20 @@ mod resolve;
 mod send;
 
 use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
 
 use domain::programs::webhook::WebhookUrl;
 use domain::programs::webhook_address::AllowedAddresses;
 use tokio::time::timeout;
 
+use self::connect::Connector;
+use self::idle::IdleConnections;
+
 pub use self::connect::{RootsError, roots};
 pub use self::error::AttemptError;
 pub use self::resolve::{Resolve, Resolved, SystemResolver};
 pub use self::send::{Answer, Message};
-
-use self::connect::Connector;
-use self::idle::IdleConnections;
-
-use crate::prelude::*;
 
 /// Sends webhooks. Clones share connections.
 #[derive(Clone)]

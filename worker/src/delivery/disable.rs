@@ -1,20 +1,26 @@
 //! Disables endpoints that fail permanently, cancels the deliveries of disabled endpoints, and notifies their
 //! owners.
 
+use std::time::Duration;
+
+use domain::ids::EventId;
 use domain::programs::outbound_event::OutboundEventType;
 use domain::programs::webhook_endpoint::DisabledReason;
 use messages::instant::instant;
 use messages::outbound_event::OutboundEvent;
 use messages::outbound_event::webhook_endpoint::EndpointDisabled;
+use runtime::clock::Clock;
+use runtime::lifecycle::Lifecycle;
+use runtime::rounds::repeat;
 use serde_json::json;
+use sqlx::{PgConnection, PgPool};
 use storage::operations::notifications::{self, NewNotification};
 use storage::outbound::outbound_events::{self, NewOutboundEvent};
 use storage::outbound::webhook_health::{self, DisabledEndpoint};
 use storage::outbound::webhook_queue;
 use storage::program::programs;
+use storage::{StorageError, StorageResult};
 use url::Url;
-
-use crate::prelude::*;
 
 const EVERY: Duration = Duration::from_secs(2);
 /// Deliveries per statement.

@@ -4,14 +4,23 @@
 //! server accepted the e-mail and before the row is finished. The row is then due again, and the second
 //! delivery has the same `Message-ID`.
 
-use crate::mail::smtp::{ATTEMPT_TAKES_AT_MOST, OutgoingEmail, SendError, SmtpSender};
-use crate::mail::templates::wording;
-use crate::prelude::*;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::TimeDelta;
 use domain::people::email_content::token_purpose;
 use domain::sealed::SealingKeys;
+use runtime::clock::Clock;
+use runtime::crash_point::crash_point;
+use runtime::lifecycle::Lifecycle;
 use runtime::metrics::EMAILS;
+use sqlx::PgPool;
+use storage::StorageResult;
 use storage::outbound::emails::{self, DueEmail, EmailEnd};
 use tokio::task::JoinSet;
+
+use crate::mail::smtp::{ATTEMPT_TAKES_AT_MOST, OutgoingEmail, SendError, SmtpSender};
+use crate::mail::templates::wording;
 
 const EVERY: Duration = Duration::from_secs(1);
 /// Concurrent sessions with the mail server. If one hangs, a fourth of the e-mails is delayed.

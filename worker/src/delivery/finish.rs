@@ -1,17 +1,24 @@
 //! Writes the results of all ended attempts: first the health of the endpoints, then the deliveries.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use domain::ids::WebhookEndpointId;
 use domain::programs::webhook_attempt::Outcome;
+use runtime::clock::Clock;
+use runtime::crash_point::crash_point;
+use runtime::lifecycle::Lifecycle;
 use runtime::retry::{RetryPolicy, delays};
-use sqlx::Connection;
-use storage::Retryable;
+use sqlx::{Connection, PgPool};
 use storage::outbound::webhook_health::{self, Health};
 use storage::outbound::webhook_queue::{self, FinishedDelivery};
+use storage::{Retryable, StorageError, StorageResult};
 use tokio::sync::{Notify, mpsc};
 
 use super::disable;
 use super::in_flight::Slot;
-
-use crate::prelude::*;
 
 /// Results per transaction.
 const BATCH: usize = 512;

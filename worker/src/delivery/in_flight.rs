@@ -9,14 +9,15 @@
 //!   of quick endpoints (beyond each one's first) have at most half. So at least a quarter is left for first
 //!   attempts.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
+use domain::ids::WebhookEndpointId;
 use storage::outbound::webhook_queue::EndpointRoom;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::config::WebhookLimitsConfig;
-
-use crate::prelude::*;
 
 /// A success that took longer counts as slow.
 const QUICK: Duration = Duration::from_secs(1);

@@ -1,10 +1,17 @@
 //! Gives committed events their positions and queues their deliveries. Every process tries; one at a time
 //! holds the lock.
 
+use std::sync::Arc;
+use std::time::Duration;
+
+use runtime::clock::Clock;
+use runtime::crash_point::crash_point;
+use runtime::lifecycle::Lifecycle;
+use runtime::rounds::repeat;
+use sqlx::PgPool;
+use storage::StorageResult;
 use storage::outbound::outbound_events;
 use tokio::sync::Notify;
-
-use crate::prelude::*;
 
 const EVERY: Duration = Duration::from_millis(100);
 /// Events per transaction.

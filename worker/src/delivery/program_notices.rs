@@ -2,16 +2,22 @@
 //! processor's events need review. Sends at most one e-mail per program, member and day; the next e-mail sums
 //! up what happened meanwhile.
 
+use std::time::Duration;
+
 use domain::email::EmailHasher;
 use domain::people::email_content::{EmailContent, EndpointNotice};
 use domain::programs::webhook_endpoint::DisabledReason;
+use runtime::clock::Clock;
 use runtime::config::PublicUrlConfig;
+use runtime::crash_point::crash_point;
+use runtime::lifecycle::Lifecycle;
+use runtime::rounds::repeat;
+use sqlx::PgPool;
+use storage::StorageResult;
 use storage::outbound::emails::{self, NewEmail};
 use storage::outbound::program_notices::{self, ProgramNotice};
 
 use super::disable::host;
-
-use crate::prelude::*;
 
 const EVERY: Duration = Duration::from_secs(5);
 /// Programs per transaction.

@@ -1,7 +1,17 @@
 //! Takes due deliveries, as many as there are free slots, and starts an attempt for each.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::TimeDelta;
 use domain::sealed::SealingKeys;
+use runtime::clock::Clock;
+use runtime::crash_point::crash_point;
+use runtime::lifecycle::Lifecycle;
 use runtime::retry::{Delays, RetryPolicy, delays};
+use sqlx::PgPool;
+use storage::StorageResult;
 use storage::outbound::webhook_health::{self, Target};
 use storage::outbound::webhook_queue::{self, DueDelivery, Room};
 use tokio::sync::{Notify, mpsc};
@@ -11,8 +21,6 @@ use super::attempt::Attempt;
 use super::client::Client;
 use super::finish::Attempted;
 use super::in_flight::InFlight;
-
-use crate::prelude::*;
 
 /// Interval of rounds without a wake-up, for deliveries that become due.
 const EVERY: Duration = Duration::from_millis(100);

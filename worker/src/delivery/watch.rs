@@ -1,16 +1,19 @@
 //! Gauges of the delivery role, read when its metrics are scraped.
 
+use std::time::Duration;
+
 use domain::programs::webhook_endpoint::DisabledReason;
+use runtime::clock::Clock;
 use runtime::metrics::serve::Sources;
 use runtime::metrics::{
     DELIVERY_IN_FLIGHT, DELIVERY_IN_FLIGHT_MAX, DELIVERY_OLDEST, ENDPOINTS_DISABLED, SOURCE_UP, to_f64,
 };
+use sqlx::PgPool;
+use storage::StorageResult;
 use storage::outbound::{webhook_health, webhook_queue};
 use tokio::time::timeout;
 
 use super::in_flight::InFlight;
-
-use crate::prelude::*;
 
 /// Shorter than the timeout of the metrics page, so that a failed source is reported.
 const WITHIN: Duration = Duration::from_secs(2);

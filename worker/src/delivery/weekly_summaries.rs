@@ -2,7 +2,9 @@
 //! each process takes some of the summaries and writes their e-mails, one transaction per batch. If a process
 //! dies, its open batch stays for the others.
 
-use chrono::Days;
+use std::time::Duration;
+
+use chrono::{DateTime, Days, Utc};
 use domain::email::EmailHasher;
 use domain::people::account::EmailAddress;
 use domain::people::email_content::{EmailContent, token_purpose};
@@ -10,12 +12,16 @@ use domain::people::unsubscribe::unsubscribe_token;
 use domain::people::weekly_summary::Week;
 use domain::sealed::SealingKeys;
 use domain::tracking::lead::EmailHash;
+use runtime::clock::Clock;
 use runtime::config::PublicUrlConfig;
+use runtime::crash_point::crash_point;
+use runtime::lifecycle::Lifecycle;
+use runtime::rounds::repeat;
+use sqlx::PgPool;
+use storage::StorageResult;
 use storage::outbound::emails::{self, NewEmail};
 use storage::outbound::weekly_summaries::{self, TakenSummary};
 use uuid::Uuid;
-
-use crate::prelude::*;
 
 const EVERY: Duration = Duration::from_secs(5);
 /// E-mails per transaction.

@@ -7,7 +7,9 @@ mod message;
 mod server;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use domain::people::account::EmailAddress;
 use lettre::address::Address;
 use lettre::message::Mailbox;
@@ -19,9 +21,9 @@ use tokio::time::timeout;
 use uuid::Uuid;
 
 use self::server::Server;
-pub use self::server::SettingsError;
 use crate::mail::templates::Wording;
-use crate::prelude::*;
+
+pub use self::server::SettingsError;
 
 /// The limit for the whole attempt.
 pub const ATTEMPT_TAKES_AT_MOST: Duration = Duration::from_mins(1);

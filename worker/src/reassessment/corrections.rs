@@ -1,14 +1,19 @@
 //! The differences between stored and due commissions, and the rows that correct them.
 
+use std::collections::HashMap;
+
 use domain::earnings::commission::{CommissionStatus, Policy};
 use domain::earnings::ledger::{self, deduct};
-use domain::money::proportion;
+use domain::ids::{CommissionId, EventId, ReferralLinkId};
+use domain::money::{Cents, Currency, proportion};
 use domain::programs::outbound_event::OutboundEventType;
 use domain::tracking::sale::{Credit, Earning, Recording};
 use messages::notification::NotificationRecord;
 use messages::outbound_event::OutboundEvent;
 use messages::outbound_event::commission::CommissionReversed;
 use messages::sale::NoCommission;
+use sqlx::PgConnection;
+use storage::StorageResult;
 use storage::money::commissions::{self, LockedCommission, NewCommission, RefundedCommission};
 use storage::money::duplicate_sales::Recorded;
 use storage::money::ledger::NewEntry;
@@ -20,7 +25,7 @@ use storage::reads::rollups::Deltas;
 use storage::tracking::customers::Customer;
 use storage::tracking::reassessments::{self, Credited, StoredSale};
 
-use crate::prelude::*;
+use crate::outbound::OutboundEvents;
 use crate::steps::StepContext;
 use crate::{postings, signals};
 

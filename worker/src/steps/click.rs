@@ -16,11 +16,19 @@
 //! A click that names another visitor's customer_id is refused, and its batch with it. Run alone, it becomes
 //! a dead letter.
 
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
 use bus::consume::{DeadLetter, Delivered, StepError};
+use chrono::{DateTime, Utc};
+use domain::ids::ProgramId;
 use domain::tracking::attribution::Touch;
 use domain::tracking::visitor::Visitor;
 use messages::click::ClickRecord;
+use messages::subject::Subject;
 use serde_json::Value;
+use sqlx::PgConnection;
 use storage::outbound::stream_events::{self, MarkedClicks};
 use storage::people::personal_data;
 use storage::program::programs;
@@ -29,10 +37,10 @@ use storage::reads::rollups::Deltas;
 use storage::tracking::clicks::{self, ClickCount, NewClick};
 use storage::tracking::customers::{self, Customer, NewCustomer};
 use storage::tracking::shared_texts::SharedIds;
+use storage::{StorageError, StorageResult};
 
 use super::StepContext;
 use super::transaction::{BatchResult, TransactionalStep, records, storage_failed};
-use crate::prelude::*;
 use crate::reassessment::{OutOfOrder, by_id, reassess_alone};
 use crate::shared_texts::SharedTexts;
 use crate::visitor::{Traces, Visitors};

@@ -11,12 +11,18 @@
 
 mod outbound;
 
+use std::collections::{HashMap, HashSet};
+
 use bus::consume::{Delivered, StepError};
+use chrono::{DateTime, Utc};
+use domain::ids::{CustomerId, EventId, ProgramId, ReferralLinkId};
 use domain::text::{CustomerKey, Label};
 use domain::tracking::attribution::Journey;
 use domain::tracking::customer::CustomerStatus;
 use domain::tracking::lead::{EmailHash, LeadAuth, LeadDecision, LeadMode, LeadRefusal, decide};
 use messages::lead::{LeadOutcome, LeadRecord};
+use messages::subject::Subject;
+use sqlx::PgConnection;
 use storage::money::ledger;
 use storage::processor::processor_events::{self, waits_for_key};
 use storage::program::programs::{self, Program};
@@ -24,13 +30,14 @@ use storage::reads::rollups::Deltas;
 use storage::tracking::customers::{Customer, Milestone};
 use storage::tracking::leads::{self, NewLead};
 use storage::tracking::refused_events;
+use storage::{StorageError, StorageResult};
 use uuid::Uuid;
 
 use super::StepContext;
 use super::transaction::{BatchResult, TransactionalStep, records};
 use crate::customer_lookup::{Found, KeyBindings, Reference, Resolved, resolve, settled_before};
 use crate::lead_rates::LeadRates;
-use crate::prelude::*;
+use crate::outbound::OutboundEvents;
 use crate::reassessment::{OutOfOrder, reassess};
 
 #[derive(Debug)]

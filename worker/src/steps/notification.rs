@@ -1,13 +1,17 @@
 //! E-mail notifications. A separate consumer: a failure here never reaches an HTTP answer.
 
+use std::collections::HashMap;
+
 use bus::consume::{Delivered, StepError};
-use domain::money::Amount;
+use domain::ids::PartnerId;
+use domain::money::{Amount, Cents, Currency};
 use messages::notification::{Adjustment, Content, Deduction, NotificationRecord, Recipient};
+use messages::subject::Subject;
+use sqlx::PgConnection;
+use storage::StorageResult;
 use storage::operations::notifications::{self, NewNotification};
 
 use super::transaction::{BatchResult, TransactionalStep};
-
-use crate::prelude::*;
 
 #[derive(Debug)]
 pub struct NotificationStep;

@@ -22,11 +22,18 @@
 mod duplicates;
 mod reversals;
 
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
 use bus::consume::{Delivered, StepError};
-use domain::money::AmountCents;
+use chrono::{DateTime, Utc};
+use domain::ids::{EventId, SaleId};
+use domain::money::{AmountCents, Currency};
 use domain::processors::payment::ReversalKind;
 use domain::processors::processor::{ConnectionStatus, ProcessorId};
 use messages::payment::{PaymentFact, PaymentRecord};
+use messages::subject::Subject;
+use sqlx::PgConnection;
+use storage::StorageResult;
 use storage::money::duplicate_sales::Duplicate;
 use storage::processor::processor_connections::{self, AccountReport};
 use storage::processor::processor_customers::{self, Naming};
@@ -37,11 +44,12 @@ use storage::tracking::claims::{self, ClaimState};
 use storage::tracking::subscriptions::SubscriptionKey;
 use storage::tracking::{customers, subscription_periods, subscriptions};
 
-pub use self::reversals::reverse;
 use super::StepContext;
 use super::transaction::{BatchResult, TransactionalStep, commit, records, storage_failed};
-use crate::prelude::*;
+use crate::outbound::OutboundEvents;
 use crate::reassessment::{OutOfOrder, by_id, reassess_alone};
+
+pub use self::reversals::reverse;
 
 #[derive(Debug)]
 pub struct PaymentStep(pub StepContext);

@@ -13,19 +13,25 @@
 mod outbound;
 mod settle;
 
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
 use bus::consume::Delivered;
+use domain::ids::EventId;
 use messages::refund::{RefundOutcome, RefundRecord};
+use messages::subject::Subject;
+use sqlx::PgConnection;
 use storage::money::refunds::{self, ParkedRefund};
 use storage::processor::processor_refs::{self, Reference};
 use storage::tracking::claims::{self, Claim, ClaimState};
 use storage::tracking::refused_events;
+use storage::{StorageError, StorageResult};
 use uuid::Uuid;
 
-pub use self::settle::{Outcomes, settle};
 use super::transaction::{BatchResult, TransactionalStep};
 use super::{StepContext, json};
+use crate::outbound::OutboundEvents;
 
-use crate::prelude::*;
+pub use self::settle::{Outcomes, settle};
 
 #[derive(Debug)]
 pub struct RefundStep(pub StepContext);

@@ -33,15 +33,20 @@ mod payment_match;
 mod refunds;
 mod rows;
 
+use std::collections::HashSet;
+
 use bus::consume::{Delivered, StepError};
+use domain::ids::EventId;
 use messages::sale::{SaleOutcome, SaleRecord};
+use messages::subject::Subject;
+use sqlx::PgConnection;
+use storage::StorageResult;
 
 use self::decided::Written;
 use self::locked::{Locked, Waits};
 use super::StepContext;
 use super::transaction::{BatchResult, TransactionalStep, records, replies};
 use crate::customer_lookup::settled_before;
-use crate::prelude::*;
 
 #[derive(Debug)]
 pub struct SaleStep(pub StepContext);

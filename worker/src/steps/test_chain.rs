@@ -12,8 +12,11 @@
 //! The synthetic records have event ids of their own, so that a second delivery conflicts only with the test
 //! rows of the first.
 
+use std::collections::{HashMap, HashSet};
+
 use bus::consume::Delivered;
-use domain::money::AmountCents;
+use domain::ids::{CustomerId, EventId, PartnerId};
+use domain::money::{AmountCents, Currency};
 use domain::tracking::click::Visit;
 use domain::tracking::lead::{Lead, LeadMode};
 use domain::tracking::sale::{Sale, SaleType};
@@ -21,8 +24,11 @@ use domain::tracking::test_chain::{ChainVerdict, TestEventType, TestRun, Verdict
 use messages::click::ClickRecord;
 use messages::lead::{LeadOutcome, LeadRecord};
 use messages::sale::{NoCommission, SaleOutcome, SaleRecord};
+use messages::subject::Subject;
 use messages::test_chain::{TestChainOutcome, TestChainRecord};
-use sqlx::Connection;
+use runtime::clock::Clock;
+use sqlx::{Connection, PgConnection};
+use storage::StorageResult;
 use storage::program::links::{self, Memberships};
 use storage::tracking::claims::{self, NewClaim};
 use storage::tracking::customers;
@@ -32,8 +38,6 @@ use super::lead::LeadStep;
 use super::sale::SaleStep;
 use super::transaction::{BatchResult, TransactionalStep, records};
 use super::{StepContext, click};
-
-use crate::prelude::*;
 
 /// The synthetic payment: ten dollars.
 const AMOUNT: AmountCents = match AmountCents::new(1000) {

@@ -1,14 +1,20 @@
 //! Test events become rows with `is_test` set. They create no customer, claim, counter or commission.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use bus::consume::{DeadLetter, Delivered, StepError};
+use domain::ids::EventId;
 use domain::tracking::visitor::Visitor;
+use messages::subject::Subject;
 use messages::test_event::{TestClick, TestEvent, TestEventOutcome, TestEventRecord};
+use sqlx::PgConnection;
+use storage::StorageResult;
 use storage::tracking::test_events;
 use storage::tracking::test_events::NewTestClick;
 
 use super::click::without_address;
 use super::transaction::{BatchResult, TransactionalStep};
-use crate::prelude::*;
 use crate::visitor::{Traces, Visitors};
 
 #[derive(Debug)]

@@ -1,29 +1,34 @@
 //! Shared by all steps: one transaction per batch, replies after its commit, dead letters.
 
+use std::collections::{HashMap, HashSet};
 use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
 
 use bus::consume::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
 use bus::reply::Reply;
+use domain::ids::EventId;
 use messages::click::ClickRecord;
 use messages::lead::LeadRecord;
 use messages::notification::NotificationRecord;
 use messages::payment::PaymentRecord;
 use messages::refund::RefundRecord;
 use messages::sale::SaleRecord;
+use messages::subject::Subject;
 use messages::test_chain::TestChainRecord;
 use messages::test_event::TestEventRecord;
+use runtime::clock::Clock;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::to_raw_value;
-use sqlx::PgTransaction;
-use storage::Retryable;
+use sqlx::{PgConnection, PgTransaction};
 use storage::operations::dead_letters;
 use storage::processor::processor_events;
 use storage::tracking::claims;
+use storage::{Retryable, StorageError, StorageResult};
 
 use super::{StepContext, encode_failed};
-
-use crate::prelude::*;
+use crate::outbound::OutboundEvents;
 
 /// A record of an event.
 pub trait OfEvent {

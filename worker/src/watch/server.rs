@@ -4,12 +4,12 @@ use runtime::metrics::{
     POSTGRES_OLDEST_TRANSACTION, POSTGRES_REPLAY_LAG, POSTGRES_SLOT_BYTES, POSTGRES_TRANSACTION_IDS,
     POSTGRES_UNARCHIVED,
 };
+use sqlx::PgPool;
+use storage::StorageResult;
 use storage::operations::server_status::{self, ServerStatus};
 use tokio::time::timeout;
 
 use super::WITHIN;
-
-use crate::prelude::*;
 
 pub(super) async fn show(pool: PgPool) {
     let read = async { server_status::read(&mut *pool.acquire().await?).await };

@@ -1,6 +1,7 @@
 //! The layers in API descriptions: the answers that they may give instead of the route, and the headers that
 //! they set.
 
+use axum::http::StatusCode;
 use utoipa::openapi::extensions::Extensions;
 use utoipa::openapi::header::HeaderBuilder;
 use utoipa::openapi::path::{Operation, Parameter, ParameterIn};
@@ -10,7 +11,8 @@ use utoipa::openapi::{Content, Header, Object, Ref, RefOr, Response};
 
 use super::{Identified, Layers};
 use crate::http::body::malformed;
-use crate::http::prelude::*;
+use crate::http::error::ApiError;
+use crate::http::openapi::examples::Examples;
 use crate::management::access;
 use crate::tracking::caller::Caller;
 

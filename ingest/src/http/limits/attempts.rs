@@ -1,11 +1,12 @@
 //! Limits beside those of routes: sign-ins, codes, unknown tokens, management requests, test events, leads
 //! without a key.
 
+use domain::ids::{ProgramId, UserId};
 use sha2::{Digest, Sha256};
 
 use super::{Limits, Subject, admitted, client_key, rejected};
-
-use crate::http::prelude::*;
+use crate::http::client_address::ClientAddress;
+use crate::http::error::ApiError;
 
 impl Limits {
     /// Counts a test chain of a program.

@@ -13,19 +13,22 @@
 //!
 //! Windows begin and end by this process' clock, which PostgreSQL corrects.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::net::IpAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use domain::token::TokenHash;
+use runtime::clock::Clock;
+use runtime::lifecycle::Lifecycle;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
 use super::redis::{Addition, MAX_KEYS, RedisCounters};
 use super::rules::Rule;
 use super::window::{Count, Window};
-
-use crate::http::prelude::*;
+use crate::http::client_address::ClientAddress;
 
 const EXCHANGE_EVERY: Duration = Duration::from_millis(20);
 /// Callers in each half of the table. The whole table takes about four megabytes.

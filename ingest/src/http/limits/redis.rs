@@ -5,18 +5,18 @@
 //! that is full or cannot write is of no use.
 
 use std::fs;
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use anyhow::Context;
 use redis::aio::MultiplexedConnection;
 use redis::{Client, Script, TlsCertificates};
 use runtime::config::RedisConfig;
+use runtime::lifecycle::Lifecycle;
 use runtime::retry::{RetryPolicy, delays};
 use tokio::sync::Notify;
 
 use super::window::Window;
-
-use crate::http::prelude::*;
 
 /// How long a request waits for an answer of Redis.
 pub const ANSWER_WITHIN: Duration = Duration::from_millis(40);

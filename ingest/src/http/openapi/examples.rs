@@ -1,11 +1,13 @@
 //! Example bodies in the API description. [`ApiError`] writes refusals, and tracking routes write their
 //! answers by their own types. `pages/openapi/examples.rs` puts the other bodies' examples together.
 
+use serde::Serialize;
+use serde_json::Value;
 use utoipa::openapi::example::ExampleBuilder;
 use utoipa::openapi::path::Operation;
 use utoipa::openapi::{Content, RefOr};
 
-use crate::http::prelude::*;
+use crate::http::error::ApiError;
 
 /// Where an operation lists its refusals. The description shows them as examples of its answers instead.
 const REFUSALS: &str = "x-refusals";

@@ -1,7 +1,12 @@
 //! Users who connect a command line, and users who act through one. A command line acts in one workspace, and
 //! only while its user runs that workspace.
 
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use domain::ids::{ProgramId, WorkspaceId};
 use domain::people::account::UserKind;
+use domain::people::permission::Permission;
+use sqlx::PgConnection;
 use storage::operations::audit_log::AuditActor;
 use storage::people::sessions::SessionKind;
 
@@ -9,7 +14,6 @@ use super::people::{AdvertiserUser, Caller, Holder, User, dashboard, holder};
 use super::program::ProgramAccess;
 use super::refusals::{WRONG_KIND, forbidden, unauthenticated};
 use super::source::Source;
-
 use crate::management::prelude::*;
 
 /// A dashboard user who confirms a command line.

@@ -5,11 +5,10 @@
 //! relies on the cookie must show that it comes from this site.
 
 use axum::extract::Request;
-use axum::http::Method;
+use axum::http::{HeaderMap, Method, header};
 use url::{Host, Origin, Url};
 
 use super::session::token_of_cookie;
-
 use crate::management::prelude::*;
 
 const ANOTHER_SITE: &str = "This request comes from another site";

@@ -2,8 +2,14 @@
 
 use std::marker::PhantomData;
 
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::ids::{SessionId, UserId, WorkspaceId};
 use domain::people::account::UserKind;
 use domain::token::TokenHash;
+use serde_json::Value;
+use sqlx::PgConnection;
 use storage::StorageResult;
 use storage::operations::audit_log::AuditActor;
 use storage::people::management_keys::{self, UsableKey};
@@ -14,7 +20,9 @@ use storage::people::workspaces;
 use super::refusals::{WRONG_KIND, forbidden, unauthenticated};
 use super::session::token_of_cookie;
 use super::source::Source;
+use crate::http::client_address::ClientAddress;
 use crate::http::credential::Credential;
+use crate::http::query::Query;
 use crate::management::prelude::*;
 
 const KEY_LACKS_SECOND_FACTOR: &str =

@@ -1,13 +1,17 @@
 //! Rights over one program.
 
+use chrono::{DateTime, Utc};
+use domain::ids::{ProgramId, UserId, WorkspaceId};
+use domain::money::Currency;
+use domain::people::permission::{Permission, Role};
 use domain::programs::outbound_event::WantedEvents;
 use domain::programs::program::ProgramStatus;
+use sqlx::PgConnection;
 use storage::people::workspaces::{self, ProgramForUser};
 
 use super::people::{Advertiser, AdvertiserUser, Rights};
 use super::refusals::forbidden;
 use super::source::Audited;
-
 use crate::management::prelude::*;
 
 const UNKNOWN: &str = "Program not found";

@@ -3,14 +3,17 @@
 //! Every route that takes a password uses this module. An attempt is counted before anything is compared, and
 //! a code is used up in the transaction of the action that it allows.
 
+use domain::ids::UserId;
 use domain::people::account::Password;
 use domain::people::second_factor::{AuthenticatorSecret, RecoveryCode};
+use serde_json::json;
+use sqlx::PgConnection;
 use storage::people::second_factors::{self, SecondFactor};
 use storage::people::users::{self, User};
 
 use super::source::Source;
 use super::transaction::commit;
-
+use crate::http::field::{Field, refused};
 use crate::management::prelude::*;
 
 const WRONG_CODE: &str = "The code is wrong, or was used already";

@@ -1,10 +1,18 @@
 //! The source of a request, and entries of the audit log.
 
+use axum::extract::FromRequestParts;
+use axum::http::header;
+use axum::http::request::Parts;
+use domain::ids::{ProgramId, UserId, WorkspaceId};
+use serde_json::{Value, json};
+use sqlx::PgConnection;
 use storage::StorageResult;
 use storage::operations::audit_log::{self, AuditActor, NewAuditEntry};
 use storage::people::sessions::Whereabouts;
 use storage::people::workspaces;
 
+use crate::http::client_address::ClientAddress;
+use crate::http::request_id::RequestId;
 use crate::management::prelude::*;
 
 const USER_AGENT_CHARACTERS: usize = 200;

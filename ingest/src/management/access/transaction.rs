@@ -5,11 +5,16 @@
 
 use std::marker::PhantomData;
 
-use axum::extract::{FromRequest, Request};
+use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::http::request::Parts;
+use chrono::{DateTime, Utc};
+use domain::ids::ProgramId;
+use domain::people::permission::Permission;
 use domain::programs::outbound_event::OutboundEventType;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use sqlx::pool::PoolConnection;
-use sqlx::{PgTransaction, Postgres};
+use sqlx::{PgConnection, PgTransaction, Postgres};
 use storage::StorageResult;
 use storage::people::second_factors::OwnFactors;
 
@@ -17,7 +22,8 @@ use super::people::{Advertiser, Caller, OfAdvertiser, OfPartner, Session, Sessio
 use super::program::ProgramAccess;
 use super::right::Right;
 use super::source::Audited;
-
+use crate::http::body::RequestBody;
+use crate::management::answers::{Ids, Page};
 use crate::management::prelude::*;
 
 /// The ids of a program's path.

@@ -3,11 +3,18 @@
 //!
 //! Both are POST, because the customer's names must be in the body: paths and queries end up in logs.
 
-use domain::text::CustomerKey;
+use domain::ids::{CustomerId, ProgramId};
+use domain::people::account::EmailAddress;
+use domain::people::permission::Role;
+use domain::text::{CustomerKey, Label};
+use domain::tracking::click_id::ClickId;
+use serde_json::{Value, json};
+use sqlx::PgConnection;
 use storage::people::personal_data::{self, Erased, Export, Found, Identifiers, Reach};
 
-use crate::http::field::Key;
-use crate::management::access::ProgramAccess;
+use crate::http::field::{Field, Key, refused};
+use crate::management::access::{AdvertiserUser, ProgramAccess, Write};
+use crate::management::answers::{Ids, view};
 use crate::management::prelude::*;
 use crate::tracking::lead::customer_key_schema;
 

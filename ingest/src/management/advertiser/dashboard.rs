@@ -1,7 +1,10 @@
 //! `GET /api/advertiser/dashboard/summary`: the figures of every program within reach, and their sum.
 
-use domain::reports::days::DayRange;
+use std::collections::BTreeMap;
 
+use domain::ids::ProgramId;
+use domain::people::permission::Permission;
+use domain::reports::days::DayRange;
 use storage::page::Window;
 use storage::people::workspaces;
 use storage::people::workspaces::ProgramFilter;

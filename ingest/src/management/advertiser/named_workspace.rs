@@ -1,6 +1,9 @@
 //! A workspace that a body names.
 
+use domain::ids::WorkspaceId;
+
 use crate::http::body;
+use crate::http::field::Field;
 use crate::management::prelude::*;
 
 /// The workspace that a body names beside other fields. It is parsed separately: a [`Field`] reads raw JSON,

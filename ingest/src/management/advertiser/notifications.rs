@@ -2,6 +2,10 @@
 
 use storage::operations::notifications;
 
+use crate::http::query::Query;
+use crate::management::access::right::{CleanUp, Read};
+use crate::management::access::{ListProgram, WriteProgram};
+use crate::management::answers::{List, Listed, PageQuery};
 use crate::management::notices::{
     MarkReadRequest, MarkedRead, NEITHER_OR_BOTH, NotificationView, UnreadQuery,
 };

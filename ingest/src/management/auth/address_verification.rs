@@ -4,12 +4,23 @@
 //!
 //! No route here takes an address. A signed-in user can verify only the address of their own account.
 
+use axum::http::StatusCode;
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::ids::UserId;
+use domain::people::account::EmailAddress;
 use domain::people::email_content::EmailContent;
 use domain::token::AddressVerification;
+use messages::instant::as_instant;
+use serde_json::json;
+use sqlx::PgConnection;
 use storage::people::one_time_links::{self, LinkPurpose};
 use storage::people::users::{self, User};
 
 use super::me::own_account;
+use crate::http::body::RequestBody;
+use crate::http::field::Field;
+use crate::http::openapi::envelopes::RateLimited;
+use crate::management::access::{SignedIn, Source, Write, commit};
 use crate::management::one_time_links::{NONE, OneTimeLink, open, send};
 use crate::management::prelude::*;
 

@@ -1,11 +1,18 @@
 //! `POST /api/auth/cli/inspect` and `…/confirm`: a signed-in user lets a command line act for them in one
 //! workspace.
 
+use chrono::{DateTime, Utc};
+use domain::ids::WorkspaceId;
 use domain::people::user_code::UserCode;
+use messages::instant::as_instant;
+use sqlx::PgConnection;
 use storage::people::cli_logins::{self, Confirmed, WaitingLogin};
 use storage::people::members;
 
-use crate::management::access::{Caller, CliConfirmer};
+use crate::http::body::RequestBody;
+use crate::http::field::Field;
+use crate::http::openapi::envelopes::RateLimited;
+use crate::management::access::{AdvertiserUser, Audited, Caller, CliConfirmer, commit};
 use crate::management::cli::login::UNKNOWN_LOGIN;
 use crate::management::prelude::*;
 

@@ -1,9 +1,13 @@
 //! `POST /api/auth/confirm-password`: the signed-in user enters the password again, for the routes that
 //! require it.
 
+use axum::http::StatusCode;
 use storage::people::{sessions, users};
 
-use crate::management::access::Proof;
+use crate::http::body::RequestBody;
+use crate::http::field::Field;
+use crate::http::openapi::envelopes::RateLimited;
+use crate::management::access::{Proof, SignedIn, Write};
 use crate::management::prelude::*;
 
 pub const WRONG: &str = "The password is wrong";

@@ -2,9 +2,16 @@
 //! token comes in the body: paths and queries end up in logs.
 
 use axum::Extension;
+use axum::http::StatusCode;
+use axum::response::Response;
+use chrono::{DateTime, Utc};
+use domain::ids::UserId;
 use domain::people::account::{Password, PasswordHash, PersonName};
 use domain::people::email_content::EmailContent;
 use domain::token::InvitationToken;
+use messages::instant::as_instant;
+use serde_json::json;
+use sqlx::PgConnection;
 use storage::operations::audit_log::AuditActor;
 use storage::people::invitations::{self, OpenInvitation, Purpose};
 use storage::people::users::{self, NewUser, User};
@@ -13,7 +20,11 @@ use storage::program::partners;
 
 use super::address_verification;
 use super::open_session::{SignInMethod, SignedInAnswer, sign_in_by};
-use crate::management::access::Proof;
+use crate::http::body::RequestBody;
+use crate::http::client_address::ClientAddress;
+use crate::http::field::{Field, refused};
+use crate::http::openapi::envelopes::RateLimited;
+use crate::management::access::{Audited, Proof, Source, commit};
 use crate::management::advertiser::workspace::invitations::MEMBER_ALREADY;
 use crate::management::emails;
 use crate::management::prelude::*;

@@ -1,11 +1,19 @@
 //! `GET /api/users/me`: the signed-in user, and the user's workspaces.
 
+use std::collections::BTreeMap;
+
+use axum::Json;
+use chrono::{DateTime, Utc};
+use domain::ids::UserId;
+use messages::instant::as_instant;
+use sqlx::PgConnection;
 use storage::people::members::{self, GivenPermissions};
 use storage::people::second_factors;
 use storage::people::users::{self, User};
 use storage::people::workspaces::{self, Membership};
 
 use super::open_session::UserView;
+use crate::management::access::SignedIn;
 use crate::management::advertiser::workspace::members::shown;
 use crate::management::prelude::*;
 

@@ -1,7 +1,10 @@
 //! `/api/users/me/notification-settings`: which optional e-mails the user wants.
 
+use serde_json::json;
 use storage::people::users::{self, WantedEmails};
 
+use crate::http::field::{Field, refused};
+use crate::management::access::{SignedIn, Write};
 use crate::management::prelude::*;
 
 #[derive(Debug, Serialize, ToSchema)]

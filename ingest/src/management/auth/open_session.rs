@@ -1,12 +1,17 @@
 //! Opens dashboard sessions.
 
-use axum::http::HeaderValue;
+use axum::Json;
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use chrono::TimeDelta;
 use domain::people::email_content::EmailContent;
 use domain::token::SessionToken;
+use serde_json::json;
+use sqlx::PgConnection;
 use storage::people::sessions::{NewSession, SessionKind, knows_place, open};
 use storage::people::users::{self, User};
 
-use crate::management::access::SessionCookie;
+use crate::management::access::{SessionCookie, Source};
 use crate::management::emails;
 use crate::management::prelude::*;
 

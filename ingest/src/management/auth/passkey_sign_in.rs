@@ -1,9 +1,18 @@
 //! Signs in with a passkey, and confirms with a passkey instead of the password.
 
+use axum::http::StatusCode;
+use axum::response::Response;
+use domain::ids::UserId;
+use serde_json::Value;
+use sqlx::PgConnection;
 use storage::people::{passkeys, sessions, users};
 
 use super::open_session::{SignInMethod, SignedInAnswer, sign_in_by};
 use super::passkeys::{ChallengeView, keep, taken};
+use crate::http::body::RequestBody;
+use crate::http::field::Field;
+use crate::http::openapi::envelopes::RateLimited;
+use crate::management::access::{SignedIn, Source, commit};
 use crate::management::passkeys::{not_offered, refused};
 use crate::management::prelude::*;
 

@@ -4,12 +4,21 @@
 //! The second sends the signed challenge and the handle. A challenge is stored, expires after five minutes,
 //! and is accepted once.
 
+use axum::http::StatusCode;
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::ids::{PasskeyId, UserId};
 use domain::token::PasskeyChallengeToken;
+use messages::instant::{as_instant, as_instant_if_any};
+use serde_json::{Value, json};
+use sqlx::PgConnection;
 use storage::people::passkeys::{self, ListedPasskey, NewChallenge, NewPasskey};
 use storage::people::sessions;
 
 use super::me::own_account;
 use super::second_factor::{DEMANDED, keep_a_required_one};
+use crate::http::field::Field;
+use crate::management::access::{SignedIn, Write};
+use crate::management::answers::{Created, Ids, created, view};
 use crate::management::passkeys::{Challenge, not_offered, refused};
 use crate::management::prelude::*;
 

@@ -1,12 +1,17 @@
 //! `POST /api/auth/change-password`: sets a new password, given the current one. Every other session ends.
 
+use axum::response::Response;
 use domain::people::account::Password;
 use domain::people::email_content::EmailContent;
+use serde_json::json;
 use storage::people::one_time_links::{self, LinkPurpose};
 use storage::people::{sessions, users};
 
 use super::open_session::{SignInMethod, SignedInAnswer, open_session};
-use crate::management::access::Proof;
+use crate::http::body::RequestBody;
+use crate::http::field::{Field, refused};
+use crate::http::openapi::envelopes::RateLimited;
+use crate::management::access::{Proof, SignedIn, commit};
 use crate::management::emails;
 use crate::management::prelude::*;
 

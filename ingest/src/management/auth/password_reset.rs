@@ -4,13 +4,20 @@
 //! A request is answered before the account is looked up, so neither the answer nor its timing shows whether
 //! the account exists.
 
-use domain::people::account::{Password, PasswordError};
+use axum::http::StatusCode;
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::people::account::{EmailAddress, Password, PasswordError};
 use domain::people::email_content::EmailContent;
 use domain::token::PasswordReset;
+use messages::instant::as_instant;
+use serde_json::json;
 use storage::people::one_time_links::{self, LinkPurpose};
 use storage::people::{second_factors, sessions, users};
 
-use crate::management::access::Proof;
+use crate::http::body::RequestBody;
+use crate::http::field::{Field, refused};
+use crate::http::openapi::envelopes::RateLimited;
+use crate::management::access::{Proof, Source, commit};
 use crate::management::emails;
 use crate::management::one_time_links::{NONE, OneTimeLink, open, send};
 use crate::management::prelude::*;

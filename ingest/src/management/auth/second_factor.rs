@@ -3,12 +3,19 @@
 //! Set-up takes two steps: the service shows the secret, and a code proves that the app has it. Only then the
 //! factor is required, every other session ends, and a list of recovery codes is shown once.
 
+use axum::http::StatusCode;
+use domain::ids::UserId;
 use domain::people::second_factor::{AuthenticatorSecret, RecoveryCode};
+use serde_json::json;
+use sqlx::PgConnection;
 use storage::people::{second_factors, sessions, workspaces};
 
 use super::confirm::{PasswordAgain, WRONG};
 use super::me::own_account;
-use crate::management::access::take_code;
+use crate::http::body::RequestBody;
+use crate::http::field::Field;
+use crate::http::openapi::envelopes::RateLimited;
+use crate::management::access::{SignedIn, Write, commit, take_code};
 use crate::management::prelude::*;
 
 const NOT_BEGUN: &str = "No second factor is being set up";

@@ -1,8 +1,14 @@
 //! `/api/users/me/sessions`: lists and ends the signed-in user's sessions at dashboards and command lines.
 
+use axum::http::StatusCode;
+use chrono::{DateTime, Utc};
+use domain::ids::SessionId;
+use messages::instant::{as_instant, as_instant_if_any};
+use serde_json::json;
 use storage::people::sessions::{self, ListedSession, SessionKind};
 
-use crate::management::access::User;
+use crate::management::access::{SignedIn, User, Write};
+use crate::management::answers::{Ids, view};
 use crate::management::prelude::*;
 
 const NONE: &str = "Session not found";

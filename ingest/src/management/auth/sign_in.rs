@@ -1,9 +1,14 @@
 //! `POST /api/auth/local`: opens a session for an address and a password.
 
+use axum::response::Response;
+use domain::people::account::EmailAddress;
 use storage::people::users;
 
 use super::open_session::{SignInMethod, SignedInAnswer, sign_in_by};
-use crate::management::access::Proof;
+use crate::http::body::RequestBody;
+use crate::http::field::Field;
+use crate::http::openapi::envelopes::RateLimited;
+use crate::management::access::{Proof, Source, commit};
 use crate::management::prelude::*;
 
 /// The same message for an unknown address and for a wrong password.

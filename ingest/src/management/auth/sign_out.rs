@@ -1,9 +1,12 @@
 //! `POST /api/auth/logout`: ends the session at once, on every ingest.
 
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde_json::json;
 use storage::people::sessions;
 
 use super::open_session::with_cookie;
-use crate::management::access::end_cookie;
+use crate::management::access::{SignedIn, Write, end_cookie};
 use crate::management::prelude::*;
 
 /// Sign out

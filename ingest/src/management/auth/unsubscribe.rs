@@ -5,10 +5,16 @@
 //! account.
 
 use axum::extract::Path;
-use axum::response::Html;
+use axum::http::{StatusCode, header};
+use axum::response::{Html, IntoResponse, Response};
+use domain::ids::UserId;
 use domain::people::unsubscribe::unsubscribes;
+use serde_json::json;
 use storage::people::users;
 
+use crate::http::client_address::ClientAddress;
+use crate::http::openapi::envelopes::RateLimited;
+use crate::management::access::{Source, commit};
 use crate::management::prelude::*;
 
 /// Allows only the page's own form and inline style.

@@ -1,7 +1,9 @@
 //! `POST` and `GET /api/v1/cli/auth/poll`: the state of a login, and its token once the login is confirmed.
 
+use axum::Json;
 use axum::http::{Method, Uri};
 use domain::token::{CliLoginToken, SessionToken};
+use sqlx::PgConnection;
 use storage::operations::audit_log::AuditActor;
 use storage::people::cli_logins::{self, Confirmed};
 use storage::people::sessions::{self, NewSession, SessionKind};
@@ -9,6 +11,10 @@ use storage::people::users::{self, User};
 use url::form_urlencoded;
 
 use super::login::{SESSION_LASTS, UNKNOWN_LOGIN, failed};
+use crate::http::body::RequestBody;
+use crate::http::field::Field;
+use crate::http::request_id::RequestId;
+use crate::management::access::{Audited, Source, commit};
 use crate::management::prelude::*;
 
 const NO_STATE: &str = "state is required";

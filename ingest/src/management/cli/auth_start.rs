@@ -1,11 +1,16 @@
 //! `POST /api/v1/cli/auth/start`: a command line starts a login.
 
+use axum::Json;
+use chrono::{DateTime, Utc};
 use domain::people::user_code::UserCode;
 use domain::token::CliLoginToken;
+use messages::instant::as_instant;
 use storage::people::cli_logins::{self, NewLogin};
 use url::Url;
 
 use super::login::{LOGIN_LASTS, POLL_SECONDS, failed};
+use crate::http::request_id::RequestId;
+use crate::management::access::Source;
 use crate::management::prelude::*;
 
 #[derive(Debug, Serialize, ToSchema)]

@@ -5,17 +5,21 @@
 //! means without end. A percentage has at most two decimals. A fixed rate is in units of the program's
 //! currency, not in cents, and has at most two decimals too.
 
+use axum::Json;
 use domain::earnings::commission::{CommissionType, Rate};
-use domain::money::BasisPoints;
+use domain::ids::WorkspaceId;
+use domain::money::{BasisPoints, Cents, Currency};
 use domain::programs::program::CookieWindow;
+use serde_json::json;
 use serde_json::value::RawValue;
 use storage::program::policies::{self, NewPolicy};
 use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
 
 use super::login::failed;
 use crate::http::body;
-use crate::http::field::IdNumber;
-use crate::management::access::{CliUser, forbidden};
+use crate::http::field::{Field, IdNumber, refused};
+use crate::http::request_id::RequestId;
+use crate::management::access::{Audited, CliUser, Write, forbidden};
 use crate::management::advertiser::program::program_settings::ProgramChanges;
 use crate::management::advertiser::program::programs;
 use crate::management::prelude::*;

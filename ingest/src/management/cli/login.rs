@@ -1,5 +1,7 @@
 //! How long logins and sessions of a command line last, and how its routes fail.
 
+use chrono::TimeDelta;
+
 use crate::management::prelude::*;
 
 /// The refusal of an unknown login.

@@ -1,9 +1,13 @@
 //! `GET /api/v1/cli/programs`: the programs of the workspace that the command line is connected to.
 
+use axum::Json;
+use chrono::{DateTime, Utc};
+use messages::instant::as_instant;
 use storage::reads::program_overview::{self, ProgramOverview};
 
 use super::init::commission_text;
 use super::login::failed;
+use crate::http::request_id::RequestId;
 use crate::management::access::CliUser;
 use crate::management::prelude::*;
 

@@ -4,16 +4,23 @@
 //! Takes the program's own key, which a command line has after `init`, or a session of a user who may change
 //! the program.
 
+use axum::Json;
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use domain::ids::ProgramId;
+use domain::people::permission::Permission;
 use domain::processors::processor::ConnectionStatus;
 use domain::programs::tracking_token::TokenScope;
+use sqlx::PgConnection;
 use storage::operations::audit_log::AuditActor;
 use storage::processor::processor_connections;
 
 use super::login::failed;
 use crate::http::credential::Credential;
-use crate::http::field::IdNumber;
+use crate::http::field::{Field, IdNumber, refused};
+use crate::http::request_id::RequestId;
 use crate::management::access;
-use crate::management::access::{Caller, CliUser, ProgramAccess};
+use crate::management::access::{Caller, CliUser, ProgramAccess, Source, Write, archived};
 use crate::management::advertiser::program::connection_change::{change, connected_already, held_elsewhere};
 use crate::management::advertiser::program::connection_settings::ConnectionChanges;
 use crate::management::prelude::*;

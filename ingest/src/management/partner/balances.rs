@@ -1,8 +1,12 @@
 //! `GET /api/partner/balances`: what a partner is owed and has received, by program and currency.
 
+use std::collections::HashMap;
+
 use chrono::NaiveDate;
 use storage::reads::partner_view::{self, PartnerBalance, PartnerDue};
 
+use crate::management::access::ListForPartner;
+use crate::management::answers::{List, Listed, PageQuery, view};
 use crate::management::prelude::*;
 
 #[derive(Debug, Serialize, ToSchema)]

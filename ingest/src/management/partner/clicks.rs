@@ -1,10 +1,15 @@
 //! `GET /api/partner/clicks`: clicks on a partner's links, with the visitor's country and device, but no
 //! identity.
 
-use storage::reads::partner_lists::LinkFilter;
-use storage::reads::partner_lists::{self, PartnerClick};
+use chrono::{DateTime, Utc};
+use domain::ids::ProgramId;
+use messages::instant::as_instant;
+use storage::reads::partner_lists::{self, LinkFilter, PartnerClick};
 
-use crate::http::query::NO_TEXT;
+use crate::http::field::refused;
+use crate::http::query::{NO_TEXT, Query};
+use crate::management::access::ListForPartner;
+use crate::management::answers::{List, Listed, PageQuery, view};
 use crate::management::prelude::*;
 
 #[derive(Debug, Serialize, ToSchema)]

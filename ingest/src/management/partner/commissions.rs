@@ -1,11 +1,18 @@
 //! `GET /api/partner/commissions`: a partner's commissions, without the customers: those are the advertiser's
 //! data.
 
+use chrono::{DateTime, Utc};
 use domain::earnings::commission::CommissionStatus;
+use domain::ids::{CommissionId, ProgramId};
 use domain::sorting::CommissionColumn;
+use messages::instant::{as_instant, as_instant_if_any};
 use storage::reads::partner_lists::{self, CommissionFilter};
 use storage::reads::partner_view::PartnerCommission;
 
+use crate::http::field::refused;
+use crate::http::query::Query;
+use crate::management::access::ListForPartner;
+use crate::management::answers::{List, Listed, OrderQuery, PageQuery, view};
 use crate::management::prelude::*;
 
 const STATUSES: &str = "must be one of pending, approved, paid, refunded, reversed";

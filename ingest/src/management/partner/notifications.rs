@@ -2,6 +2,10 @@
 
 use storage::operations::notifications;
 
+use crate::http::body::RequestBody;
+use crate::http::query::Query;
+use crate::management::access::{ListForPartner, PartnerUser};
+use crate::management::answers::{List, Listed, PageQuery};
 use crate::management::notices::{
     MarkReadRequest, MarkedRead, NEITHER_OR_BOTH, NotificationView, UnreadQuery,
 };

@@ -1,10 +1,18 @@
 //! `GET /api/partner/payouts`: a partner's payouts.
 
+use chrono::{DateTime, Utc};
+use domain::ids::{PayoutId, ProgramId};
+use domain::money::Currency;
 use domain::sorting::PayoutColumn;
+use messages::instant::as_instant;
 use storage::reads::partner_payouts::{self, ReceivedCommission};
 use storage::reads::payout_lists::{Filter, PayoutPart};
 
+use crate::http::field::refused;
+use crate::http::query::Query;
+use crate::management::access::{ListForPartner, PartnerUser};
 use crate::management::advertiser::money::payouts::{NO_COLUMN, NO_CURRENCY, UNKNOWN, not_a_currency};
+use crate::management::answers::{Ids, List, Listed, OrderQuery, PageQuery, view};
 use crate::management::prelude::*;
 
 /// The partner's own part of a payout. Cents of `currency`.

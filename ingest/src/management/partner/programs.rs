@@ -1,10 +1,16 @@
 //! `GET /api/partner/programs`: a partner's programs and their terms.
 
+use std::collections::BTreeSet;
+
+use chrono::{DateTime, Utc};
 use domain::earnings::commission::{Policy, Rate, policy_in_force};
+use messages::instant::as_instant;
 use storage::money::balances::{self, Balance};
 use storage::program::programs;
 use storage::reads::partner_view::{self, PartnerMembership};
 
+use crate::management::access::ListForPartner;
+use crate::management::answers::{List, Listed, PageQuery, view};
 use crate::management::balance::CurrencyBalanceView;
 use crate::management::prelude::*;
 

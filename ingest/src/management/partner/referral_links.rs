@@ -1,13 +1,21 @@
 //! `/api/partner/referral-links`: lists a partner's links, creates them, and turns them on and off.
 
+use chrono::{DateTime, Utc};
+use domain::ids::{ProgramId, ReferralLinkId};
 use domain::programs::partner::MembershipStatus;
 use domain::programs::program::ProgramStatus;
 use domain::sorting::LinkColumn;
+use messages::instant::{as_instant, as_instant_if_any};
+use serde_json::json;
 use storage::program::own_links;
 use storage::reads::partner_lists::{self, LinkFilter};
 use storage::reads::partner_view::{self, PartnerLink};
 
+use crate::http::field::{Field, refused};
+use crate::http::query::Query;
+use crate::management::access::{Audited, ListForPartner, PartnerUser, Write, archived};
 use crate::management::advertiser::program::referral_links::{CODE_TAKEN, NOT_APPROVED, code_if_given, make};
+use crate::management::answers::{Created, Ids, List, Listed, OrderQuery, PageQuery, created, view};
 use crate::management::prelude::*;
 
 const NO_COLUMN: &str = "must be one of short_code, clicks, last_clicked";

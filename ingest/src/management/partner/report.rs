@@ -2,11 +2,15 @@
 //! of customers are the advertiser's data and left out.
 
 use chrono::NaiveDate;
+use domain::ids::ProgramId;
+use domain::money::Currency;
 use domain::reports::days::DayRange;
 use domain::reports::figures::{Counts, Earnings, Known};
 use domain::reports::partner_figures::{ByCurrency, PartnerFigures};
 use storage::reads::{partner_days, partner_view};
 
+use crate::http::query::Query;
+use crate::management::access::PartnerUser;
 use crate::management::prelude::*;
 use crate::management::reports::dates::REVERSED;
 use crate::management::reports::performance::{Asked, ONE_DATE_ONLY, PerformanceQuery};

@@ -1,19 +1,23 @@
 //! Outbound events of a payout. A payout has a single state, because the advertiser pays elsewhere and only
 //! marks commissions as paid here. So no events say that a payout settles or fails.
 
+use std::collections::BTreeMap;
+
 use domain::earnings::payout::Paid;
+use domain::ids::{CustomerId, EventId, PayoutId};
 use domain::programs::outbound_event::{OutboundEventType, WantedEvents};
+use domain::text::Text;
 use messages::outbound_event::OutboundEvent;
 use messages::outbound_event::commission::CommissionPaid;
 use messages::outbound_event::payout::PayoutEvent;
+use runtime::clock::Clock;
+use sqlx::PgConnection;
 use storage::StorageResult;
 use storage::money::payouts::LockedCommission;
 use storage::outbound::outbound_commissions;
 use storage::outbound::outbound_events::{self, NewOutboundEvent};
 
 use super::{PayoutOrder, Settled};
-
-use crate::management::prelude::*;
 
 /// Adds an event for the payout, then one for each of its commissions.
 pub async fn add_events(

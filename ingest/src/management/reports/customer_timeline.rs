@@ -3,7 +3,9 @@
 
 mod view;
 
+use domain::ids::{CustomerId, ProgramId, SaleId};
 use domain::reports::program_events::ProgramEventType;
+use sqlx::PgConnection;
 use storage::reads::customer_timeline;
 use storage::reads::customer_timeline::{TimelineCustomer, TimelineSale};
 use storage::reads::program_events::{self, EventPage, Filter, PageRead, Subjects};
@@ -12,6 +14,8 @@ use storage::snapshot;
 use self::view::CustomerTimeline;
 use super::dates::Span;
 use super::program_events::reader;
+use crate::management::access::AdvertiserUser;
+use crate::management::answers::Ids;
 use crate::management::prelude::*;
 
 const UNKNOWN: ApiError = ApiError::NotFound("Customer not found");

@@ -1,12 +1,21 @@
 //! `GET …/affiliate-programs/{program_id}/customers`: customers who signed up or paid.
 
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+use domain::ids::{PartnerProgramId, ProgramId};
 use domain::sorting::CustomerColumn;
 use domain::tracking::customer::CustomerStatus;
+use messages::instant::{as_instant, as_instant_if_any};
 use storage::reads::customer_lists::{self, Filter, ListedCustomer, Purchases};
 use storage::snapshot;
 
 use super::program_events::{question, reader};
+use crate::http::field::refused;
+use crate::http::query::Query;
+use crate::management::access::AdvertiserUser;
 use crate::management::advertiser::money::commissions::NamedPartner;
+use crate::management::answers::{Ids, List, Listed, OrderQuery, Page, PageQuery, view};
 use crate::management::prelude::*;
 
 const NO_STATUS: &str = "must be lead or conversion";

@@ -1,7 +1,9 @@
 //! `dateFrom` and `dateTo` of a query: ISO 8601, a day or an instant.
 
+use chrono::{DateTime, Utc};
 use domain::reports::days::Moment;
 
+use crate::http::query::Query;
 use crate::management::prelude::*;
 
 const RULE: &str = "must be an ISO 8601 date of the years 1970 to 9999";

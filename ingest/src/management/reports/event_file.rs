@@ -5,8 +5,12 @@
 //! Nothing is read for a client that has disconnected.
 
 use axum::body::{Body, Bytes};
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
 use futures::stream;
+use serde_json::Value;
 
+use crate::http::query::Query;
 use crate::management::csv_download::{Cell, written};
 use crate::management::prelude::*;
 

@@ -1,5 +1,6 @@
 //! The lines of a file of events, in the order of the list.
 
+use domain::ids::ProgramId;
 use domain::reports::program_events::EventPlace;
 use storage::reads::program_events::{self, Filter, PageRead, ProgramEvent};
 use storage::snapshot;

@@ -1,11 +1,15 @@
 //! Events as the list, the live view and exports show them.
 
+use chrono::{DateTime, Utc};
 use domain::reports::program_events::ProgramEventType;
+use messages::instant::as_instant;
 use storage::reads::program_events::{
     ClickDetails, LeadDetails, ProgramEvent, ProgramEventDetails, SaleDetails,
 };
 
 use super::event_file::{Line, cells_of};
+use crate::http::query::Query;
+use crate::management::answers::view;
 use crate::management::csv_download::Cell;
 use crate::management::prelude::*;
 

@@ -1,10 +1,15 @@
 //! `GET /api/tracking/events/{program_id}`: a program's latest events.
 
+use domain::ids::ProgramId;
+use domain::people::permission::Permission;
 use futures::future::try_join_all;
 use storage::reads::program_events::{self, Filter, PageRead, ProgramEvent};
 
 use super::dates::{REVERSED, Span};
 use super::event_view::{EventView, event_types};
+use crate::http::query::Query;
+use crate::management::access::AdvertiserUser;
+use crate::management::answers::{Ids, List, Listed, Page, PageQuery};
 use crate::management::prelude::*;
 
 /// The list holds at most this many pages of the newest events of each type.

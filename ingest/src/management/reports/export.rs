@@ -1,5 +1,8 @@
 //! `GET /api/tracking/events/{program_id}/export`: a program's events as a file.
 
+use axum::response::Response;
+use domain::ids::ProgramId;
+use domain::people::permission::Permission;
 use storage::reads::program_events::Filter;
 
 use super::dates::{REVERSED, Span};
@@ -7,6 +10,9 @@ use super::event_file::{FORMATS, Format, FormatQuery, download};
 use super::event_lines::EventLines;
 use super::event_view::{EventView, event_types};
 use super::events::EventsQuery;
+use crate::http::query::Query;
+use crate::management::access::AdvertiserUser;
+use crate::management::answers::Ids;
 use crate::management::prelude::*;
 
 /// Download a program's events

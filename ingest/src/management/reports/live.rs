@@ -4,15 +4,26 @@
 //! open. The client pulls the stream: while the client does not read, the stream reads and holds nothing.
 
 use std::cmp::Reverse;
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::convert::Infallible;
+use std::time::Duration;
 
+use axum::http::HeaderMap;
+use axum::response::IntoResponse;
 use axum::response::sse::{Event, KeepAlive, Sse};
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::ids::ProgramId;
+use domain::people::permission::Permission;
 use domain::reports::program_events::ProgramEventType;
 use futures::stream;
+use serde_json::json;
+use sqlx::PgConnection;
 use storage::reads::program_events::{self, Filter, PageRead, ProgramEvent};
 
 use super::event_view::{LiveEventView, TYPES, type_name};
+use crate::http::field::refused;
+use crate::management::access::AdvertiserUser;
+use crate::management::answers::Ids;
 use crate::management::prelude::*;
 use crate::management::workspace_limit::WorkspacePermit;
 

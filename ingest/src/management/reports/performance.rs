@@ -1,11 +1,18 @@
 //! `GET /api/tracking/performance/{program_id}`: a program's figures by day.
 
-use chrono::NaiveDate;
+use axum::Json;
+use chrono::{DateTime, NaiveDate, Utc};
+use domain::ids::ProgramId;
+use domain::money::{Cents, Currency};
 use domain::reports::days::{DayRange, DayRangeError};
 use domain::reports::performance::{Performance, Totals, Trend};
+use messages::instant::instant;
 use storage::reads::rollups::{self, ProgramDay};
 
 use super::dates::{REVERSED, date_from, date_to};
+use crate::http::query::Query;
+use crate::management::access::AdvertiserUser;
+use crate::management::answers::Ids;
 use crate::management::prelude::*;
 
 #[derive(Debug, utoipa::IntoParams)]

@@ -6,7 +6,10 @@ pub mod list;
 pub mod question;
 pub mod view;
 
-use crate::management::access::ProgramAccess;
+use domain::ids::ProgramId;
+use domain::people::permission::Permission;
+
+use crate::management::access::{AdvertiserUser, ProgramAccess};
 use crate::management::prelude::*;
 
 /// The program, for a user who may list its events, and whether the user may also see commissions.

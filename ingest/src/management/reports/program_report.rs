@@ -2,8 +2,11 @@
 //! earned and refunded by day.
 
 use chrono::NaiveDate;
+use domain::ids::{PartnerProgramId, ProgramId};
+use domain::money::{Cents, Currency};
 use domain::reports::days::DayRange;
 use domain::reports::figures::{Counts, Earnings, Figures, Known, Period, Report};
+use sqlx::PgConnection;
 use storage::program::partners;
 use storage::reads::partner_days;
 use storage::reads::refund_rollups::{self, RefundDay};
@@ -12,7 +15,10 @@ use storage::snapshot;
 
 use super::dates::REVERSED;
 use super::performance::{Asked, ONE_DATE_ONLY, PerformanceQuery};
+use crate::http::query::Query;
+use crate::management::access::AdvertiserUser;
 use crate::management::advertiser::program::program_partner::UNKNOWN_PARTNER;
+use crate::management::answers::Ids;
 use crate::management::prelude::*;
 
 /// Amounts are in cents of `currency`, the program's; sales of every currency are counted. `currencies` have the others' amounts.

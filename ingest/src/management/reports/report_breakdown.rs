@@ -1,6 +1,7 @@
 //! `GET /api/advertiser/affiliate-programs/{program_id}/report/breakdown`: a program's figures by partner or
 //! link, and its clicks by country, device or referrer.
 
+use domain::ids::ProgramId;
 use domain::reports::breakdown::{Dimension, Measure, Origin};
 use domain::reports::figures::{Counts, Earnings};
 use storage::reads::breakdowns::{self, BreakdownRow, Wanted};
@@ -9,6 +10,9 @@ use storage::reads::click_origins::{self, OriginRow};
 use super::dates::REVERSED;
 use super::performance::{Asked, ONE_DATE_ONLY, PerformanceQuery};
 use super::program_report::EarningsView;
+use crate::http::query::Query;
+use crate::management::access::AdvertiserUser;
+use crate::management::answers::{Ids, List, Listed, Page, PageQuery};
 use crate::management::prelude::*;
 
 const BY: &str = "must be one of partner, link, country, device, referrer";

@@ -1,11 +1,19 @@
 //! `GET /api/advertiser/affiliate-programs/{program_id}/report/cohorts`: customers by the month of their
 //! first sale.
 
+use std::collections::BTreeSet;
+
+use domain::ids::ProgramId;
+use domain::money::{Cents, Currency};
 use domain::reports::cohorts::{Cohort, CohortFigures, CohortPiece, CohortRange, MOST_MONTHS};
 use domain::reports::figures::Earnings;
 use storage::reads::cohorts::{self, CohortMonth};
 
 use super::program_report::EarningsView;
+use crate::http::field::refused;
+use crate::http::query::Query;
+use crate::management::access::AdvertiserUser;
+use crate::management::answers::Ids;
 use crate::management::prelude::*;
 
 const MONTHS: u32 = 12;

@@ -1,8 +1,14 @@
 //! `GET /api/tracking/status/{program_id}`: which steps of the tracking set-up are done.
 
+use chrono::{DateTime, Utc};
+use domain::ids::ProgramId;
+use domain::people::permission::Permission;
+use messages::instant::{as_instant, as_instant_if_any};
 use storage::program::tracking_setup::{self, ProcessorAccount, TrackingSetup};
 use storage::tracking::test_events::TestEvents;
 
+use crate::management::access::AdvertiserUser;
+use crate::management::answers::Ids;
 use crate::management::prelude::*;
 
 /// The connection's status while no processor is connected.

@@ -1,11 +1,12 @@
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use domain::programs::outbound_event::OutboundEventType;
+use serde_json::{Map, Value, json};
 use testing::jsonschema;
 
 use super::*;
-
-use crate::http::prelude::*;
+use crate::http::endpoint::Endpoint;
 
 fn described() -> Value {
     serde_json::from_str(&DOCUMENT).unwrap()

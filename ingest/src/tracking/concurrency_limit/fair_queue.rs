@@ -13,14 +13,15 @@
 //! Lock: one `Mutex`, for operations on maps, never across an await. Readers of the counts use atomics beside
 //! it.
 
+use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
+use domain::ids::ProgramId;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
-
-use crate::http::prelude::*;
 
 /// Leaves each program enough of the usual 2,048 permits for thousands of sales a second.
 const PERMIT_SHARES: usize = 16;

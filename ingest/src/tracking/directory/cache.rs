@@ -1,7 +1,9 @@
 //! The entries in memory, and the database that they are read from.
 
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::ids::ProgramId;
 use domain::token::TokenHash;
 use sqlx::PgPool;
 use storage::StorageResult;
@@ -10,8 +12,6 @@ use storage::program::tracking_tokens;
 use tokio::time::Instant;
 
 use super::entries::Entries;
-
-use crate::http::prelude::*;
 
 /// The longest duration of a writing transaction whose change a catch-up is sure to read.
 const OVERLAP: TimeDelta = TimeDelta::seconds(60);

@@ -5,15 +5,17 @@
 //! its query, and only a read with a higher number replaces a row. A notification's read takes its number
 //! after the change was committed: no earlier read can undo it, and every later read sees the change too.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
+use chrono::{DateTime, Utc};
+use domain::ids::{ProgramId, ReferralLinkId};
 use domain::programs::key_rotation::KeyRotation;
 use domain::programs::tracking_token::TokenScopes;
 use domain::token::TokenHash;
 use storage::program::directory::{DirectoryLink, DirectoryProgram, DirectoryToken};
 use tokio::time::Instant;
-
-use crate::http::prelude::*;
 
 /// How long tokens are trusted after a confirmation. Later they are looked up.
 pub const LIVE_FOR: Duration = Duration::from_secs(1);

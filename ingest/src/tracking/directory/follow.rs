@@ -1,6 +1,9 @@
 //! Keeps the directory current: listens for notifications, catches up, and confirms reads.
 
+use std::time::Duration;
+
 use anyhow::Context;
+use runtime::clock::Clock;
 use runtime::retry::{RetryPolicy, retry};
 use sqlx::postgres::{PgListener, PgNotification};
 use sqlx::{Acquire, Connection};
@@ -10,8 +13,6 @@ use tokio::time::{Instant, MissedTickBehavior};
 
 use super::cache::Cache;
 use super::entries::LIVE_FOR;
-
-use crate::http::prelude::*;
 
 const CHANNEL: &str = "directory";
 const CATCH_UP_EVERY: Duration = Duration::from_secs(5);

@@ -1,10 +1,18 @@
 //! `POST /api/tracking/lead`: a lead whose fields have their older names.
 
-use axum::Extension;
+use axum::extract::State;
+use axum::{Extension, Json};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use utoipa::ToSchema;
 
-use crate::http::body::parse;
-use crate::http::field::Key;
-use crate::http::prelude::*;
+use crate::app::App;
+use crate::http::body::{RequestBody, parse};
+use crate::http::client_address::ClientAddress;
+use crate::http::error::ApiError;
+use crate::http::field::{Field, Key};
+use crate::http::openapi::envelopes::PlatformError;
+use crate::http::openapi::examples::Examples;
 use crate::tracking::caller::Caller;
 use crate::tracking::lead::{FAILED, LeadAnswer, LeadRequest, customer_key_schema, track, tracked};
 use crate::tracking::test_mode::{AdditionalData, AdditionalFields, OTHER_PROGRAM};

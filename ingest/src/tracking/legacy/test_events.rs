@@ -1,16 +1,30 @@
 //! `POST /api/tracking/test` and `…/check-test-events`: older scripts check an installation by test events,
 //! with one type of event for each step.
 
+use axum::Json;
+use axum::extract::{FromRequestParts, State};
+use axum::http::request::Parts;
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::ids::ProgramId;
+use domain::money::Currency;
 use domain::people::permission::Permission;
 use domain::text::TransactionId;
 use domain::tracking::sale::SaleType;
+use messages::instant::instant;
 use messages::test_event::{TestClick, TestEvent, TestLead, TestSale};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 use storage::StorageError;
 use storage::tracking::test_events::{self, COUNTED, LatestTestEvent, TestEvents, TestedProgram};
+use utoipa::ToSchema;
 
-use crate::http::body::parse;
+use crate::app::App;
+use crate::http::body::{RequestBody, parse};
 use crate::http::credential::Credential;
-use crate::http::prelude::*;
+use crate::http::error::ApiError;
+use crate::http::field::{Field, refused};
+use crate::http::openapi::envelopes::PlatformError;
+use crate::http::openapi::examples::Examples;
 use crate::management::access::{Advertiser, archived, forbidden};
 use crate::tracking::caller::Caller;
 use crate::tracking::test_event::program_number;

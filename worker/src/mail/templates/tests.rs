@@ -1,12 +1,13 @@
 mod snapshots;
 
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::ids::WebhookEndpointId;
+use domain::money::{Cents, Currency};
 use domain::people::email_content::{EmailKind, EndpointNotice};
 use domain::people::weekly_summary::{Figure, WeekLine};
 use domain::programs::program_identity::ProgramIdentity;
 
 use super::*;
-
-use crate::prelude::*;
 
 const LINK: &str = "https://referrals.example/password-reset";
 const ACCOUNT: &str = "https://referrals.example/app/account";

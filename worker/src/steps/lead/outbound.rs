@@ -1,16 +1,20 @@
 //! Outbound events of the leads of a batch.
 
+use std::collections::{BTreeSet, HashMap};
+
+use domain::ids::{CustomerId, PartnerId, ProgramId, ReferralLinkId};
 use domain::programs::outbound_event::OutboundEventType;
 use messages::outbound_event::OutboundEvent;
 use messages::outbound_event::lead::LeadCreated;
+use sqlx::PgConnection;
+use storage::StorageResult;
 use storage::program::links;
 use storage::program::programs::Program;
 use storage::tracking::customers::Customer;
 use storage::tracking::leads::NewLead;
 
 use super::link_at;
-
-use crate::prelude::*;
+use crate::outbound::OutboundEvents;
 
 /// Reads nothing if no program wants these events.
 pub async fn add_events(

@@ -8,20 +8,26 @@
 //! their commissions and balances. Two batches may deadlock on these. Then the database ends one of them, and
 //! it is retried.
 
+use std::collections::HashMap;
+
 use domain::earnings::refund::{RefundKey, RefundRequest};
+use domain::ids::{CustomerId, EventId, SaleId};
 use domain::money::AmountCents;
 use domain::text::{RefundReason, TransactionId};
 use domain::tracking::customer::CustomerStatus;
 use messages::refund::RefundRecord;
+use runtime::clock::Clock;
+use sqlx::PgConnection;
 use storage::money::duplicate_sales::{self, Duplicate, Recorded, ReportedRefund};
 use storage::money::ledger;
 use storage::reads::refund_rollups;
 use storage::reads::rollups::Deltas;
 use storage::tracking::customers::{self, Customer};
+use storage::{StorageError, StorageResult};
 
 use super::super::StepContext;
 use super::super::refund::settle;
-use crate::prelude::*;
+use crate::outbound::OutboundEvents;
 use crate::reassessment::{OutOfOrder, by_id, reassess};
 
 /// Undoes these sales. `names` are all names of their payments.

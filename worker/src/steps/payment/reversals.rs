@@ -1,16 +1,21 @@
 //! Applies the reversals that processors report to the sales of their payments.
 
+use std::collections::HashMap;
+
 use domain::earnings::refund::{RefundKey, RefundRequest};
+use domain::ids::{EventId, SaleId};
 use domain::processors::payment::{ReversalKind, RunningTotal};
 use domain::text::{RefundReason, TransactionId};
 use messages::refund::RefundRecord;
+use runtime::clock::Clock;
+use sqlx::PgConnection;
 use storage::processor::processor_events::{self, Ending, Part, Reason};
 use storage::processor::processor_refs::Reference;
 use storage::processor::processor_reversals::{self, Reversal};
+use storage::{StorageError, StorageResult};
 
 use super::super::refund::settle;
-
-use crate::prelude::*;
+use crate::outbound::OutboundEvents;
 
 /// Applies every new reversal of these payments to their sales, and ends the events of all reversals. Returns
 /// how many were new. The caller holds the claims of the sales.

@@ -1,15 +1,22 @@
 //! Outbound events of the refunds of a batch.
 
+use std::collections::{BTreeSet, HashMap};
+
+use chrono::{DateTime, Utc};
 use domain::earnings::refund::{Deduction, SaleRefunds};
+use domain::ids::{CommissionId, SaleId};
+use domain::money::Cents;
 use domain::text::RefundReason;
 use messages::outbound_event::OutboundEvent;
 use messages::outbound_event::commission::{CommissionEvent, CommissionReversed};
 use messages::outbound_event::refund::SaleRefunded;
 use messages::refund::RefundRecord;
+use sqlx::PgConnection;
 use storage::outbound::outbound_commissions::{self, OutboundCommission};
 use storage::outbound::outbound_sales::{self, OutboundSale};
+use storage::{StorageError, StorageResult};
 
-use crate::prelude::*;
+use crate::outbound::OutboundEvents;
 
 /// The events in their order: each refund before its deductions.
 #[derive(Debug, Default)]

@@ -8,22 +8,28 @@
 //!
 //! The sums of the sale's day do not change: a refund counts on its own day.
 
+use std::collections::{BTreeMap, HashMap, HashSet};
+
 use domain::earnings::ledger::{self, deduct};
 use domain::earnings::refund::{self, RefundEffect, RefundRequest, RefundableCommission, SaleRefunds};
-use domain::money::AmountCents;
+use domain::ids::{CommissionId, EventId, PartnerProgramId, SaleId};
+use domain::money::{AmountCents, Cents};
 use domain::programs::outbound_event::OutboundEventType;
 use domain::text::RefundReason;
 use messages::notification::NotificationRecord;
 use messages::refund::{RefundOutcome, RefundRecord};
+use runtime::clock::Clock;
+use sqlx::PgConnection;
 use storage::money::commissions::{self, LockedCommission, RefundedCommission};
 use storage::money::ledger::{NewEntry, lock_balances, post};
 use storage::money::refunds::{self, NewRefund};
 use storage::reads::refund_rollups::{Counted, RefundDeltas};
 use storage::tracking::sales::{self, LockedSale, RefundedSale};
+use storage::{StorageError, StorageResult};
 
 use super::outbound::OutboundRefunds;
+use crate::outbound::OutboundEvents;
 use crate::postings;
-use crate::prelude::*;
 use crate::steps::json;
 
 /// Outcomes by event.

@@ -3,6 +3,10 @@
 //! Holds the inputs of the decisions: locked customers, program terms, subscriptions, links. Each recorded
 //! sale changes them for the next one, so that a second payment in the same batch counts as a second payment.
 
+use std::collections::{HashMap, HashSet};
+
+use chrono::{DateTime, Utc};
+use domain::ids::{CustomerId, EventId, PartnerId, ProgramId, ReferralLinkId};
 use domain::text::{CustomerKey, SubscriptionId};
 use domain::tracking::sale::{
     FirstPayment, LinkOwner, ProgramTerms, Recording, SaleCustomer, SaleDecision, SaleFacts, SaleRefusal,
@@ -10,6 +14,8 @@ use domain::tracking::sale::{
 };
 use domain::tracking::signal::{PartnerAddresses, Signal, SignalRules};
 use messages::sale::SaleRecord;
+use sqlx::PgConnection;
+use storage::StorageResult;
 use storage::program::links::{self, Memberships};
 use storage::program::programs::{self, Program};
 use storage::reads::rollups::Deltas;
@@ -17,7 +23,6 @@ use storage::tracking::customers::{Customer, Milestone};
 use storage::tracking::subscriptions::{self, SubscriptionKey};
 
 use crate::customer_lookup::{Found, KeyBindings, Match, NamedCustomer};
-use crate::prelude::*;
 use crate::reassessment::OutOfOrder;
 use crate::signals;
 

@@ -1,10 +1,14 @@
 //! The decisions of a batch, and the rows that result.
 
 use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 
+use domain::ids::{EventId, SaleId};
 use domain::tracking::sale::{Recording, SaleDecision, SaleRefusal};
 use domain::tracking::signal::SignalRules;
 use messages::sale::{SaleOutcome, SaleRecord};
+use sqlx::PgConnection;
+use storage::StorageResult;
 use storage::money::ledger;
 use storage::reads::rollups::Deltas;
 use storage::tracking::claims;
@@ -16,7 +20,7 @@ use super::payment_match::{PaymentMatch, Payments};
 use super::refunds::{self, ParkedRefunds};
 use super::rows::{self, RecordedSale, Rows};
 use crate::customer_lookup::Found;
-use crate::prelude::*;
+use crate::outbound::OutboundEvents;
 use crate::reassessment::reassess;
 use crate::steps::StepContext;
 

@@ -1,12 +1,19 @@
 //! Ends the processor events of a batch's sales.
 
+use std::collections::HashMap;
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::ids::{EventId, ProgramId};
 use domain::tracking::sale::SaleRefusal;
 use messages::sale::{SaleOutcome, SaleRecord};
+use sqlx::PgConnection;
+use storage::StorageResult;
 use storage::processor::processor_events::{
     self, Ending, PARTNER_APPROVED, Part, Reason, waits_for_key, waits_for_processor_customer, waits_for_sale,
 };
 
-use crate::prelude::*;
+use crate::outbound::OutboundEvents;
 
 /// How long a sale waits for the lead that names its customer's key: as long as processors redeliver an
 /// unanswered event. Most payments are from customers whom no partner referred. Each of these costs a row for

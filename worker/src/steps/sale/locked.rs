@@ -1,8 +1,14 @@
 //! The locked claims of a batch and the known facts of its payments; then its customers.
 
+use std::collections::{HashMap, HashSet};
+
+use chrono::{DateTime, Utc};
+use domain::ids::{EventId, SaleId};
 use domain::tracking::attribution::AttributionModel;
 use domain::tracking::click_id::ClickIdCodec;
 use messages::sale::{SaleOutcome, SaleRecord};
+use sqlx::PgConnection;
+use storage::StorageResult;
 use storage::program::programs;
 use storage::tracking::claims::{self, Claim, ClaimState, PendingFacts};
 use storage::tracking::sales;
@@ -13,7 +19,6 @@ use super::inbox::Inbox;
 use super::order;
 use super::payment_match::{PaymentMatch, Payments};
 use crate::customer_lookup::{self, Reference, resolve};
-use crate::prelude::*;
 
 pub struct Locked<'a> {
     claims: Claimed<'a>,

@@ -4,12 +4,14 @@
 //! is the first sale: its caller knows what the sale earns, and that must stay true.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::ids::CustomerId;
 use messages::sale::SaleRecord;
 use storage::tracking::customers::Customer;
 
 use crate::customer_lookup::Found;
-use crate::prelude::*;
 
 /// The times of concurrent calls, and the clocks of servers, differ by less than this.
 const AT_ONCE: TimeDelta = TimeDelta::minutes(1);

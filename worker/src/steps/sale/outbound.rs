@@ -1,6 +1,9 @@
 //! Outbound events of the sales of a batch, and of their commissions.
 
+use std::collections::{BTreeSet, HashMap};
+
 use domain::earnings::commission::CommissionStatus;
+use domain::ids::{CommissionId, EventId, PartnerId, ReferralLinkId, SaleId};
 use domain::programs::outbound_event::OutboundEventType;
 use domain::text::{ProductId, SubscriptionId};
 use domain::tracking::sale::{Credit, Earning, Recording};
@@ -8,14 +11,15 @@ use messages::outbound_event::OutboundEvent;
 use messages::outbound_event::commission::CommissionEvent;
 use messages::outbound_event::sale::SaleRecorded;
 use messages::sale::{NoCommission, SaleOutcome, SaleRecord};
+use sqlx::PgConnection;
+use storage::StorageResult;
 use storage::program::links::{self, NamedLink};
 use storage::program::programs::Program;
 use storage::tracking::customers::Customer;
 
 use super::batch::SaleBatch;
 use super::rows::RecordedSale;
-
-use crate::prelude::*;
+use crate::outbound::OutboundEvents;
 
 /// A sale whose events its program wants.
 struct WantedSale<'a> {

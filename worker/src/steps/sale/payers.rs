@@ -1,9 +1,12 @@
 //! Finds the customers of payments that name only the processor's customer.
 
-use messages::sale::SaleRecord;
-use storage::processor::processor_customers::{self, Key};
+use std::collections::HashMap;
 
-use crate::prelude::*;
+use domain::ids::EventId;
+use messages::sale::SaleRecord;
+use sqlx::PgConnection;
+use storage::StorageResult;
+use storage::processor::processor_customers::{self, Key};
 
 /// Returns copies of these records with the key and click_id to which their processor's customer is bound.
 /// Leaves out other records.

@@ -1,9 +1,12 @@
 //! Finds the transaction_ids of a batch that name known payments.
 
-use messages::sale::SaleRecord;
-use storage::processor::processor_refs::{self, Known, Reference};
+use std::collections::{HashMap, HashSet};
 
-use crate::prelude::*;
+use domain::ids::SaleId;
+use messages::sale::SaleRecord;
+use sqlx::PgConnection;
+use storage::StorageResult;
+use storage::processor::processor_refs::{self, Known, Reference};
 
 /// Empty for most batches.
 #[derive(Default)]

@@ -1,11 +1,18 @@
 //! Applies refunds and reversals that arrived before their sale, in the sale's own transaction.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use domain::ids::{EventId, SaleId};
 use messages::refund::{RefundOutcome, RefundRecord};
 use messages::sale::SaleRecord;
+use runtime::clock::Clock;
+use sqlx::PgConnection;
 use storage::money::refunds::{self, ParkedRefund};
+use storage::{StorageError, StorageResult};
 
 use super::payment_match::Payments;
-use crate::prelude::*;
+use crate::outbound::OutboundEvents;
 use crate::steps::payment::reverse;
 use crate::steps::refund::{Outcomes, remember_refusals, settle};
 

@@ -1,20 +1,25 @@
 //! The rows of recorded sales: sale events, commissions, ledger entries, subscriptions, claims.
 
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
 use domain::earnings::commission::SelfReferrals;
 use domain::earnings::ledger;
+use domain::ids::{CommissionId, CustomerId, EventId, SaleId};
 use domain::tracking::attribution::AttributionModel;
 use domain::tracking::sale::{Earning, Recording};
 use domain::tracking::signal::SignalRules;
 use messages::sale::{NoCommission, SaleOutcome, SaleRecord};
+use sqlx::PgConnection;
 use storage::money::commissions::{self, NewCommission};
 use storage::money::ledger::NewEntry;
 use storage::reads::rollups::Deltas;
 use storage::tracking::sales::{self, NewSale};
 use storage::tracking::subscriptions::{self, NewSubscription};
+use storage::{StorageError, StorageResult};
 
 use super::batch::{SaleBatch, subscription_key};
 use crate::postings;
-use crate::prelude::*;
 
 /// A sale that was just recorded.
 pub struct RecordedSale {

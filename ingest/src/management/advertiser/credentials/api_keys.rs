@@ -1,17 +1,21 @@
 //! `/api/advertiser/api-keys`: management keys. Only users create and change keys: a key can neither create a
 //! key nor extend its own scopes.
 
+use domain::ids::{ManagementKeyId, WorkspaceId};
 use domain::people::management_key::KeyStatus;
 use domain::sorting::KeyColumn;
 use domain::token::ManagementKey;
+use sqlx::PgConnection;
 use storage::people::management_keys::{self, KeyFilter, NewKey, StoredKey};
 use storage::people::workspaces;
 
 use super::key_settings::{KeyChanges, KeyView, described};
 use crate::http::body;
-use crate::http::query::NO_TEXT;
-use crate::management::access::differences;
+use crate::http::field::refused;
+use crate::http::query::{NO_TEXT, Query};
+use crate::management::access::{AdvertiserUser, Audited, ListForAdvertiser, Write, differences};
 use crate::management::advertiser::named_workspace::named_workspace;
+use crate::management::answers::{Created, Ids, List, Listed, OrderQuery, PageQuery, created};
 use crate::management::prelude::*;
 
 const NO_STATUS: &str = "must be active or revoked";

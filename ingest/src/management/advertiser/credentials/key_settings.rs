@@ -1,9 +1,14 @@
 //! A management key's settings as requests change them and answers show them.
 
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::ids::ProgramId;
 use domain::people::management_key::KeySettings;
 use domain::people::permission::{ProgramScope, Scopes};
+use messages::instant::{as_instant, instant};
+use serde_json::{Value, json};
 use storage::people::management_keys::StoredKey;
 
+use crate::http::field::{Field, if_present, refused};
 use crate::management::prelude::*;
 
 /// The default lifetime of a new key.

@@ -1,10 +1,18 @@
 //! A program's own tracking token: its regeneration, and the mark for rotation.
 
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::ids::ProgramId;
 use domain::programs::key_rotation::KeyRotation;
 use domain::token::ProgramToken;
+use messages::instant::instant;
+use serde_json::json;
+use sqlx::PgConnection;
 use storage::program::{program_settings, tracking_tokens};
 
 use crate::http::body;
+use crate::http::field::{Field, refused};
+use crate::management::access::right::IssueToken;
+use crate::management::access::{WriteProgram, archived};
 use crate::management::advertiser::program::programs::stored;
 use crate::management::prelude::*;
 

@@ -4,12 +4,20 @@
 //! To replace a server's token without a gap: create another token, deploy it, and revoke the old one once it
 //! is no longer used.
 
+use axum::http::StatusCode;
+use chrono::{DateTime, Utc};
+use domain::ids::{ProgramId, TrackingTokenId};
 use domain::programs::tracking_token::{TokenScopes, TokenScopesError};
 use domain::token::ProgramToken;
+use messages::instant::{as_instant, as_instant_if_any};
+use serde_json::{Value, json};
 use storage::program::program_settings;
 use storage::program::tracking_tokens::{self, NewToken, StoredToken, TokenKind};
 
-use crate::management::access::Rights;
+use crate::http::field::{Field, refused};
+use crate::management::access::right::{IssueToken, Read, RevokeToken};
+use crate::management::access::{ReadProgram, Rights, WriteProgram, archived};
+use crate::management::answers::{Created, created};
 use crate::management::prelude::*;
 
 /// Each server should have a token of its own, but not each request.

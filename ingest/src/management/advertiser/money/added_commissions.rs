@@ -1,13 +1,22 @@
 //! `POST …/affiliate-programs/{program_id}/commissions`: adds a commission by hand, such as a bonus or a
 //! commission that a sale failed to earn.
 
-use domain::money::AmountCents;
+use axum::http::HeaderMap;
+use domain::ids::{CommissionId, EventId, PartnerProgramId, ProgramId, SaleId};
+use domain::money::{AmountCents, Currency};
+use domain::text::Text;
+use serde_json::{Value, json};
+use sqlx::PgConnection;
 use storage::money::adjustments::{self, AddedCommission};
 use storage::money::{by_hand, payouts};
 use storage::program::partners;
 
 use super::commission_changes::{ChangedCommission, read_changed};
 use super::payouts::not_a_currency;
+use crate::http::field::{Field, refused};
+use crate::management::access::WriteProgram;
+use crate::management::access::right::PayOut;
+use crate::management::answers::{Created, created};
 use crate::management::idempotency::{ANOTHER_REQUEST, IdempotencyKey};
 use crate::management::prelude::*;
 

@@ -1,13 +1,20 @@
 //! `…/affiliate-programs/{program_id}/commissions`: rejects commissions, and adjusts one by an amount.
 
+use axum::http::HeaderMap;
 use domain::earnings::adjustment::{Adjusted, Change};
-use domain::money::AmountCents;
+use domain::ids::{CommissionId, EventId, ProgramId};
+use domain::money::{AmountCents, Cents};
 use domain::text::RefundReason;
+use serde_json::{Value, json};
+use sqlx::PgConnection;
 use storage::money::adjustments::{self, NewAdjustment};
 use storage::money::by_hand;
 use storage::money::payouts::{self, LockedCommission};
 
 use super::expected_amounts::ExpectedAmounts;
+use crate::http::field::{Field, refused};
+use crate::management::access::WriteProgram;
+use crate::management::access::right::PayOut;
 use crate::management::id_list::id_list;
 use crate::management::idempotency::{ANOTHER_REQUEST, IdempotencyKey};
 use crate::management::payout::refused_commissions;

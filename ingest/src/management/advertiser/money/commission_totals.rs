@@ -2,6 +2,8 @@
 
 use storage::reads::dashboard::{self, Money};
 
+use crate::management::access::ReadProgram;
+use crate::management::access::right::Read;
 use crate::management::prelude::*;
 
 /// In one currency. All amounts are in its cents.

@@ -1,15 +1,26 @@
 //! `…/affiliate-programs/{program_id}/commissions`: the partners' commissions, and their early approval.
 
+use chrono::{DateTime, Utc};
 use domain::earnings::commission::CommissionStatus;
+use domain::ids::{EventId, PartnerProgramId, PayoutId, ProgramId};
 use domain::programs::outbound_event::OutboundEventType;
 use domain::sorting::CommissionColumn;
+use domain::text::Label;
 use domain::tracking::signal::Signal;
+use messages::instant::{as_instant, as_instant_if_any};
 use messages::outbound_event::OutboundEvent;
+use serde_json::{Value, json};
+use sqlx::PgConnection;
 use storage::money::{commissions, payouts};
 use storage::outbound::outbound_commissions;
 use storage::reads::commission_lists::{self, Filter, ListedCommission, Wanted};
 
 use super::expected_amounts::ExpectedAmounts;
+use crate::http::field::refused;
+use crate::http::query::Query;
+use crate::management::access::right::{PayOut, Read};
+use crate::management::access::{ListProgram, WriteProgram};
+use crate::management::answers::{List, Listed, OrderQuery, PageQuery, view};
 use crate::management::id_list::id_list;
 use crate::management::payout::refused_commissions;
 use crate::management::prelude::*;

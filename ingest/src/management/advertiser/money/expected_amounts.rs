@@ -1,8 +1,12 @@
 //! `expected_payable_cents`: the amounts that the caller was shown. A commission whose amount has changed
 //! since is not decided.
 
+use std::collections::BTreeMap;
+
+use serde_json::Value;
 use storage::money::payouts::LockedCommission;
 
+use crate::http::field::refused;
 use crate::management::prelude::*;
 
 /// Amounts by commission id. Empty if the caller sends none.

@@ -1,10 +1,15 @@
 //! Commissions and payouts as CSV files.
 
+use axum::response::Response;
+use domain::ids::{PayoutId, ProgramId};
 use storage::money::payouts::{self, PaidCommission};
 use storage::reads::commission_lists::{self, ListedCommission};
 
 use super::commissions::{CommissionQuery, SIGNALS, STATUSES, filter};
-use crate::management::access::Caller;
+use crate::http::field::refused;
+use crate::http::query::Query;
+use crate::management::access::right::Read;
+use crate::management::access::{Caller, ReadProgram};
 use crate::management::csv_download::{PIECE, Piece, csv_row, download};
 use crate::management::prelude::*;
 

@@ -1,11 +1,18 @@
 //! `…/payouts/preview`: what a payout of all approved commissions would pay each partner.
 
+use std::collections::BTreeMap;
+
+use domain::ids::{EventId, PartnerProgramId};
+use domain::money::Currency;
 use sqlx::Connection;
 use storage::StorageError;
 use storage::program::partners;
 
 use super::commissions::NamedPartner;
 use super::payouts::{NO_CURRENCY, PartnerShareView, not_a_currency};
+use crate::http::query::Query;
+use crate::management::access::ReadProgram;
+use crate::management::access::right::PayOut;
 use crate::management::payout::{self, BATCH, NOTHING_TO_PAY, PayoutOrder, Settled, Wanted};
 use crate::management::prelude::*;
 

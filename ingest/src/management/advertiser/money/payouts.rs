@@ -1,13 +1,25 @@
 //! `…/affiliate-programs/{program_id}/payouts`: marks commissions as paid, one batch at a time.
 
+use axum::http::HeaderMap;
+use chrono::{DateTime, Utc};
+use domain::ids::{EventId, PartnerProgramId, PayoutId, ProgramId};
+use domain::money::{Cents, Currency};
 use domain::sorting::PayoutColumn;
+use domain::text::Text;
+use messages::instant::as_instant;
+use serde_json::{Value, json};
+use sqlx::PgConnection;
 use storage::money::payouts::{self, PartnerShare, StoredPayout};
 use storage::reads::partner_payouts::{self, SharedPayout};
 use storage::reads::payout_lists::{self, Filter};
 
 use super::commissions::NamedPartner;
 use crate::http::body;
-use crate::http::query::NO_TEXT;
+use crate::http::field::{Field, refused};
+use crate::http::query::{NO_TEXT, Query};
+use crate::management::access::right::{PayOut, Read};
+use crate::management::access::{ListProgram, ReadProgram, WriteProgram};
+use crate::management::answers::{Created, List, Listed, OrderQuery, PageQuery, created, view};
 use crate::management::id_list::id_list;
 use crate::management::idempotency::{ANOTHER_REQUEST, IdempotencyKey};
 use crate::management::payout::{self, ANOTHER_AMOUNT, NOTHING_TO_PAY, PayoutOrder, Wanted};

@@ -1,12 +1,22 @@
 //! `…/affiliate-programs/{program_id}/commissions/review` and `…/hold`: decides on flagged commissions, and
 //! postpones their approval.
 
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::ids::PartnerProgramId;
 use domain::sorting::FlaggedColumn;
+use domain::text::Text;
+use messages::instant::as_instant;
+use serde_json::{Value, json};
 use storage::money::{commissions, payouts};
 use storage::reads::review_queue::{self, Filter, FlaggedCommission};
 
 use super::commissions::{NamedPartner, SIGNALS, signals_named};
 use super::expected_amounts::ExpectedAmounts;
+use crate::http::field::{Field, refused};
+use crate::http::query::Query;
+use crate::management::access::right::PayOut;
+use crate::management::access::{ListProgram, WriteProgram};
+use crate::management::answers::{List, Listed, OrderQuery, PageQuery, view};
 use crate::management::id_list::id_list;
 use crate::management::payout::refused_commissions;
 use crate::management::prelude::*;

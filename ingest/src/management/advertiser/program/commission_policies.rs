@@ -1,13 +1,22 @@
 //! `…/commission-policies`: a program's commission terms, in versions. A version never changes; a later
 //! version supersedes it.
 
+use chrono::{DateTime, Utc};
 use domain::earnings::commission::{CommissionType, Policy, Rate, policy_in_force};
-use domain::money::{AmountCents, BasisPoints};
+use domain::ids::{PolicyId, ProgramId};
+use domain::money::{AmountCents, BasisPoints, Currency};
 use domain::text::ProductId;
+use messages::instant::as_instant;
+use serde_json::json;
+use sqlx::PgConnection;
 use storage::program::policies::{self, NewPolicy, StoredPolicy};
 use storage::program::program_settings::StoredProgram;
 
 use super::programs::stored;
+use crate::http::field::{Field, refused};
+use crate::management::access::right::{Read, Update};
+use crate::management::access::{ListProgram, WriteProgram, archived};
+use crate::management::answers::{Created, List, Listed, PageQuery, created};
 use crate::management::prelude::*;
 
 #[derive(Debug, Deserialize, ToSchema)]

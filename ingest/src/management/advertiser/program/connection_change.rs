@@ -1,13 +1,16 @@
 //! Changes of a program's connection to its payment processor: their rules, and who is notified.
 
+use domain::ids::ProgramId;
 use runtime::metrics::PROCESSOR_ACCOUNTS_HELD_ELSEWHERE;
+use serde_json::{Value, json};
+use sqlx::PgConnection;
 use storage::operations::audit_log::AuditActor;
 use storage::operations::notifications::{self, NewNotification};
 use storage::processor::processor_accounts::{self, HeldElsewhere};
 use storage::processor::processor_connections::{self, Connection};
 
 use super::connection_settings::{ConnectionChanges, changed};
-use crate::management::access::{Caller, ProgramAccess};
+use crate::management::access::{Caller, ProgramAccess, Write};
 use crate::management::prelude::*;
 
 const HELD_ELSEWHERE: &str = "This account is connected by another workspace";

@@ -1,8 +1,13 @@
 //! A program's processor connection as requests change it and answers show it.
 
+use chrono::{DateTime, Utc};
+use domain::ids::ProgramId;
 use domain::processors::processor::{ConnectionStatus, ProcessorId, WebhookSecret};
+use messages::instant::as_instant_if_any;
+use serde_json::{Map, Value, json};
 use storage::processor::processor_connections::{Connection, SealedSecret};
 
+use crate::http::field::{Field, if_present, refused};
 use crate::management::prelude::*;
 
 /// What is there is changed; what is not stays as it is. An account must be there to begin with.

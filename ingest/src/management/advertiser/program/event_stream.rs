@@ -10,6 +10,9 @@ mod question;
 mod reading;
 
 use axum::body::{Body, Bytes};
+use axum::http::header;
+use axum::http::request::Parts;
+use axum::response::{IntoResponse, Response};
 use domain::programs::event_stream::EventCursor;
 use futures::stream;
 use sqlx::Connection;
@@ -18,7 +21,9 @@ use storage::outbound::event_streams;
 use self::answer::StreamPage;
 use self::question::{Question, StreamQuery};
 use self::reading::{Reading, StreamState};
-use crate::management::access::Caller;
+use crate::http::query::Query;
+use crate::management::access::right::ReadEvents;
+use crate::management::access::{Caller, ReadProgram, commit};
 use crate::management::prelude::*;
 
 const TOO_OLD: ApiError = ApiError::Gone(

@@ -1,7 +1,14 @@
 //! `…/partners/{partner_program_id}/invitation`: a new link for a partner who has not used the first one.
 
+use domain::ids::{PartnerProgramId, ProgramId};
+use domain::people::account::EmailAddress;
+use serde_json::json;
+
 use super::program_partner::{UNKNOWN_PARTNER, stored};
+use crate::management::access::right::Update;
+use crate::management::access::{WriteProgram, archived};
 use crate::management::advertiser::workspace::invitations::{GETS_NO_EMAIL, InvitationLink, invite_partner};
+use crate::management::answers::{Created, created};
 use crate::management::prelude::*;
 
 /// Invite a partner again

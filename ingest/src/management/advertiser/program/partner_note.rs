@@ -1,10 +1,17 @@
 //! `…/partners/{partner_program_id}/note`: the advertiser's note about a partner.
 
+use chrono::{DateTime, Utc};
+use domain::ids::{PartnerProgramId, ProgramId};
 use domain::programs::partner::PartnerNote;
+use messages::instant::as_instant_if_any;
+use serde_json::json;
 use storage::program::partner_notes::{self, StoredNote};
 use storage::program::partners;
 
 use super::program_partner::{UNKNOWN_PARTNER, stored};
+use crate::http::field::{Field, refused};
+use crate::management::access::right::{Read, Update};
+use crate::management::access::{ReadProgram, WriteProgram, archived};
 use crate::management::prelude::*;
 
 #[derive(Debug, Deserialize, ToSchema)]

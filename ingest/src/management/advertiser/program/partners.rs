@@ -1,7 +1,12 @@
 //! `…/partners`: the partners of a program, and their status.
 
+use chrono::{DateTime, Utc};
+use domain::ids::{EventId, PartnerProgramId, ProgramId};
+use domain::people::account::EmailAddress;
 use domain::programs::partner::{MembershipStatus, PartnerName, ShortCode};
 use domain::sorting::PartnerColumn;
+use messages::instant::{as_instant, as_instant_if_any};
+use serde_json::json;
 use storage::outbound::{outbound_events, outbound_partners};
 use storage::processor::processor_events::{self, PARTNER_APPROVED};
 use storage::program::partners::list::{Filter, page};
@@ -9,9 +14,12 @@ use storage::program::partners::{self, NewMembership, NewPartner, ProgramPartner
 
 use super::program_partner::{UNKNOWN_PARTNER, stored};
 use super::referral_links::{self, CODE_TAKEN, LinkView};
-use crate::http::field::Object;
-use crate::http::query::NO_TEXT;
+use crate::http::field::{Field, Object, if_present, refused};
+use crate::http::query::{NO_TEXT, Query};
+use crate::management::access::right::{Read, Update};
+use crate::management::access::{ListProgram, ReadProgram, WriteProgram, archived};
 use crate::management::advertiser::workspace::invitations::{InvitationLink, address, invite_partner};
+use crate::management::answers::{Created, List, Listed, OrderQuery, PageQuery, created};
 use crate::management::balance::CurrencyBalanceView;
 use crate::management::prelude::*;
 

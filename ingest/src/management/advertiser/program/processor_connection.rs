@@ -4,11 +4,16 @@
 //! The secret that signs its webhooks is never shown again: answers show only that a secret exists, and its
 //! last four characters.
 
+use axum::http::StatusCode;
 use domain::processors::processor::Overlap;
+use serde_json::json;
 use storage::processor::processor_connections;
 
 use super::connection_change::{change, held_elsewhere, notify_of_change};
 use super::connection_settings::{ConnectionChanges, ConnectionView, seal, secret};
+use crate::http::field::{Field, refused};
+use crate::management::access::right::{CleanUp, Read, Update};
+use crate::management::access::{ReadProgram, WriteProgram, archived};
 use crate::management::prelude::*;
 
 const NO_CONNECTION: &str = "Processor connection not found";

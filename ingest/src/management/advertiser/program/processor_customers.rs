@@ -4,12 +4,19 @@
 //! Most links come from events. Links made by hand are for customers from before the integration, and correct
 //! wrong events.
 
+use chrono::{DateTime, Utc};
 use domain::processors::payer::Payer;
 use domain::processors::processor::ProcessorId;
-use domain::text::CustomerKey;
+use domain::text::{CustomerKey, Label};
+use domain::tracking::click_id::ClickId;
+use messages::instant::{as_instant, as_instant_if_any};
+use serde_json::json;
 use storage::processor::processor_customers::{self, Binding};
 
-use crate::http::field::Key;
+use crate::http::field::{Field, Key, refused};
+use crate::management::access::right::{Read, Update};
+use crate::management::access::{ReadProgram, WriteProgram, archived};
+use crate::management::answers::{Created, created};
 use crate::management::prelude::*;
 use crate::tracking::lead::customer_key_schema;
 

@@ -1,10 +1,15 @@
 //! `GET /api/advertiser/affiliate-programs/{program_id}/processor-connection/health`: whether the processor's
 //! events arrive and become sales.
 
+use chrono::{DateTime, Utc};
 use domain::processors::event_types::{MissingEventType, proven_missing};
+use messages::instant::as_instant;
 use storage::processor::processor_events::{self, UnresolvedEvent};
 use storage::reads::program_health;
 
+use crate::management::access::ReadProgram;
+use crate::management::access::right::Read;
+use crate::management::answers::view;
 use crate::management::prelude::*;
 
 #[derive(Debug, Serialize, ToSchema)]

@@ -1,5 +1,7 @@
 //! Looks up a partner's membership in a program.
 
+use domain::ids::{PartnerProgramId, ProgramId};
+use sqlx::PgConnection;
 use storage::program::partners::{self, ProgramPartner};
 
 use crate::management::prelude::*;

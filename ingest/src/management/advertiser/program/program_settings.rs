@@ -1,14 +1,20 @@
 //! A program's settings as requests change them and answers show them.
 
+use chrono::{DateTime, Utc};
 use domain::earnings::commission::{HoldPeriod, NeedsApproval, Policy, SelfReferrals};
-use domain::money::BasisPoints;
+use domain::money::{BasisPoints, Currency};
+use domain::people::account::EmailAddress;
 use domain::programs::program::{
     Color, CookieWindow, Domain, LogoUrl, PartnerLinkLimit, ProgramSettings, Slug,
 };
+use domain::text::Text;
 use domain::tracking::attribution::{AttributionModel, AttributionWindow};
 use domain::tracking::lead::LeadAuth;
+use messages::instant::{as_instant, as_instant_if_any, instant};
+use serde_json::{Value, json};
 use storage::program::program_settings::StoredProgram;
 
+use crate::http::field::{Field, if_present, refused};
 use crate::management::access::differences;
 use crate::management::prelude::*;
 

@@ -1,8 +1,12 @@
 //! `/api/advertiser/affiliate-programs`: programs, their settings and their status.
 
+use domain::ids::{ProgramId, WorkspaceId};
+use domain::people::permission::Permission;
 use domain::programs::program::{ProgramSettings, ProgramStatus, Slug};
 use domain::sorting::ProgramColumn;
 use domain::token::ProgramToken;
+use serde_json::json;
+use sqlx::PgConnection;
 use storage::money::balances::{self, UnpaidOfProgram};
 use storage::people::workspaces::{self, ProgramFilter};
 use storage::program::policies;
@@ -11,10 +15,12 @@ use storage::program::program_settings::{self, NewProgram, StoredProgram, Update
 use super::commission_policies::{NewPolicyRequest, set as set_policy};
 use super::program_settings::{ProgramChanges, ProgramView, changed};
 use crate::http::body;
-use crate::http::field::Object;
-use crate::http::query::NO_TEXT;
-use crate::management::access::Advertiser;
+use crate::http::field::{Field, Object, refused};
+use crate::http::query::{NO_TEXT, Query};
+use crate::management::access::right::{Delete, GoLive, Read, Update};
+use crate::management::access::{Advertiser, Audited, ReadProgram, Write, WriteProgram, archived};
 use crate::management::advertiser::named_workspace::named_workspace;
+use crate::management::answers::{Created, List, Listed, OrderQuery, Page, PageQuery, created};
 use crate::management::prelude::*;
 
 /// The settings a program starts with; only its name must be there.

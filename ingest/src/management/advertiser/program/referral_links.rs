@@ -1,14 +1,22 @@
 //! `…/referral-links`: the codes that partners put into URLs.
 
+use chrono::{DateTime, Utc};
+use domain::ids::{PartnerProgramId, ProgramId, ReferralLinkId};
 use domain::programs::partner::{LinkStatus, MembershipStatus, ShortCode};
 use domain::sorting::LinkColumn;
+use messages::instant::{as_instant, as_instant_if_any};
+use serde_json::json;
+use sqlx::PgConnection;
 use storage::program::links::list::{Filter, page};
 use storage::program::links::{self, StoredLink, Updated};
 use storage::program::partners;
 
 use super::program_partner::UNKNOWN_PARTNER;
-use crate::http::query::NO_TEXT;
-use crate::management::access::ProgramIds;
+use crate::http::field::{Field, if_present, refused};
+use crate::http::query::{NO_TEXT, Query};
+use crate::management::access::right::{Read, Update};
+use crate::management::access::{ListProgram, ProgramIds, WriteProgram, archived};
+use crate::management::answers::{Created, List, Listed, OrderQuery, PageQuery, created, view};
 use crate::management::prelude::*;
 
 /// A generated code is taken with a probability of one in a million million: this many in a row are not

@@ -1,11 +1,17 @@
 //! An endpoint as requests set it and answers show it.
 
+use chrono::{DateTime, Utc};
 use domain::programs::outbound_event::OutboundEventType;
 use domain::programs::webhook::WebhookUrl;
 use domain::programs::webhook_address::AllowedAddresses;
 use domain::programs::webhook_endpoint::{EndpointDescription, EventTypes, EventTypesError};
+use domain::text::Text;
+use messages::instant::{as_instant, as_instant_if_any};
+use serde_json::{Value, json};
 use storage::outbound::webhook_endpoints::{EndpointSettings, StoredEndpoint};
 
+use crate::http::field::{Field, if_present, refused};
+use crate::management::answers::view;
 use crate::management::prelude::*;
 
 #[derive(Debug, Deserialize, ToSchema)]

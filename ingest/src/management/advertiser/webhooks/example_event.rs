@@ -1,11 +1,17 @@
 //! `…/{endpoint_id}/test`: sends an example event to this endpoint alone.
 
+use domain::ids::{ProgramId, WebhookEndpointId};
 use messages::outbound_event::OutboundEvent;
+use serde_json::json;
 use storage::outbound::webhook_deliveries::{self, TestEvent};
 
 use super::endpoint_settings::event_type;
 use super::webhook_deliveries::{DeliveryView, UNKNOWN as UNKNOWN_DELIVERY};
 use super::webhook_endpoints::locked;
+use crate::http::field::{Field, refused};
+use crate::management::access::right::Update;
+use crate::management::access::{WriteProgram, archived};
+use crate::management::answers::{Created, created};
 use crate::management::prelude::*;
 
 #[derive(Debug, Deserialize, ToSchema)]

@@ -1,10 +1,19 @@
 //! `…/deliveries/{delivery_id}/replay` and `…/{endpoint_id}/replay`: sends one or many events again.
 
+use chrono::{DateTime, Utc};
+use domain::ids::{ProgramId, WebhookDeliveryId, WebhookEndpointId};
+use domain::people::permission::Permission;
+use messages::instant::instant;
+use serde_json::{Value, json};
 use storage::outbound::webhook_deliveries::{self, ReplayOfMany};
 
 use super::endpoint_settings::event_types;
 use super::webhook_deliveries::{DeliveryView, UNKNOWN as UNKNOWN_DELIVERY};
 use super::webhook_endpoints::locked;
+use crate::http::field::{Field, refused};
+use crate::management::access::right::Update;
+use crate::management::access::{WriteProgram, archived};
+use crate::management::answers::{Created, created};
 use crate::management::prelude::*;
 
 /// The most events that one request queues.

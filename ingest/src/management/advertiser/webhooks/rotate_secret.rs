@@ -1,10 +1,17 @@
 //! `…/{endpoint_id}/rotate-secret`: replaces the secret while deliveries go on.
 
+use chrono::{DateTime, Utc};
+use domain::ids::{ProgramId, WebhookEndpointId};
 use domain::processors::processor::Overlap;
+use messages::instant::as_instant_if_any;
+use serde_json::json;
 use storage::outbound::webhook_endpoints;
 
 use super::signing_secret::NewSecret;
 use super::webhook_endpoints::locked;
+use crate::http::field::{Field, refused};
+use crate::management::access::right::Update;
+use crate::management::access::{WriteProgram, archived};
 use crate::management::prelude::*;
 
 const TWO_SECRETS_COUNT: ApiError = ApiError::Conflict(

@@ -1,5 +1,6 @@
 //! A new secret for an endpoint: it is shown once, and stored sealed.
 
+use domain::ids::WebhookEndpointId;
 use domain::programs::webhook::SigningSecret;
 
 use crate::management::prelude::*;

@@ -1,11 +1,20 @@
 //! `…/{endpoint_id}/deliveries`: the deliveries to an endpoint: sent, queued, and what the endpoint answered.
 
+use axum::Json;
+use chrono::{DateTime, Utc};
+use domain::ids::{ProgramId, WebhookDeliveryId, WebhookEndpointId};
 use domain::programs::outbound_event::OutboundEventType;
 use domain::programs::webhook::message_id;
 use domain::programs::webhook_endpoint::DeliveryState;
+use messages::instant::{as_instant, as_instant_if_any};
 use storage::outbound::webhook_deliveries::{self, DeliveryFilter, StoredDelivery};
 
 use super::webhook_endpoints::stored;
+use crate::http::field::refused;
+use crate::http::query::Query;
+use crate::management::access::ReadProgram;
+use crate::management::access::right::Read;
+use crate::management::answers::view;
 use crate::management::prelude::*;
 
 const DEFAULT_LIMIT: i64 = 20;

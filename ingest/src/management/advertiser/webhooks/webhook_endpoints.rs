@@ -2,13 +2,21 @@
 //!
 //! The secret that signs the events is shown once, when the endpoint is created or the secret is replaced.
 
+use axum::http::StatusCode;
+use domain::ids::{ProgramId, WebhookEndpointId};
+use domain::people::permission::Permission;
 use domain::programs::webhook_endpoint::{DisabledReason, MAX_ENDPOINTS};
+use serde_json::json;
+use sqlx::PgConnection;
 use storage::outbound::webhook_endpoints::{self, NewEndpoint, StoredEndpoint};
 use storage::program::program_settings;
 
 use super::endpoint_settings::{EndpointChanges, EndpointView, NewEndpointRequest, described, without_query};
 use super::signing_secret::NewSecret;
-use crate::management::access::differences;
+use crate::http::field::refused;
+use crate::management::access::right::{CleanUp, Read, Update};
+use crate::management::access::{ReadProgram, WriteProgram, archived, differences};
+use crate::management::answers::{Created, created};
 use crate::management::prelude::*;
 
 /// A new endpoint. Its secret is shown here and never again.

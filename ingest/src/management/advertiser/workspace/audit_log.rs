@@ -1,10 +1,22 @@
 //! `GET /api/advertiser/audit-log` and `…/export.csv`: who signed in, and who did what to which credential,
 //! setting or payout. For owners.
 
+use std::sync::Arc;
+
+use axum::response::Response;
+use chrono::{DateTime, Utc};
+use domain::ids::{ProgramId, WorkspaceId};
+use domain::people::permission::Role;
+use messages::instant::as_instant;
+use serde_json::{Map, Value};
+use sqlx::PgConnection;
 use storage::operations::audit_log::{self, AuditActor, AuditEntry, AuditFilter};
 use storage::people::workspaces;
 
-use crate::management::access::forbidden;
+use crate::http::field::refused;
+use crate::http::query::Query;
+use crate::management::access::{AdvertiserUser, ListForAdvertiser, forbidden};
+use crate::management::answers::{List, Listed, PageQuery, view};
 use crate::management::csv_download::{PIECE, Piece, csv_row, download};
 use crate::management::prelude::*;
 use crate::management::reports::dates::{FROM_AFTER_TO, Span};

@@ -1,16 +1,30 @@
 //! `/api/advertiser/invitations`: invitations into a workspace. `partners.rs` and `partner_invitation.rs`
 //! invite partners.
 
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::ids::{InvitationId, PartnerId, WorkspaceId};
+use domain::people::account::EmailAddress;
 use domain::people::email_content::EmailContent;
+use domain::people::permission::Role;
 use domain::sorting::InvitationColumn;
 use domain::token::InvitationToken;
+use messages::instant::as_instant;
+use serde_json::{Map, Value, json};
+use sqlx::PgConnection;
 use storage::people::invitations::{self, MemberInvitation, NewInvitation, Purpose};
 use storage::people::members;
 use storage::program::programs;
 
 use super::members::{read_permissions, read_role, shown};
-use crate::http::query::NO_TEXT;
-use crate::management::access::{Caller, ProgramIds};
+use crate::http::field::{Field, refused};
+use crate::http::query::{NO_TEXT, Query};
+use crate::management::access::right::Update;
+use crate::management::access::{
+    AdvertiserUser, Audited, Caller, ListForAdvertiser, ProgramIds, Write, WriteProgram,
+};
+use crate::management::answers::{Created, Ids, List, Listed, OrderQuery, PageQuery, created, view};
 use crate::management::emails;
 use crate::management::prelude::*;
 

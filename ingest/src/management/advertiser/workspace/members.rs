@@ -6,13 +6,23 @@
 //! the last two owners. When a right ends, the management keys and open invitations that depend on it end
 //! too.
 
-use domain::people::permission::ProgramPermissions;
+use std::collections::BTreeMap;
+
+use axum::http::StatusCode;
+use chrono::{DateTime, Utc};
+use domain::ids::{MemberId, ProgramId, WorkspaceId};
+use domain::people::permission::{ProgramPermissions, Role};
 use domain::sorting::MemberColumn;
+use messages::instant::as_instant;
+use serde_json::{Map, Value, json};
+use sqlx::PgConnection;
 use storage::people::members::{self, GivenPermissions, Member};
 use storage::people::workspaces;
 
-use crate::http::query::NO_TEXT;
-use crate::management::access::{differences, forbidden};
+use crate::http::field::{Field, if_present, refused};
+use crate::http::query::{NO_TEXT, Query};
+use crate::management::access::{AdvertiserUser, Audited, ListForAdvertiser, Write, differences, forbidden};
+use crate::management::answers::{Ids, List, Listed, OrderQuery, PageQuery, view};
 use crate::management::prelude::*;
 
 const NO_PERMISSIONS: &str =

@@ -1,11 +1,16 @@
 //! `PUT /api/advertiser/workspaces/{workspace_id}`: a workspace's name, and whether its members need a second
 //! factor.
 
+use domain::ids::WorkspaceId;
+use domain::people::permission::Role;
+use serde_json::{Value, json};
 use storage::people::members::{self, GivenPermissions};
 use storage::people::second_factors;
 use storage::people::workspaces::{self, Membership};
 
-use crate::management::access::{differences, forbidden};
+use crate::http::field::{Field, if_present};
+use crate::management::access::{AdvertiserUser, Audited, Write, differences, forbidden};
+use crate::management::answers::Ids;
 use crate::management::auth::me::WorkspaceView;
 use crate::management::prelude::*;
 

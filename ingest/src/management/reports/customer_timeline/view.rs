@@ -1,9 +1,14 @@
 //! A customer's timeline as the dashboard shows it.
 
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use messages::instant::{as_instant, as_instant_if_any};
 use storage::reads::customer_timeline::{TimelineCommission, TimelineCustomer, TimelineEntry};
 use storage::reads::program_events::{EventPage, ProgramEvent, ProgramEventDetails};
 
 use crate::management::advertiser::money::commissions::NamedPartner;
+use crate::management::answers::view;
 use crate::management::prelude::*;
 use crate::management::reports::program_events::view::ProgramEventView;
 

@@ -1,8 +1,14 @@
 //! `GET …/affiliate-programs/{program_id}/events/export`: the list as a file.
 
+use axum::response::Response;
+use domain::ids::ProgramId;
+
 use super::question::{self, ProgramEventsQuery, TESTS_ARE_NOBODYS};
 use super::reader;
 use super::view::ProgramEventView;
+use crate::http::query::Query;
+use crate::management::access::AdvertiserUser;
+use crate::management::answers::Ids;
 use crate::management::prelude::*;
 use crate::management::reports::dates::FROM_AFTER_TO;
 use crate::management::reports::event_file::{FORMATS, Format, FormatQuery, download};

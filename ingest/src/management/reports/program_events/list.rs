@@ -1,12 +1,20 @@
 //! `GET …/affiliate-programs/{program_id}/events`.
 
+use axum::Json;
+use chrono::{DateTime, Utc};
+use domain::ids::ProgramId;
 use domain::reports::program_events::EventPlace;
+use messages::instant::as_instant_if_any;
 use storage::reads::program_events::{self, PageRead};
 use storage::snapshot;
 
 use super::question::{self, ProgramEventsQuery, TESTS_ARE_NOBODYS};
 use super::reader;
 use super::view::ProgramEventView;
+use crate::http::field::refused;
+use crate::http::query::Query;
+use crate::management::access::AdvertiserUser;
+use crate::management::answers::Ids;
 use crate::management::prelude::*;
 use crate::management::reports::dates::FROM_AFTER_TO;
 

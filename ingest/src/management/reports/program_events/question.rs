@@ -1,9 +1,15 @@
 //! The parameters that select a program's events.
 
+use domain::ids::{CustomerId, PartnerProgramId, ProgramId};
+use domain::people::account::EmailAddress;
 use domain::reports::program_events::ProgramEventType;
+use domain::text::Label;
+use domain::tracking::click_id::ClickId;
 use domain::tracking::visitor::{CountryCode, DeviceType};
+use sqlx::PgConnection;
 use storage::reads::program_events::{self, ClickOrigin, Filter, Searched, Subjects};
 
+use crate::http::query::Query;
 use crate::management::prelude::*;
 use crate::management::reports::dates::Span;
 

@@ -1,10 +1,14 @@
 //! Events as the list, its files and a customer's timeline show them.
 
+use chrono::{DateTime, Utc};
+use messages::instant::as_instant;
+use serde_json::Value;
 use storage::reads::program_events::{
     CreditedLink, LeadDetails, ProgramEvent, ProgramEventDetails, RefundDetails, SaleCommission, SaleDetails,
 };
 
 use crate::management::advertiser::money::commissions::NamedPartner;
+use crate::management::answers::view;
 use crate::management::csv_download::Cell;
 use crate::management::prelude::*;
 use crate::management::reports::event_file::{Line, cells_of};

@@ -3,7 +3,10 @@
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
 
+use chrono::DateTime;
+use chrono::Utc;
 use domain::people::account::EmailAddress;
 use testing::{Authority, from_environment};
 use uuid::Uuid;
@@ -11,7 +14,6 @@ use uuid::Uuid;
 use super::{Encryption, Server, tls};
 use crate::mail::smtp::{OutgoingEmail, SendError, SmtpSender};
 use crate::mail::templates::Wording;
-use crate::prelude::*;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 const PASSWORD: &str = "of the mail server";

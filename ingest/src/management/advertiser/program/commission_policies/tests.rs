@@ -1,3 +1,6 @@
+use chrono::TimeDelta;
+use serde_json::Value;
+
 use super::*;
 use crate::http::body;
 

@@ -1,8 +1,12 @@
 //! Writes events of the stream: as one JSON document, or as one line each.
 
+use axum::http::{HeaderMap, header};
+use domain::ids::ProgramId;
 use domain::programs::event_stream::CLICK_RECORDED;
 use domain::programs::outbound_event::OutboundEventType;
 use domain::programs::webhook::message_id;
+use messages::instant::instant;
+use serde_json::{Map, Value};
 use storage::outbound::stream_events::{StreamEvent, StreamedClick};
 use utoipa::openapi::{ObjectBuilder, Type};
 

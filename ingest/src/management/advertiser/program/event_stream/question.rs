@@ -1,7 +1,12 @@
 //! The parameters of a read of the event stream.
 
+use std::time::Duration;
+
+use domain::ids::ProgramId;
 use domain::programs::event_stream::{EventCursor, StreamTypes};
 
+use crate::http::field::refused;
+use crate::http::query::Query;
 use crate::management::prelude::*;
 
 const DEFAULT_LIMIT: u32 = 1_000;

@@ -1,11 +1,18 @@
 //! Reads the stream in pieces while one answer is sent.
 
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use chrono::{DateTime, Utc};
+use domain::ids::ProgramId;
 use domain::programs::event_stream::{EventCursor, StreamPlace, StreamTypes};
+use messages::instant::instant;
 use storage::outbound::stream_events::{self, Piece, StreamRead};
 use tokio::time::Instant;
 
 use super::answer::{Format, StreamMeta};
 use super::question::Question;
+use crate::management::access::ReadProgram;
+use crate::management::access::right::ReadEvents;
 use crate::management::prelude::*;
 use crate::management::workspace_limit::WorkspacePermit;
 
