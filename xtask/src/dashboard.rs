@@ -15,17 +15,10 @@ use crate::whole_service::WholeService;
 
 const SOURCES: &str = "web/dashboard";
 
-/// Whether the walks keep screenshots, which only people look at.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Pictures {
-    Kept,
-    None,
-}
-
 pub(crate) struct Dashboard {
     package: NodePackage,
     chromium: PathBuf,
-    /// For the fresh build and the screenshots.
+    /// For the fresh build.
     out: PathBuf,
 }
 
@@ -61,19 +54,11 @@ impl Dashboard {
     }
 
     /// One browser a service, side by side.
-    pub(crate) fn walk(
-        &self,
-        services: &[WholeService],
-        pictures: Pictures,
-        interrupt: &Interrupt,
-    ) -> Result<()> {
+    pub(crate) fn walk(&self, services: &[WholeService], interrupt: &Interrupt) -> Result<()> {
         let step = Step::start("Walking through the dashboard");
         let mut walk = self.package.script("walk", &[])?;
         walk.env("WORKERS", services.len().to_string())
             .env("CHROMIUM", &self.chromium);
-        if let Pictures::Kept = pictures {
-            walk.env("PICTURES", &self.out);
-        }
         for (worker, service) in services.iter().enumerate() {
             let url = service.ingest.url();
             let of_service = [
@@ -87,10 +72,7 @@ impl Dashboard {
             }
         }
         process::run(&mut walk, interrupt)?;
-        step.done(match pictures {
-            Pictures::Kept => format!("pictures in {}", self.out.display()),
-            Pictures::None => "done".to_owned(),
-        });
+        step.done("done");
         Ok(())
     }
 }

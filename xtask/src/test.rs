@@ -15,7 +15,7 @@ use harness::servers::{Servers, debian};
 
 use crate::clients::Clients;
 use crate::conformance;
-use crate::dashboard::{Dashboard, Pictures};
+use crate::dashboard::Dashboard;
 use crate::oracles::Oracles;
 use crate::snippets;
 use crate::tracker::Tracker;
@@ -58,15 +58,9 @@ impl Web {
         Ok(Self { tracker, dashboard })
     }
 
-    fn check_with(
-        &self,
-        first: &WholeService,
-        all: &[WholeService],
-        pictures: Pictures,
-        interrupt: &Interrupt,
-    ) -> Result<()> {
+    fn check_with(&self, first: &WholeService, all: &[WholeService], interrupt: &Interrupt) -> Result<()> {
         // First, while the demos are unchanged.
-        self.dashboard.walk(all, pictures, interrupt)?;
+        self.dashboard.walk(all, interrupt)?;
         self.tracker.check_with(first, interrupt)
     }
 }
@@ -85,7 +79,7 @@ pub(crate) fn test_web(checkout: &Checkout, interrupt: &Interrupt) -> Result<()>
     let mut environment = start(checkout, interrupt)?;
     let web = Web::check_alone(checkout, interrupt)?;
     with_whole_services(WALKERS, &mut environment, |first, all| {
-        web.check_with(first, all, Pictures::Kept, interrupt)
+        web.check_with(first, all, interrupt)
     })
 }
 
@@ -152,7 +146,7 @@ pub(crate) fn test(checkout: &Checkout, args: &[String], interrupt: &Interrupt) 
         let clients = Clients::provide(checkout, interrupt)?;
         clients.check_alone(interrupt)?;
         with_whole_services(WALKERS, &mut environment, |service, all| {
-            web.check_with(service, all, Pictures::None, interrupt)?;
+            web.check_with(service, all, interrupt)?;
             clients.check_with(service, interrupt)?;
             check_examples(checkout, service, oracles, interrupt)?;
             conformance::check(checkout, service, conformance::FEW, interrupt)

@@ -102,7 +102,7 @@ export async function judge(page: Page, where: string) {
   expect(found, `axe on ${where}`).toEqual([]);
 }
 
-/** For people who look at the pages; decides nothing. So only `cargo xtask test-web` has them made. */
+/** For people who look at the pages; decides nothing. So it is kept only where a directory, `PICTURES`, is given. */
 export async function photograph(what: Page | Locator, name: string, options: { fullPage?: boolean } = {}) {
   if (process.env.PICTURES) await what.screenshot({ path: `${process.env.PICTURES}/${name}.png`, ...options });
 }

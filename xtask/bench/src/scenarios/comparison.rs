@@ -16,6 +16,8 @@ use crate::report::Report;
 use crate::requests::{Sales, Target};
 use crate::usage::shown;
 
+/// Processes that only help to measure.
+const AIDS: [&str; 4] = ["driver", "constant", "baseline", "baseline-hot"];
 /// The two numbers of connections in the goals.
 pub(super) const FEW: usize = 64;
 pub(super) const MANY: usize = 1_000;
@@ -139,7 +141,11 @@ impl<'a> Comparison<'a> {
 
     /// Adds one round's costs: CPU time of each process, and requests in a message and a commit.
     pub(super) fn add_costs(&mut self, what: &str, measured: &Measured) {
-        for (process, micros) in &measured.costs {
+        let ours = measured
+            .costs
+            .iter()
+            .filter(|(process, _)| !AIDS.contains(&process.as_str()));
+        for (process, micros) in ours {
             self.report
                 .add_round(format!("CPU per {what}: {process}"), *micros, "µs");
         }
