@@ -13,6 +13,52 @@ macro_rules! execute {
     };
 }
 
+/// Runs a query, awaits it, returns an error to the caller, and otherwise is all its rows. Takes what
+/// `sqlx::query_as!` takes, after the connection, or what `sqlx::query!` takes. [`fetch_one`] is the row of a
+/// query that has one, [`fetch_optional`] that of a query that may have one. Queries of one column have
+/// [`fetch_scalars`], [`fetch_scalar`] and [`fetch_optional_scalar`].
+macro_rules! fetch_all {
+    ($connection:expr, $($query:tt)+) => {
+        rows_query!($($query)+).fetch_all($connection).await?
+    };
+}
+
+macro_rules! fetch_one {
+    ($connection:expr, $($query:tt)+) => {
+        rows_query!($($query)+).fetch_one($connection).await?
+    };
+}
+
+macro_rules! fetch_optional {
+    ($connection:expr, $($query:tt)+) => {
+        rows_query!($($query)+).fetch_optional($connection).await?
+    };
+}
+
+/// `sqlx::query!` for arguments that begin with the SQL, `sqlx::query_as!` for those that begin with a type.
+macro_rules! rows_query {
+    ($sql:literal $($more:tt)*) => { sqlx::query!($sql $($more)*) };
+    ($($query:tt)+) => { sqlx::query_as!($($query)+) };
+}
+
+macro_rules! fetch_scalars {
+    ($connection:expr, $($query:tt)+) => {
+        sqlx::query_scalar!($($query)+).fetch_all($connection).await?
+    };
+}
+
+macro_rules! fetch_scalar {
+    ($connection:expr, $($query:tt)+) => {
+        sqlx::query_scalar!($($query)+).fetch_one($connection).await?
+    };
+}
+
+macro_rules! fetch_optional_scalar {
+    ($connection:expr, $($query:tt)+) => {
+        sqlx::query_scalar!($($query)+).fetch_optional($connection).await?
+    };
+}
+
 /// Makes one `Vec` for each column, in the order of the rows.
 /// `columns!(sale in sales => ids: i64 = sale.sale_id.get())` makes `ids`.
 macro_rules! columns {

@@ -1,5 +1,4 @@
-//! Why a storage call failed, and whether a retry can help. The decision is made here, where the cause is
-//! known.
+//! Why a storage call failed, and whether a retry can help: decided here, where the cause is known.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -68,7 +67,6 @@ impl StorageError {
         self.retryable() != Retryable::Never
     }
 
-    /// When the same call may succeed.
     pub fn retryable(&self) -> Retryable {
         match self {
             Self::Database(error) => retryable_error(error),
@@ -135,7 +133,6 @@ fn retryable_error(error: &sqlx::Error) -> Retryable {
     }
 }
 
-/// Classifies an error by its SQLSTATE.
 fn retryable_code(code: &str, constraint: Option<&str>, table: Option<&str>) -> Retryable {
     match code {
         // Serialisation failure, deadlock, lock timeout, statement timeout, and a transaction that was idle or
@@ -143,8 +140,7 @@ fn retryable_code(code: &str, constraint: Option<&str>, table: Option<&str>) -> 
         "40001" | "40P01" | LOCK_TIMEOUT | "57014" | "25P03" | "25P04" => Retryable::AfterConflict,
         // Two batches bound the same customer_key. On retry the second batch finds the customer by this key.
         "23505" if constraint == Some("customers_customer_key") => Retryable::AfterConflict,
-        // The partition was attached after the row had been routed to the default partition. A retry finds
-        // it.
+        // The row was routed to the default partition before its partition was attached. A retry finds it.
         "23514" if constraint.is_none() && table.is_some_and(|table| table.ends_with("_other")) => {
             Retryable::AfterConflict
         }

@@ -1,5 +1,4 @@
-//! Data that leaves the service: outbound events in reading order, their deliveries to webhook endpoints, and
-//! e-mails.
+//! Data that leaves the service: outbound events in reading order, webhook deliveries, and e-mails.
 
 pub mod emails;
 pub mod event_streams;

@@ -1,7 +1,6 @@
 //! Pages of lists.
 
-/// `limit` rows from `offset` on, among rows whose id is at most `up_to`. New rows therefore do not shift the
-/// pages.
+/// `limit` rows from `offset` on, of those with ids up to `up_to`: new rows do not shift the pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
     pub up_to: i64,
@@ -10,7 +9,6 @@ pub struct Window {
 }
 
 impl Window {
-    /// The whole list.
     pub const EVERYTHING: Self = Self {
         up_to: i64::MAX,
         offset: 0,

@@ -14,7 +14,6 @@ use domain::ids::{CommissionId, EventId, PartnerId, PartnerProgramId, ProgramId,
 use domain::money::{AmountCents, Cents, Currency};
 use domain::programs::outbound_event::WantedEvents;
 
-/// A change that the advertiser requested.
 #[derive(Debug)]
 pub struct NewAdjustment<'a> {
     pub event_id: EventId,
@@ -82,12 +81,12 @@ pub struct AddedCommission<'a> {
     pub now: DateTime<Utc>,
 }
 
-/// Also returns the types of outbound events that the program wants.
 pub async fn add(
     connection: &mut PgConnection,
     new: &AddedCommission<'_>,
 ) -> StorageResult<(CommissionId, WantedEvents)> {
-    let added = sqlx::query!(
+    let added = fetch_one!(
+        &mut *connection,
         r#"INSERT INTO commissions (program_id, partner_program_id, partner_id, amount_cents, adjusted_cents, currency, note,
              status, hold_until, approved_at, created_at, idempotency_key, request_hash, for_sale_id)
            VALUES ($1, $2, $3, $4, $4, $5, $6, 'approved', $7, $7, $7, $8, $9, $10)
@@ -103,9 +102,7 @@ pub async fn add(
         new.idempotency_key,
         new.request_hash,
         new.for_sale.map(SaleId::get),
-    )
-    .fetch_one(&mut *connection)
-    .await?;
+    );
     let entry = NewEntry {
         entry_group: new.event_id,
         entry: raised(Cents::from(new.amount)),
@@ -120,7 +117,6 @@ pub async fn add(
     Ok((added.id, added.wanted_events))
 }
 
-/// A commission that the program's advertiser added under an idempotency key.
 #[derive(Debug)]
 pub struct KeyedCommission {
     pub commission_id: CommissionId,
@@ -132,19 +128,17 @@ pub async fn find_by_key(
     program_id: ProgramId,
     key: &str,
 ) -> StorageResult<Option<KeyedCommission>> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_optional!(
+        connection,
         KeyedCommission,
         "SELECT id AS commission_id, request_hash FROM commissions WHERE program_id = $1 AND idempotency_key = $2",
         program_id.get(),
         key,
-    )
-    .fetch_optional(connection)
-    .await?)
+    ))
 }
 
 /// Reserves the idempotency key for an adjustment that this transaction makes. Waits for another transaction
-/// that has reserved the same key. If an adjustment was made under the key before, returns the hash of its
-/// request.
+/// that has the same key. If an adjustment was made under the key before, returns its request's hash.
 pub async fn take_key(
     connection: &mut PgConnection,
     program_id: ProgramId,
@@ -164,13 +158,12 @@ pub async fn take_key(
     if taken == 1 {
         return Ok(None);
     }
-    let made = sqlx::query_scalar!(
+    let made = fetch_scalar!(
+        connection,
         "SELECT request_hash FROM adjustment_keys WHERE program_id = $1 AND idempotency_key = $2",
         program_id.get(),
         key,
-    )
-    .fetch_one(connection)
-    .await?;
+    );
     Ok(Some(made))
 }
 
@@ -182,35 +175,32 @@ pub struct UnpaidSale {
     pub earned: bool,
 }
 
-/// Locks the sale. Of two concurrent requests that make up for it, the second sees the commission of the
-/// first.
+/// Locks the sale. Of two concurrent requests for it, the second sees the commission of the first.
 pub async fn lock_sale(
     connection: &mut PgConnection,
     program_id: ProgramId,
     transaction_id: &str,
     partner_program_id: PartnerProgramId,
 ) -> StorageResult<Option<UnpaidSale>> {
-    let Some(id) = sqlx::query_scalar!(
+    let Some(id) = fetch_optional_scalar!(
+        &mut *connection,
         "SELECT id FROM sale_events
          WHERE program_id = $1 AND processor_event_id = $2 AND NOT is_test AND duplicate_of IS NULL FOR UPDATE",
         program_id.get(),
         transaction_id,
     )
-    .fetch_optional(&mut *connection)
-    .await?
     else {
         return Ok(None);
     };
-    let earned = sqlx::query_scalar!(
+    let earned = fetch_scalar!(
+        connection,
         r#"SELECT EXISTS (SELECT 1 FROM commissions WHERE sale_id = $1 AND superseded_at IS NULL
                           UNION ALL
                           SELECT 1 FROM commissions
                           WHERE for_sale_id = $1 AND partner_program_id = $2 AND rejected_at IS NULL) AS "earned!""#,
         id,
         partner_program_id.get(),
-    )
-    .fetch_one(connection)
-    .await?;
+    );
     Ok(Some(UnpaidSale {
         sale_id: SaleId::new(id),
         earned,

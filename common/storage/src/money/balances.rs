@@ -8,14 +8,12 @@ use crate::error::StorageResult;
 use domain::ids::{PartnerProgramId, ProgramId};
 use domain::money::{Cents, Currency};
 
-/// The balance of a membership in one currency.
 #[derive(Debug, Clone, Copy)]
 pub struct Balance {
     pub currency: Currency,
     /// The sum of the membership's ledger entries.
     pub balance: Cents,
-    /// Unpaid commissions after deductions, less debts: the amount that payouts will move. Below zero, the
-    /// partner owes it.
+    /// Unpaid commissions less deductions and debts: what payouts will move. Below zero, the partner owes it.
     pub owed: Cents,
 }
 
@@ -24,14 +22,13 @@ pub async fn of(
     connection: &mut PgConnection,
     memberships: &[i64],
 ) -> StorageResult<HashMap<PartnerProgramId, Vec<Balance>>> {
-    let rows = sqlx::query!(
+    let rows = fetch_all!(
+        connection,
         r#"SELECT partner_program_id AS "partner_program_id!: PartnerProgramId", currency AS "currency!: Currency",
                   balance_cents AS "balance!: Cents", owed_cents AS "owed!: Cents"
            FROM partner_program_owed WHERE partner_program_id = ANY($1) ORDER BY currency"#,
         memberships,
-    )
-    .fetch_all(connection)
-    .await?;
+    );
     let mut balances: HashMap<PartnerProgramId, Vec<Balance>> = HashMap::new();
     for row in rows {
         balances.entry(row.partner_program_id).or_default().push(Balance {
@@ -57,7 +54,8 @@ pub async fn unpaid(
     connection: &mut PgConnection,
     programs: &[i64],
 ) -> StorageResult<HashMap<ProgramId, Vec<UnpaidOfProgram>>> {
-    let rows = sqlx::query!(
+    let rows = fetch_all!(
+        connection,
         r#"SELECT m.program_id AS "program_id: ProgramId", b.currency AS "currency!: Currency",
                   coalesce(sum(b.owed_cents) FILTER (WHERE b.owed_cents > 0), 0)::bigint AS "to_partners!: Cents",
                   coalesce(-sum(b.owed_cents) FILTER (WHERE b.owed_cents < 0), 0)::bigint AS "by_partners!: Cents"
@@ -65,9 +63,7 @@ pub async fn unpaid(
            WHERE m.program_id = ANY($1) AND b.owed_cents <> 0
            GROUP BY m.program_id, b.currency ORDER BY b.currency"#,
         programs,
-    )
-    .fetch_all(connection)
-    .await?;
+    );
     let mut unpaid: HashMap<ProgramId, Vec<UnpaidOfProgram>> = HashMap::new();
     for row in rows {
         unpaid.entry(row.program_id).or_default().push(UnpaidOfProgram {

@@ -2,8 +2,7 @@
 //! a whole or not at all, and partners are notified.
 //!
 //! Phases of a change: **lock** the commissions and their balances, both ascending → **judge** each
-//! commission, on the balance that the commissions before it leave → **write** commissions, ledger, balances
-//! and notifications.
+//! commission, on the balance that those before it leave → **write** all rows and notifications.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +27,6 @@ use messages::subject::Subject;
 /// Why commissions of a list cannot be changed, by commission id. No commission of the list was changed.
 pub type Refused = BTreeMap<i64, String>;
 
-/// The changed commissions and their changes.
 pub async fn change(
     connection: &mut PgConnection,
     ids: &[i64],
@@ -114,7 +112,6 @@ async fn add_events(
     outbound_commissions::add_events(connection, &ids, new.now, new_event_id, changed).await
 }
 
-/// Adds a commission without a sale of its own.
 pub async fn add(
     connection: &mut PgConnection,
     new: &AddedCommission<'_>,

@@ -34,7 +34,6 @@ pub struct NewCommission<'a> {
 }
 
 impl NewCommission<'_> {
-    /// The keys under which the rollups count it.
     pub fn counted(&self) -> Counted {
         Counted {
             program_id: self.program_id,
@@ -109,8 +108,7 @@ pub async fn insert(
         .collect()
 }
 
-/// Adds a signal to the commissions that these customers' sales earned. The search starts at each customer's
-/// first purchase.
+/// Adds a signal to the commissions of these customers' sales, searched from each one's first purchase.
 pub async fn flag(
     connection: &mut PgConnection,
     customers: &[(CustomerId, ProgramId, DateTime<Utc>)],
@@ -135,7 +133,6 @@ pub async fn flag(
     Ok(())
 }
 
-/// A locked commission that a refund may deduct from.
 #[derive(Debug, Clone)]
 pub struct LockedCommission {
     pub commission_id: CommissionId,
@@ -155,12 +152,12 @@ pub struct LockedCommission {
     pub paid_out: bool,
 }
 
-/// Locks the commissions in force of these sales, in ascending order of id.
 pub async fn lock_of_sales(
     connection: &mut PgConnection,
     sales: &[i64],
 ) -> StorageResult<Vec<LockedCommission>> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_all!(
+        connection,
         LockedCommission,
         r#"SELECT id AS commission_id, sale_id AS "sale_id!", program_id, customer_id AS "customer_id!", partner_program_id,
                   partner_id, referral_link_id AS "referral_link_id!", created_at, currency AS "currency: _",
@@ -168,9 +165,7 @@ pub async fn lock_of_sales(
                   status AS "status: _", paid_at IS NOT NULL AS "paid_out!"
            FROM commissions WHERE sale_id = ANY($1) AND superseded_at IS NULL ORDER BY id FOR UPDATE"#,
         sales,
-    )
-    .fetch_all(connection)
-    .await?)
+    ))
 }
 
 impl LockedCommission {
@@ -179,7 +174,6 @@ impl LockedCommission {
         self.amount.saturating_sub(self.adjusted)
     }
 
-    /// The keys under which the rollups counted it.
     pub fn counted(&self) -> Counted {
         Counted {
             program_id: self.program_id,
@@ -191,7 +185,6 @@ impl LockedCommission {
     }
 }
 
-/// A commission after a refund.
 #[derive(Debug)]
 pub struct RefundedCommission<'a> {
     pub commission_id: CommissionId,
@@ -201,8 +194,7 @@ pub struct RefundedCommission<'a> {
     pub refund_reason: Option<&'a str>,
 }
 
-/// Writes the effect of refunds on locked commissions. A stored reason is replaced only if the refund has a
-/// reason.
+/// Writes the effect of refunds on locked commissions. A refund without a reason keeps the stored one.
 pub async fn save_refunded(
     connection: &mut PgConnection,
     commissions: &[RefundedCommission<'_>],
@@ -256,7 +248,8 @@ pub async fn approve_held(
     let mut transaction = pool.begin().await?;
     // Program by program, to skip programs that approve everything by hand: they may have any number of due
     // commissions.
-    let approved = sqlx::query!(
+    let approved = fetch_one!(
+        &mut *transaction,
         r#"WITH approved AS (
                UPDATE commissions SET status = 'approved', approved_at = $1
                WHERE id IN (SELECT due.id
@@ -275,9 +268,7 @@ pub async fn approve_held(
         now,
         limit,
         OutboundEventType::CommissionApproved.bit(),
-    )
-    .fetch_one(&mut *transaction)
-    .await?;
+    );
     let wanted = approved.wanted.unwrap_or_default();
     let event = OutboundEvent::CommissionApproved;
     outbound_commissions::add_events(&mut transaction, &wanted, now, new_event_id, event).await?;

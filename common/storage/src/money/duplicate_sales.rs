@@ -9,14 +9,12 @@ use crate::tracking::customers::Milestone;
 use domain::ids::{CustomerId, ProgramId, ReferralLinkId, SaleId};
 use domain::money::{AmountCents, Currency};
 
-/// A duplicate sale, and the earlier sale of the same payment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Duplicate {
     pub sale_id: SaleId,
     pub duplicate_of: SaleId,
 }
 
-/// A recorded sale that is to be undone.
 #[derive(Debug, Clone)]
 pub struct Recorded {
     pub sale_id: SaleId,
@@ -30,7 +28,6 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// The keys under which the rollups counted it.
     pub(crate) fn counted(&self) -> Counted {
         Counted {
             program_id: self.program_id,
@@ -43,19 +40,17 @@ impl Recorded {
 }
 
 pub async fn find(connection: &mut PgConnection, sales: &[i64]) -> StorageResult<Vec<Recorded>> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_all!(
+        connection,
         Recorded,
         r#"SELECT id AS sale_id, program_id, customer_id AS "customer_id!", processor_event_id AS transaction_id,
                   amount_cents AS "amount: _", currency AS "currency: _", referral_link_id AS "referral_link_id: _",
                   sale_date AS sold_at
            FROM sale_events WHERE id = ANY($1) ORDER BY id"#,
         sales,
-    )
-    .fetch_all(connection)
-    .await?)
+    ))
 }
 
-/// A commission of an undone sale, as the rollups counted it.
 #[derive(Debug, Clone, Copy)]
 pub struct CountedCommission {
     pub(crate) counted: Counted,
@@ -101,14 +96,13 @@ pub async fn reported_refunds(
     connection: &mut PgConnection,
     sales: &[i64],
 ) -> StorageResult<Vec<ReportedRefund>> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_all!(
+        connection,
         ReportedRefund,
         "SELECT sale_id, refund_key, requested_cents, refund_reason, refunded_at
          FROM refunds WHERE sale_id = ANY($1) AND channel = 'api' ORDER BY event_id",
         sales,
-    )
-    .fetch_all(connection)
-    .await?)
+    ))
 }
 
 /// Moves the duplicates' claims, subscriptions and processor reversals to the earlier sale. The caller holds
@@ -155,15 +149,15 @@ pub async fn mark(
     Ok(())
 }
 
-/// A customer's first sale that is not a duplicate. The caller knows that the customer has no sale before
-/// `from`.
+/// A customer's first sale that is not a duplicate. The caller knows that there is none before `from`.
 pub async fn first_remaining(
     connection: &mut PgConnection,
     program_id: ProgramId,
     customer_id: CustomerId,
     from: DateTime<Utc>,
 ) -> StorageResult<Option<Milestone>> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_optional!(
+        connection,
         Milestone,
         r#"SELECT sale_date AS at, referral_link_id AS "referral_link_id: _" FROM sale_events
            WHERE program_id = $1 AND sale_date >= $3 AND customer_id = $2 AND NOT is_test AND duplicate_of IS NULL
@@ -171,7 +165,5 @@ pub async fn first_remaining(
         program_id.get(),
         customer_id.get(),
         from,
-    )
-    .fetch_optional(connection)
-    .await?)
+    ))
 }

@@ -11,7 +11,6 @@ use domain::earnings::ledger::Entry;
 use domain::ids::{CommissionId, EventId, PartnerId, PartnerProgramId, ProgramId, SaleId};
 use domain::money::{Cents, Currency};
 
-/// One entry with the ids it refers to.
 #[derive(Debug)]
 pub struct NewEntry {
     /// The event that caused it.
@@ -97,7 +96,8 @@ pub async fn rebuild_balances(pool: &PgPool) -> StorageResult<u64> {
     let mut transaction = begin_alone(pool, "partner_program_balances, partner_balances").await?;
     macro_rules! rebuild {
         ($table:literal, $owner:literal) => {
-            sqlx::query_scalar!(
+            fetch_scalar!(
+                &mut *transaction,
                 "WITH sums AS (
                      SELECT " + $owner + ", currency, sum(amount_cents)::bigint AS cents FROM ledger_entries GROUP BY 1, 2
                  ), without_entries AS (
@@ -113,8 +113,6 @@ pub async fn rebuild_balances(pool: &PgPool) -> StorageResult<u64> {
                  )
                  SELECT (SELECT count(*) FROM without_entries) + (SELECT count(*) FROM corrected) AS "wrong!""#,
             )
-            .fetch_one(&mut *transaction)
-            .await?
         };
     }
     let memberships = rebuild!("partner_program_balances", "partner_program_id");
@@ -123,23 +121,22 @@ pub async fn rebuild_balances(pool: &PgPool) -> StorageResult<u64> {
     Ok(u64::try_from(memberships + partners).unwrap_or_default())
 }
 
-/// Locks the balances of these memberships, in ascending order. A membership without a row has a balance of
-/// zero and is absent.
+/// Locks the balances of these memberships, in ascending order. A balance without a row is zero and absent.
 pub async fn lock_balances(
     connection: &mut PgConnection,
     memberships: &[i64],
 ) -> StorageResult<BTreeMap<(PartnerProgramId, String), Cents>> {
-    Ok(sqlx::query!(
+    let rows = fetch_all!(
+        connection,
         r#"SELECT partner_program_id AS "partner_program_id: PartnerProgramId", currency, balance_cents AS "balance: Cents"
            FROM partner_program_balances
            WHERE partner_program_id = ANY($1) ORDER BY partner_program_id, currency FOR UPDATE"#,
         memberships,
-    )
-    .map(|row| ((row.partner_program_id, row.currency), row.balance))
-    .fetch_all(connection)
-    .await?
-    .into_iter()
-    .collect())
+    );
+    Ok(rows
+        .into_iter()
+        .map(|row| ((row.partner_program_id, row.currency), row.balance))
+        .collect())
 }
 
 /// Changes of balances as columns, in lock order.
@@ -149,7 +146,6 @@ struct Sums<'a> {
     cents: Vec<i64>,
 }
 
-/// The sums of the entries, by membership or partner.
 fn sums(entries: &[NewEntry], of: impl Fn(&NewEntry) -> i64) -> Sums<'_> {
     let mut by_balance: BTreeMap<(i64, &str), i64> = BTreeMap::new();
     for new in entries {

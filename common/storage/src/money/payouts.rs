@@ -17,7 +17,6 @@ use domain::ids::{CommissionId, EventId, PartnerId, PartnerProgramId, PayoutId, 
 use domain::money::{Cents, Currency};
 use domain::programs::outbound_event::WantedEvents;
 
-/// A locked commission that a payout request includes.
 #[derive(Debug, Clone)]
 pub struct LockedCommission {
     pub commission_id: CommissionId,
@@ -27,7 +26,6 @@ pub struct LockedCommission {
     pub partner_id: PartnerId,
     pub currency: Currency,
     pub state: CommissionState,
-    /// The types of outbound events that its program wants.
     pub wanted_events: WantedEvents,
 }
 
@@ -78,7 +76,6 @@ pub async fn lock_key(connection: &mut PgConnection, program_id: ProgramId, key:
     Ok(())
 }
 
-/// A payout that a program made under an idempotency key.
 #[derive(Debug)]
 pub struct KeyedPayout {
     pub payout_id: PayoutId,
@@ -91,17 +88,15 @@ pub async fn find_by_key(
     program_id: ProgramId,
     key: &str,
 ) -> StorageResult<Option<KeyedPayout>> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_optional!(
+        connection,
         KeyedPayout,
         "SELECT id AS payout_id, request_hash FROM payouts WHERE program_id = $1 AND idempotency_key = $2",
         program_id.get(),
         key,
-    )
-    .fetch_optional(connection)
-    .await?)
+    ))
 }
 
-/// Locks the listed commissions that belong to the program.
 pub async fn lock_listed(
     connection: &mut PgConnection,
     program_id: ProgramId,
@@ -129,7 +124,8 @@ pub async fn payable_currencies(
     program_id: ProgramId,
     now: DateTime<Utc>,
 ) -> StorageResult<Vec<String>> {
-    Ok(sqlx::query_scalar!(
+    Ok(fetch_scalars!(
+        connection,
         "SELECT DISTINCT c.currency FROM commissions c JOIN programs p ON p.id = c.program_id
          WHERE c.program_id = $1 AND c.paid_at IS NULL AND c.status IN ('approved', 'refunded')
            AND can_be_paid(c, p.needs_approval, $2)
@@ -137,14 +133,11 @@ pub async fn payable_currencies(
          ORDER BY c.currency",
         program_id.get(),
         now,
-    )
-    .fetch_all(connection)
-    .await?)
+    ))
 }
 
 /// Locks the oldest `limit` commissions that are payable in a currency (see [`CommissionState::payable`]), of
-/// partners who are not suspended. Waits for commissions that another payout has locked, and leaves them out
-/// if that payout pays them.
+/// partners who are not suspended. Waits for commissions that another payout locks; leaves out those it pays.
 pub async fn lock_payable(
     connection: &mut PgConnection,
     program_id: ProgramId,
@@ -172,7 +165,8 @@ pub async fn unpaid(
     memberships: &[i64],
     currency: Currency,
 ) -> StorageResult<BTreeMap<PartnerProgramId, Cents>> {
-    Ok(sqlx::query!(
+    let rows = fetch_all!(
+        connection,
         r#"SELECT partner_program_id AS "partner_program_id: PartnerProgramId",
                   sum(amount_cents - deducted_cents)::bigint AS "unpaid!: Cents"
            FROM commissions
@@ -180,33 +174,31 @@ pub async fn unpaid(
            GROUP BY partner_program_id"#,
         memberships,
         currency.as_str(),
-    )
-    .map(|row| (row.partner_program_id, row.unpaid))
-    .fetch_all(connection)
-    .await?
-    .into_iter()
-    .collect())
+    );
+    Ok(rows
+        .into_iter()
+        .map(|row| (row.partner_program_id, row.unpaid))
+        .collect())
 }
 
-/// Debts of these memberships. The caller holds the locks of their balances: refunds of paid commissions move
-/// these balances too.
+/// Debts of these memberships. The caller holds the locks of their balances, which refunds move, too.
 pub async fn debts(
     connection: &mut PgConnection,
     memberships: &[i64],
     currency: Currency,
 ) -> StorageResult<BTreeMap<PartnerProgramId, Cents>> {
-    Ok(sqlx::query!(
+    let rows = fetch_all!(
+        connection,
         r#"SELECT partner_program_id AS "partner_program_id!: PartnerProgramId", debt_cents AS "debt!: Cents"
            FROM partner_program_debts
            WHERE partner_program_id = ANY($1) AND currency = $2"#,
         memberships,
         currency.as_str(),
-    )
-    .map(|row| (row.partner_program_id, row.debt))
-    .fetch_all(connection)
-    .await?
-    .into_iter()
-    .collect())
+    );
+    Ok(rows
+        .into_iter()
+        .map(|row| (row.partner_program_id, row.debt))
+        .collect())
 }
 
 #[derive(Debug)]
@@ -214,7 +206,6 @@ pub struct NewPayout<'a> {
     pub event_id: EventId,
     pub program_id: ProgramId,
     pub currency: Currency,
-    /// The amount moved.
     pub amount: Cents,
     pub commission_count: usize,
     pub reference: Option<&'a str>,
@@ -224,7 +215,8 @@ pub struct NewPayout<'a> {
 }
 
 pub async fn insert(connection: &mut PgConnection, new: &NewPayout<'_>) -> StorageResult<PayoutId> {
-    Ok(sqlx::query_scalar!(
+    Ok(fetch_scalar!(
+        connection,
         r#"INSERT INTO payouts (event_id, program_id, currency, amount_cents, commission_count, reference, idempotency_key,
              created_at, request_hash)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING id AS "id: PayoutId""#,
@@ -237,9 +229,7 @@ pub async fn insert(connection: &mut PgConnection, new: &NewPayout<'_>) -> Stora
         new.idempotency_key,
         new.created_at,
         new.request_hash,
-    )
-    .fetch_one(connection)
-    .await?)
+    ))
 }
 
 /// Marks locked, payable commissions as paid. A commission that a refund has deducted from stays `refunded`.
@@ -278,18 +268,16 @@ pub async fn find(
     program_id: ProgramId,
     payout_id: PayoutId,
 ) -> StorageResult<Option<StoredPayout>> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_optional!(
+        connection,
         StoredPayout,
         "SELECT id, currency, amount_cents, commission_count, reference, created_at FROM payouts
          WHERE id = $1 AND program_id = $2",
         payout_id.get(),
         program_id.get(),
-    )
-    .fetch_optional(connection)
-    .await?)
+    ))
 }
 
-/// One partner's part of a payout.
 #[derive(Debug)]
 pub struct PartnerShare {
     pub partner_program_id: i64,
@@ -301,9 +289,9 @@ pub struct PartnerShare {
     pub shortfall_cents: i64,
 }
 
-/// The parts of a payout, by membership.
 pub async fn shares(connection: &mut PgConnection, payout_id: PayoutId) -> StorageResult<Vec<PartnerShare>> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_all!(
+        connection,
         PartnerShare,
         r#"SELECT c.partner_program_id, c.partner_id, p.name AS "partner_name?", count(*) AS "commission_count!",
                   -sum(l.amount_cents)::bigint AS "amount_cents!", sum(l.requested_cents)::bigint AS "requested_cents!",
@@ -314,12 +302,9 @@ pub async fn shares(connection: &mut PgConnection, payout_id: PayoutId) -> Stora
            WHERE c.payout_id = $1
            GROUP BY c.partner_program_id, c.partner_id, p.name ORDER BY c.partner_program_id"#,
         payout_id.get(),
-    )
-    .fetch_all(connection)
-    .await?)
+    ))
 }
 
-/// One commission of a payout.
 #[derive(Debug)]
 pub struct PaidCommission {
     pub commission_id: i64,
@@ -343,7 +328,8 @@ pub async fn following(
     after: i64,
     limit: i64,
 ) -> StorageResult<Vec<PaidCommission>> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_all!(
+        connection,
         PaidCommission,
         r#"SELECT c.id AS commission_id, s.id AS "sale_id?", s.processor_event_id AS "transaction_id?", c.partner_id,
                   p.name AS "partner_name?", p.email AS "partner_email?", -l.amount_cents AS "amount_cents!",
@@ -356,7 +342,5 @@ pub async fn following(
         payout_id.get(),
         after,
         limit,
-    )
-    .fetch_all(connection)
-    .await?)
+    ))
 }

@@ -16,13 +16,12 @@ pub struct RefundKeyUse {
 }
 
 pub async fn keys_of_sales(connection: &mut PgConnection, sales: &[i64]) -> StorageResult<Vec<RefundKeyUse>> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_all!(
+        connection,
         RefundKeyUse,
         "SELECT sale_id, event_id, refund_key FROM refunds WHERE sale_id = ANY($1)",
         sales
-    )
-    .fetch_all(connection)
-    .await?)
+    ))
 }
 
 #[derive(Debug)]
@@ -70,18 +69,17 @@ pub async fn outcomes(
     connection: &mut PgConnection,
     events: &[Uuid],
 ) -> StorageResult<std::collections::HashMap<EventId, String>> {
-    Ok(sqlx::query!(
+    let rows = fetch_all!(
+        connection,
         "SELECT event_id, outcome FROM refunds WHERE event_id = ANY($1)",
         events
-    )
-    .map(|row| (EventId::new(row.event_id), row.outcome))
-    .fetch_all(connection)
-    .await?
-    .into_iter()
-    .collect())
+    );
+    Ok(rows
+        .into_iter()
+        .map(|row| (EventId::new(row.event_id), row.outcome))
+        .collect())
 }
 
-/// A refund that waits for its sale.
 #[derive(Debug, Clone)]
 pub struct ParkedRefund {
     pub event_id: EventId,
@@ -114,14 +112,13 @@ pub async fn take_parked(
     connection: &mut PgConnection,
     transaction_ids: &[&str],
 ) -> StorageResult<Vec<ParkedRefund>> {
-    let mut parked = sqlx::query_as!(
+    let mut parked = fetch_all!(
+        connection,
         ParkedRefund,
         "DELETE FROM parked_refunds WHERE transaction_id = ANY($1)
          RETURNING event_id, program_id, transaction_id, reply_to, payload",
         transaction_ids as &[&str],
-    )
-    .fetch_all(connection)
-    .await?;
+    );
     parked.sort_by_key(|refund| refund.event_id);
     Ok(parked)
 }

@@ -5,8 +5,7 @@ use sqlx::{AssertSqlSafe, PgPool, Postgres, Transaction};
 use crate::error::StorageResult;
 
 /// Begins a transaction with exclusive write access to these tables. Reads continue. It first waits for any
-/// other transaction of this kind, then up to ten seconds for writers and row locks. It has no statement
-/// timeout.
+/// other such transaction, then up to ten seconds for writers and row locks. It has no statement timeout.
 pub(crate) async fn begin_alone(
     pool: &PgPool,
     tables: &'static str,

@@ -8,7 +8,6 @@ use crate::error::{StorageError, StorageResult};
 use crate::page::{Whole, Window, page};
 use domain::ids::{ManagementKeyId, ProgramId, UserId, WorkspaceId};
 
-/// Who acted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AuditActor {
     User(UserId),
@@ -86,7 +85,6 @@ pub async fn append(connection: &mut PgConnection, new: &NewAuditEntry<'_>) -> S
     Ok(())
 }
 
-/// An entry as it is read.
 #[derive(Debug)]
 pub struct AuditEntry {
     pub id: i64,
@@ -102,7 +100,6 @@ pub struct AuditEntry {
     pub request_id: Option<String>,
 }
 
-/// Selects entries of a workspace.
 #[derive(Debug, Clone)]
 pub struct AuditFilter {
     pub program_id: Option<ProgramId>,
@@ -160,7 +157,8 @@ pub async fn following(
     after: i64,
     limit: i64,
 ) -> StorageResult<Vec<AuditEntry>> {
-    let rows = sqlx::query_as!(
+    let rows = fetch_all!(
+        connection,
         Row,
         r#"SELECT a.id, a.created_at, a.program_id, a.actor, a.actor_id, coalesce(u.name, k.name, p.name) AS actor_name,
                   a.action, a.subject_id, a.details, a.address, a.request_id
@@ -182,13 +180,10 @@ pub async fn following(
         filter.until,
         after,
         limit,
-    )
-    .fetch_all(connection)
-    .await?;
+    );
     rows.into_iter().map(Row::entry).collect()
 }
 
-/// A row as stored.
 struct Row {
     id: i64,
     created_at: DateTime<Utc>,

@@ -37,7 +37,6 @@ pub async fn insert(connection: &mut PgConnection, letter: &NewDeadLetter<'_>) -
     Ok(())
 }
 
-/// A dead letter as it is stored.
 #[derive(Debug, Clone)]
 pub struct KeptLetter {
     pub id: i64,
@@ -59,29 +58,27 @@ pub async fn list(
     replayed: bool,
     limit: i64,
 ) -> StorageResult<Vec<KeptLetter>> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_all!(
+        connection,
         KeptLetter,
         "SELECT id, subject, event_id, payload, reason, deliveries, created_at, replayed_at
          FROM dead_letters WHERE id > $1 AND ($2 OR replayed_at IS NULL) ORDER BY id LIMIT $3",
         after,
         replayed,
         limit,
-    )
-    .fetch_all(connection)
-    .await?)
+    ))
 }
 
 macro_rules! letter {
     ($connection:expr, $id:expr, $lock:literal) => {
-        Ok(sqlx::query_as!(
+        Ok(fetch_optional!(
+            $connection,
             KeptLetter,
             "SELECT id, subject, event_id, payload, reason, deliveries, created_at, replayed_at
              FROM dead_letters WHERE id = $1"
                 + $lock,
             $id,
-        )
-        .fetch_optional($connection)
-        .await?)
+        ))
     };
 }
 
@@ -91,11 +88,10 @@ pub async fn find(connection: &mut PgConnection, id: i64) -> StorageResult<Optio
 
 /// The ids of dead letters that were not replayed, oldest first.
 pub async fn open_ids(connection: &mut PgConnection) -> StorageResult<Vec<i64>> {
-    Ok(
-        sqlx::query_scalar!("SELECT id FROM dead_letters WHERE replayed_at IS NULL ORDER BY id")
-            .fetch_all(connection)
-            .await?,
-    )
+    Ok(fetch_scalars!(
+        connection,
+        "SELECT id FROM dead_letters WHERE replayed_at IS NULL ORDER BY id"
+    ))
 }
 
 /// Like [`find`], but locks the row: a concurrent replay waits and then sees that the letter was replayed.

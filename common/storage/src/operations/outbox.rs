@@ -11,7 +11,6 @@ pub struct OutboxMessage {
     pub payload: String,
 }
 
-/// Adds records of one noun.
 pub async fn add(connection: &mut PgConnection, noun: &str, payloads: &[String]) -> StorageResult<()> {
     if payloads.is_empty() {
         return Ok(());
@@ -32,14 +31,13 @@ pub async fn lock_unsent(
     noun: &str,
     limit: i64,
 ) -> StorageResult<Vec<OutboxMessage>> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_all!(
+        connection,
         OutboxMessage,
         "SELECT id, payload FROM outbox WHERE noun = $1 ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED",
         noun,
         limit,
-    )
-    .fetch_all(connection)
-    .await?)
+    ))
 }
 
 pub async fn remove(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<()> {

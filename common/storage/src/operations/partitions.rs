@@ -1,5 +1,4 @@
-//! Partitions of the event tables, by month or by day. They are created ahead and dropped when the retention
-//! period ends.
+//! Partitions of the event tables, by month or day: created ahead, dropped when the retention period ends.
 
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use sqlx::PgPool;
@@ -8,36 +7,26 @@ use crate::error::StorageResult;
 
 /// Creates the missing partitions of `months` UTC calendar months from `first_day` on.
 pub async fn ensure(pool: &PgPool, first_day: NaiveDate, months: i32) -> StorageResult<()> {
-    sqlx::query!("SELECT ensure_event_partitions($1, $2)", first_day, months)
-        .fetch_one(pool)
-        .await?;
+    fetch_one!(pool, "SELECT ensure_event_partitions($1, $2)", first_day, months);
     Ok(())
 }
 
 /// Creates the missing partitions of `days` UTC days from `first_day` on, except in months that have a
 /// partition of their own.
 pub async fn ensure_days(pool: &PgPool, first_day: NaiveDate, days: i32) -> StorageResult<()> {
-    sqlx::query!("SELECT ensure_event_days($1, $2)", first_day, days)
-        .fetch_one(pool)
-        .await?;
+    fetch_one!(pool, "SELECT ensure_event_days($1, $2)", first_day, days);
     Ok(())
 }
 
-/// Creates the missing partitions of outbound events and webhook deliveries for `days` UTC days from
-/// `first_day` on.
+/// Creates the missing partitions of outbound events and deliveries for `days` UTC days from `first_day` on.
 pub async fn ensure_outbound_days(pool: &PgPool, first_day: NaiveDate, days: i32) -> StorageResult<()> {
-    sqlx::query!("SELECT ensure_outbound_days($1, $2)", first_day, days)
-        .fetch_one(pool)
-        .await?;
+    fetch_one!(pool, "SELECT ensure_outbound_days($1, $2)", first_day, days);
     Ok(())
 }
 
-/// Drops the oldest day of outbound events or webhook deliveries before `horizon`. Returns the name of its
-/// partition.
+/// Drops the oldest day of outbound events or deliveries before `horizon`. Returns its partition's name.
 pub async fn retire_outbound_day(pool: &PgPool, horizon: NaiveDate) -> StorageResult<Option<String>> {
-    Ok(sqlx::query_scalar!("SELECT retire_outbound_day($1)", horizon)
-        .fetch_one(pool)
-        .await?)
+    Ok(fetch_scalar!(pool, "SELECT retire_outbound_day($1)", horizon))
 }
 
 /// Drops the oldest partition of click or lead events that ends before `horizon`. First it stores in
@@ -52,9 +41,7 @@ pub async fn retire(pool: &PgPool, horizon: NaiveDate) -> StorageResult<Option<S
     sqlx::query("SET LOCAL lock_timeout = '500ms'")
         .execute(&mut *transaction)
         .await?;
-    let dropped = sqlx::query_scalar!("SELECT retire_event_partition($1)", horizon)
-        .fetch_one(&mut *transaction)
-        .await?;
+    let dropped = fetch_scalar!(&mut *transaction, "SELECT retire_event_partition($1)", horizon);
     transaction.commit().await?;
     Ok(dropped)
 }
@@ -63,7 +50,8 @@ pub async fn retire(pool: &PgPool, horizon: NaiveDate) -> StorageResult<Option<S
 /// Returns how many rows were deleted.
 pub async fn retire_strays(pool: &PgPool, horizon: NaiveDate, limit: i64) -> StorageResult<u64> {
     let horizon: DateTime<Utc> = horizon.and_time(NaiveTime::MIN).and_utc();
-    let clicks = sqlx::query_scalar!(
+    let clicks = fetch_scalar!(
+        pool,
         r#"WITH gone AS (
                DELETE FROM click_events_other
                WHERE ctid = ANY(ARRAY(SELECT ctid FROM click_events_other WHERE click_timestamp < $1 LIMIT $2
@@ -80,9 +68,7 @@ pub async fn retire_strays(pool: &PgPool, horizon: NaiveDate, limit: i64) -> Sto
            SELECT count(*) AS "gone!" FROM gone"#,
         horizon,
         limit,
-    )
-    .fetch_one(pool)
-    .await?;
+    );
     let leads = execute!(
         pool,
         "DELETE FROM lead_events_other

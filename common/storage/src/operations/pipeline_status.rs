@@ -5,7 +5,6 @@ use sqlx::PgConnection;
 
 use crate::error::StorageResult;
 
-/// Number of rows, and the age of the oldest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Waiting {
     pub count: i64,
@@ -18,7 +17,6 @@ impl Waiting {
     }
 }
 
-/// Figures of one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PipelineStatus {
     /// The time of the database's clock, which also wrote the times below.
@@ -29,14 +27,13 @@ pub struct PipelineStatus {
     pub dead_claims: i64,
     /// Messages that follow a commit and have not been sent.
     pub outbox: Waiting,
-    /// Refunds that wait for their sale.
     pub parked_refunds: Waiting,
-    /// Dead letters that were not replayed.
     pub dead_letters: Waiting,
 }
 
 pub async fn read(connection: &mut PgConnection) -> StorageResult<PipelineStatus> {
-    let row = sqlx::query!(
+    let row = fetch_one!(
+        connection,
         r#"SELECT now() AS "now!", c.rows AS "open!", c.oldest AS open_oldest, k.rows AS "dead!",
                   o.rows AS "outbox!", o.oldest AS outbox_oldest, r.rows AS "parked!", r.oldest AS parked_oldest,
                   d.rows AS "letters!", d.oldest AS letters_oldest
@@ -45,9 +42,7 @@ pub async fn read(connection: &mut PgConnection) -> StorageResult<PipelineStatus
                 (SELECT count(*) AS rows, min(created_at) AS oldest FROM outbox) o,
                 (SELECT count(*) AS rows, min(parked_at) AS oldest FROM parked_refunds) r,
                 (SELECT count(*) AS rows, min(created_at) AS oldest FROM dead_letters WHERE replayed_at IS NULL) d"#,
-    )
-    .fetch_one(connection)
-    .await?;
+    );
     Ok(PipelineStatus {
         now: row.now,
         open_claims: Waiting::of(row.open, row.open_oldest),
@@ -58,8 +53,7 @@ pub async fn read(connection: &mut PgConnection) -> StorageResult<PipelineStatus
     })
 }
 
-/// Unfinished rows, read from partial indexes. This is cheap enough for several queries a minute, however
-/// many rows are stored.
+/// Unfinished rows, read from partial indexes: cheap enough for several queries a minute at any size.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Backlog {
     /// The time of the database's clock, which also wrote the times below.
@@ -85,26 +79,23 @@ pub struct Oldest {
 }
 
 pub async fn backlog(connection: &mut PgConnection) -> StorageResult<Backlog> {
-    let row = sqlx::query!(
+    let row = fetch_one!(
+        &mut *connection,
         r#"SELECT now() AS "now!", c.rows AS "open!", c.oldest AS open_oldest, d.rows AS "dead!",
                   o.rows AS "outbox!", o.oldest AS outbox_oldest
            FROM (SELECT count(*) AS rows, min(claimed_at) AS oldest FROM transaction_claims WHERE state = 'open') c,
                 (SELECT count(*) AS rows FROM transaction_claims WHERE state = 'dead') d,
                 (SELECT count(*) AS rows, min(created_at) AS oldest FROM outbox) o"#,
-    )
-    .fetch_one(&mut *connection)
-    .await?;
-    let letters = sqlx::query!(
+    );
+    let letters = fetch_all!(
+        &mut *connection,
         r#"SELECT subject, count(*) AS "rows!" FROM dead_letters WHERE replayed_at IS NULL GROUP BY subject"#,
-    )
-    .fetch_all(&mut *connection)
-    .await?;
-    let events = sqlx::query!(
+    );
+    let events = fetch_all!(
+        &mut *connection,
         r#"SELECT state, count(*) AS "rows!" FROM processor_events
            WHERE state IN ('open', 'parked', 'review', 'stuck') GROUP BY state"#,
-    )
-    .fetch_all(&mut *connection)
-    .await?;
+    );
     Ok(Backlog {
         oldest: oldest(connection).await?,
         now: row.now,
@@ -117,7 +108,8 @@ pub async fn backlog(connection: &mut PgConnection) -> StorageResult<Backlog> {
 }
 
 async fn oldest(connection: &mut PgConnection) -> StorageResult<Oldest> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_one!(
+        connection,
         Oldest,
         "SELECT (SELECT min(held.hold_until)
                  FROM programs p
@@ -128,7 +120,5 @@ async fn oldest(connection: &mut PgConnection) -> StorageResult<Oldest> {
                  WHERE p.needs_approval <> 'all') AS held_until,
                 (SELECT min(refused_at) FROM refused_events) AS refused_at,
                 (SELECT min(received_at) FROM processor_events WHERE state IN ('done', 'ignored')) AS received_at",
-    )
-    .fetch_one(connection)
-    .await?)
+    ))
 }

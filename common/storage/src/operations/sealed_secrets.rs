@@ -16,7 +16,6 @@ use domain::sealed::{NONCE_BYTES, SealingKeys};
 
 const AT_ONCE: i64 = 500;
 
-/// The result of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Resealed {
     pub resealed: u64,
@@ -60,15 +59,14 @@ macro_rules! reseal_column {
         let mut after = Some(i64::MIN);
         while let Some(id) = after {
             let mut transaction = $pool.begin().await?;
-            let rows = sqlx::query!(
+            let rows = fetch_all!(
+                &mut *transaction,
                 "SELECT " + $selected + ", " + $column + r#" AS "sealed!" FROM "# + $table
                     + " WHERE " + $key + " > $1 AND " + $column + " IS NOT NULL ORDER BY " + $key
                     + " LIMIT $2 FOR NO KEY UPDATE",
                 id,
                 AT_ONCE,
-            )
-            .fetch_all(&mut *transaction)
-            .await?;
+            );
             let resealed: Vec<(i64, Vec<u8>)> = rows
                 .iter()
                 .filter_map(|$row| Some(($row.id, $run.reseal(&$row.sealed, &$purpose)?)))

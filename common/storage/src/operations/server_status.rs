@@ -1,5 +1,4 @@
-//! PostgreSQL's figures about problems that build up slowly: archive, replicas, old transactions, transaction
-//! ids.
+//! PostgreSQL's figures about problems that build up slowly: archive, replicas, transactions and their ids.
 
 use sqlx::PgConnection;
 
@@ -25,7 +24,8 @@ pub struct ServerStatus {
 /// Every role may read the archiver, slots and ids. Only roles with `pg_read_all_stats` see the times of
 /// replicas and of other roles' sessions.
 pub async fn read(connection: &mut PgConnection) -> StorageResult<ServerStatus> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_one!(
+        connection,
         ServerStatus,
         "SELECT (SELECT CASE WHEN last_failed_time > coalesce(last_archived_time, '-infinity')
                              THEN extract(epoch FROM now() - coalesce(last_archived_time, stats_reset, last_failed_time))::float8
@@ -35,7 +35,5 @@ pub async fn read(connection: &mut PgConnection) -> StorageResult<ServerStatus> 
                 (SELECT max(age(datfrozenxid))::float8 FROM pg_database) AS transaction_id_age,
                 (SELECT max(extract(epoch FROM now() - xact_start))::float8 FROM pg_stat_activity
                  WHERE backend_type = 'client backend') AS oldest_transaction_seconds",
-    )
-    .fetch_one(connection)
-    .await?)
+    ))
 }

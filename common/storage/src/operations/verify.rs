@@ -26,7 +26,6 @@ pub struct Violation {
 
 const SHOWN: usize = 20;
 
-/// Runs every invariant and returns the violated ones.
 pub async fn violations(pool: &PgPool) -> StorageResult<Vec<Violation>> {
     let mut connection = pool.acquire().await?;
     let mut snapshot = snapshot::begin(&mut connection).await?;
@@ -36,7 +35,6 @@ pub async fn violations(pool: &PgPool) -> StorageResult<Vec<Violation>> {
     violations_on(&mut snapshot).await
 }
 
-/// [`violations`] in the caller's snapshot.
 pub async fn violations_on(snapshot: &mut PgConnection) -> StorageResult<Vec<Violation>> {
     let mut violations = Vec::new();
     for invariant in INVARIANTS.iter() {

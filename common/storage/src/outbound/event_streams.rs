@@ -21,13 +21,12 @@ pub async fn find(
     connection: &mut PgConnection,
     program_id: ProgramId,
 ) -> StorageResult<Option<EventStream>> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_optional!(
+        connection,
         EventStream,
         r#"SELECT since, last_read_at > now() - interval '1 hour' AS "is_noted!" FROM event_streams WHERE program_id = $1"#,
         program_id.get(),
-    )
-    .fetch_optional(connection)
-    .await?)
+    ))
 }
 
 /// Turns the stream on: from the commit on, the program's events are written for the stream. Returns when the
@@ -39,13 +38,12 @@ pub async fn turn_on(
     // The program is locked first, as for every change of a program. The foreign key of the row below takes a
     // weaker lock on the program than the later update needs. A concurrent change in between would deadlock.
     program_settings::lock(connection, program_id).await?;
-    let turned_on = sqlx::query_scalar!(
+    let turned_on = fetch_optional_scalar!(
+        &mut *connection,
         "INSERT INTO event_streams (program_id, since, last_read_at) VALUES ($1, now(), now())
          ON CONFLICT (program_id) DO NOTHING RETURNING since",
         program_id.get(),
-    )
-    .fetch_optional(&mut *connection)
-    .await?;
+    );
     if let Some(since) = turned_on {
         execute!(
             connection,
@@ -55,12 +53,11 @@ pub async fn turn_on(
         );
         return Ok((since, true));
     }
-    let since = sqlx::query_scalar!(
+    let since = fetch_scalar!(
+        connection,
         "SELECT since FROM event_streams WHERE program_id = $1",
         program_id.get(),
-    )
-    .fetch_one(connection)
-    .await?;
+    );
     Ok((since, false))
 }
 
@@ -78,32 +75,28 @@ pub async fn note_read(connection: &mut PgConnection, program_id: ProgramId) -> 
 /// their programs still receive events.
 pub async fn turn_off_unread(pool: &PgPool, horizon: DateTime<Utc>, limit: i64) -> StorageResult<u64> {
     let mut transaction = pool.begin().await?;
-    let programs = sqlx::query_scalar!(
+    let programs = fetch_scalars!(
+        &mut *transaction,
         "DELETE FROM event_streams
          WHERE program_id = ANY(ARRAY(SELECT program_id FROM event_streams WHERE last_read_at < $1
                                       ORDER BY program_id LIMIT $2 FOR UPDATE SKIP LOCKED))
          RETURNING program_id",
         horizon,
         limit,
-    )
-    .fetch_all(&mut *transaction)
-    .await?;
-    // The programs are locked before their endpoints are read: every change of an endpoint takes this lock,
-    // too.
-    sqlx::query!(
+    );
+    // The programs are locked before their endpoints are read: every change of an endpoint takes this lock.
+    fetch_all!(
+        &mut *transaction,
         "SELECT id FROM programs WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE",
         &programs,
-    )
-    .fetch_all(&mut *transaction)
-    .await?;
+    );
     for program_id in &programs {
-        let types = sqlx::query_scalar!(
+        let types = fetch_scalars!(
+            &mut *transaction,
             r#"SELECT DISTINCT unnest(event_types) AS "event_type!" FROM webhook_endpoints
                WHERE program_id = $1"#,
             program_id,
-        )
-        .fetch_all(&mut *transaction)
-        .await?;
+        );
         let wanted: WantedEvents = types
             .iter()
             .filter_map(|name| OutboundEventType::parse(name))

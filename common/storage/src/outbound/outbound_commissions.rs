@@ -55,7 +55,6 @@ pub async fn find(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<V
     .await?)
 }
 
-/// Writes one event for each of these commissions.
 pub async fn add_events(
     connection: &mut PgConnection,
     ids: &[i64],

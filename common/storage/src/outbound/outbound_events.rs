@@ -47,7 +47,6 @@ impl NewOutboundEvent {
     }
 }
 
-/// Writes events in their order.
 pub async fn add(connection: &mut PgConnection, events: &[NewOutboundEvent]) -> StorageResult<()> {
     write_batch!(
         connection,
@@ -89,7 +88,8 @@ pub async fn advance(connection: &mut PgConnection, anyway: bool) -> StorageResu
         return Ok(false);
     }
     // A sequence copied by logical replication may be behind the stored rows.
-    sqlx::query!(
+    fetch_one!(
+        connection,
         r#"SELECT setval('outbound_event_positions',
                          greatest(last_value, (SELECT max(e.position)
                                                FROM programs p
@@ -98,13 +98,10 @@ pub async fn advance(connection: &mut PgConnection, anyway: bool) -> StorageResu
                          + $1 + floor(random() * $1)::bigint) AS "moved!"
            FROM outbound_event_positions"#,
         AHEAD,
-    )
-    .fetch_one(connection)
-    .await?;
+    );
     Ok(true)
 }
 
-/// Writes events without a customer.
 pub async fn add_without_customer(
     connection: &mut PgConnection,
     occurred_at: DateTime<Utc>,
@@ -126,12 +123,11 @@ pub async fn place(
     now: DateTime<Utc>,
     limit: i64,
 ) -> StorageResult<Option<u64>> {
-    let may = sqlx::query!(
+    let may = fetch_one!(
+        &mut *connection,
         r#"SELECT pg_try_advisory_xact_lock(hashtextextended('place_outbound_events', 0)) AS "alone!",
                   EXISTS (SELECT FROM outbound_position_timelines WHERE timeline = current_timeline()) AS "timeline_is_known!""#
-    )
-    .fetch_one(&mut *connection)
-    .await?;
+    );
     if !may.alone {
         return Ok(None);
     }
@@ -139,7 +135,8 @@ pub async fn place(
         advance(connection, false).await?;
     }
     go_by_indexes(connection).await?;
-    let placed = sqlx::query_scalar!(
+    let placed = fetch_scalar!(
+        connection,
         r#"WITH unplaced AS MATERIALIZED (
                SELECT id, created_at, nextval('outbound_event_positions') AS position
                FROM (SELECT id, created_at FROM outbound_events WHERE position IS NULL ORDER BY id LIMIT $2) AS oldest
@@ -172,8 +169,6 @@ pub async fn place(
         now,
         limit,
         now + LONGEST_LEASE,
-    )
-    .fetch_one(connection)
-    .await?;
+    );
     Ok(Some(placed.unsigned_abs()))
 }

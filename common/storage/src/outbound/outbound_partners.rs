@@ -37,12 +37,11 @@ pub async fn joined(
     now: DateTime<Utc>,
     new_event_id: impl Fn() -> EventId,
 ) -> StorageResult<()> {
-    let bits = sqlx::query_scalar!(
+    let bits = fetch_scalar!(
+        &mut *connection,
         "SELECT wanted_events FROM programs WHERE id = $1",
         program_id.get()
-    )
-    .fetch_one(&mut *connection)
-    .await?;
+    );
     let wanted = WantedEvents::from_bits(bits);
     if wanted.is_none() {
         return Ok(());

@@ -26,27 +26,27 @@ pub async fn find(
     if ids.is_empty() {
         return Ok(HashMap::new());
     }
-    Ok(sqlx::query!(
+    let rows = fetch_all!(
+        connection,
         r#"SELECT s.id, s.program_id, s.customer_id, s.processor_event_id, s.amount_cents, s.currency,
                   u.customer_key, u.click_id AS "click_id?"
            FROM sale_events s LEFT JOIN customers u ON u.id = s.customer_id AND u.erased_at IS NULL
            WHERE s.id = ANY($1)"#,
         ids,
-    )
-    .map(|row| {
-        let sale = OutboundSale {
-            program_id: row.program_id,
-            customer_id: row.customer_id.map(CustomerId::new),
-            transaction_id: row.processor_event_id,
-            customer_key: row.customer_key,
-            click_id: row.click_id,
-            amount_cents: row.amount_cents,
-            currency: row.currency,
-        };
-        (SaleId::new(row.id), sale)
-    })
-    .fetch_all(connection)
-    .await?
-    .into_iter()
-    .collect())
+    );
+    Ok(rows
+        .into_iter()
+        .map(|row| {
+            let sale = OutboundSale {
+                program_id: row.program_id,
+                customer_id: row.customer_id.map(CustomerId::new),
+                transaction_id: row.processor_event_id,
+                customer_key: row.customer_key,
+                click_id: row.click_id,
+                amount_cents: row.amount_cents,
+                currency: row.currency,
+            };
+            (SaleId::new(row.id), sale)
+        })
+        .collect())
 }

@@ -16,7 +16,6 @@ const ONE_EACH: TimeDelta = TimeDelta::days(1);
 /// A processor event is reported once it is this old, together with the later ones.
 const GATHERED: TimeDelta = TimeDelta::minutes(10);
 
-/// A webhook endpoint that the service disabled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoticedEndpoint {
     pub endpoint_id: WebhookEndpointId,
@@ -77,7 +76,8 @@ async fn due_programs(
     now: DateTime<Utc>,
     limit: i64,
 ) -> StorageResult<Vec<i64>> {
-    Ok(sqlx::query_scalar!(
+    Ok(fetch_scalars!(
+        connection,
         "INSERT INTO program_notices AS n (program_id, written_at)
          SELECT c.program_id, $1
          FROM (SELECT program_id FROM processor_events
@@ -93,9 +93,7 @@ async fn due_programs(
         now - ONE_EACH,
         now - GATHERED,
         limit,
-    )
-    .fetch_all(connection)
-    .await?)
+    ))
 }
 
 async fn take_endpoints(
@@ -103,15 +101,14 @@ async fn take_endpoints(
     programs: &[i64],
     now: DateTime<Utc>,
 ) -> StorageResult<BTreeMap<i64, Vec<NoticedEndpoint>>> {
-    let rows = sqlx::query!(
+    let rows = fetch_all!(
+        connection,
         r#"UPDATE webhook_endpoints SET noticed_at = greatest($2, disabled_at)
            WHERE program_id = ANY($1) AND disabled_reason IN ('gone', 'failing') AND (noticed_at IS NULL OR noticed_at < disabled_at)
            RETURNING id AS "id: WebhookEndpointId", program_id, url, disabled_reason AS "reason!: DisabledReason""#,
         programs,
         now,
-    )
-    .fetch_all(connection)
-    .await?;
+    );
     let mut endpoints: BTreeMap<i64, Vec<NoticedEndpoint>> = BTreeMap::new();
     for row in rows {
         endpoints
@@ -135,7 +132,8 @@ async fn take_events(
     programs: &[i64],
     now: DateTime<Utc>,
 ) -> StorageResult<BTreeMap<i64, (i64, i64)>> {
-    Ok(sqlx::query!(
+    let rows = fetch_all!(
+        connection,
         r#"WITH noticed AS (
                UPDATE processor_events SET noticed_at = $2
                WHERE program_id = ANY($1) AND state IN ('review', 'stuck') AND noticed_at IS NULL
@@ -146,12 +144,11 @@ async fn take_events(
            FROM noticed GROUP BY program_id"#,
         programs,
         now,
-    )
-    .map(|row| (row.program_id, (row.to_review, row.stuck)))
-    .fetch_all(connection)
-    .await?
-    .into_iter()
-    .collect())
+    );
+    Ok(rows
+        .into_iter()
+        .map(|row| (row.program_id, (row.to_review, row.stuck)))
+        .collect())
 }
 
 /// Recipients by program: members who may read the program.
@@ -159,7 +156,8 @@ async fn recipients(
     connection: &mut PgConnection,
     programs: &[i64],
 ) -> StorageResult<BTreeMap<i64, Vec<EmailAddress>>> {
-    let rows = sqlx::query!(
+    let rows = fetch_all!(
+        connection,
         "SELECT p.id AS program_id, u.email
          FROM programs p
          JOIN workspace_members m ON m.workspace_id = p.workspace_id
@@ -168,9 +166,7 @@ async fn recipients(
          WHERE p.id = ANY($1) AND (m.role IN ('owner', 'admin') OR g.permissions && ARRAY['program:read', 'program:*'])
          ORDER BY p.id, u.id",
         programs,
-    )
-    .fetch_all(connection)
-    .await?;
+    );
     let mut recipients: BTreeMap<i64, Vec<EmailAddress>> = BTreeMap::new();
     for row in rows {
         // An address that only an earlier version's rules accepted gets no notice.

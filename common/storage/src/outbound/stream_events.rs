@@ -28,7 +28,6 @@ pub struct MarkedClicks {
     pub clicks: Vec<(Uuid, DateTime<Utc>)>,
 }
 
-/// Writes rows for clicks of programs whose stream is on.
 pub async fn mark(connection: &mut PgConnection, marked: &[MarkedClicks]) -> StorageResult<()> {
     let times = |marked: &MarkedClicks| {
         marked
@@ -63,7 +62,6 @@ pub struct StreamRead<'a> {
     pub since: DateTime<Utc>,
     pub after: StreamPlace,
     pub types: &'a StreamTypes,
-    /// Maximum number of events to return.
     pub limit: u32,
 }
 
@@ -103,7 +101,6 @@ pub struct StreamedClick {
 #[derive(Debug)]
 pub struct Piece {
     pub events: Vec<StreamEvent>,
-    /// Where the next read starts.
     pub next: StreamPlace,
     /// When the last row of this read was written.
     pub read_until: Option<DateTime<Utc>>,
@@ -138,7 +135,8 @@ struct Row {
 pub async fn read(connection: &mut PgConnection, read: &StreamRead<'_>) -> StorageResult<Piece> {
     let types: Vec<&str> = read.types.others.iter().map(|kind| kind.as_str()).collect();
     let StreamPlace { position, clicks } = read.after;
-    let rows = sqlx::query_as!(
+    let rows = fetch_all!(
+        &mut *connection,
         Row,
         r#"SELECT position AS "position!", created_at, event_id, clicks, CASE WHEN event_type = ANY($5) THEN body END AS body
            FROM outbound_events
@@ -149,9 +147,7 @@ pub async fn read(connection: &mut PgConnection, read: &StreamRead<'_>) -> Stora
         if clicks == 0 { position } else { position - 1 },
         ROWS,
         &types as &[&str],
-    )
-    .fetch_all(&mut *connection)
-    .await?;
+    );
     let is_end = i64::try_from(rows.len()).is_ok_and(|count| count < ROWS);
     let (entries, next, read_until, all_read) = choose(rows, read);
     let slices: Vec<&Slice> = entries
@@ -238,7 +234,8 @@ async fn named(
         first: i32 = slice.first,
         last: i32 = slice.last,
     );
-    let marks = sqlx::query!(
+    let marks = fetch_all!(
+        &mut *connection,
         r#"SELECT e.position AS "position!", e.click_event_ids[s.first:s.last] AS "event_ids!: Vec<Uuid>",
                   e.first_clicked_at AS "first_clicked_at!", e.last_clicked_at AS "last_clicked_at!"
            FROM UNNEST($2::bigint[], $3::timestamptz[], $4::int[], $5::int[]) AS s (position, created_at, first, last)
@@ -250,14 +247,13 @@ async fn named(
         &created_at,
         &first,
         &last,
-    )
-    .fetch_all(&mut *connection)
-    .await?;
+    );
     let event_ids: Vec<Uuid> = marks
         .iter()
         .flat_map(|mark| mark.event_ids.iter().copied())
         .collect();
-    let clicks = sqlx::query_as!(
+    let clicks = fetch_all!(
+        connection,
         StreamedClick,
         r#"SELECT e.event_id AS "event_id!", e.click_timestamp AS "clicked_at!", e.click_id AS "click_id!",
                   l.partner_id AS "partner_id?", l.short_code AS "referral_link_code?", e.session_id, e.page_url, e.referrer_url,
@@ -269,9 +265,7 @@ async fn named(
         &event_ids,
         marks.iter().map(|mark| mark.first_clicked_at).min(),
         marks.iter().map(|mark| mark.last_clicked_at).max(),
-    )
-    .fetch_all(connection)
-    .await?;
+    );
     let mut clicks: HashMap<Uuid, StreamedClick> =
         clicks.into_iter().map(|click| (click.event_id, click)).collect();
     let mut of_row = |event_ids: &[Uuid]| {
@@ -289,17 +283,17 @@ pub async fn last_positions(
     connection: &mut PgConnection,
     programs: &[i64],
 ) -> StorageResult<HashMap<ProgramId, i64>> {
-    Ok(sqlx::query!(
+    let rows = fetch_all!(
+        connection,
         r#"SELECT p.id AS "program_id!", e.position AS "position!"
            FROM UNNEST($1::bigint[]) AS p (id)
            CROSS JOIN LATERAL (SELECT max(position) AS position FROM outbound_events
                                WHERE program_id = p.id AND created_at >= now() - interval '2 days' AND position IS NOT NULL) e
            WHERE e.position IS NOT NULL"#,
         programs,
-    )
-    .map(|row| (ProgramId::new(row.program_id), row.position))
-    .fetch_all(connection)
-    .await?
-    .into_iter()
-    .collect())
+    );
+    Ok(rows
+        .into_iter()
+        .map(|row| (ProgramId::new(row.program_id), row.position))
+        .collect())
 }

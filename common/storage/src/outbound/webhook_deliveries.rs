@@ -14,7 +14,6 @@ use domain::ids::{ProgramId, WebhookDeliveryId, WebhookEndpointId};
 use domain::programs::outbound_event::OutboundEventType;
 use domain::programs::webhook_endpoint::{DeliveryState, EventTypes};
 
-/// A delivery with its last attempt.
 #[derive(Debug, Clone)]
 pub struct StoredDelivery {
     pub delivery_id: WebhookDeliveryId,
@@ -38,7 +37,6 @@ pub struct StoredDelivery {
     pub finished_at: Option<DateTime<Utc>>,
 }
 
-/// Selects deliveries of an endpoint.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DeliveryFilter {
     /// Only deliveries older than this one.
@@ -47,14 +45,14 @@ pub struct DeliveryFilter {
     pub event_type: Option<OutboundEventType>,
 }
 
-/// An endpoint's deliveries, newest first.
 pub async fn list(
     connection: &mut PgConnection,
     endpoint_id: WebhookEndpointId,
     filter: DeliveryFilter,
     limit: i64,
 ) -> StorageResult<Vec<StoredDelivery>> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_all!(
+        connection,
         StoredDelivery,
         r#"SELECT id AS "delivery_id!", event_id AS "event_id!", event_type AS "event_type!",
                   is_replay AND position >= 0 AS "is_replay!", position < 0 AS "is_test!", state AS "state!: _", created_at AS "created_at!", attempts AS "attempts!",
@@ -80,12 +78,9 @@ pub async fn list(
         filter.state.map(DeliveryState::as_str),
         filter.event_type.map(OutboundEventType::as_str),
         limit,
-    )
-    .fetch_all(connection)
-    .await?)
+    ))
 }
 
-/// The delivery, if it belongs to this endpoint.
 pub async fn find(
     connection: &mut PgConnection,
     endpoint_id: WebhookEndpointId,
@@ -106,7 +101,8 @@ pub async fn replay(
     delivery_id: WebhookDeliveryId,
     now: DateTime<Utc>,
 ) -> StorageResult<Option<WebhookDeliveryId>> {
-    Ok(sqlx::query_scalar!(
+    Ok(fetch_optional_scalar!(
+        connection,
         r#"INSERT INTO webhook_queue (endpoint_id, program_id, event_id, event_type, event_created_at, position, customer_id,
              is_replay, created_at, due_at)
          SELECT $1, e.program_id, e.event_id, e.event_type, e.created_at, e.position, e.customer_id, true, $3, $3
@@ -121,9 +117,7 @@ pub async fn replay(
         endpoint_id.get(),
         delivery_id.get(),
         now,
-    )
-    .fetch_optional(connection)
-    .await?)
+    ))
 }
 
 /// A selection of events to send to an endpoint again.
@@ -139,7 +133,6 @@ pub struct ReplayOfMany<'a> {
     pub limit: i64,
 }
 
-/// The result of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Replayed {
     pub count: usize,
@@ -147,14 +140,14 @@ pub struct Replayed {
     pub after: Option<i64>,
 }
 
-/// Queues stored events in the order in which they happened. Events that still wait for this endpoint are
-/// left out.
+/// Queues stored events in the order in which they happened, except those that still wait for this endpoint.
 pub async fn replay_many(
     connection: &mut PgConnection,
     replay: &ReplayOfMany<'_>,
     now: DateTime<Utc>,
 ) -> StorageResult<Replayed> {
-    let positions = sqlx::query_scalar!(
+    let positions = fetch_scalars!(
+        connection,
         "INSERT INTO webhook_queue (endpoint_id, program_id, event_id, event_type, event_created_at, position, customer_id,
              is_replay, created_at, due_at)
          SELECT $1, program_id, event_id, event_type, created_at, position, customer_id, true, $7, $7
@@ -173,9 +166,7 @@ pub async fn replay_many(
         &replay.types.names() as &[&str],
         replay.limit,
         now,
-    )
-    .fetch_all(connection)
-    .await?;
+    );
     let is_full = i64::try_from(positions.len()).is_ok_and(|count| count >= replay.limit);
     Ok(Replayed {
         count: positions.len(),
@@ -183,7 +174,6 @@ pub async fn replay_many(
     })
 }
 
-/// A test event for one endpoint alone.
 #[derive(Debug)]
 pub struct TestEvent {
     pub event_id: Uuid,
@@ -197,7 +187,8 @@ pub struct TestEvent {
 
 /// Writes the test event with a position of its own, so that it reaches no other endpoint, and queues it.
 pub async fn send_test(connection: &mut PgConnection, test: &TestEvent) -> StorageResult<WebhookDeliveryId> {
-    Ok(sqlx::query_scalar!(
+    Ok(fetch_scalar!(
+        connection,
         r#"WITH example AS (
              INSERT INTO outbound_events (event_id, program_id, event_type, occurred_at, body, position)
              VALUES ($2, $3, $4, $5, $6, -nextval('outbound_event_positions'))
@@ -213,7 +204,5 @@ pub async fn send_test(connection: &mut PgConnection, test: &TestEvent) -> Stora
         test.event_type.as_str(),
         test.now,
         test.body,
-    )
-    .fetch_one(connection)
-    .await?)
+    ))
 }

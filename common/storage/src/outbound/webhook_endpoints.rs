@@ -39,7 +39,6 @@ pub struct Disabled {
     pub reason: DisabledReason,
 }
 
-/// The settings that an owner chooses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndpointSettings {
     pub url: WebhookUrl,
@@ -60,10 +59,10 @@ pub struct NewEndpoint<'a> {
 
 /// Draws the id of a new endpoint. The endpoint's secret is sealed for this id.
 pub async fn draw_id(connection: &mut PgConnection) -> StorageResult<WebhookEndpointId> {
-    let id =
-        sqlx::query_scalar!(r#"SELECT nextval(pg_get_serial_sequence('webhook_endpoints', 'id')) AS "id!""#)
-            .fetch_one(connection)
-            .await?;
+    let id = fetch_scalar!(
+        connection,
+        r#"SELECT nextval(pg_get_serial_sequence('webhook_endpoints', 'id')) AS "id!""#
+    );
     Ok(WebhookEndpointId::new(id))
 }
 
@@ -84,7 +83,6 @@ pub async fn create(connection: &mut PgConnection, new: &NewEndpoint<'_>) -> Sto
     refresh_wanted_events(connection, new.program_id).await
 }
 
-/// Selects endpoints. By default, all of them.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EndpointFilter {
     pub program_id: Option<ProgramId>,
@@ -93,7 +91,6 @@ pub struct EndpointFilter {
     pub is_troubled: bool,
 }
 
-/// A program's endpoints, oldest first.
 pub async fn list(
     connection: &mut PgConnection,
     program_id: ProgramId,
@@ -105,7 +102,6 @@ pub async fn list(
     overview(connection, filter, i64::MAX).await
 }
 
-/// The endpoint, if it belongs to this program.
 pub async fn find(
     connection: &mut PgConnection,
     program_id: ProgramId,
@@ -115,7 +111,6 @@ pub async fn find(
     Ok(found.filter(|endpoint| endpoint.program_id == program_id))
 }
 
-/// The endpoint, in any program.
 pub async fn find_of_any(
     connection: &mut PgConnection,
     endpoint_id: WebhookEndpointId,
@@ -127,7 +122,6 @@ pub async fn find_of_any(
     Ok(overview(connection, filter, 1).await?.pop())
 }
 
-/// Endpoints, oldest first, at most `limit`.
 pub async fn overview(
     connection: &mut PgConnection,
     filter: EndpointFilter,
@@ -166,8 +160,7 @@ pub async fn overview(
     .await?)
 }
 
-/// Stores the settings. The endpoint's health stays, even when the URL changes. The caller holds the
-/// program's lock.
+/// Stores the settings; the health stays, even for another URL. The caller holds the program's lock.
 pub async fn change(
     connection: &mut PgConnection,
     endpoint: &StoredEndpoint,
@@ -197,8 +190,7 @@ pub async fn enable(connection: &mut PgConnection, endpoint: &StoredEndpoint) ->
     Ok(())
 }
 
-/// Disables an enabled endpoint; the delivery role cancels its waiting deliveries. The caller holds the
-/// program's lock.
+/// Disables an endpoint; the delivery role cancels what waits for it. The caller holds the program's lock.
 pub async fn disable(
     connection: &mut PgConnection,
     endpoint: &StoredEndpoint,
@@ -248,15 +240,14 @@ pub async fn rotate(
 /// Stores the union of event types that the program's endpoints and the readers of its event stream want. The
 /// caller holds the program's lock, or no other transaction changes its endpoints.
 async fn refresh_wanted_events(connection: &mut PgConnection, program_id: ProgramId) -> StorageResult<()> {
-    let found = sqlx::query!(
+    let found = fetch_one!(
+        &mut *connection,
         r#"SELECT wanted_events AS "wanted_events: WantedEvents",
                   (SELECT array_agg(type) FROM webhook_endpoints, unnest(event_types) AS type
                    WHERE program_id = $1) AS "event_types: EventTypes"
            FROM programs WHERE id = $1"#,
         program_id.get(),
-    )
-    .fetch_one(&mut *connection)
-    .await?;
+    );
     let wanted: WantedEvents = found.event_types.iter().flat_map(EventTypes::iter).collect();
     let before = found.wanted_events;
     let wanted = if before.has_stream() {

@@ -33,12 +33,11 @@ pub async fn targets(
     ids: &[i64],
     now: DateTime<Utc>,
 ) -> StorageResult<HashMap<WebhookEndpointId, Target>> {
-    let rows = sqlx::query!(
+    let rows = fetch_all!(
+        connection,
         "SELECT id, url, secret_sealed, previous_secret_sealed, previous_secret_until FROM webhook_endpoints WHERE id = ANY($1)",
         ids,
-    )
-    .fetch_all(connection)
-    .await?;
+    );
     let targets = rows.into_iter().map(|row| {
         let id = WebhookEndpointId::new(row.id);
         let previous = row
@@ -69,7 +68,6 @@ pub struct Health {
     pub failure_at: Option<DateTime<Utc>>,
 }
 
-/// Stores the health of endpoints where it has changed.
 pub async fn note(connection: &mut PgConnection, health: &[Health]) -> StorageResult<()> {
     write_batch!(
         connection,
@@ -98,7 +96,6 @@ pub async fn note(connection: &mut PgConnection, health: &[Health]) -> StorageRe
     Ok(())
 }
 
-/// An endpoint that the service has disabled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DisabledEndpoint {
     pub endpoint_id: WebhookEndpointId,
@@ -115,7 +112,8 @@ pub async fn disable_gone(
     ids: &[i64],
     now: DateTime<Utc>,
 ) -> StorageResult<Vec<DisabledEndpoint>> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_all!(
+        connection,
         DisabledEndpoint,
         r#"UPDATE webhook_endpoints SET disabled_at = $2, disabled_reason = 'gone'
          WHERE id = ANY($1) AND disabled_at IS NULL
@@ -123,9 +121,7 @@ pub async fn disable_gone(
                    disabled_at AS "disabled_at!""#,
         ids,
         now,
-    )
-    .fetch_all(connection)
-    .await?)
+    ))
 }
 
 /// Disables endpoints that [fail for good](domain::programs::webhook_attempt::fails_for_good).
@@ -133,7 +129,8 @@ pub async fn disable_failing(
     connection: &mut PgConnection,
     now: DateTime<Utc>,
 ) -> StorageResult<Vec<DisabledEndpoint>> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_all!(
+        connection,
         DisabledEndpoint,
         r#"UPDATE webhook_endpoints SET disabled_at = $1, disabled_reason = 'failing'
          WHERE disabled_at IS NULL AND failing_since <= $2 AND last_failure_at >= failing_since + $3::interval
@@ -142,22 +139,16 @@ pub async fn disable_failing(
         now,
         now - FAILS_FOR,
         interval(FAILURES_APART),
-    )
-    .fetch_all(connection)
-    .await?)
+    ))
 }
 
-/// How many endpoints are disabled, by reason.
 pub async fn count_disabled(connection: &mut PgConnection) -> StorageResult<Vec<(DisabledReason, i64)>> {
-    Ok(sqlx::query!(
+    let rows = fetch_all!(
+        connection,
         r#"SELECT disabled_reason AS "reason!: DisabledReason", count(*) AS "count!" FROM webhook_endpoints
            WHERE disabled_reason IS NOT NULL GROUP BY disabled_reason"#
-    )
-    .map(|row| (row.reason, row.count))
-    .fetch_all(connection)
-    .await?
-    .into_iter()
-    .collect())
+    );
+    Ok(rows.into_iter().map(|row| (row.reason, row.count)).collect())
 }
 
 fn interval(length: TimeDelta) -> sqlx::postgres::types::PgInterval {

@@ -19,8 +19,7 @@ pub use self::bring_forward::{bring_forward, endpoints};
 use crate::error::StorageResult;
 use domain::ids::{CustomerId, ProgramId, WebhookEndpointId};
 
-/// Leases are shorter than this. A delivery that is due later waits for its next attempt, and the deliveries
-/// behind it wait too.
+/// Leases are shorter. A delivery that is due later waits for its next attempt, with those behind it.
 pub const LONGEST_LEASE: TimeDelta = TimeDelta::minutes(1);
 
 /// How many deliveries a process can take.
@@ -38,19 +37,16 @@ pub struct Room<'a> {
     pub endpoints: &'a [EndpointRoom],
 }
 
-/// The load of an endpoint in this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EndpointRoom {
     pub endpoint_id: WebhookEndpointId,
     pub in_flight: i32,
-    /// Maximum in flight at once. An endpoint that has failed since its last success, in any process, gets
-    /// one at a time.
+    /// Maximum in flight at once: one after a failure in any process, until the next success.
     pub most: i32,
     /// The last attempt failed or took long.
     pub struggles: bool,
 }
 
-/// A delivery that was taken for an attempt.
 #[derive(Debug, Clone)]
 pub struct DueDelivery {
     pub id: i64,
@@ -80,8 +76,7 @@ pub(super) async fn go_by_indexes(connection: &mut PgConnection) -> StorageResul
 }
 
 /// Takes due deliveries, of each endpoint as many as its room allows, in turn. Struggling endpoints leave
-/// room for the others, and further deliveries of an endpoint leave room for first deliveries. Must run in a
-/// transaction.
+/// room for the others, and further deliveries of an endpoint for first ones. Must run in a transaction.
 pub async fn take_due(connection: &mut PgConnection, room: &Room<'_>) -> StorageResult<Vec<DueDelivery>> {
     go_by_indexes(connection).await?;
     Ok(unnest!(
@@ -151,14 +146,12 @@ pub async fn take_due(connection: &mut PgConnection, room: &Room<'_>) -> Storage
     .await?)
 }
 
-/// The result of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AttemptResult {
     Delivered,
     GivenUp,
     /// The event is no longer stored.
     Cancelled,
-    /// Due again at this time.
     Again(DateTime<Utc>),
 }
 
@@ -180,7 +173,6 @@ impl AttemptResult {
     }
 }
 
-/// A delivery after its last attempt.
 #[derive(Debug, Clone)]
 pub struct FinishedDelivery {
     pub id: i64,
@@ -189,7 +181,6 @@ pub struct FinishedDelivery {
     pub result: AttemptResult,
     /// `None` without an attempt.
     pub attempted_at: Option<DateTime<Utc>>,
-    /// HTTP status of the response.
     pub status: Option<i16>,
     /// Why there was no response.
     pub failure: Option<String>,
@@ -318,13 +309,12 @@ pub async fn oldest_due(
     connection: &mut PgConnection,
     now: DateTime<Utc>,
 ) -> StorageResult<Option<DateTime<Utc>>> {
-    Ok(sqlx::query_scalar!(
+    Ok(fetch_scalar!(
+        connection,
         "SELECT min(first.due_at) FROM webhook_endpoints w CROSS JOIN LATERAL (
              SELECT q.due_at FROM webhook_queue q WHERE q.endpoint_id = w.id AND q.due_at <= $1 ORDER BY q.due_at, q.position LIMIT 1
          ) first
          WHERE w.disabled_at IS NULL",
         now,
-    )
-    .fetch_one(connection)
-    .await?)
+    ))
 }

@@ -52,8 +52,7 @@ async fn forget(connection: &mut PgConnection, monday: NaiveDate) -> StorageResu
     Ok(())
 }
 
-/// Movements come from the ledger, whose entries never change. Approvals move no money, so they come from the
-/// commissions.
+/// Movements come from the ledger, which never changes. Approvals move no money: they are in commissions.
 async fn insert(connection: &mut PgConnection, week: Week) -> StorageResult<u64> {
     Ok(execute!(
         connection,
@@ -102,7 +101,6 @@ async fn insert(connection: &mut PgConnection, week: Week) -> StorageResult<u64>
     ))
 }
 
-/// A summary whose e-mail is due.
 #[derive(Debug)]
 pub struct TakenSummary {
     pub user_id: UserId,
@@ -114,10 +112,10 @@ pub struct TakenSummary {
     pub lines: Vec<WeekLine>,
 }
 
-/// Takes at most `limit` summaries, in one transaction with their e-mails. Skips summaries that another
-/// process is taking.
+/// Takes at most `limit` summaries, in one transaction with their e-mails. Skips those being taken.
 pub async fn take(connection: &mut PgConnection, limit: i64) -> StorageResult<Vec<TakenSummary>> {
-    let rows = sqlx::query!(
+    let rows = fetch_all!(
+        connection,
         r#"WITH taken AS (
                DELETE FROM weekly_summaries WHERE (week, user_id) IN (
                    SELECT week, user_id FROM weekly_summaries ORDER BY week, user_id LIMIT $1 FOR UPDATE SKIP LOCKED)
@@ -127,9 +125,7 @@ pub async fn take(connection: &mut PgConnection, limit: i64) -> StorageResult<Ve
            FROM taken t
            LEFT JOIN users u ON u.id = t.user_id AND u.status = 'active' AND u.verified_at IS NOT NULL AND u.weekly_summary"#,
         limit,
-    )
-    .fetch_all(connection)
-    .await?;
+    );
     let read = |row: Value, user_id| {
         serde_json::from_value(row).map_err(|_| StorageError::corrupt("weekly_summaries", "lines", user_id))
     };

@@ -8,7 +8,6 @@ use crate::people::sessions::Whereabouts;
 use domain::ids::{UserId, WorkspaceId};
 use domain::token::TokenHash;
 
-/// A login that a command line begins.
 #[derive(Debug)]
 pub struct NewLogin<'a> {
     /// Hash of the code with which the command line polls.
@@ -35,7 +34,6 @@ pub async fn start(connection: &mut PgConnection, new: &NewLogin<'_>) -> Storage
     Ok(())
 }
 
-/// A stored login.
 #[derive(Debug, Clone)]
 pub struct CliLogin {
     pub expires_at: DateTime<Utc>,
@@ -60,25 +58,22 @@ pub async fn lock_by_user_code(
     connection: &mut PgConnection,
     user_code: TokenHash,
 ) -> StorageResult<Option<WaitingLogin>> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_optional!(
+        connection,
         WaitingLogin,
         r#"SELECT id, created_at, expires_at, address, user_agent, confirmed_at IS NOT NULL AS "confirmed!"
            FROM cli_logins WHERE user_code_hash = $1 FOR UPDATE"#,
         user_code.as_bytes().as_slice(),
-    )
-    .fetch_optional(connection)
-    .await?)
+    ))
 }
 
-/// The user who confirmed a login, and the workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Confirmed {
     pub user_id: UserId,
     pub workspace_id: WorkspaceId,
 }
 
-/// Locks the login with this state; `None` when there is none. Of two concurrent requests, the second sees
-/// the change of the first.
+/// Locks the login with this state, if there is one. Of two requests, the second sees the first's change.
 pub async fn lock(connection: &mut PgConnection, state: TokenHash) -> StorageResult<Option<CliLogin>> {
     Ok(sqlx::query!(
         "SELECT expires_at, user_id, workspace_id, consumed_at FROM cli_logins WHERE state_hash = $1 FOR UPDATE",
@@ -139,7 +134,8 @@ pub async fn end_unsupported(
     workspace_id: WorkspaceId,
     now: DateTime<Utc>,
 ) -> StorageResult<Vec<i64>> {
-    Ok(sqlx::query_scalar!(
+    Ok(fetch_scalars!(
+        connection,
         "UPDATE cli_logins l SET expires_at = $2
          WHERE workspace_id = $1 AND consumed_at IS NULL AND expires_at > $2
            AND NOT EXISTS (SELECT FROM workspace_members m JOIN users u ON u.id = m.user_id AND u.status = 'active'
@@ -147,12 +143,9 @@ pub async fn end_unsupported(
          RETURNING id",
         workspace_id.get(),
         now,
-    )
-    .fetch_all(connection)
-    .await?)
+    ))
 }
 
-/// Deletes logins that were over before `before`. Bounded.
 pub async fn forget(pool: &PgPool, before: DateTime<Utc>, limit: i64) -> StorageResult<u64> {
     forget!(
         pool,

@@ -15,7 +15,6 @@ use domain::people::permission::Role;
 use domain::sorting::{InvitationColumn, Sorting};
 use domain::token::TokenHash;
 
-/// The target of an invitation.
 #[derive(Debug, Clone)]
 pub enum Purpose {
     Member {
@@ -86,7 +85,8 @@ pub async fn create(connection: &mut PgConnection, new: &NewInvitation<'_>) -> S
         new.email.as_str(),
         new.created_at,
     );
-    Ok(sqlx::query_scalar!(
+    Ok(fetch_scalar!(
+        connection,
         r#"INSERT INTO invitations (token_hash, workspace_id, email, role, permissions, partner_id, program_id,
              created_at, expires_at, invited_by, invited_by_key, emailed)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) RETURNING id AS "id: InvitationId""#,
@@ -102,9 +102,7 @@ pub async fn create(connection: &mut PgConnection, new: &NewInvitation<'_>) -> S
         user,
         key,
         new.emailed,
-    )
-    .fetch_one(connection)
-    .await?)
+    ))
 }
 
 /// The name of the invitation's target: the workspace or, for a partner, the program.
@@ -117,16 +115,14 @@ pub async fn target_name(
         Purpose::Member { .. } => None,
         Purpose::Partner { program_id, .. } => Some(program_id.get()),
     };
-    Ok(sqlx::query_scalar!(
+    Ok(fetch_scalar!(
+        connection,
         r#"SELECT coalesce(p.name, w.name) AS "name!" FROM workspaces w LEFT JOIN programs p ON p.id = $2 WHERE w.id = $1"#,
         workspace_id.get(),
         program,
-    )
-    .fetch_one(connection)
-    .await?)
+    ))
 }
 
-/// An invitation that can be accepted.
 #[derive(Debug, Clone)]
 pub struct OpenInvitation {
     pub invitation_id: InvitationId,
@@ -147,7 +143,8 @@ pub async fn find_open(
     token_hash: TokenHash,
     now: DateTime<Utc>,
 ) -> StorageResult<Option<OpenInvitation>> {
-    let row = sqlx::query!(
+    let row = fetch_optional!(
+        connection,
         r#"SELECT i.id AS "id: InvitationId", i.workspace_id AS "workspace_id: WorkspaceId", coalesce(p.name, w.name) AS "name!",
                   i.email AS "email: EmailAddress", i.emailed, i.role AS "role: Role",
                   i.permissions AS "permissions: Json<GivenPermissions>", i.partner_id AS "partner_id: PartnerId",
@@ -159,9 +156,7 @@ pub async fn find_open(
              AND inviter_may_invite(i)"#,
         token_hash.as_bytes().as_slice(),
         now,
-    )
-    .fetch_optional(connection)
-    .await?;
+    );
     row.map(|row| {
         Ok(OpenInvitation {
             invitation_id: row.id,
@@ -224,18 +219,16 @@ pub async fn withdraw_unsupported(
     workspace_id: WorkspaceId,
     now: DateTime<Utc>,
 ) -> StorageResult<Vec<InvitationId>> {
-    Ok(sqlx::query_scalar!(
+    Ok(fetch_scalars!(
+        connection,
         r#"UPDATE invitations i SET withdrawn_at = $2
          WHERE workspace_id = $1 AND accepted_at IS NULL AND withdrawn_at IS NULL AND NOT inviter_may_invite(i)
          RETURNING id AS "id: InvitationId""#,
         workspace_id.get(),
         now,
-    )
-    .fetch_all(connection)
-    .await?)
+    ))
 }
 
-/// A member's invitation, in any state.
 #[derive(Debug, Clone)]
 pub struct MemberInvitation {
     pub invitation_id: InvitationId,
@@ -249,8 +242,7 @@ pub struct MemberInvitation {
     pub withdrawn_at: Option<DateTime<Utc>>,
 }
 
-/// A page of a workspace's invitations, newest first unless sorted, and the total number. `text` is searched
-/// in the address.
+/// A page of a workspace's invitations, newest first unless sorted. `text` is searched in the address.
 pub async fn page(
     connection: &mut PgConnection,
     workspace_id: WorkspaceId,
@@ -283,13 +275,12 @@ pub async fn find(
     connection: &mut PgConnection,
     invitation_id: InvitationId,
 ) -> StorageResult<Option<MemberInvitation>> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_optional!(
+        connection,
         MemberInvitation,
         r#"SELECT id AS invitation_id, workspace_id, email, role AS "role!: _", permissions AS "permissions: _",
                   created_at, expires_at, accepted_at, withdrawn_at
            FROM invitations WHERE id = $1 AND role IS NOT NULL"#,
         invitation_id.get(),
-    )
-    .fetch_optional(connection)
-    .await?)
+    ))
 }

@@ -19,8 +19,7 @@ pub struct UsableKey {
     pub workspace_id: WorkspaceId,
     pub scopes: Scopes,
     pub program_scope: ProgramScope,
-    /// The workspace requires a second factor, and the key's creator has neither an authenticator app nor a
-    /// passkey.
+    /// The workspace requires a second factor, and the key's creator has neither app nor passkey.
     pub lacks_second_factor: bool,
 }
 
@@ -55,7 +54,8 @@ pub struct NewKey<'a> {
 
 pub async fn create(connection: &mut PgConnection, new: &NewKey<'_>) -> StorageResult<ManagementKeyId> {
     let (hash, programs) = (new.key.hash(), new.settings.program_scope.ids());
-    Ok(sqlx::query_scalar!(
+    Ok(fetch_scalar!(
+        connection,
         r#"INSERT INTO management_keys (workspace_id, name, key_hash, prefix, key_masked, scopes, program_scope,
              expires_at, created_by, created_at)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
@@ -70,9 +70,7 @@ pub async fn create(connection: &mut PgConnection, new: &NewKey<'_>) -> StorageR
         new.settings.expires_at,
         new.created_by.get(),
         new.created_at,
-    )
-    .fetch_one(connection)
-    .await?)
+    ))
 }
 
 /// Finds a key for a call that uses it. `None` for an unknown, revoked or expired key, and for a key whose
@@ -82,7 +80,8 @@ pub async fn find_used(
     key_hash: TokenHash,
     now: DateTime<Utc>,
 ) -> StorageResult<Option<UsableKey>> {
-    let row = sqlx::query!(
+    let row = fetch_optional!(
+        &mut *connection,
         r#"SELECT k.id AS "id: ManagementKeyId", k.workspace_id AS "workspace_id: WorkspaceId", k.scopes AS "scopes: Scopes",
                   k.program_scope AS "program_scope: Vec<ProgramId>", k.last_used_at,
                   w.second_factor_required
@@ -93,9 +92,7 @@ pub async fn find_used(
              AND creator_runs_workspace(k)"#,
         key_hash.as_bytes().as_slice(),
         now,
-    )
-    .fetch_optional(&mut *connection)
-    .await?;
+    );
     let noted = row.as_ref().and_then(|row| row.last_used_at);
     if let Some(row) = &row
         && noted.is_none_or(|noted| noted + USE_IS_NOTED <= now)
@@ -123,19 +120,17 @@ pub async fn lock(
     connection: &mut PgConnection,
     key_id: ManagementKeyId,
 ) -> StorageResult<Option<StoredKey>> {
-    let row = sqlx::query_as!(
+    let row = fetch_optional!(
+        connection,
         KeyRow,
         r#"SELECT k.id, k.workspace_id, k.name AS "name: _", scopes AS "scopes: _", program_scope AS "program_scope: _", expires_at,
                   prefix, key_masked, k.status AS "status: _", k.created_at, k.created_by, u.name AS creator_name, k.last_used_at
            FROM management_keys k JOIN users u ON u.id = k.created_by WHERE k.id = $1 FOR UPDATE OF k"#,
         key_id.get(),
-    )
-    .fetch_optional(connection)
-    .await?;
+    );
     Ok(row.map(Into::into))
 }
 
-/// Selects keys of a workspace.
 #[derive(Debug, Clone, Default)]
 pub struct KeyFilter {
     pub status: Option<KeyStatus>,
@@ -210,24 +205,20 @@ pub async fn revoke(
     ) == 1)
 }
 
-/// Active keys that a user created, each with its workspace. They are accepted while the user runs the
-/// workspace.
+/// Active keys that a user created, with their workspaces. They work while the user runs the workspace.
 pub async fn active_of_creator(
     connection: &mut PgConnection,
     user_id: UserId,
     now: DateTime<Utc>,
 ) -> StorageResult<Vec<(ManagementKeyId, WorkspaceId)>> {
-    Ok(sqlx::query!(
+    let rows = fetch_all!(
+        connection,
         r#"SELECT id AS "id: ManagementKeyId", workspace_id AS "workspace_id: WorkspaceId" FROM management_keys
            WHERE created_by = $1 AND status = 'active' AND (expires_at IS NULL OR expires_at > $2) ORDER BY id"#,
         user_id.get(),
         now,
-    )
-    .map(|row| (row.id, row.workspace_id))
-    .fetch_all(connection)
-    .await?
-    .into_iter()
-    .collect())
+    );
+    Ok(rows.into_iter().map(|row| (row.id, row.workspace_id)).collect())
 }
 
 /// Revokes active keys whose creator no longer runs the workspace, and returns their ids.
@@ -236,15 +227,14 @@ pub async fn revoke_unsupported(
     workspace_id: WorkspaceId,
     now: DateTime<Utc>,
 ) -> StorageResult<Vec<ManagementKeyId>> {
-    Ok(sqlx::query_scalar!(
+    Ok(fetch_scalars!(
+        connection,
         r#"UPDATE management_keys k SET status = 'revoked', revoked_at = $2
          WHERE workspace_id = $1 AND status = 'active' AND NOT creator_runs_workspace(k)
          RETURNING id AS "id: ManagementKeyId""#,
         workspace_id.get(),
         now,
-    )
-    .fetch_all(connection)
-    .await?)
+    ))
 }
 
 fn scope_names(scopes: &Scopes) -> Vec<String> {

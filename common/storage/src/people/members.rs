@@ -24,7 +24,6 @@ pub struct Member {
     pub email: String,
     pub role: Role,
     pub permissions: GivenPermissions,
-    /// The address is verified.
     pub verified: bool,
     pub has_second_factor: bool,
     pub created_at: DateTime<Utc>,
@@ -35,45 +34,41 @@ pub async fn workspace_of(
     connection: &mut PgConnection,
     member_id: MemberId,
 ) -> StorageResult<Option<WorkspaceId>> {
-    Ok(sqlx::query_scalar!(
+    Ok(fetch_optional_scalar!(
+        connection,
         r#"SELECT workspace_id AS "id: WorkspaceId" FROM workspace_members WHERE id = $1"#,
         member_id.get(),
-    )
-    .fetch_optional(connection)
-    .await?)
+    ))
 }
 
 /// Serialises changes of a workspace's members. Facts that a change depends on (the caller's role, the number
 /// of owners) must still hold when it is made. Taken before any read.
 pub async fn lock(connection: &mut PgConnection, workspace_id: WorkspaceId) -> StorageResult<()> {
     // A lock of this mode still allows new rows that reference the workspace.
-    sqlx::query!(
+    fetch_optional!(
+        connection,
         "SELECT id FROM workspaces WHERE id = $1 FOR NO KEY UPDATE",
         workspace_id.get(),
-    )
-    .fetch_optional(connection)
-    .await?;
+    );
     Ok(())
 }
 
 pub async fn find(connection: &mut PgConnection, member_id: MemberId) -> StorageResult<Option<Member>> {
-    let row = sqlx::query_as!(
+    let row = fetch_optional!(
+        &mut *connection,
         MemberRow,
         r#"SELECT m.id, m.user_id, u.name, u.email, m.role AS "role: _", m.created_at, u.verified_at IS NOT NULL AS "verified!",
                 EXISTS (SELECT FROM second_factors f WHERE f.user_id = m.user_id AND f.enabled_at IS NOT NULL)
                     AS "has_second_factor!"
          FROM workspace_members m JOIN users u ON u.id = m.user_id WHERE m.id = $1"#,
         member_id.get(),
-    )
-    .fetch_optional(&mut *connection)
-    .await?;
+    );
     Ok(with_permissions(connection, row.into_iter().collect())
         .await?
         .pop())
 }
 
-/// A page of a workspace's members, oldest first unless sorted, and the total number. `text` is searched in
-/// the name and the address.
+/// A page of a workspace's members, oldest first unless sorted. `text` is searched in name and address.
 pub async fn list(
     connection: &mut PgConnection,
     workspace_id: WorkspaceId,
@@ -111,31 +106,28 @@ pub async fn has_another_owner(
     workspace_id: WorkspaceId,
     member_id: MemberId,
 ) -> StorageResult<bool> {
-    Ok(sqlx::query_scalar!(
+    Ok(fetch_scalar!(
+        connection,
         r#"SELECT EXISTS (
                SELECT FROM workspace_members m JOIN users u ON u.id = m.user_id
                WHERE m.workspace_id = $1 AND m.id <> $2 AND m.role = 'owner' AND u.status = 'active') AS "has!""#,
         workspace_id.get(),
         member_id.get(),
-    )
-    .fetch_one(connection)
-    .await?)
+    ))
 }
 
-/// Whether a user with this address is a member.
 pub async fn has_address(
     connection: &mut PgConnection,
     workspace_id: WorkspaceId,
     email: &EmailAddress,
 ) -> StorageResult<bool> {
-    Ok(sqlx::query_scalar!(
+    Ok(fetch_scalar!(
+        connection,
         r#"SELECT EXISTS (SELECT FROM workspace_members m JOIN users u ON u.id = m.user_id
                           WHERE m.workspace_id = $1 AND lower(u.email) = lower($2)) AS "has!""#,
         workspace_id.get(),
         email.as_str(),
-    )
-    .fetch_one(connection)
-    .await?)
+    ))
 }
 
 pub async fn set_role(connection: &mut PgConnection, member_id: MemberId, role: Role) -> StorageResult<()> {
@@ -198,13 +190,12 @@ pub async fn permissions_of(
     connection: &mut PgConnection,
     member_ids: &[i64],
 ) -> StorageResult<BTreeMap<i64, GivenPermissions>> {
-    let given = sqlx::query!(
+    let given = fetch_all!(
+        connection,
         r#"SELECT member_id, program_id AS "program_id: ProgramId", permissions AS "permissions: ProgramPermissions"
            FROM member_permissions WHERE member_id = ANY($1)"#,
         member_ids,
-    )
-    .fetch_all(connection)
-    .await?;
+    );
     let mut by_member: BTreeMap<i64, GivenPermissions> = BTreeMap::new();
     for row in given {
         by_member

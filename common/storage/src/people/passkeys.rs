@@ -12,7 +12,6 @@ use domain::ids::{PasskeyId, UserId};
 use domain::name::Name;
 use domain::token::TokenHash;
 
-/// A passkey in its owner's list.
 #[derive(Debug)]
 pub struct ListedPasskey {
     pub passkey_id: PasskeyId,
@@ -21,7 +20,6 @@ pub struct ListedPasskey {
     pub last_used_at: Option<DateTime<Utc>>,
 }
 
-/// A passkey for checking the signature of a challenge.
 #[derive(Debug)]
 pub struct ShownPasskey {
     pub passkey_id: PasskeyId,
@@ -47,30 +45,28 @@ pub struct NewChallenge<'a> {
     pub expires_at: DateTime<Utc>,
 }
 
-/// The passkeys of one user, oldest first.
 pub async fn list(connection: &mut PgConnection, user_id: UserId) -> StorageResult<Vec<ListedPasskey>> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_all!(
+        connection,
         ListedPasskey,
         "SELECT id AS passkey_id, name, created_at, last_used_at FROM passkeys WHERE user_id = $1 ORDER BY id",
         user_id.get(),
-    )
-    .fetch_all(connection)
-    .await?)
+    ))
 }
 
 /// The ids of a user's passkeys. A device that has one of them refuses to create a second.
 pub async fn credential_ids(connection: &mut PgConnection, user_id: UserId) -> StorageResult<Vec<Vec<u8>>> {
-    Ok(sqlx::query_scalar!(
+    Ok(fetch_scalars!(
+        connection,
         "SELECT credential_id FROM passkeys WHERE user_id = $1",
         user_id.get()
-    )
-    .fetch_all(connection)
-    .await?)
+    ))
 }
 
 /// `None` when the credential is already stored.
 pub async fn add(connection: &mut PgConnection, new: &NewPasskey<'_>) -> StorageResult<Option<PasskeyId>> {
-    Ok(sqlx::query_scalar!(
+    Ok(fetch_optional_scalar!(
+        connection,
         r#"INSERT INTO passkeys (user_id, name, credential_id, credential, created_at) VALUES ($1, $2, $3, $4, $5)
          ON CONFLICT (credential_id) DO NOTHING
          RETURNING id AS "id: PasskeyId""#,
@@ -79,27 +75,22 @@ pub async fn add(connection: &mut PgConnection, new: &NewPasskey<'_>) -> Storage
         new.credential_id,
         new.credential,
         new.created_at,
-    )
-    .fetch_optional(connection)
-    .await?)
+    ))
 }
 
-/// Finds and locks a passkey until the transaction ends. Of two answers with the same counter, the second
-/// sees the counter of the first.
+/// Finds and locks a passkey. Of two answers with the same counter, the second sees the first's counter.
 pub async fn lock(
     connection: &mut PgConnection,
     credential_id: &[u8],
 ) -> StorageResult<Option<ShownPasskey>> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_optional!(
+        connection,
         ShownPasskey,
         "SELECT id AS passkey_id, user_id, credential FROM passkeys WHERE credential_id = $1 FOR UPDATE",
         credential_id,
-    )
-    .fetch_optional(connection)
-    .await?)
+    ))
 }
 
-/// Records a use of the passkey, with its counter.
 pub async fn note_use(
     connection: &mut PgConnection,
     passkey_id: PasskeyId,
@@ -162,22 +153,20 @@ pub async fn keep_challenge(
     Ok(())
 }
 
-/// Takes the state of a challenge, for its only answer. `None` when it was answered, has expired, or belongs
-/// to another user.
+/// Takes the state of a challenge, once. `None` if it was answered, has expired, or is another user's.
 pub async fn take_challenge(
     connection: &mut PgConnection,
     handle_hash: TokenHash,
     user_id: Option<UserId>,
     now: DateTime<Utc>,
 ) -> StorageResult<Option<Value>> {
-    Ok(sqlx::query_scalar!(
+    Ok(fetch_optional_scalar!(
+        connection,
         "DELETE FROM passkey_challenges
          WHERE handle_hash = $1 AND user_id IS NOT DISTINCT FROM $2 AND expires_at > $3
          RETURNING state",
         handle_hash.as_bytes().as_slice(),
         user_id.map(UserId::get),
         now,
-    )
-    .fetch_optional(connection)
-    .await?)
+    ))
 }

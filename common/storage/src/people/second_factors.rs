@@ -28,21 +28,19 @@ pub struct EnabledFactor {
 
 /// `None` when no app is enabled.
 pub async fn enabled(connection: &mut PgConnection, user_id: UserId) -> StorageResult<Option<EnabledFactor>> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_optional!(
+        connection,
         EnabledFactor,
         r#"SELECT enabled_at AS "enabled_at!",
                   (SELECT count(*) FROM recovery_codes c WHERE c.user_id = f.user_id AND used_at IS NULL) AS "recovery_codes_left!"
            FROM second_factors f WHERE user_id = $1 AND enabled_at IS NOT NULL"#,
         user_id.get(),
-    )
-    .fetch_optional(connection)
-    .await?)
+    ))
 }
 
 /// A user's factors besides the password.
 #[derive(Debug, Clone, Copy)]
 pub struct OwnFactors {
-    /// An app is enabled.
     pub has_app: bool,
     pub passkeys: i64,
 }
@@ -50,32 +48,28 @@ pub struct OwnFactors {
 /// Locks the account until the transaction ends. Changes of its factors are serialised: two concurrent
 /// requests cannot each remove one of the last two factors.
 pub async fn lock_own(connection: &mut PgConnection, user_id: UserId) -> StorageResult<OwnFactors> {
-    sqlx::query!(
+    fetch_optional!(
+        &mut *connection,
         "SELECT id FROM users WHERE id = $1 FOR NO KEY UPDATE",
         user_id.get()
-    )
-    .fetch_optional(&mut *connection)
-    .await?;
-    Ok(sqlx::query_as!(
+    );
+    Ok(fetch_one!(
+        connection,
         OwnFactors,
         r#"SELECT EXISTS (SELECT FROM second_factors WHERE user_id = $1 AND enabled_at IS NOT NULL) AS "has_app!",
                   (SELECT count(*) FROM passkeys WHERE user_id = $1) AS "passkeys!""#,
         user_id.get(),
-    )
-    .fetch_one(connection)
-    .await?)
+    ))
 }
 
-/// Finds and locks the app until the transaction ends: of concurrent requests with the same code, only one
-/// succeeds.
+/// Finds and locks the app: of concurrent requests with the same code, only one succeeds.
 pub async fn lock(connection: &mut PgConnection, user_id: UserId) -> StorageResult<Option<SecondFactor>> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_optional!(
+        connection,
         SecondFactor,
         "SELECT secret_sealed, enabled_at, last_step FROM second_factors WHERE user_id = $1 FOR UPDATE",
         user_id.get(),
-    )
-    .fetch_optional(connection)
-    .await?)
+    ))
 }
 
 /// Starts a set-up and replaces an unfinished one. `false` when an app is already enabled.
@@ -105,7 +99,6 @@ pub async fn enable(connection: &mut PgConnection, user_id: UserId, now: DateTim
     Ok(())
 }
 
-/// Records that the code of a 30-second step was used.
 pub async fn take_step(connection: &mut PgConnection, user_id: UserId, step: i64) -> StorageResult<()> {
     execute!(
         connection,
@@ -132,7 +125,6 @@ pub async fn take_recovery_code(
     ) == 1)
 }
 
-/// Replaces the list of recovery codes.
 pub async fn set_recovery_codes(
     connection: &mut PgConnection,
     user_id: UserId,

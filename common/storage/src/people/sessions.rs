@@ -34,8 +34,7 @@ impl SessionKind {
         workspace_id.map_or(Self::Dashboard, Self::Cli)
     }
 
-    /// A session ends when it is unused for this long. Command lines get longer, because they are used
-    /// rarely.
+    /// A session ends when it is unused for this long: longer for command lines, which are used rarely.
     const fn idle(self) -> TimeDelta {
         match self {
             Self::Dashboard => TimeDelta::days(3),
@@ -68,7 +67,6 @@ pub struct Session {
     pub lacks_second_factor: bool,
 }
 
-/// Where a session is used.
 #[derive(Debug, Clone, Default)]
 pub struct Whereabouts {
     pub address: Option<IpAddr>,
@@ -114,7 +112,8 @@ pub struct ListedSession {
 }
 
 pub async fn open(connection: &mut PgConnection, new: &NewSession<'_>) -> StorageResult<SessionId> {
-    Ok(sqlx::query_scalar!(
+    Ok(fetch_scalar!(
+        connection,
         r#"INSERT INTO sessions (user_id, kind, token_hash, created_at, last_used_at, proved_at, expires_at, idle_ends_at, workspace_id,
                                address, country, user_agent, by_passkey)
          VALUES ($1, $2, $3, $4, $4, $4, $5, $6, $7, $8, $9, $10, $11)
@@ -130,28 +129,24 @@ pub async fn open(connection: &mut PgConnection, new: &NewSession<'_>) -> Storag
         new.whereabouts.country(),
         new.whereabouts.user_agent.as_deref(),
         new.by_passkey,
-    )
-    .fetch_one(connection)
-    .await?)
+    ))
 }
 
-/// Whether a stored session of the account was used from the same address, or with the same browser in the
-/// same country.
+/// Whether the account had a session from the same address, or with the same browser in the same country.
 pub async fn knows_place(
     connection: &mut PgConnection,
     user_id: UserId,
     whereabouts: &Whereabouts,
 ) -> StorageResult<bool> {
-    Ok(sqlx::query_scalar!(
+    Ok(fetch_scalar!(
+        connection,
         r#"SELECT EXISTS (SELECT FROM sessions WHERE user_id = $1
                           AND (address = $2 OR country = $3 AND user_agent = $4)) AS "known!""#,
         user_id.get(),
         whereabouts.address(),
         whereabouts.country(),
         whereabouts.user_agent.as_deref(),
-    )
-    .fetch_one(connection)
-    .await?)
+    ))
 }
 
 /// Finds an active session for a request that uses it. `None` for an unknown token or an ended session.
@@ -288,7 +283,6 @@ pub async fn revoke_own(
     ) == 1)
 }
 
-/// Ends a user's sessions except this one.
 pub async fn revoke_others(
     connection: &mut PgConnection,
     user_id: UserId,
@@ -305,8 +299,7 @@ pub async fn revoke_others(
     Ok(())
 }
 
-/// Records that the owner gave the password again, or confirmed with a passkey. The passkey then is the
-/// session's second factor.
+/// Records that the owner gave the password again, or a passkey, which then is the second factor.
 pub async fn prove(
     connection: &mut PgConnection,
     session_id: SessionId,
@@ -329,7 +322,8 @@ pub async fn revoke_unsupported(
     workspace_id: WorkspaceId,
     now: DateTime<Utc>,
 ) -> StorageResult<Vec<SessionId>> {
-    Ok(sqlx::query_scalar!(
+    Ok(fetch_scalars!(
+        connection,
         r#"UPDATE sessions s SET revoked_at = $2
          WHERE workspace_id = $1 AND revoked_at IS NULL AND LEAST(expires_at, idle_ends_at) > $2
            AND NOT EXISTS (SELECT FROM workspace_members m JOIN users u ON u.id = m.user_id AND u.status = 'active'
@@ -337,13 +331,10 @@ pub async fn revoke_unsupported(
          RETURNING id AS "id: SessionId""#,
         workspace_id.get(),
         now,
-    )
-    .fetch_all(connection)
-    .await?)
+    ))
 }
 
-/// Ends all sessions of a user, and the user's confirmed CLI logins without a session. Returns the number of
-/// sessions.
+/// Ends a user's sessions, and the confirmed CLI logins without one. Returns the number of sessions.
 pub async fn revoke_all(
     connection: &mut PgConnection,
     user_id: UserId,
@@ -364,7 +355,6 @@ pub async fn revoke_all(
     ))
 }
 
-/// Deletes sessions that ended before `before`. Bounded.
 pub async fn forget(pool: &PgPool, before: DateTime<Utc>, limit: i64) -> StorageResult<u64> {
     forget!(
         pool,

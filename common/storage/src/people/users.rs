@@ -17,7 +17,6 @@ pub struct User {
     pub name: String,
     pub email: String,
     pub suspended: bool,
-    /// The address is verified.
     pub verified: bool,
     pub password_hash: PasswordHash,
 }
@@ -34,7 +33,8 @@ pub struct NewUser<'a> {
 
 /// `None` when an account with this address already exists, compared without case.
 pub async fn create(connection: &mut PgConnection, new: &NewUser<'_>) -> StorageResult<Option<UserId>> {
-    Ok(sqlx::query_scalar!(
+    Ok(fetch_optional_scalar!(
+        connection,
         r#"INSERT INTO users (kind, name, email, password_hash, verified_at) VALUES ($1, $2, $3, $4, $5)
          ON CONFLICT (lower(email)) DO NOTHING
          RETURNING id AS "id: UserId""#,
@@ -43,36 +43,32 @@ pub async fn create(connection: &mut PgConnection, new: &NewUser<'_>) -> Storage
         new.email.as_str(),
         new.password_hash.as_str(),
         new.verified_at,
-    )
-    .fetch_optional(connection)
-    .await?)
+    ))
 }
 
 pub async fn find_by_email(
     connection: &mut PgConnection,
     email: &EmailAddress,
 ) -> StorageResult<Option<User>> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_optional!(
+        connection,
         User,
         r#"SELECT id AS user_id, kind AS "kind: _", name, email, status = 'suspended' AS "suspended!",
                   verified_at IS NOT NULL AS "verified!", password_hash AS "password_hash: _"
            FROM users WHERE lower(email) = lower($1)"#,
         email.as_str(),
-    )
-    .fetch_optional(connection)
-    .await?)
+    ))
 }
 
 pub async fn find(connection: &mut PgConnection, user_id: UserId) -> StorageResult<Option<User>> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_optional!(
+        connection,
         User,
         r#"SELECT id AS user_id, kind AS "kind: _", name, email, status = 'suspended' AS "suspended!",
                   verified_at IS NOT NULL AS "verified!", password_hash AS "password_hash: _"
            FROM users WHERE id = $1"#,
         user_id.get(),
-    )
-    .fetch_optional(connection)
-    .await?)
+    ))
 }
 
 pub async fn set_password(
@@ -116,28 +112,26 @@ pub async fn count_failed_sign_in(
         user_id.get(),
         now,
     );
-    let to_note = sqlx::query_scalar!(
+    let to_note = fetch_scalar!(
+        connection,
         r#"WITH before AS (SELECT noted_at <= $3 AS long_ago FROM failed_sign_ins WHERE user_id = $1 FOR UPDATE)
            UPDATE failed_sign_ins SET failed = failed + 1, noted_at = CASE WHEN long_ago THEN $2 ELSE noted_at END
            FROM before WHERE user_id = $1 RETURNING long_ago AS "long_ago!""#,
         user_id.get(),
         now,
         now - FAILURES_ARE_NOTED,
-    )
-    .fetch_one(connection)
-    .await?;
+    );
     Ok(to_note || began == 1)
 }
 
 /// Returns the failed attempts since the last sign-in, and resets the counter.
 pub async fn take_failed_sign_ins(connection: &mut PgConnection, user_id: UserId) -> StorageResult<i32> {
-    let failed = sqlx::query_scalar!(
+    let failed = fetch_optional_scalar!(
+        connection,
         "WITH before AS (SELECT failed FROM failed_sign_ins WHERE user_id = $1 FOR UPDATE)
          UPDATE failed_sign_ins SET failed = 0 FROM before WHERE user_id = $1 RETURNING before.failed",
         user_id.get(),
-    )
-    .fetch_optional(connection)
-    .await?;
+    );
     Ok(failed.unwrap_or(0))
 }
 
@@ -155,23 +149,19 @@ pub async fn verify(
     ) == 1)
 }
 
-/// Which optional e-mails a user wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WantedEmails {
-    /// A partner's weekly summary.
     pub weekly_summary: bool,
-    /// A member's notices about programs.
     pub program_notices: bool,
 }
 
 pub async fn wanted_emails(connection: &mut PgConnection, user_id: UserId) -> StorageResult<WantedEmails> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_one!(
+        connection,
         WantedEmails,
         "SELECT weekly_summary, program_notices FROM users WHERE id = $1",
         user_id.get(),
-    )
-    .fetch_one(connection)
-    .await?)
+    ))
 }
 
 /// `None` leaves a choice unchanged. Returns the resulting choices, and whether any changed.
@@ -181,7 +171,8 @@ pub async fn want_emails(
     weekly_summary: Option<bool>,
     program_notices: Option<bool>,
 ) -> StorageResult<(WantedEmails, bool)> {
-    let row = sqlx::query!(
+    let row = fetch_one!(
+        connection,
         r#"WITH before AS (SELECT weekly_summary, program_notices FROM users WHERE id = $1 FOR UPDATE)
            UPDATE users u SET weekly_summary = coalesce($2, u.weekly_summary), program_notices = coalesce($3, u.program_notices)
            FROM before b WHERE u.id = $1
@@ -190,9 +181,7 @@ pub async fn want_emails(
         user_id.get(),
         weekly_summary,
         program_notices,
-    )
-    .fetch_one(connection)
-    .await?;
+    );
     let wanted = WantedEmails {
         weekly_summary: row.weekly_summary,
         program_notices: row.program_notices,
@@ -200,8 +189,7 @@ pub async fn want_emails(
     Ok((wanted, row.changed))
 }
 
-/// Suspends or reactivates a user. The caller [revokes](crate::people::sessions::revoke_all) the user's
-/// sessions.
+/// Suspends or reactivates a user. The caller [revokes](crate::people::sessions::revoke_all) the sessions.
 pub async fn set_suspended(
     connection: &mut PgConnection,
     user_id: UserId,

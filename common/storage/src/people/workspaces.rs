@@ -16,7 +16,6 @@ use domain::sorting::{ProgramColumn, Sorting};
 
 pub type WorkspaceName = Name;
 
-/// A user's membership of a workspace.
 #[derive(Debug, Clone)]
 pub struct Membership {
     pub member_id: MemberId,
@@ -28,31 +27,28 @@ pub struct Membership {
 }
 
 pub async fn create(connection: &mut PgConnection, name: &str) -> StorageResult<WorkspaceId> {
-    Ok(sqlx::query_scalar!(
+    Ok(fetch_scalar!(
+        connection,
         r#"INSERT INTO workspaces (name) VALUES ($1) RETURNING id AS "id: WorkspaceId""#,
         name
-    )
-    .fetch_one(connection)
-    .await?)
+    ))
 }
 
 /// Workspaces with this name, oldest first. Names are not unique.
 pub async fn called(connection: &mut PgConnection, name: &str) -> StorageResult<Vec<WorkspaceId>> {
-    Ok(sqlx::query_scalar!(
+    Ok(fetch_scalars!(
+        connection,
         r#"SELECT id AS "id: WorkspaceId" FROM workspaces WHERE name = $1 ORDER BY id"#,
         name
-    )
-    .fetch_all(connection)
-    .await?)
+    ))
 }
 
 pub async fn exists(connection: &mut PgConnection, workspace_id: WorkspaceId) -> StorageResult<bool> {
-    Ok(sqlx::query_scalar!(
+    Ok(fetch_scalar!(
+        connection,
         r#"SELECT EXISTS (SELECT FROM workspaces WHERE id = $1) AS "exists!""#,
         workspace_id.get(),
-    )
-    .fetch_one(connection)
-    .await?)
+    ))
 }
 
 pub async fn rename(
@@ -89,26 +85,23 @@ pub async fn programs_of(
     workspace_id: WorkspaceId,
     program_ids: &[i64],
 ) -> StorageResult<Vec<i64>> {
-    Ok(sqlx::query_scalar!(
+    Ok(fetch_scalars!(
+        connection,
         "SELECT id FROM programs WHERE workspace_id = $1 AND id = ANY($2)",
         workspace_id.get(),
         program_ids,
-    )
-    .fetch_all(connection)
-    .await?)
+    ))
 }
 
-/// The workspaces of a user, in the order of their ids.
 pub async fn of_user(connection: &mut PgConnection, user_id: UserId) -> StorageResult<Vec<Membership>> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_all!(
+        connection,
         Membership,
         r#"SELECT m.id AS member_id, m.workspace_id, w.name AS workspace_name, m.role AS "role: _", w.second_factor_required
            FROM workspace_members m JOIN workspaces w ON w.id = m.workspace_id
            WHERE m.user_id = $1 ORDER BY m.workspace_id"#,
         user_id.get(),
-    )
-    .fetch_all(connection)
-    .await?)
+    ))
 }
 
 /// `None` when the user is already a member.
@@ -118,19 +111,17 @@ pub async fn add_member(
     user_id: UserId,
     role: Role,
 ) -> StorageResult<Option<MemberId>> {
-    Ok(sqlx::query_scalar!(
+    Ok(fetch_optional_scalar!(
+        connection,
         r#"INSERT INTO workspace_members (workspace_id, user_id, role) VALUES ($1, $2, $3)
          ON CONFLICT (user_id, workspace_id) DO NOTHING
          RETURNING id AS "id: MemberId""#,
         workspace_id.get(),
         user_id.get(),
         role.as_str(),
-    )
-    .fetch_optional(connection)
-    .await?)
+    ))
 }
 
-/// A program, and a user's rights to it.
 #[derive(Debug, Clone)]
 pub struct ProgramForUser {
     pub workspace_id: WorkspaceId,
@@ -140,9 +131,7 @@ pub struct ProgramForUser {
     pub created_at: DateTime<Utc>,
     /// The user's role in the program's workspace; `None` for non-members, and without a user.
     pub role: Option<Role>,
-    /// The member's permissions for this program.
     pub permissions: ProgramPermissions,
-    /// The types of outbound events that the program wants.
     pub wanted_events: WantedEvents,
 }
 
@@ -188,7 +177,6 @@ pub enum Reach {
     },
 }
 
-/// Selects among the visible programs.
 #[derive(Debug, Clone, Default)]
 pub struct ProgramFilter {
     /// Only archived programs if true, only others if false.
@@ -213,7 +201,8 @@ pub async fn programs_within(
             program_scope,
         } => (None, None, Some(workspace_id.get()), program_scope.ids()),
     };
-    let mut ids = sqlx::query_scalar!(
+    let mut ids = fetch_scalars!(
+        connection,
         r#"SELECT p.id FROM programs p
            LEFT JOIN workspace_members m ON m.workspace_id = p.workspace_id AND m.user_id = $1
            LEFT JOIN member_permissions g ON g.member_id = m.id AND g.program_id = p.id
@@ -232,9 +221,7 @@ pub async fn programs_within(
         filter.status.map(ProgramStatus::as_str),
         filter.text.as_ref().map(Name::as_str),
         sorting.map(|sorting| sorting.sign()),
-    )
-    .fetch_all(connection)
-    .await?;
+    );
     ids.retain(|id| *id <= window.up_to);
     let whole = Whole {
         count: i64::try_from(ids.len()).unwrap_or(i64::MAX),

@@ -19,8 +19,7 @@ pub struct HeldElsewhere {
 }
 
 impl HeldElsewhere {
-    /// One notice a day: repeated claims must not fill the notifications of the program that holds the
-    /// account.
+    /// One notice a day: repeated claims must not fill the notifications of the account's holder.
     pub fn notice_id(&self, day: NaiveDate) -> Uuid {
         let of_day = format!("{} {} {} {day}", self.program_id, self.held_by, self.account_id);
         Uuid::from_bytes(Sha256::digest(of_day).first_chunk().copied().unwrap_or_default())
@@ -28,28 +27,25 @@ impl HeldElsewhere {
 }
 
 /// Claims an account for a program. `None` when the program may connect it. Concurrent claims wait until the
-/// transaction ends. An account belongs to its workspace until it is disconnected, whatever the connection's
-/// status.
+/// transaction ends. An account belongs to its workspace until it is disconnected, in any status.
 pub async fn claim(
     connection: &mut PgConnection,
     program_id: ProgramId,
     account_id: &ProcessorId,
 ) -> StorageResult<Option<HeldElsewhere>> {
-    sqlx::query!(
+    fetch_one!(
+        &mut *connection,
         "SELECT pg_advisory_xact_lock(hashtextextended('processor account ' || $1::text, 0))",
         account_id.as_str(),
-    )
-    .fetch_one(&mut *connection)
-    .await?;
-    let held_by = sqlx::query_scalar!(
+    );
+    let held_by = fetch_optional_scalar!(
+        connection,
         "SELECT c.program_id FROM processor_connections c JOIN programs p ON p.id = c.program_id
          WHERE c.account_id = $2 AND p.workspace_id <> (SELECT workspace_id FROM programs WHERE id = $1)
          ORDER BY c.confirmed_at IS NULL, c.program_id LIMIT 1",
         program_id.get(),
         account_id.as_str(),
-    )
-    .fetch_optional(connection)
-    .await?;
+    );
     Ok(held_by.map(|held_by| HeldElsewhere {
         program_id,
         held_by: ProgramId::new(held_by),
@@ -72,7 +68,6 @@ pub async fn confirm(
     Ok(())
 }
 
-/// A connection as an operator sees it.
 #[derive(Debug)]
 pub struct ListedConnection {
     pub program_id: ProgramId,
@@ -89,7 +84,8 @@ pub async fn list(
     unconfirmed_only: bool,
     limit: i64,
 ) -> StorageResult<Vec<ListedConnection>> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_all!(
+        connection,
         ListedConnection,
         "SELECT c.program_id, p.workspace_id, c.account_id, c.status, c.confirmed_at, c.updated_at
          FROM processor_connections c JOIN programs p ON p.id = c.program_id
@@ -97,7 +93,5 @@ pub async fn list(
          ORDER BY c.account_id, c.program_id LIMIT $2",
         unconfirmed_only,
         limit,
-    )
-    .fetch_all(connection)
-    .await?)
+    ))
 }

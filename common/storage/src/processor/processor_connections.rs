@@ -10,7 +10,6 @@ use domain::ids::{EventId, ProgramId};
 use domain::processors::processor::{ConnectionStatus, ProcessorId, WebhookSecret};
 use domain::sealed::{SealError, SealingKeys};
 
-/// A connection as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Connection {
     pub account_id: ProcessorId,
@@ -28,8 +27,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// The secrets that may have signed a webhook at this time: the current one, and the previous one while
-    /// it is accepted.
+    /// The secrets that may have signed a webhook now: the current and, while accepted, the previous one.
     pub fn accepted_secrets(
         &self,
         keys: &SealingKeys,
@@ -77,7 +75,6 @@ impl SealedSecret {
     }
 }
 
-/// A row as stored.
 struct Row {
     program_id: i64,
     account_id: String,
@@ -126,30 +123,27 @@ pub async fn find_all(
     program_ids: &[ProgramId],
 ) -> StorageResult<Vec<(ProgramId, StorageResult<Connection>)>> {
     let ids: Vec<i64> = program_ids.iter().map(|program_id| program_id.get()).collect();
-    let rows = sqlx::query_as!(
+    let rows = fetch_all!(
+        connection,
         Row,
         "SELECT program_id, account_id, webhook_endpoint_id, status, charges_enabled, payouts_enabled, connected_at,
                 confirmed_at, webhook_secret_sealed, previous_webhook_secret_sealed, previous_webhook_secret_until
          FROM processor_connections WHERE program_id = ANY($1)",
         &ids,
-    )
-    .fetch_all(connection)
-    .await?;
+    );
     Ok(rows
         .into_iter()
         .map(|row| (ProgramId::new(row.program_id), row.connection()))
         .collect())
 }
 
-/// Serialises changes of a program's connection, even if no connection exists yet. The second of two
-/// concurrent changes sees the first.
+/// Serialises changes of a program's connection, even if there is none yet: the second sees the first.
 pub async fn lock(connection: &mut PgConnection, program_id: ProgramId) -> StorageResult<()> {
-    sqlx::query!(
+    fetch_optional!(
+        connection,
         "SELECT id FROM programs WHERE id = $1 FOR NO KEY UPDATE",
         program_id.get()
-    )
-    .fetch_optional(connection)
-    .await?;
+    );
     Ok(())
 }
 
@@ -208,7 +202,6 @@ pub async fn remove(connection: &mut PgConnection, program_id: ProgramId) -> Sto
 /// The state of a program's account, as the processor reports it.
 #[derive(Debug, Clone)]
 pub struct AccountReport {
-    /// The event that reported it.
     pub event_id: EventId,
     pub program_id: ProgramId,
     pub reported_at: DateTime<Utc>,
@@ -253,8 +246,7 @@ pub async fn secrets(
     }
 }
 
-/// The programs that receive the platform's events of an account: connected to it and confirmed, in ascending
-/// order.
+/// The programs that receive the platform's events of an account: connected and confirmed, ascending.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BoundPrograms {
     pub taking_sales: Vec<ProgramId>,
@@ -266,13 +258,12 @@ pub async fn programs_of(
     connection: &mut PgConnection,
     account_id: &ProcessorId,
 ) -> StorageResult<BoundPrograms> {
-    let programs = sqlx::query!(
+    let programs = fetch_all!(
+        connection,
         r#"SELECT program_id AS "program_id!", archived AS "archived!"
            FROM receiving_connections WHERE account_id = $1 ORDER BY program_id"#,
         account_id.as_str(),
-    )
-    .fetch_all(connection)
-    .await?;
+    );
     let mut bound = BoundPrograms::default();
     for row in programs {
         let among = if row.archived {
@@ -291,11 +282,10 @@ pub async fn receiving(
     program_ids: &[ProgramId],
 ) -> StorageResult<HashSet<ProgramId>> {
     let ids: Vec<i64> = program_ids.iter().map(|program_id| program_id.get()).collect();
-    let receiving = sqlx::query_scalar!(
+    let receiving = fetch_scalars!(
+        connection,
         r#"SELECT program_id AS "program_id!" FROM receiving_connections WHERE program_id = ANY($1)"#,
         &ids,
-    )
-    .fetch_all(connection)
-    .await?;
+    );
     Ok(receiving.into_iter().map(ProgramId::new).collect())
 }

@@ -15,7 +15,6 @@ use domain::tracking::click_id::ClickId;
 
 pub type Key = (ProgramId, ProcessorId);
 
-/// A stored binding of a processor's customer.
 #[derive(Debug, Clone)]
 pub struct Binding {
     pub processor_customer: ProcessorId,
@@ -25,23 +24,21 @@ pub struct Binding {
     pub contested_at: Option<DateTime<Utc>>,
 }
 
-/// The bindings of these customers.
 macro_rules! bindings {
     ($connection:expr, $keys:expr, $lock:literal) => {{
         columns!((program_id, id) in $keys =>
             programs: i64 = program_id.get(),
             ids: &str = id.as_str()
         );
-        let rows = sqlx::query_as!(
+        let rows = fetch_all!(
+            $connection,
             Row,
             "SELECT c.* FROM processor_customers c
              JOIN UNNEST($1::bigint[], $2::text[]) AS n (program_id, id)
                ON c.program_id = n.program_id AND c.processor_customer_id = n.id" + $lock,
             &programs,
             &ids as &[&str],
-        )
-        .fetch_all($connection)
-        .await?;
+        );
         rows.into_iter()
             .map(|row| Ok((row.key()?, row.binding()?.payer)))
             .collect()
@@ -63,17 +60,15 @@ pub async fn programs_that_know(
     processor_customer: &ProcessorId,
 ) -> StorageResult<Vec<ProgramId>> {
     let programs: Vec<i64> = programs.iter().map(|program_id| program_id.get()).collect();
-    Ok(sqlx::query_scalar!(
+    Ok(fetch_scalars!(
+        connection,
         r#"SELECT program_id AS "id: ProgramId" FROM processor_customers
          WHERE program_id = ANY($1) AND processor_customer_id = $2 ORDER BY program_id"#,
         &programs,
         processor_customer.as_str(),
-    )
-    .fetch_all(connection)
-    .await?)
+    ))
 }
 
-/// An event that names a processor's customer.
 #[derive(Debug, Clone, Copy)]
 pub struct Naming<'a> {
     pub event_id: EventId,
@@ -127,7 +122,8 @@ pub async fn learn(connection: &mut PgConnection, namings: &[Naming<'_>]) -> Sto
 
 /// Binds a customer by hand, replacing any binding, and wakes the payments that wait for it.
 pub async fn bind(connection: &mut PgConnection, key: &Key, payer: &Payer) -> StorageResult<Binding> {
-    let row = sqlx::query_as!(
+    let row = fetch_one!(
+        &mut *connection,
         Row,
         "INSERT INTO processor_customers (program_id, processor_customer_id, customer_key, click_id)
          VALUES ($1, $2, $3, $4)
@@ -139,9 +135,7 @@ pub async fn bind(connection: &mut PgConnection, key: &Key, payer: &Payer) -> St
         key.1.as_str(),
         payer.customer_key.as_ref().map(CustomerKey::as_str),
         payer.click_id.as_ref().map(ClickId::as_str),
-    )
-    .fetch_one(&mut *connection)
-    .await?;
+    );
     wake(connection, std::slice::from_ref(key)).await?;
     row.binding()
 }
@@ -152,19 +146,17 @@ pub async fn list(
     program_id: ProgramId,
     limit: i64,
 ) -> StorageResult<Vec<Binding>> {
-    let rows = sqlx::query_as!(
+    let rows = fetch_all!(
+        connection,
         Row,
         "SELECT * FROM processor_customers WHERE program_id = $1
          ORDER BY contested_at DESC NULLS LAST, bound_at DESC, processor_customer_id LIMIT $2",
         program_id.get(),
         limit,
-    )
-    .fetch_all(connection)
-    .await?;
+    );
     rows.into_iter().map(Row::binding).collect()
 }
 
-/// Returns the keys of the inserted bindings.
 async fn insert(connection: &mut PgConnection, new: &BTreeMap<Key, &Payer>) -> StorageResult<Vec<Key>> {
     let rows = unnest!(
         query_as,

@@ -57,7 +57,6 @@ pub enum Disposition {
         sale: bool,
         payment: bool,
     },
-    /// Ignored, with the reason.
     Ignored(&'static str),
     Review(&'static str),
     /// Cannot be translated, with the reason.
@@ -102,8 +101,7 @@ pub struct Received {
 
 /// Stores new events. Returns for each whether it was new; a repeated id is not new, also within the batch.
 ///
-/// The call may be repeated when it is unknown whether it committed: a row that already holds this event
-/// counts as new.
+/// The call may be repeated when it is unknown whether it committed: a row with this event counts as new.
 pub async fn receive(connection: &mut PgConnection, events: &[NewProcessorEvent]) -> StorageResult<Received> {
     let mut first_of_id: Vec<&NewProcessorEvent> = events.iter().collect();
     // A stable sort keeps arrival order within one id, and ascending ids avoid deadlocks between batches.
@@ -140,7 +138,6 @@ pub async fn receive(connection: &mut PgConnection, events: &[NewProcessorEvent]
     })
 }
 
-/// An event that was new.
 struct Inserted {
     event_id: Uuid,
     /// The program wants outbound events about events that wait for a person.
@@ -173,7 +170,8 @@ async fn insert(
         payloads: &str = event.payload.as_str(),
         by_platform: bool = event.by_platform,
     );
-    Ok(sqlx::query_as!(
+    Ok(fetch_all!(
+        connection,
         Inserted,
         r#"WITH new AS (
              INSERT INTO processor_events (event_id, program_id, processor_event_id, kind, account_id, occurred_at,
@@ -213,12 +211,9 @@ async fn insert(
         &by_platform,
         &waits as &[Option<String>],
         OutboundEventType::ProcessorEventNeedsReview.bit(),
-    )
-    .fetch_all(connection)
-    .await?)
+    ))
 }
 
-/// The outbound event about an event that a person must review.
 fn for_review(event: &NewProcessorEvent) -> Option<ProcessorEventNeedsReview> {
     let DispositionColumns { state, reason, .. } = disposition(event);
     let waits_for_a_person = matches!(event.disposition, Disposition::Review(_) | Disposition::Stuck(_));
@@ -257,7 +252,6 @@ fn inbox_key(event: &NewProcessorEvent) -> (&str, Option<ProgramId>) {
     (event.processor_event_id.as_str(), event.program_id)
 }
 
-/// An event that the relay retries.
 #[derive(Debug, Clone)]
 pub struct DueEvent {
     pub event_id: EventId,
@@ -269,10 +263,10 @@ pub struct DueEvent {
     pub payload: String,
 }
 
-/// Takes due events, oldest first, and postpones their next attempt (doubling up to six hours). Skips events
-/// that another relay has locked.
+/// Takes due events, oldest first, and postpones the next attempt (doubling to six hours). Skips locked ones.
 pub async fn take_due(pool: &PgPool, limit: i64, pause: Duration) -> StorageResult<Vec<DueEvent>> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_all!(
+        pool,
         DueEvent,
         r#"WITH due AS (
              SELECT event_id FROM processor_events
@@ -289,9 +283,7 @@ pub async fn take_due(pool: &PgPool, limit: i64, pause: Duration) -> StorageResu
                      e.payment_pending, e.payload AS "payload!""#,
         limit,
         pause.as_secs_f64(),
-    )
-    .fetch_all(pool)
-    .await?)
+    ))
 }
 
 /// Stores the result of a repeated translation: the event still cannot be translated, or concerns no program
@@ -303,7 +295,8 @@ pub async fn dispose(
     disposition: &Disposition,
 ) -> StorageResult<Option<ProcessorEventNeedsReview>> {
     let columns = DispositionColumns::from(disposition);
-    let disposed = sqlx::query!(
+    let disposed = fetch_optional!(
+        connection,
         r#"WITH disposed AS (
          UPDATE processor_events e
          SET sale_pending = n.sale, payment_pending = n.payment,
@@ -331,9 +324,7 @@ pub async fn dispose(
         columns.sale_pending,
         columns.payment_pending,
         OutboundEventType::ProcessorEventNeedsReview.bit(),
-    )
-    .fetch_optional(connection)
-    .await?;
+    );
     expect_rows("processor_events", 1, u64::from(disposed.is_some()))?;
     Ok(disposed.and_then(|row| {
         Some(ProcessorEventNeedsReview {
@@ -356,15 +347,15 @@ pub async fn received_at(
         return Ok(HashMap::new());
     }
     let ids: Vec<Uuid> = events.iter().map(|event_id| event_id.get()).collect();
-    Ok(sqlx::query!(
+    let rows = fetch_all!(
+        connection,
         "SELECT event_id, received_at FROM processor_events WHERE event_id = ANY($1)",
         &ids,
-    )
-    .map(|row| (EventId::new(row.event_id), row.received_at))
-    .fetch_all(connection)
-    .await?
-    .into_iter()
-    .collect())
+    );
+    Ok(rows
+        .into_iter()
+        .map(|row| (EventId::new(row.event_id), row.received_at))
+        .collect())
 }
 
 /// Marks an event whose record is in `dead_letters`, so that the relay skips it. Returns the event when its
@@ -373,7 +364,8 @@ pub async fn dead_letter(
     connection: &mut PgConnection,
     event_id: EventId,
 ) -> StorageResult<Option<ProcessorEventNeedsReview>> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_optional!(
+        connection,
         ProcessorEventNeedsReview,
         r#"WITH stuck AS (
                UPDATE processor_events SET state = 'stuck', reason = 'dead_letter', relay_after = NULL
@@ -384,13 +376,10 @@ pub async fn dead_letter(
            FROM stuck s JOIN programs p ON p.id = s.program_id AND p.wanted_events & $2 <> 0"#,
         event_id.get(),
         OutboundEventType::ProcessorEventNeedsReview.bit(),
-    )
-    .fetch_optional(connection)
-    .await?)
+    ))
 }
 
-/// Deletes finished events that arrived before `horizon`: the processor no longer sends copies of them.
-/// Bounded.
+/// Deletes finished events from before `horizon`, of which the processor sends no more copies. Bounded.
 pub async fn forget(pool: &PgPool, horizon: DateTime<Utc>, limit: i64) -> StorageResult<u64> {
     forget!(
         pool,

@@ -6,7 +6,6 @@ use uuid::Uuid;
 
 use crate::error::StorageResult;
 
-/// An event as it is stored.
 #[derive(Debug, Clone)]
 pub struct KeptEvent {
     pub event_id: Uuid,
@@ -25,7 +24,6 @@ pub struct KeptEvent {
     pub relay_after: Option<DateTime<Utc>>,
 }
 
-/// The state of an event when it was closed.
 #[derive(Debug, Clone)]
 pub struct ClosedEvent {
     pub program_id: Option<i64>,
@@ -34,14 +32,14 @@ pub struct ClosedEvent {
     pub state: String,
 }
 
-/// The oldest events in one of these states, of one program or of all.
 pub async fn list(
     connection: &mut PgConnection,
     states: &[&str],
     program_id: Option<i64>,
     limit: i64,
 ) -> StorageResult<Vec<KeptEvent>> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_all!(
+        connection,
         KeptEvent,
         "SELECT event_id, processor_event_id, kind, program_id, account_id, occurred_at, received_at, state, reason,
                 waits_for, sale_pending, payment_pending, relay_after
@@ -51,31 +49,27 @@ pub async fn list(
         states as &[&str],
         program_id,
         limit,
-    )
-    .fetch_all(connection)
-    .await?)
+    ))
 }
 
 pub async fn find(connection: &mut PgConnection, event_id: Uuid) -> StorageResult<Option<KeptEvent>> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_optional!(
+        connection,
         KeptEvent,
         "SELECT event_id, processor_event_id, kind, program_id, account_id, occurred_at, received_at, state, reason,
                 waits_for, sale_pending, payment_pending, relay_after
          FROM processor_events WHERE event_id = $1",
         event_id,
-    )
-    .fetch_optional(connection)
-    .await?)
+    ))
 }
 
 /// The original payload; `None` once the event is done or ignored.
 pub async fn payload(connection: &mut PgConnection, event_id: Uuid) -> StorageResult<Option<String>> {
-    Ok(sqlx::query_scalar!(
+    Ok(fetch_optional_scalar!(
+        connection,
         "SELECT payload FROM processor_events WHERE event_id = $1",
         event_id
     )
-    .fetch_optional(connection)
-    .await?
     .flatten())
 }
 
@@ -114,7 +108,8 @@ pub async fn close(
     event_id: Uuid,
     states: &[&str],
 ) -> StorageResult<Option<ClosedEvent>> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_optional!(
+        connection,
         ClosedEvent,
         r#"UPDATE processor_events e
            SET state = 'done', sale_pending = false, payment_pending = false, waits_for = NULL, relay_after = NULL, payload = NULL
@@ -123,7 +118,5 @@ pub async fn close(
            RETURNING e.program_id, e.processor_event_id, e.kind, was.state AS "state!""#,
         event_id,
         states as &[&str],
-    )
-    .fetch_optional(connection)
-    .await?)
+    ))
 }

@@ -11,7 +11,6 @@ use domain::processors::payment::Names;
 /// A session, payment intent, invoice or charge of a program, or a transaction_id that may be one of them.
 pub type Reference = (ProgramId, String);
 
-/// A payment that is known by the requested reference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Known {
     pub reference: Reference,
@@ -55,7 +54,8 @@ pub async fn known(
 /// names, the second sees the sale of the first.
 pub async fn lock(connection: &mut PgConnection, payments: &[Reference]) -> StorageResult<()> {
     let (programs, names) = distinct(&borrowed(payments));
-    sqlx::query!(
+    fetch_all!(
+        connection,
         "SELECT r.reference FROM processor_refs r
          JOIN UNNEST($1::bigint[], $2::text[]) AS p (program_id, payment)
               ON r.program_id = p.program_id AND r.payment = p.payment
@@ -63,9 +63,7 @@ pub async fn lock(connection: &mut PgConnection, payments: &[Reference]) -> Stor
          FOR UPDATE OF r",
         &programs,
         &names as &[&str],
-    )
-    .fetch_all(connection)
-    .await?;
+    );
     Ok(())
 }
 
@@ -75,37 +73,35 @@ pub async fn groups(
     references: &[Reference],
 ) -> StorageResult<BTreeMap<Reference, Reference>> {
     let (programs, names) = distinct(&borrowed(references));
-    Ok(sqlx::query!(
+    let rows = fetch_all!(
+        connection,
         r#"SELECT r.program_id AS "program_id!", r.reference AS "reference!", r.payment AS "payment!"
            FROM (SELECT DISTINCT m.program_id, m.payment FROM UNNEST($1::bigint[], $2::text[]) AS k (program_id, reference)
                  JOIN processor_refs m ON m.program_id = k.program_id AND m.reference = k.reference) p
            JOIN processor_refs r ON r.program_id = p.program_id AND r.payment = p.payment"#,
         &programs,
         &names as &[&str],
-    )
-    .map(|row| {
-        let program_id = ProgramId::new(row.program_id);
-        ((program_id, row.reference), (program_id, row.payment))
-    })
-    .fetch_all(connection)
-    .await?
-    .into_iter()
-    .collect())
+    );
+    Ok(rows
+        .into_iter()
+        .map(|row| {
+            let program_id = ProgramId::new(row.program_id);
+            ((program_id, row.reference), (program_id, row.payment))
+        })
+        .collect())
 }
 
-/// Stores that the names in each report belong to one payment. Transactions of a program are serialised: the
-/// next one finds what the previous one joined.
+/// Stores which names belong to one payment. Serialised by program: the next call finds what this one joined.
 pub async fn join(connection: &mut PgConnection, reported: &[Vec<Reference>]) -> StorageResult<()> {
     let all: Vec<Reference> = reported.concat();
     let mut programs: Vec<i64> = all.iter().map(|(program_id, _)| program_id.get()).collect();
     programs.sort_unstable();
     programs.dedup();
-    sqlx::query!(
+    fetch_all!(
+        &mut *connection,
         "SELECT pg_advisory_xact_lock(hashtextextended('processor_refs', p)) FROM UNNEST($1::bigint[]) AS p",
         &programs,
-    )
-    .fetch_all(&mut *connection)
-    .await?;
+    );
     let stored = groups(connection, &all).await?;
     let mut names = Names::new();
     for (reference, payment) in &stored {
@@ -140,7 +136,6 @@ fn borrowed(references: &[Reference]) -> Vec<(ProgramId, &str)> {
         .collect()
 }
 
-/// Removes duplicate pairs.
 fn distinct<'a>(references: &[(ProgramId, &'a str)]) -> (Vec<i64>, Vec<&'a str>) {
     references
         .iter()

@@ -1,5 +1,4 @@
-//! `processor_reversals`: reversals of payments by the processor, one for each event, and the sale on which
-//! each was counted.
+//! `processor_reversals`: one reversal by the processor for each event, and the sale on which it counts.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -48,7 +47,6 @@ pub async fn insert(connection: &mut PgConnection, reversals: &[NewReversal<'_>]
     Ok(())
 }
 
-/// A reversal of a payment whose sale is known.
 #[derive(Debug, Clone)]
 pub struct Reversal {
     pub event_id: EventId,
@@ -60,7 +58,6 @@ pub struct Reversal {
     pub occurred_at: DateTime<Utc>,
     /// The payment's sale, on which the reversal counts.
     pub sale_id: SaleId,
-    /// The sale's transaction_id.
     pub transaction_id: String,
     pub sale_currency: Currency,
     /// The reversal was counted on that sale.
@@ -69,8 +66,7 @@ pub struct Reversal {
     pub moved: bool,
 }
 
-/// Every reversal of these payments, counted or not, in the order in which they occurred. The caller holds
-/// the claims of the sales.
+/// Every reversal of these payments, counted or not, in order. The caller holds the claims of the sales.
 pub async fn of_payments(
     connection: &mut PgConnection,
     payments: &[(Reference, SaleId)],
@@ -100,7 +96,6 @@ pub async fn of_payments(
     .await?)
 }
 
-/// Stores on which sales reversals were counted.
 pub async fn count(connection: &mut PgConnection, counted: &[(EventId, SaleId)]) -> StorageResult<()> {
     write_batch!(
         connection,

@@ -10,7 +10,6 @@ use domain::programs::program::CookieWindow;
 use domain::programs::tracking_token::TokenScopes;
 use domain::token::TokenHash;
 
-/// A program as the edge needs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DirectoryProgram {
     pub program_id: ProgramId,
@@ -24,7 +23,6 @@ pub struct DirectoryProgram {
     pub updated_at: DateTime<Utc>,
 }
 
-/// A tracking token as the edge needs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DirectoryToken {
     pub hash: TokenHash,
@@ -33,7 +31,6 @@ pub struct DirectoryToken {
     pub rotation: Option<KeyRotation>,
 }
 
-/// A referral link as the edge needs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DirectoryLink {
     pub referral_link_id: ReferralLinkId,
@@ -45,7 +42,6 @@ pub struct DirectoryLink {
     pub updated_at: DateTime<Utc>,
 }
 
-/// Which programs or links to read.
 #[derive(Debug, Clone)]
 pub enum Selection {
     /// Rows changed at or after this instant; `None` reads all.
@@ -55,7 +51,8 @@ pub enum Selection {
 
 pub async fn programs(pool: &PgPool, selection: &Selection) -> StorageResult<Vec<DirectoryProgram>> {
     let (since, ids) = selection.parameters();
-    let rows = sqlx::query!(
+    let rows = fetch_all!(
+        pool,
         r#"SELECT p.id AS "id: ProgramId", p.cookie_window_days AS "cookie_window: CookieWindow",
                   p.status = 'archived' AS "archived!", p.sale_refund_limit, p.updated_at,
                   t.token_hash AS "token_hash!: TokenHash", t.scopes AS "scopes!: TokenScopes", t.marked_at, t.rotate_by
@@ -64,9 +61,7 @@ pub async fn programs(pool: &PgPool, selection: &Selection) -> StorageResult<Vec
            ORDER BY p.id"#,
         since,
         ids as Option<&[i64]>,
-    )
-    .fetch_all(pool)
-    .await?;
+    );
     let mut programs: Vec<DirectoryProgram> = Vec::new();
     for row in rows {
         let token = DirectoryToken {
@@ -95,7 +90,8 @@ pub async fn programs(pool: &PgPool, selection: &Selection) -> StorageResult<Vec
 
 pub async fn links(pool: &PgPool, selection: &Selection) -> StorageResult<Vec<DirectoryLink>> {
     let (since, ids) = selection.parameters();
-    Ok(sqlx::query_as!(
+    Ok(fetch_all!(
+        pool,
         DirectoryLink,
         r#"SELECT l.id AS "referral_link_id!", l.short_code AS "short_code!", l.program_id AS "program_id: _",
                   l.partner_id AS "partner_id: _", l.updated_at AS "updated_at!",
@@ -107,29 +103,26 @@ pub async fn links(pool: &PgPool, selection: &Selection) -> StorageResult<Vec<Di
            WHERE ($1::timestamptz IS NULL OR l.updated_at >= $1) AND ($2::bigint[] IS NULL OR l.id = ANY($2))"#,
         since,
         ids as Option<&[i64]>,
-    )
-    .fetch_all(pool)
-    .await?)
+    ))
 }
 
 /// Ids of the links with these short codes, for codes that the directory does not hold yet.
 pub async fn link_ids_by_code(pool: &PgPool, codes: &[String]) -> StorageResult<Vec<i64>> {
-    Ok(
-        sqlx::query_scalar!("SELECT id FROM referral_links WHERE short_code = ANY($1)", codes)
-            .fetch_all(pool)
-            .await?,
-    )
+    Ok(fetch_scalars!(
+        pool,
+        "SELECT id FROM referral_links WHERE short_code = ANY($1)",
+        codes
+    ))
 }
 
 /// Ids of the programs with these tokens, for tokens that the directory does not hold yet.
 pub async fn program_ids_by_token(pool: &PgPool, hashes: &[TokenHash]) -> StorageResult<Vec<i64>> {
     let hashes: Vec<&[u8]> = hashes.iter().map(|hash| hash.as_bytes().as_slice()).collect();
-    Ok(sqlx::query_scalar!(
+    Ok(fetch_scalars!(
+        pool,
         r#"SELECT program_id AS "program_id!" FROM accepted_tokens WHERE token_hash = ANY($1)"#,
         &hashes as &[&[u8]]
-    )
-    .fetch_all(pool)
-    .await?)
+    ))
 }
 
 impl Selection {

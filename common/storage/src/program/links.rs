@@ -1,5 +1,4 @@
-//! `referral_links`: links that advertisers create and change, and the program, membership and partner that
-//! earn by them.
+//! `referral_links`: links of advertisers, and the program, membership and partner that earn by them.
 
 pub mod list;
 
@@ -21,7 +20,6 @@ pub struct Owners {
     pub addresses: PartnerAddresses,
 }
 
-/// Which memberships are included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Memberships {
     /// Only memberships that are approved now.
@@ -35,7 +33,8 @@ pub async fn owners(
     links: &[i64],
     memberships: Memberships,
 ) -> StorageResult<Owners> {
-    let rows = sqlx::query!(
+    let rows = fetch_all!(
+        connection,
         r#"SELECT l.id AS "id!: ReferralLinkId", l.program_id AS "program_id: ProgramId",
                   p.id AS "partner_program_id?: PartnerProgramId", p.partner_id AS "partner_id?: PartnerId",
                   r.email AS "record_address?", u.email AS "account_address?"
@@ -46,9 +45,7 @@ pub async fn owners(
            WHERE l.id = ANY($1)"#,
         links,
         memberships == Memberships::All,
-    )
-    .fetch_all(connection)
-    .await?;
+    );
     let mut owners = Owners::default();
     for row in rows {
         let partner_id = row.partner_id;
@@ -69,34 +66,32 @@ pub async fn owners(
     Ok(owners)
 }
 
-/// The code and the partner of a link.
 #[derive(Debug, Clone)]
 pub struct NamedLink {
     pub short_code: String,
     pub partner_id: Option<PartnerId>,
 }
 
-/// Codes and partners of links.
 pub async fn named(
     connection: &mut PgConnection,
     links: &[i64],
 ) -> StorageResult<HashMap<ReferralLinkId, NamedLink>> {
-    Ok(sqlx::query!(
+    let rows = fetch_all!(
+        connection,
         r#"SELECT id AS "id: ReferralLinkId", short_code, partner_id AS "partner_id: PartnerId"
            FROM referral_links WHERE id = ANY($1)"#,
         links
-    )
-    .map(|row| {
-        let named = NamedLink {
-            short_code: row.short_code,
-            partner_id: row.partner_id,
-        };
-        (row.id, named)
-    })
-    .fetch_all(connection)
-    .await?
-    .into_iter()
-    .collect())
+    );
+    Ok(rows
+        .into_iter()
+        .map(|row| {
+            let named = NamedLink {
+                short_code: row.short_code,
+                partner_id: row.partner_id,
+            };
+            (row.id, named)
+        })
+        .collect())
 }
 
 /// Creates an active link for a membership. `None` when another link, of any program, has the code.
@@ -106,8 +101,9 @@ pub async fn create(
     short_code: &ShortCode,
     created_at: DateTime<Utc>,
 ) -> StorageResult<Option<ReferralLinkId>> {
-    let id = sqlx::query_scalar!(
-        // `updated_at` comes from the database's clock: the edges use it to find changes.
+    // `updated_at` comes from the database's clock: the edges use it to find changes.
+    let id = fetch_optional_scalar!(
+        connection,
         "INSERT INTO referral_links (short_code, program_id, partner_id, partner_program_id, created_at)
          SELECT $2, program_id, partner_id, id, $3 FROM partner_programs WHERE id = $1
          ON CONFLICT (short_code) DO NOTHING
@@ -115,13 +111,10 @@ pub async fn create(
         membership.get(),
         short_code.as_str(),
         created_at,
-    )
-    .fetch_optional(connection)
-    .await?;
+    );
     Ok(id.map(ReferralLinkId::new))
 }
 
-/// A link with the data that lists show.
 #[derive(Debug, Clone)]
 pub struct StoredLink {
     pub referral_link_id: ReferralLinkId,
@@ -143,7 +136,8 @@ pub async fn find(
     program_id: ProgramId,
     referral_link_id: ReferralLinkId,
 ) -> StorageResult<Option<StoredLink>> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_optional!(
+        connection,
         StoredLink,
         r#"SELECT l.id AS "referral_link_id!", l.partner_program_id AS "partner_program_id: _", p.name AS "partner_name?",
                   l.short_code AS "short_code!", l.status AS "status!: _", l.made_by_partner AS "made_by_partner!", l.clicks AS "clicks!", l.last_clicked, l.created_at AS "created_at!",
@@ -152,28 +146,23 @@ pub async fn find(
            WHERE l.program_id = $1 AND l.id = $2"#,
         program_id.get(),
         referral_link_id.get(),
-    )
-    .fetch_optional(connection)
-    .await?)
+    ))
 }
 
-/// Locks a link for a change.
 pub async fn lock(
     connection: &mut PgConnection,
     program_id: ProgramId,
     referral_link_id: ReferralLinkId,
 ) -> StorageResult<Option<StoredLink>> {
-    sqlx::query!(
+    fetch_optional!(
+        &mut *connection,
         "SELECT id FROM referral_links WHERE id = $1 AND program_id = $2 FOR NO KEY UPDATE",
         referral_link_id.get(),
         program_id.get(),
-    )
-    .fetch_optional(&mut *connection)
-    .await?;
+    );
     find(connection, program_id, referral_link_id).await
 }
 
-/// The result of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Updated {
     Done,

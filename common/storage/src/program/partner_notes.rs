@@ -17,13 +17,12 @@ pub async fn find(
     connection: &mut PgConnection,
     membership: PartnerProgramId,
 ) -> StorageResult<Option<StoredNote>> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_optional!(
+        connection,
         StoredNote,
         "SELECT text, updated_at FROM partner_notes WHERE partner_program_id = $1",
         membership.get(),
-    )
-    .fetch_optional(connection)
-    .await?)
+    ))
 }
 
 pub async fn write(

@@ -28,7 +28,8 @@ pub struct NewPartner<'a> {
 /// The workspace's partner with this address (compared without case), or else a new partner.
 pub async fn provide(connection: &mut PgConnection, new: &NewPartner<'_>) -> StorageResult<PartnerId> {
     let email = new.email.map(EmailAddress::as_str);
-    let made = sqlx::query_scalar!(
+    let made = fetch_optional_scalar!(
+        &mut *connection,
         "INSERT INTO partners (workspace_id, name, email, created_at)
          SELECT workspace_id, $2, $3::text, $4 FROM programs WHERE id = $1
          ON CONFLICT (workspace_id, lower(email)) WHERE email IS NOT NULL DO NOTHING
@@ -37,20 +38,17 @@ pub async fn provide(connection: &mut PgConnection, new: &NewPartner<'_>) -> Sto
         new.name.as_str(),
         email,
         new.created_at,
-    )
-    .fetch_optional(&mut *connection)
-    .await?;
+    );
     if let Some(id) = made {
         return Ok(PartnerId::new(id));
     }
-    let id = sqlx::query_scalar!(
+    let id = fetch_scalar!(
+        connection,
         "SELECT p.id FROM partners p JOIN programs g ON g.workspace_id = p.workspace_id
          WHERE g.id = $1 AND lower(p.email) = lower($2)",
         new.program_id.get(),
         email,
-    )
-    .fetch_one(connection)
-    .await?;
+    );
     Ok(PartnerId::new(id))
 }
 
@@ -60,14 +58,13 @@ pub async fn called(
     program_id: ProgramId,
     name: &PartnerName,
 ) -> StorageResult<Vec<PartnerId>> {
-    Ok(sqlx::query_scalar!(
+    Ok(fetch_scalars!(
+        connection,
         r#"SELECT p.id AS "id: PartnerId" FROM partners p JOIN programs g ON g.workspace_id = p.workspace_id
          WHERE g.id = $1 AND p.name = $2 ORDER BY p.id"#,
         program_id.get(),
         name.as_str(),
-    )
-    .fetch_all(connection)
-    .await?)
+    ))
 }
 
 /// A partner's membership of a program; `None` when the partner is not a member.
@@ -95,13 +92,13 @@ pub struct NewMembership {
     pub created_at: DateTime<Utc>,
 }
 
-/// `None` when the partner is already a member. The day rollups count a new membership on the day of its
-/// creation, approved or not.
+/// `None` when the partner is already a member. Day rollups count new memberships, approved or not.
 pub async fn join(
     connection: &mut PgConnection,
     new: &NewMembership,
 ) -> StorageResult<Option<PartnerProgramId>> {
-    let id = sqlx::query_scalar!(
+    let id = fetch_optional_scalar!(
+        &mut *connection,
         "INSERT INTO partner_programs (program_id, partner_id, status, created_at, updated_at)
          VALUES ($1, $2, $3, $4, $4)
          ON CONFLICT (program_id, partner_id) DO NOTHING
@@ -110,9 +107,7 @@ pub async fn join(
         new.partner_id.get(),
         new.status.as_str(),
         new.created_at,
-    )
-    .fetch_optional(&mut *connection)
-    .await?;
+    );
     if id.is_some() {
         Deltas::of_membership(new.program_id, new.created_at)
             .append(connection)
@@ -121,7 +116,6 @@ pub async fn join(
     Ok(id.map(PartnerProgramId::new))
 }
 
-/// A membership with its partner.
 #[derive(Debug, Clone)]
 pub struct ProgramPartner {
     pub partner_program_id: PartnerProgramId,
@@ -130,7 +124,6 @@ pub struct ProgramPartner {
     pub status: MembershipStatus,
     pub clicks: i64,
     pub last_clicked: Option<DateTime<Utc>>,
-    /// By currency.
     pub balances: Vec<Balance>,
     pub created_at: DateTime<Utc>,
     pub updated_at: DateTime<Utc>,
@@ -150,16 +143,13 @@ pub async fn names(
     connection: &mut PgConnection,
     memberships: &[i64],
 ) -> StorageResult<BTreeMap<PartnerProgramId, String>> {
-    Ok(sqlx::query!(
+    let rows = fetch_all!(
+        connection,
         r#"SELECT m.id AS "id: PartnerProgramId", p.name
            FROM partner_programs m JOIN partners p ON p.id = m.partner_id WHERE m.id = ANY($1)"#,
         memberships,
-    )
-    .map(|row| (row.id, row.name))
-    .fetch_all(connection)
-    .await?
-    .into_iter()
-    .collect())
+    );
+    Ok(rows.into_iter().map(|row| (row.id, row.name)).collect())
 }
 
 pub async fn find(
@@ -167,7 +157,8 @@ pub async fn find(
     program_id: ProgramId,
     partner_program_id: PartnerProgramId,
 ) -> StorageResult<Option<ProgramPartner>> {
-    let row = sqlx::query_as!(
+    let row = fetch_optional!(
+        &mut *connection,
         MembershipRow,
         r#"SELECT m.id AS "id!", m.partner_id AS "partner_id: _", p.name AS "name?", p.email, p.user_id AS "user_id: _",
                   m.status AS "status!: _", m.clicks AS "clicks!", m.last_clicked, m.created_at AS "created_at!", m.updated_at AS "updated_at!"
@@ -175,9 +166,7 @@ pub async fn find(
            WHERE m.program_id = $1 AND m.id = $2"#,
         program_id.get(),
         partner_program_id.get(),
-    )
-    .fetch_optional(&mut *connection)
-    .await?;
+    );
     Ok(with_balances(connection, row.into_iter().collect()).await?.pop())
 }
 
@@ -211,21 +200,19 @@ pub async fn lock(
     program_id: ProgramId,
     partner_program_id: PartnerProgramId,
 ) -> StorageResult<Option<ProgramPartner>> {
-    sqlx::query!(
+    fetch_all!(
+        &mut *connection,
         "SELECT id FROM referral_links WHERE partner_program_id = $1 AND program_id = $2 ORDER BY id
          FOR NO KEY UPDATE",
         partner_program_id.get(),
         program_id.get(),
-    )
-    .fetch_all(&mut *connection)
-    .await?;
-    sqlx::query!(
+    );
+    fetch_optional!(
+        &mut *connection,
         "SELECT id FROM partner_programs WHERE id = $1 AND program_id = $2 FOR NO KEY UPDATE",
         partner_program_id.get(),
         program_id.get(),
-    )
-    .fetch_optional(&mut *connection)
-    .await?;
+    );
     find(connection, program_id, partner_program_id).await
 }
 

@@ -1,5 +1,4 @@
-//! `commission_policies`: the commission terms of programs, in every version. A version is never changed: a
-//! later one supersedes it.
+//! `commission_policies`: every version of the commission terms. Versions never change; a later one applies.
 
 use std::collections::HashMap;
 
@@ -24,7 +23,6 @@ pub struct NewPolicy<'a> {
     pub created_at: DateTime<Utc>,
 }
 
-/// A version, and when it was created.
 #[derive(Debug, Clone)]
 pub struct StoredPolicy {
     pub policy: Policy,
@@ -37,7 +35,8 @@ pub async fn create(connection: &mut PgConnection, new: &NewPolicy<'_>) -> Stora
         Rate::Percentage(_) => None,
         Rate::Fixed { currency, .. } => Some(currency.as_str()),
     };
-    Ok(sqlx::query_scalar!(
+    Ok(fetch_scalar!(
+        connection,
         r#"INSERT INTO commission_policies (program_id, product_id, effective_from, commission_type,
              default_duration_months, rate_bps, fixed_cents, currency, created_at)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING id AS "id: PolicyId""#,
@@ -50,9 +49,7 @@ pub async fn create(connection: &mut PgConnection, new: &NewPolicy<'_>) -> Stora
         fixed_cents,
         currency,
         new.created_at,
-    )
-    .fetch_one(connection)
-    .await?)
+    ))
 }
 
 /// Every version of these programs' policies, newest first. Programs without policies are absent.
@@ -60,14 +57,13 @@ pub async fn of_programs(
     connection: &mut PgConnection,
     programs: &[i64],
 ) -> StorageResult<HashMap<ProgramId, Vec<StoredPolicy>>> {
-    let rows = sqlx::query!(
+    let rows = fetch_all!(
+        connection,
         r#"SELECT id AS "id: PolicyId", program_id AS "program_id: ProgramId", product_id, effective_from, commission_type,
                   default_duration_months, rate_bps, fixed_cents, currency AS "currency: Currency", created_at
            FROM commission_policies WHERE program_id = ANY($1) ORDER BY id DESC"#,
         programs,
-    )
-    .fetch_all(connection)
-    .await?;
+    );
     let mut by_program: HashMap<ProgramId, Vec<StoredPolicy>> = HashMap::new();
     for row in rows {
         let columns = PolicyColumns {
@@ -106,7 +102,6 @@ pub async fn defaults_in_force(
         .collect())
 }
 
-/// The columns of a policy.
 pub(super) struct PolicyColumns {
     pub id: PolicyId,
     pub product_id: Option<String>,

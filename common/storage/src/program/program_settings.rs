@@ -20,7 +20,6 @@ use domain::token::ProgramToken;
 use domain::tracking::attribution::{AttributionModel, AttributionWindow};
 use domain::tracking::lead::LeadAuth;
 
-/// A program with its settings.
 #[derive(Debug, Clone)]
 pub struct StoredProgram {
     pub program_id: ProgramId,
@@ -48,7 +47,8 @@ pub struct NewProgram<'a> {
 pub async fn create(connection: &mut PgConnection, new: &NewProgram<'_>) -> StorageResult<Option<ProgramId>> {
     let settings = new.settings;
     let hash = new.token.hash();
-    Ok(sqlx::query_scalar!(
+    Ok(fetch_optional_scalar!(
+        connection,
         r#"INSERT INTO programs (workspace_id, name, slug, description, domain, currency, attribution_model,
              attribution_window_days, cookie_window_days, lead_auth, hold_days, exclude_bots, status, published_at,
              api_token_hash, api_token_masked, created_at, needs_approval, self_referrals, logo_url, reply_to_email, color,
@@ -79,12 +79,9 @@ pub async fn create(connection: &mut PgConnection, new: &NewProgram<'_>) -> Stor
         settings.reply_to.as_ref().map(EmailAddress::as_str),
         settings.color.map(|color| color.to_string()),
         i16::from(settings.partner_link_limit.links()),
-    )
-    .fetch_optional(connection)
-    .await?)
+    ))
 }
 
-/// Programs by id, sorted by id.
 pub async fn find(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<Vec<StoredProgram>> {
     Ok(sqlx::query!(
         r#"SELECT id AS "id: ProgramId", workspace_id AS "workspace_id: WorkspaceId", name AS "name: Name", slug AS "slug: Slug",
@@ -143,16 +140,14 @@ pub async fn lock(
     connection: &mut PgConnection,
     program_id: ProgramId,
 ) -> StorageResult<Option<StoredProgram>> {
-    sqlx::query!(
+    fetch_optional!(
+        &mut *connection,
         "SELECT id FROM programs WHERE id = $1 FOR NO KEY UPDATE",
         program_id.get()
-    )
-    .fetch_optional(&mut *connection)
-    .await?;
+    );
     find_one(connection, program_id).await
 }
 
-/// The result of an update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Updated {
     Done,
@@ -220,14 +215,12 @@ pub async fn publish(
     Ok(())
 }
 
-/// Whether the program has real sales.
 pub async fn has_sales(connection: &mut PgConnection, program_id: ProgramId) -> StorageResult<bool> {
-    Ok(sqlx::query_scalar!(
+    Ok(fetch_scalar!(
+        connection,
         r#"SELECT EXISTS (SELECT FROM sale_events WHERE program_id = $1 AND NOT is_test) AS "has!""#,
         program_id.get(),
-    )
-    .fetch_one(connection)
-    .await?)
+    ))
 }
 
 /// Archives a program: its key and links stop working at once, and its ledger stays.

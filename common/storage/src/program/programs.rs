@@ -16,20 +16,19 @@ use domain::tracking::attribution::{AttributionModel, AttributionWindow};
 use domain::tracking::lead::LeadAuth;
 use domain::tracking::sale::ProgramTerms;
 
-/// A program's settings as the worker's steps need them.
 #[derive(Debug, Clone)]
 pub struct Program {
     pub terms: ProgramTerms,
     pub hold: HoldPeriod,
     pub lead_auth: LeadAuth,
     pub archived_at: Option<DateTime<Utc>>,
-    /// The types of outbound events that the program wants.
     pub wanted_events: WantedEvents,
 }
 
 /// Programs by id, with every version of their commission policies, newest first.
 pub async fn find(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<HashMap<ProgramId, Program>> {
-    let rows = sqlx::query_as!(
+    let rows = fetch_all!(
+        connection,
         ProgramRow,
         r#"SELECT p.id, p.attribution_model AS "attribution_model: _", p.attribution_window_days AS "attribution_window: _",
                   p.hold_days AS "hold: _", p.lead_auth AS "lead_auth: _", p.self_referrals AS "self_referrals: _", p.archived_at,
@@ -40,9 +39,7 @@ pub async fn find(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<H
            WHERE p.id = ANY($1)
            ORDER BY p.id, c.id DESC"#,
         ids,
-    )
-    .fetch_all(connection)
-    .await?;
+    );
     let mut programs: HashMap<ProgramId, Program> = HashMap::new();
     for row in rows {
         let program = programs.entry(row.id).or_insert_with(|| row.program());
@@ -72,7 +69,6 @@ struct ProgramRow {
 }
 
 impl ProgramRow {
-    /// The program without its policies.
     fn program(&self) -> Program {
         Program {
             terms: ProgramTerms {
@@ -108,29 +104,25 @@ impl ProgramRow {
     }
 }
 
-/// The programs that exclude bots from counters and attribution.
 pub async fn excluding_bots(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<HashSet<ProgramId>> {
-    Ok(sqlx::query_scalar!(
+    Ok(fetch_scalars!(
+        connection,
         r#"SELECT id AS "id: ProgramId" FROM programs WHERE id = ANY($1) AND exclude_bots"#,
         ids
     )
-    .fetch_all(connection)
-    .await?
     .into_iter()
     .collect())
 }
 
-/// The program's logo and reply address for e-mails to partners.
 pub async fn identity(
     connection: &mut PgConnection,
     program_id: ProgramId,
 ) -> StorageResult<ProgramIdentity> {
-    let identity = sqlx::query_as!(
+    let identity = fetch_optional!(
+        connection,
         ProgramIdentity,
         "SELECT logo_url, reply_to_email AS reply_to FROM programs WHERE id = $1",
         program_id.get(),
-    )
-    .fetch_optional(connection)
-    .await?;
+    );
     Ok(identity.unwrap_or_default())
 }

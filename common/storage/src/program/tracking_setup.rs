@@ -33,20 +33,18 @@ pub async fn of_program(
     program_id: ProgramId,
 ) -> StorageResult<TrackingSetup> {
     let tested = test_events::of_program(connection, program_id).await?;
-    let processor = sqlx::query_as!(
+    let processor = fetch_optional!(
+        &mut *connection,
         ProcessorAccount,
         "SELECT account_id, status, charges_enabled, payouts_enabled, details_submitted, connected_at
          FROM processor_connections WHERE program_id = $1",
         program_id.get(),
-    )
-    .fetch_optional(&mut *connection)
-    .await?;
-    let has_partners = sqlx::query_scalar!(
+    );
+    let has_partners = fetch_scalar!(
+        connection,
         r#"SELECT EXISTS (SELECT 1 FROM partner_programs WHERE program_id = $1 AND status = 'approved') AS "has!""#,
         program_id.get(),
-    )
-    .fetch_one(connection)
-    .await?;
+    );
     Ok(TrackingSetup {
         clicks: tested.map_or(TestEvents::NONE, |tested| tested.clicks),
         leads: tested.map_or(TestEvents::NONE, |tested| tested.leads),

@@ -25,7 +25,6 @@ pub struct StoredToken {
 
 #[derive(Debug, Clone)]
 pub enum TokenKind {
-    /// The program's own token.
     Own,
     /// The program's own token from before a regeneration.
     Previous(TrackingTokenId),
@@ -46,7 +45,8 @@ pub struct NewToken<'a> {
 
 pub async fn create(connection: &mut PgConnection, new: &NewToken<'_>) -> StorageResult<TrackingTokenId> {
     let hash = new.token.hash();
-    Ok(sqlx::query_scalar!(
+    Ok(fetch_scalar!(
+        connection,
         r#"INSERT INTO tracking_tokens (program_id, name, token_hash, token_masked, scopes, created_by, created_at)
          VALUES ($1, $2, $3, $4, $5, $6, $7)
          RETURNING id AS "id: TrackingTokenId""#,
@@ -57,13 +57,10 @@ pub async fn create(connection: &mut PgConnection, new: &NewToken<'_>) -> Storag
         &scope_names(new.scopes),
         new.created_by.map(UserId::get),
         new.created_at,
-    )
-    .fetch_one(connection)
-    .await?)
+    ))
 }
 
-/// The tokens of a program: its own first, then the others in order of creation. An expired token is listed
-/// until it is revoked.
+/// The program's tokens: its own first, then in order of creation; expired ones until they are revoked.
 pub async fn list(connection: &mut PgConnection, program_id: ProgramId) -> StorageResult<Vec<StoredToken>> {
     Ok(sqlx::query!(
         r#"SELECT t.id AS "id?: TrackingTokenId", t.name AS "name?", t.token_masked AS "token_masked!",
@@ -121,8 +118,7 @@ pub async fn revoke(
 /// Replaces the program's own token. A mark for rotation is removed with the old token.
 ///
 /// With `keep_previous`, the old token is accepted until that time, marked for rotation; otherwise it is
-/// refused from now on. In both cases an earlier previous token is refused: a program has at most two own
-/// tokens at a time.
+/// refused from now on. An earlier previous token is refused: a program has at most two own tokens.
 pub async fn replace_own(
     connection: &mut PgConnection,
     program_id: ProgramId,
@@ -160,7 +156,6 @@ pub async fn replace_own(
     Ok(())
 }
 
-/// Records that these tokens were used.
 pub async fn note_uses(pool: &PgPool, hashes: &[TokenHash], at: DateTime<Utc>) -> StorageResult<()> {
     let hashes: Vec<&[u8]> = hashes.iter().map(|hash| hash.as_bytes().as_slice()).collect();
     execute!(

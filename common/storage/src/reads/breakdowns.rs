@@ -32,8 +32,7 @@ pub struct Wanted {
     pub sort: Measure,
 }
 
-/// A page of the partners or links with any figure in these days, in descending order of the measure, and the
-/// total number.
+/// A page of partners or links with any figure in these days, by descending measure, and the total number.
 macro_rules! by {
     ($connection:expr, $wanted:expr, $window:expr, $key:literal, $names:literal) => {
         sqlx::query!(

@@ -82,7 +82,8 @@ impl ClickOrigins {
 
 /// Folds these deltas in the transaction and under the lock of [`rollups::fold`](super::rollups::fold).
 pub(super) async fn fold(connection: &mut PgConnection, limit: i64) -> StorageResult<i64> {
-    Ok(sqlx::query_scalar!(
+    Ok(fetch_scalar!(
+        connection,
         r#"WITH taken AS (
                DELETE FROM click_origin_deltas
                WHERE id <= (SELECT max(id) FROM (SELECT id FROM click_origin_deltas ORDER BY id LIMIT $1) AS oldest)
@@ -108,12 +109,9 @@ pub(super) async fn fold(connection: &mut PgConnection, limit: i64) -> StorageRe
            SELECT count(*) AS "folded!" FROM taken"#,
         limit,
         VALUES,
-    )
-    .fetch_one(connection)
-    .await?)
+    ))
 }
 
-/// The clicks of one value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OriginRow {
     /// A country code, a device or a host; `None` if unknown.
@@ -129,7 +127,8 @@ pub async fn page(
     (first, last): (NaiveDate, NaiveDate),
     window: Window,
 ) -> StorageResult<(Vec<OriginRow>, i64)> {
-    let rows = sqlx::query!(
+    let rows = fetch_all!(
+        connection,
         r#"SELECT value AS "value!", sum(clicks)::bigint AS "clicks!"
            FROM (SELECT value, clicks FROM click_origin_days WHERE program_id = $1 AND origin = $2 AND day BETWEEN $3 AND $4
                  UNION ALL
@@ -139,9 +138,7 @@ pub async fn page(
         origin.as_str(),
         first,
         last,
-    )
-    .fetch_all(connection)
-    .await?;
+    );
     let total = i64::try_from(rows.len()).unwrap_or(i64::MAX);
     let rows = rows.into_iter().map(|row| OriginRow {
         value: (!row.value.is_empty()).then_some(row.value),

@@ -24,7 +24,6 @@ struct Key {
     currency: Currency,
 }
 
-/// A customer's sums for a month, in cents of one currency.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MonthSums {
     pub sales: i64,
@@ -100,17 +99,17 @@ impl CustomerDeltas {
 
 /// Folds these deltas in the transaction and under the lock of [`rollups::fold`](super::rollups::fold).
 pub(super) async fn fold(connection: &mut PgConnection, limit: i64) -> StorageResult<i64> {
-    let last = sqlx::query_scalar!(
+    let last = fetch_scalar!(
+        &mut *connection,
         "SELECT max(id) FROM (SELECT id FROM customer_month_deltas ORDER BY id LIMIT $1) oldest",
         limit,
-    )
-    .fetch_one(&mut *connection)
-    .await?;
+    );
     let Some(last) = last else {
         return Ok(0);
     };
     // The same statement computes the changes from the deltas and deletes them: one snapshot for both.
-    Ok(sqlx::query_scalar!(
+    Ok(fetch_scalar!(
+        connection,
         r#"WITH changes AS (
                INSERT INTO program_cohorts AS c
                SELECT program_id, cohort, month, currency, customers, sales, least(revenue_cents, 9223372036854775807),
@@ -142,12 +141,9 @@ pub(super) async fn fold(connection: &mut PgConnection, limit: i64) -> StorageRe
            )
            SELECT count(*) AS "folded!" FROM taken"#,
         last,
-    )
-    .fetch_one(connection)
-    .await?)
+    ))
 }
 
-/// Rebuilds a program's rows in the snapshot of [`rollups::rebuild`](super::rollups::rebuild).
 pub(super) async fn rebuild(snapshot: &mut PgConnection, program_id: ProgramId) -> StorageResult<()> {
     let program = program_id.get();
     execute!(
@@ -186,7 +182,6 @@ pub(super) async fn rebuild(snapshot: &mut PgConnection, program_id: ProgramId) 
     Ok(())
 }
 
-/// A month of a cohort.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CohortMonth {
     /// The first day of the month in which its customers first bought.

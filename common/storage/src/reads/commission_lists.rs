@@ -11,15 +11,12 @@ use domain::sorting::{CommissionColumn, Sorting};
 use domain::text::Label;
 use domain::tracking::signal::Signal;
 
-/// A commission with its sale, partner and payout.
 #[derive(Debug)]
 pub struct ListedCommission {
     pub id: i64,
-    /// `None`, as are all fields of the sale, for a commission that was added by hand and makes up for no
-    /// sale.
+    /// `None`, like all fields of the sale, for a commission added by hand that makes up for no sale.
     pub sale_id: Option<i64>,
     pub transaction_id: Option<String>,
-    /// Amount of the sale.
     pub sale_amount_cents: Option<i64>,
     /// The part of the amount on which percentages are computed.
     pub commissionable_cents: Option<i64>,
@@ -49,7 +46,6 @@ pub struct ListedCommission {
     pub signals: Vec<String>,
 }
 
-/// The requested filter of a program's commissions.
 #[derive(Debug, Default)]
 pub struct Wanted<'a> {
     pub status: Option<CommissionStatus>,
@@ -63,7 +59,6 @@ pub struct Wanted<'a> {
     pub transaction: Option<&'a Label>,
 }
 
-/// A resolved filter of a program's commissions.
 #[derive(Debug, Clone)]
 pub struct Filter {
     status: Option<&'static str>,
@@ -86,13 +81,12 @@ impl Filter {
         let partner = match wanted.partner_program_id {
             None => None,
             Some(membership) => {
-                let found = sqlx::query_scalar!(
+                let found = fetch_optional_scalar!(
+                    &mut *connection,
                     "SELECT partner_id FROM partner_programs WHERE id = $1 AND program_id = $2",
                     membership.get(),
                     program_id.get(),
-                )
-                .fetch_optional(&mut *connection)
-                .await?;
+                );
                 match found {
                     None => return Ok(None),
                     Some(partner_id) => partner_id,
@@ -122,7 +116,8 @@ async fn of_transaction(
     program_id: ProgramId,
     transaction: &Label,
 ) -> StorageResult<Vec<i64>> {
-    Ok(sqlx::query_scalar!(
+    Ok(fetch_scalars!(
+        connection,
         r#"SELECT c.id AS "id!"
            FROM (SELECT coalesce(duplicate_of, id) AS id FROM sale_events
                  WHERE processor_event_id = $2 AND NOT is_test AND program_id = $1) s
@@ -132,9 +127,7 @@ async fn of_transaction(
                SELECT id FROM commissions WHERE for_sale_id = s.id AND for_sale_id IS NOT NULL AND rejected_at IS NULL) c"#,
         program_id.get(),
         transaction.as_str(),
-    )
-    .fetch_all(connection)
-    .await?)
+    ))
 }
 
 /// A page of commissions, newest first unless sorted, and the total number. The count reads the program's
@@ -194,7 +187,8 @@ pub async fn following(
     after: i64,
     limit: i64,
 ) -> StorageResult<Vec<ListedCommission>> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_all!(
+        connection,
         ListedCommission,
         r#"SELECT c.id, s.id AS "sale_id?", s.processor_event_id AS "transaction_id?", c.partner_program_id, c.partner_id,
                   p.name AS "partner_name?", c.amount_cents, c.deducted_cents, c.currency, c.status, c.refund_reason,
@@ -220,7 +214,5 @@ pub async fn following(
         filter.payout,
         after,
         limit,
-    )
-    .fetch_all(connection)
-    .await?)
+    ))
 }

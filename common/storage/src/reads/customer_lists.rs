@@ -1,5 +1,4 @@
-//! A program's customers who signed up or paid. Served by the partial index `customers_of_program`, whose
-//! condition the queries repeat.
+//! A program's customers who signed up or paid. The queries repeat the condition of `customers_of_program`.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +12,6 @@ use domain::ids::{PartnerProgramId, ProgramId};
 use domain::sorting::{CustomerColumn, Sorting};
 use domain::tracking::customer::CustomerStatus;
 
-/// Selects a program's customers.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
     pub status: Option<CustomerStatus>,
@@ -42,7 +40,6 @@ pub struct ListedCustomer {
     pub partner_name: Option<String>,
 }
 
-/// A filter whose subjects are resolved to customers.
 struct Resolved {
     status: Option<CustomerStatus>,
     membership: Option<PartnerProgramId>,
@@ -107,16 +104,14 @@ pub async fn page(
 }
 
 async fn customers_of(connection: &mut PgConnection, subjects: &Subjects) -> StorageResult<Vec<i64>> {
-    Ok(sqlx::query_scalar!(
+    Ok(fetch_scalars!(
+        connection,
         r#"SELECT unnest($1::bigint[]) AS "id!" UNION SELECT customer_id FROM sale_events WHERE id = ANY($2) AND customer_id IS NOT NULL"#,
         &subjects.customers,
         &subjects.sales,
-    )
-    .fetch_all(connection)
-    .await?)
+    ))
 }
 
-/// A customer's purchases and refunds in one currency.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Purchases {
     pub currency: String,
@@ -130,16 +125,15 @@ pub async fn purchases(
     connection: &mut PgConnection,
     customers: &[i64],
 ) -> StorageResult<BTreeMap<i64, Vec<Purchases>>> {
-    let rows = sqlx::query!(
+    let rows = fetch_all!(
+        connection,
         r#"SELECT customer_id AS "customer_id!", currency, count(*) AS "sales!",
                   least(sum(amount_cents), 9223372036854775807)::bigint AS "revenue!",
                   least(sum(greatest(api_refunded_cents, processor_refunded_cents)), 9223372036854775807)::bigint AS "refunded!"
            FROM sale_events WHERE customer_id = ANY($1) AND NOT is_test AND duplicate_of IS NULL
            GROUP BY 1, 2 ORDER BY 1, 2"#,
         customers,
-    )
-    .fetch_all(connection)
-    .await?;
+    );
     let mut purchases: BTreeMap<i64, Vec<Purchases>> = BTreeMap::new();
     for row in rows {
         purchases.entry(row.customer_id).or_default().push(Purchases {

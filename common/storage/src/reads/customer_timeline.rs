@@ -28,8 +28,7 @@ pub struct TimelineCustomer {
     pub clicks_left_out: bool,
 }
 
-/// A commission of a sale to the customer, superseded ones included, or one that was added by hand for such a
-/// sale.
+/// A commission of a sale to the customer, superseded ones included, or one that was added by hand for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimelineCommission {
     pub id: i64,
@@ -53,7 +52,6 @@ pub struct TimelineCommission {
     pub paid_at: Option<DateTime<Utc>>,
     pub superseded_at: Option<DateTime<Utc>>,
     pub payout_id: Option<i64>,
-    /// How the sale was credited.
     pub attribution_model: Option<String>,
     pub referral_link_code: Option<String>,
     /// The customer's last known click on that link before the sale.
@@ -73,7 +71,6 @@ pub struct TimelineCommission {
     pub fixed_cents: Option<i64>,
 }
 
-/// A movement of a partner's balance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimelineEntry {
     pub id: i64,
@@ -97,7 +94,8 @@ pub async fn customer(
     program_id: ProgramId,
     customer_id: CustomerId,
 ) -> StorageResult<Option<TimelineCustomer>> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_optional!(
+        connection,
         TimelineCustomer,
         // 100 is `Journey::KEPT`.
         r#"SELECT id, click_id, customer_key, status, first_click_at, signup_date, first_purchase_date, erased_at,
@@ -106,9 +104,7 @@ pub async fn customer(
            FROM customers WHERE id = $1 AND program_id = $2"#,
         customer_id.get(),
         program_id.get(),
-    )
-    .fetch_optional(connection)
-    .await?)
+    ))
 }
 
 /// A sale that counts, not a duplicate.
@@ -148,7 +144,8 @@ pub async fn commissions(
     customer_id: CustomerId,
     sale_id: Option<SaleId>,
 ) -> StorageResult<Vec<TimelineCommission>> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_all!(
+        connection,
         TimelineCommission,
         r#"SELECT c.id AS "id!", c.created_at AS "created_at!", s.id AS "sale_id!", s.processor_event_id AS "transaction_id!",
                   c.partner_program_id AS "partner_program_id!", c.partner_id AS "partner_id!", p.name AS "partner_name?",
@@ -184,14 +181,12 @@ pub async fn commissions(
         customer_id.get(),
         sale_id.map(SaleId::get),
         COMMISSIONS,
-    )
-    .fetch_all(connection)
-    .await?)
+    ))
 }
 
-/// The ledger entries of these commissions, in order.
 pub async fn ledger(connection: &mut PgConnection, commissions: &[i64]) -> StorageResult<Vec<TimelineEntry>> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_all!(
+        connection,
         TimelineEntry,
         r#"SELECT e.id, e.created_at, e.kind, e.commission_id, e.sale_id, e.partner_program_id, e.amount_cents, e.requested_cents,
                   e.shortfall_cents, e.currency, y.id AS "payout_id?", y.reference AS "payout_reference?",
@@ -200,7 +195,5 @@ pub async fn ledger(connection: &mut PgConnection, commissions: &[i64]) -> Stora
            WHERE e.commission_id = ANY($1)
            ORDER BY e.id"#,
         commissions,
-    )
-    .fetch_all(connection)
-    .await?)
+    ))
 }

@@ -20,7 +20,6 @@ use sqlx::PgConnection;
 use super::{refund_rollups, rollups};
 use crate::error::StorageResult;
 
-/// Figures of one program, without test events.
 #[derive(Debug, Default, Clone)]
 pub struct Figures {
     pub clicks_all_time: i64,
@@ -30,7 +29,6 @@ pub struct Figures {
     pub sales: i64,
     pub active_partners: i64,
     pub unread_notifications: i64,
-    /// By currency.
     pub money: BTreeMap<String, Money>,
 }
 
@@ -45,15 +43,15 @@ pub struct Money {
     pub paid: i64,
 }
 
-/// By program, in the order of the ids, for the UTC days from `first` to `last`. Whether a commission is
-/// payable is decided at `now`.
+/// By program, in the order of ids, for the UTC days `first` to `last`. `now` decides what is payable.
 pub async fn figures(
     connection: &mut PgConnection,
     programs: &[i64],
     (first, last): (NaiveDate, NaiveDate),
     now: DateTime<Utc>,
 ) -> StorageResult<Vec<Figures>> {
-    let rows = sqlx::query!(
+    let rows = fetch_all!(
+        &mut *connection,
         r#"SELECT p.id AS "id!",
                   (SELECT coalesce(sum(l.clicks), 0)::bigint FROM referral_links l WHERE l.program_id = p.id)
                       AS "clicks_all_time!",
@@ -63,9 +61,7 @@ pub async fn figures(
                        AND n.read_at IS NULL) AS "unread_notifications!"
            FROM UNNEST($1::bigint[]) AS p (id)"#,
         programs,
-    )
-    .fetch_all(&mut *connection)
-    .await?;
+    );
     let days = rollups::program_days(&mut *connection, programs, first, last).await?;
     let refunds = refund_rollups::refund_days(&mut *connection, programs, first, last).await?;
     let mut money = money(connection, programs, now).await?;
@@ -105,13 +101,12 @@ pub async fn figures(
 
 /// The number of partners approved in any of the programs. Each counts once.
 pub async fn active_partners(connection: &mut PgConnection, programs: &[i64]) -> StorageResult<i64> {
-    Ok(sqlx::query_scalar!(
+    Ok(fetch_scalar!(
+        connection,
         r#"SELECT count(DISTINCT partner_id) AS "count!" FROM partner_programs
            WHERE program_id = ANY($1) AND status = 'approved'"#,
         programs,
-    )
-    .fetch_one(connection)
-    .await?)
+    ))
 }
 
 /// Pending, approved and paid amounts by program and currency, without revenue and refunds.
@@ -120,7 +115,8 @@ pub async fn money(
     programs: &[i64],
     now: DateTime<Utc>,
 ) -> StorageResult<BTreeMap<i64, BTreeMap<String, Money>>> {
-    let rows = sqlx::query!(
+    let rows = fetch_all!(
+        connection,
         r#"SELECT program_id AS "program_id!", currency AS "currency!", sum(pending)::bigint AS "pending!",
                   sum(approved)::bigint AS "approved!", sum(paid)::bigint AS "paid!"
            FROM (
@@ -150,9 +146,7 @@ pub async fn money(
            GROUP BY program_id, currency"#,
         programs,
         now,
-    )
-    .fetch_all(connection)
-    .await?;
+    );
     let mut by_program: BTreeMap<i64, BTreeMap<String, Money>> = BTreeMap::new();
     for row in rows {
         let money = Money {

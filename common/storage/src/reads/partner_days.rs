@@ -18,13 +18,12 @@ pub async fn partner_days(
     first: NaiveDate,
     last: NaiveDate,
 ) -> StorageResult<Vec<Known>> {
-    let links = sqlx::query!(
+    let links = fetch_all!(
+        &mut *connection,
         r#"SELECT id, program_id AS "program_id!" FROM referral_links
            WHERE partner_program_id = ANY($1) AND program_id IS NOT NULL"#,
         memberships,
-    )
-    .fetch_all(&mut *connection)
-    .await?;
+    );
     let ids: Vec<i64> = links.iter().map(|link| link.id).collect();
     let programs: Vec<i64> = links.iter().map(|link| link.program_id).collect();
     Ok(sqlx::query!(

@@ -12,7 +12,6 @@ use domain::ids::{CommissionId, ProgramId, UserId};
 use domain::name::Name;
 use domain::sorting::{CommissionColumn, LinkColumn, Sorting};
 
-/// Selects a partner's links.
 #[derive(Debug, Clone, Default)]
 pub struct LinkFilter {
     pub program_id: Option<ProgramId>,
@@ -51,7 +50,6 @@ pub async fn links(
     ))
 }
 
-/// Selects a partner's commissions.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CommissionFilter {
     pub program_id: Option<ProgramId>,
@@ -119,7 +117,8 @@ pub async fn clicks(
         filter.program_id.map(ProgramId::get),
         filter.text.as_ref().map(Name::as_str),
     );
-    let total = sqlx::query_scalar!(
+    let total = fetch_scalar!(
+        &mut *connection,
         r#"SELECT coalesce(sum(l.clicks), 0)::bigint AS "count!"
            FROM partners p JOIN referral_links l ON l.partner_id = p.id
            WHERE p.user_id = $1 AND ($2::bigint IS NULL OR l.program_id = $2)
@@ -127,13 +126,12 @@ pub async fn clicks(
         user_id.get(),
         program_id,
         text,
-    )
-    .fetch_one(&mut *connection)
-    .await?;
+    );
     if window.offset >= total {
         return Ok((Vec::new(), total.into()));
     }
-    let rows = sqlx::query_as!(
+    let rows = fetch_all!(
+        connection,
         PartnerClick,
         r#"SELECT e.id AS "id!", l.id AS referral_link_id, l.short_code, e.program_id AS "program_id!",
                   e.click_timestamp AS "clicked_at!", e.geo_country AS "country?", e.device_type AS "device_type?",
@@ -153,9 +151,7 @@ pub async fn clicks(
         window.offset,
         window.limit,
         window.up_to,
-    )
-    .fetch_all(connection)
-    .await?;
+    );
     let up_to = match window.up_to {
         // The newest id is on the first page, unless clicks were recorded late.
         i64::MAX if window.offset == 0 => rows.iter().map(|click| click.id).max(),

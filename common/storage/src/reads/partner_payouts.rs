@@ -19,14 +19,13 @@ pub async fn received(
     sorting: Option<Sorting<PayoutColumn>>,
     window: Window,
 ) -> StorageResult<(Vec<PayoutPart>, Whole)> {
-    let memberships = sqlx::query_scalar!(
+    let memberships = fetch_scalars!(
+        &mut *connection,
         "SELECT m.id FROM partners p JOIN partner_programs m ON m.partner_id = p.id
          WHERE p.user_id = $1 AND ($2::bigint IS NULL OR m.program_id = $2)",
         user_id.get(),
         program_id.map(ProgramId::get),
-    )
-    .fetch_all(&mut *connection)
-    .await?;
+    );
     payout_lists::parts(connection, &memberships, filter, sorting, window).await
 }
 
@@ -36,7 +35,8 @@ pub async fn find_received(
     user_id: UserId,
     payout_id: PayoutId,
 ) -> StorageResult<Option<PayoutPart>> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_optional!(
+        connection,
         PayoutPart,
         r#"SELECT o.id AS "id!", g.id AS "program_id!", g.name AS "program_name!", o.currency AS "currency!",
                   o.amount_cents AS "whole_cents!", o.commission_count AS "whole_count!", o.reference AS "reference?", count(*) AS "commission_count!", sum(l.requested_cents)::bigint AS "requested_cents!",
@@ -50,12 +50,9 @@ pub async fn find_received(
            GROUP BY o.id, g.id"#,
         user_id.get(),
         payout_id.get(),
-    )
-    .fetch_optional(connection)
-    .await?)
+    ))
 }
 
-/// A commission that a payout paid.
 #[derive(Debug)]
 pub struct ReceivedCommission {
     pub id: i64,
@@ -73,7 +70,8 @@ pub async fn received_commissions(
     user_id: UserId,
     payout_id: PayoutId,
 ) -> StorageResult<Vec<ReceivedCommission>> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_all!(
+        connection,
         ReceivedCommission,
         r#"SELECT c.id, l.requested_cents, l.shortfall_cents, -l.amount_cents AS "amount_cents!", c.note, c.created_at
            FROM commissions c
@@ -83,20 +81,16 @@ pub async fn received_commissions(
            ORDER BY c.id"#,
         user_id.get(),
         payout_id.get(),
-    )
-    .fetch_all(connection)
-    .await?)
+    ))
 }
 
-/// A payout, and one partner's part of it.
 #[derive(Debug)]
 pub struct SharedPayout {
     pub payout: StoredPayout,
     pub share: PartnerShare,
 }
 
-/// A program's payouts that include a membership, newest first unless sorted, and the total number. Empty for
-/// another program's membership.
+/// A program's payouts that include a membership, newest first unless sorted; none for another program's.
 pub async fn of_membership(
     connection: &mut PgConnection,
     program_id: ProgramId,
@@ -106,7 +100,8 @@ pub async fn of_membership(
     window: Window,
 ) -> StorageResult<(Vec<SharedPayout>, Whole)> {
     // The membership of a removed partner does not name the partner, but its paid commissions do.
-    let paid = sqlx::query!(
+    let paid = fetch_optional!(
+        &mut *connection,
         r#"SELECT c.partner_id, p.name AS "name?" FROM partner_programs m
            CROSS JOIN LATERAL (
                SELECT partner_id FROM commissions WHERE partner_program_id = m.id AND payout_id IS NOT NULL LIMIT 1) c
@@ -114,9 +109,7 @@ pub async fn of_membership(
            WHERE m.id = $1 AND m.program_id = $2"#,
         membership.get(),
         program_id.get(),
-    )
-    .fetch_optional(&mut *connection)
-    .await?;
+    );
     let Some(partner) = paid else {
         return Ok((Vec::new(), Whole::from(0)));
     };

@@ -1,8 +1,7 @@
 //! The data that a partner sees: rows of every `partners` record of their account, in all workspaces, and no
 //! others.
 //!
-//! The queries never select data that only the advertiser may see: customers, their keys and click_ids,
-//! transaction_ids.
+//! The queries never select what only the advertiser may see: customers, keys, click_ids, transaction_ids.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use sqlx::PgConnection;
@@ -12,7 +11,6 @@ use crate::page::{Whole, Window, page};
 use domain::ids::{ProgramId, ReferralLinkId, UserId, WorkspaceId};
 use domain::programs::program::ProgramStatus;
 
-/// A partner's membership of a program.
 #[derive(Debug)]
 pub struct PartnerMembership {
     pub partner_program_id: i64,
@@ -20,7 +18,6 @@ pub struct PartnerMembership {
     pub program_name: String,
     /// `draft`, `live` or `archived`.
     pub program_status: String,
-    /// The shop's website.
     pub domain: Option<String>,
     pub logo_url: Option<String>,
     pub color: Option<String>,
@@ -55,28 +52,25 @@ pub async fn memberships(
     ))
 }
 
-/// A membership, for queries of its figures.
 #[derive(Debug, Clone, Copy)]
 pub struct OwnMembership {
     pub partner_program_id: i64,
     pub created_at: DateTime<Utc>,
 }
 
-/// All memberships of the account, or those of one program.
 pub async fn own_memberships(
     connection: &mut PgConnection,
     user_id: UserId,
     program_id: Option<ProgramId>,
 ) -> StorageResult<Vec<OwnMembership>> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_all!(
+        connection,
         OwnMembership,
         "SELECT m.id AS partner_program_id, m.created_at FROM partners p JOIN partner_programs m ON m.partner_id = p.id
          WHERE p.user_id = $1 AND ($2::bigint IS NULL OR m.program_id = $2)",
         user_id.get(),
         program_id.map(ProgramId::get),
-    )
-    .fetch_all(connection)
-    .await?)
+    ))
 }
 
 #[derive(Debug)]
@@ -86,7 +80,6 @@ pub struct PartnerLink {
     pub program_name: String,
     /// `draft`, `live` or `archived`.
     pub program_status: String,
-    /// The shop's website.
     pub domain: Option<String>,
     pub cookie_window_days: i16,
     pub short_code: String,
@@ -97,7 +90,6 @@ pub struct PartnerLink {
     pub updated_at: DateTime<Utc>,
 }
 
-/// A partner's locked link, with its program.
 #[derive(Debug, Clone, Copy)]
 pub struct LockedLink {
     pub workspace_id: WorkspaceId,
@@ -107,13 +99,13 @@ pub struct LockedLink {
     pub turned_off_by_advertiser: bool,
 }
 
-/// Locks a partner's own link; `None` for any other link.
 pub async fn lock_link(
     connection: &mut PgConnection,
     user_id: UserId,
     link_id: ReferralLinkId,
 ) -> StorageResult<Option<LockedLink>> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_optional!(
+        connection,
         LockedLink,
         r#"SELECT g.workspace_id, g.id AS program_id, g.status AS "program_status: _",
                 coalesce(l.turned_off_by = 'advertiser', false) AS "turned_off_by_advertiser!"
@@ -121,18 +113,16 @@ pub async fn lock_link(
          WHERE l.id = $1 AND p.user_id = $2 FOR UPDATE OF l"#,
         link_id.get(),
         user_id.get(),
-    )
-    .fetch_optional(connection)
-    .await?)
+    ))
 }
 
-/// Turns a link on or off.
 pub async fn set_link_active(
     connection: &mut PgConnection,
     link_id: ReferralLinkId,
     active: bool,
 ) -> StorageResult<PartnerLink> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_one!(
+        connection,
         PartnerLink,
         r#"UPDATE referral_links l SET status = CASE WHEN $2 THEN 'active' ELSE 'inactive' END,
                turned_off_by = CASE WHEN NOT $2 THEN coalesce(l.turned_off_by, 'partner') END
@@ -141,9 +131,7 @@ pub async fn set_link_active(
                l.status, l.clicks, l.last_clicked, l.created_at, l.updated_at"#,
         link_id.get(),
         active,
-    )
-    .fetch_one(connection)
-    .await?)
+    ))
 }
 
 #[derive(Debug)]
@@ -164,7 +152,6 @@ pub struct PartnerCommission {
     pub created_at: DateTime<Utc>,
 }
 
-/// A balance of one membership in one currency.
 #[derive(Debug)]
 pub struct PartnerBalance {
     pub partner_program_id: i64,
@@ -186,15 +173,15 @@ pub struct PartnerBalance {
     pub debt_cents: i64,
 }
 
-/// Balances by membership and currency, and the total number. Whether a commission is payable is decided at
-/// `now`.
+/// Balances by membership and currency, and the total number. `now` decides which commissions are payable.
 pub async fn balances(
     connection: &mut PgConnection,
     user_id: UserId,
     now: DateTime<Utc>,
     window: Window,
 ) -> StorageResult<(Vec<PartnerBalance>, i64)> {
-    let rows = sqlx::query_as!(
+    let rows = fetch_all!(
+        &mut *connection,
         PartnerBalance,
         r#"SELECT m.id AS partner_program_id, g.id AS program_id, g.name AS program_name, g.status AS program_status,
                   b.currency AS "currency!", b.balance_cents AS "balance_cents!", b.owed_cents AS "owed_cents!",
@@ -220,16 +207,13 @@ pub async fn balances(
         now,
         window.offset,
         window.limit,
-    )
-    .fetch_all(&mut *connection)
-    .await?;
-    let total = sqlx::query_scalar!(
+    );
+    let total = fetch_scalar!(
+        connection,
         r#"SELECT count(*) AS "count!" FROM partners p JOIN partner_programs m ON m.partner_id = p.id
            JOIN partner_program_balances b ON b.partner_program_id = m.id WHERE p.user_id = $1"#,
         user_id.get(),
-    )
-    .fetch_one(connection)
-    .await?;
+    );
     Ok((rows, total))
 }
 
@@ -238,21 +222,20 @@ pub async fn balances(
 pub struct PartnerDue {
     pub partner_program_id: i64,
     pub currency: String,
-    /// The UTC day on which the hold ends, or today if it has ended. `None`: when the advertiser approves
-    /// them by hand.
+    /// The UTC day on which the hold ends, today at the earliest; `None` for an approval by hand.
     pub day: Option<NaiveDate>,
     pub cents: i64,
 }
 
-/// Pending amounts by membership, currency and day, earliest first. Amounts that need an approval by hand
-/// come last.
+/// Pending amounts by membership, currency and day, earliest first; those that need approval come last.
 pub async fn dues(
     connection: &mut PgConnection,
     memberships: &[i64],
     now: DateTime<Utc>,
 ) -> StorageResult<Vec<PartnerDue>> {
     // During its hold a flagged commission looks like any other, because partners must not learn of signals.
-    Ok(sqlx::query_as!(
+    Ok(fetch_all!(
+        connection,
         PartnerDue,
         r#"SELECT c.partner_program_id, c.currency,
                   CASE WHEN g.needs_approval <> 'all' AND (c.hold_until > $2 OR hold_ended(c, g.needs_approval, $2))
@@ -264,7 +247,5 @@ pub async fn dues(
            GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"#,
         memberships,
         now,
-    )
-    .fetch_all(connection)
-    .await?)
+    ))
 }

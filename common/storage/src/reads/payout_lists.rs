@@ -16,7 +16,6 @@ use domain::money::Currency;
 use domain::name::Name;
 use domain::sorting::{PayoutColumn, Sorting};
 
-/// Selects payouts.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
     pub currency: Option<Currency>,
@@ -62,7 +61,6 @@ pub async fn page(
     ))
 }
 
-/// A payout, and the part of it that some memberships received.
 #[derive(Debug)]
 pub struct PayoutPart {
     pub id: i64,
@@ -80,7 +78,6 @@ pub struct PayoutPart {
     pub requested_cents: i64,
     /// The part of it that settled a debt.
     pub shortfall_cents: i64,
-    /// The amount received.
     pub amount_cents: i64,
 }
 

@@ -162,7 +162,6 @@ macro_rules! event {
 
 use event;
 
-/// Selects a program's events.
 #[derive(Debug, Clone)]
 pub struct Filter {
     pub types: Vec<ProgramEventType>,
@@ -292,7 +291,6 @@ impl Span<'_> {
     }
 }
 
-/// The result of reading one type.
 struct Piece {
     events: Vec<ProgramEvent>,
     /// Events before this time were not read.
@@ -317,8 +315,7 @@ pub async fn page(connection: &mut PgConnection, read: &PageRead<'_>) -> Storage
         events.extend(piece.events);
         events.sort_unstable_by_key(|event| Reverse(event.place()));
         events.truncate(limit.saturating_add(1));
-        // Earlier events of the other types cannot be on this page. Clicks are the most frequent, so they are
-        // read first.
+        // Earlier events of other types cannot be on this page. Clicks come first: they are most frequent.
         let beyond = events.get(limit).map(|event| event.at);
         from = from.max(beyond.max(unread_before).unwrap_or(from));
         if event_type == ProgramEventType::Click && beyond.is_some() && read.filter.is_plain() {
@@ -346,7 +343,8 @@ async fn absent_since(
     from: DateTime<Utc>,
 ) -> StorageResult<Vec<ProgramEventType>> {
     let until = read.after.map_or(read.filter.until, |after| after.at);
-    let since = sqlx::query!(
+    let since = fetch_one!(
+        connection,
         r#"SELECT EXISTS (SELECT FROM lead_events
                           WHERE program_id = $1 AND NOT is_test AND lead_timestamp >= $2 AND lead_timestamp <= $3) AS "leads!",
                   EXISTS (SELECT FROM sale_events WHERE program_id = $1 AND NOT is_test AND sale_date >= $2 AND sale_date <= $3) AS "sales!",
@@ -354,9 +352,7 @@ async fn absent_since(
         read.program_id.get(),
         from,
         until,
-    )
-    .fetch_one(connection)
-    .await?;
+    );
     let types = [
         (ProgramEventType::Lead, since.leads),
         (ProgramEventType::Sale, since.sales),

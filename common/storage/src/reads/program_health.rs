@@ -15,8 +15,7 @@ use domain::programs::readiness::{Facts, LastEvents};
 const COUNTED: i64 = 10_000;
 const SECONDS_A_DAY: i64 = 86_400;
 
-/// Events of the last 24 hours. If a program has [`COUNTED`] or more of a type, all counts are estimates from
-/// its day sums.
+/// Events of the last 24 hours. From [`COUNTED`] of a type on, all counts are estimates from day sums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecentEvents {
     pub clicks: i64,
@@ -42,13 +41,13 @@ pub struct ProgramStatus {
     pub received_event_types: Option<BTreeSet<String>>,
 }
 
-/// A program's state at `now`.
 pub async fn status(
     connection: &mut PgConnection,
     program_id: ProgramId,
     now: DateTime<Utc>,
 ) -> StorageResult<ProgramStatus> {
-    let row = sqlx::query!(
+    let row = fetch_one!(
+        &mut *connection,
         r#"SELECT p.name, p.domain, p.dns_verified,
                   coalesce(c.status = 'connected', false) AS "processor_connected!",
                   c.charges_enabled AS "charges_enabled?",
@@ -60,9 +59,7 @@ pub async fn status(
            WHERE p.id = $1"#,
         program_id.get(),
         COUNTED,
-    )
-    .fetch_one(&mut *connection)
-    .await?;
+    );
     Ok(ProgramStatus {
         name: row.name,
         domain: row.domain,
@@ -92,14 +89,13 @@ pub async fn received_event_types(
         .map(str::to_owned)
         .collect();
     // One lookup in `processor_events_kinds` for each type.
-    let received = sqlx::query_scalar!(
+    let received = fetch_scalars!(
+        connection,
         r#"SELECT k.kind AS "kind!" FROM unnest($2::text[]) AS k (kind)
            WHERE EXISTS (SELECT FROM processor_events e WHERE e.program_id = $1 AND e.kind = k.kind)"#,
         program_id.get(),
         &kinds,
-    )
-    .fetch_all(connection)
-    .await?;
+    );
     Ok(received.into_iter().collect())
 }
 
@@ -117,7 +113,8 @@ pub async fn health(
     program_id: ProgramId,
     now: DateTime<Utc>,
 ) -> StorageResult<ProgramHealth> {
-    let row = sqlx::query!(
+    let row = fetch_one!(
+        &mut *connection,
         r#"SELECT p.name, p.domain, p.api_token_created_at, v.verified_at AS "verified_at?",
                   EXISTS (SELECT 1 FROM commission_policies c WHERE c.program_id = p.id AND c.effective_from <= $2)
                       AS "has_policy!",
@@ -137,9 +134,7 @@ pub async fn health(
            WHERE p.id = $1"#,
         program_id.get(),
         now,
-    )
-    .fetch_one(&mut *connection)
-    .await?;
+    );
     Ok(ProgramHealth {
         facts: Facts {
             name: row.name,
@@ -165,7 +160,8 @@ async fn recent(
     now: DateTime<Utc>,
 ) -> StorageResult<RecentEvents> {
     let since = now - TimeDelta::hours(24);
-    let counted = sqlx::query_as!(
+    let counted = fetch_one!(
+        &mut *connection,
         RecentEvents,
         r#"SELECT (SELECT count(*) FROM (SELECT FROM click_events WHERE program_id = $1 AND NOT is_test AND click_timestamp > $2
                                          LIMIT $3) clicks) AS "clicks!",
@@ -176,9 +172,7 @@ async fn recent(
         program_id.get(),
         since,
         COUNTED,
-    )
-    .fetch_one(&mut *connection)
-    .await?;
+    );
     if counted.clicks.max(counted.leads).max(counted.sales) < COUNTED {
         return Ok(counted);
     }

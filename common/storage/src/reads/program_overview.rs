@@ -31,7 +31,8 @@ pub async fn of_workspace(
     workspace_id: WorkspaceId,
     now: DateTime<Utc>,
 ) -> StorageResult<Vec<ProgramOverview>> {
-    let rows = sqlx::query!(
+    let rows = fetch_all!(
+        connection,
         r#"SELECT p.id AS "id: ProgramId", p.name, p.domain, p.status AS "status: ProgramStatus", p.created_at,
                   c.rate_bps AS "rate_bps?", c.fixed_cents AS "amount?: Cents", c.currency AS "currency?: Currency",
                   (SELECT count(*) FROM partner_programs m WHERE m.program_id = p.id AND m.status = 'approved'
@@ -46,9 +47,7 @@ pub async fn of_workspace(
         workspace_id.get(),
         now,
         SHOWN,
-    )
-    .fetch_all(connection)
-    .await?;
+    );
     rows.into_iter()
         .map(|row| {
             let corrupt = || StorageError::corrupt("commission_policies", "rate_bps", row.id);

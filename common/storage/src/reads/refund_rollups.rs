@@ -28,7 +28,6 @@ struct Key {
 /// Cents of one currency.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RefundSums {
-    /// Refunds of sales.
     pub refunded_cents: i64,
     /// Deductions from commissions of sales, by refunds and by hand, before they are limited by the balance.
     /// An addition by hand counts as a negative deduction, so commissions less this sum are what remains.
@@ -46,7 +45,6 @@ pub struct RefundDeltas {
 #[derive(Debug, Clone, Copy)]
 pub struct Counted {
     pub program_id: ProgramId,
-    /// The customer of the sale.
     pub customer_id: CustomerId,
     pub referral_link_id: Option<ReferralLinkId>,
     pub day: NaiveDate,
@@ -54,13 +52,11 @@ pub struct Counted {
 }
 
 impl RefundDeltas {
-    /// Adds the increase of a sale's effective refund.
     pub fn refund(&mut self, counted: Counted, grew: Cents) {
         self.on(counted).refunded_cents += grew.get();
         self.customers.on(counted).refunded_cents += grew.get();
     }
 
-    /// Adds a deduction from a commission.
     pub fn deduction(&mut self, counted: Counted, requested: Cents) {
         self.on(counted).deducted_cents += requested.get();
         self.customers.on(counted).deducted_cents += requested.get();
@@ -98,9 +94,7 @@ impl RefundDeltas {
 
 /// The day on which this transaction's ledger entries count, unless a refund caused them.
 pub async fn posting_day(connection: &mut PgConnection) -> StorageResult<NaiveDate> {
-    let now: DateTime<Utc> = sqlx::query_scalar!(r#"SELECT now() AS "now!""#)
-        .fetch_one(connection)
-        .await?;
+    let now: DateTime<Utc> = fetch_scalar!(connection, r#"SELECT now() AS "now!""#);
     Ok(now.date_naive())
 }
 
@@ -213,8 +207,7 @@ pub async fn move_sales(
     Ok(())
 }
 
-/// Moves the deductions from commissions to other links. Called before the commissions are moved to these
-/// links.
+/// Moves the deductions from commissions to other links, before the commissions are moved to them.
 pub async fn move_commissions(
     connection: &mut PgConnection,
     commissions: &[(CommissionId, ReferralLinkId)],
@@ -236,7 +229,8 @@ pub async fn move_commissions(
 
 /// Folds these deltas in the transaction and under the lock of [`rollups::fold`](super::rollups::fold).
 pub(super) async fn fold(connection: &mut PgConnection, limit: i64) -> StorageResult<i64> {
-    Ok(sqlx::query_scalar!(
+    Ok(fetch_scalar!(
+        connection,
         r#"WITH taken AS (
                DELETE FROM refund_deltas
                WHERE id <= (SELECT max(id) FROM (SELECT id FROM refund_deltas ORDER BY id LIMIT $1) AS oldest)
@@ -260,12 +254,9 @@ pub(super) async fn fold(connection: &mut PgConnection, limit: i64) -> StorageRe
            )
            SELECT count(*) AS "folded!" FROM taken"#,
         limit,
-    )
-    .fetch_one(connection)
-    .await?)
+    ))
 }
 
-/// Rebuilds a program's rows in the snapshot of [`rollups::rebuild`](super::rollups::rebuild).
 pub(super) async fn rebuild(snapshot: &mut PgConnection, program_id: ProgramId) -> StorageResult<()> {
     let program = program_id.get();
     execute!(
@@ -309,8 +300,7 @@ pub struct RefundDay {
     pub sums: RefundSums,
 }
 
-/// The days from `first` to `last` (both included) with refunds or deductions, sorted by program, day and
-/// currency.
+/// The days from `first` to `last` (both included) with refunds or deductions, by program, day and currency.
 pub async fn refund_days(
     connection: &mut PgConnection,
     programs: &[i64],

@@ -38,7 +38,6 @@ pub struct FlaggedCommission {
     pub signals: Vec<String>,
 }
 
-/// Selects a program's flagged commissions.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Filter<'a> {
     pub membership: Option<PartnerProgramId>,

@@ -23,7 +23,6 @@ use crate::tracking::sales::NewSale;
 use domain::ids::{ProgramId, ReferralLinkId};
 use domain::money::Currency;
 
-/// The key of a sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct RollupKey {
     program_id: ProgramId,
@@ -64,8 +63,7 @@ impl Sums {
     }
 }
 
-/// Additions of a batch to the rollups. Add only rows that the batch has inserted: a redelivered event adds
-/// nothing.
+/// Additions of a batch. Add only rows that the batch has inserted: a redelivered event adds nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Deltas {
     days: BTreeMap<RollupKey, Sums>,
@@ -73,7 +71,6 @@ pub struct Deltas {
 }
 
 impl Deltas {
-    /// Counts a membership on the day of its creation.
     pub fn of_membership(program_id: ProgramId, created_at: DateTime<Utc>) -> Self {
         let mut deltas = Self::default();
         deltas
@@ -82,19 +79,16 @@ impl Deltas {
         deltas
     }
 
-    /// Adds a click that counts.
     pub fn click(&mut self, program_id: ProgramId, link: ReferralLinkId, clicked_at: DateTime<Utc>) {
         self.on(program_id, Some(link), clicked_at.date_naive(), None)
             .clicks += 1;
     }
 
-    /// Adds a customer who becomes a lead.
     pub fn lead(&mut self, program_id: ProgramId, signup: Milestone) {
         self.on(program_id, signup.referral_link_id, signup.at.date_naive(), None)
             .leads += 1;
     }
 
-    /// Adds a customer's first known purchase.
     pub fn conversion(&mut self, program_id: ProgramId, purchase: Milestone) {
         self.of_purchase(program_id, purchase).conversions += 1;
     }
@@ -125,12 +119,10 @@ impl Deltas {
         self.add_commission(new.counted(), new.credit.amount.get());
     }
 
-    /// Subtracts a sale that is undone.
     pub fn no_sale(&mut self, undone: &Recorded) {
         self.add_sales(undone.counted(), -1, -undone.amount.get());
     }
 
-    /// Moves a sale to another link.
     pub fn moved_sale(&mut self, sale: &Recorded, to: Option<ReferralLinkId>) {
         self.no_sale(sale);
         let moved = Counted {
@@ -140,17 +132,14 @@ impl Deltas {
         self.add_sales(moved, 1, sale.amount.get());
     }
 
-    /// Subtracts a commission of a sale that is undone.
     pub fn no_commission(&mut self, undone: CountedCommission) {
         self.add_commission(undone.counted, -undone.amount_cents);
     }
 
-    /// Subtracts a commission that is superseded.
     pub fn superseded(&mut self, commission: &LockedCommission) {
         self.add_commission(commission.counted(), -commission.earned().get());
     }
 
-    /// Moves a commission to another link.
     pub fn moved_commission(&mut self, commission: &LockedCommission, to: ReferralLinkId) {
         self.superseded(commission);
         let moved = Counted {
@@ -229,17 +218,19 @@ const FOLDING: i64 = 0x726f_6c6c_7570;
 
 /// Moves up to `limit` deltas into their days and returns how many. Does nothing while another process folds.
 ///
-/// Amounts are limited to the range of a bigint: one program's absurd prices must not stop the fold of all
-/// programs.
+/// Amounts are limited to a bigint: one program's absurd prices must not stop the fold of all programs.
 pub async fn fold(pool: &PgPool, limit: i64) -> StorageResult<u64> {
     let mut transaction = pool.begin().await?;
-    let alone = sqlx::query_scalar!(r#"SELECT pg_try_advisory_xact_lock($1) AS "alone!""#, FOLDING)
-        .fetch_one(&mut *transaction)
-        .await?;
+    let alone = fetch_scalar!(
+        &mut *transaction,
+        r#"SELECT pg_try_advisory_xact_lock($1) AS "alone!""#,
+        FOLDING
+    );
     if !alone {
         return Ok(0);
     }
-    let folded = sqlx::query_scalar!(
+    let folded = fetch_scalar!(
+        &mut *transaction,
         r#"WITH taken AS (
                -- By a bound, not by a list: a plan made while the table was empty stays linear when it is not.
                DELETE FROM rollup_deltas
@@ -270,9 +261,7 @@ pub async fn fold(pool: &PgPool, limit: i64) -> StorageResult<u64> {
            )
            SELECT count(*) AS "folded!" FROM taken"#,
         limit,
-    )
-    .fetch_one(&mut *transaction)
-    .await?;
+    );
     let refunds = refund_rollups::fold(&mut transaction, limit).await?;
     let origins = click_origins::fold(&mut transaction, limit).await?;
     let months = cohorts::fold(&mut transaction, limit).await?;
@@ -280,13 +269,11 @@ pub async fn fold(pool: &PgPool, limit: i64) -> StorageResult<u64> {
     Ok(u64::try_from(folded + refunds + origins + months).unwrap_or_default())
 }
 
-/// Every program, for [`rebuild`].
 pub async fn programs(pool: &PgPool) -> StorageResult<Vec<ProgramId>> {
-    Ok(
-        sqlx::query_scalar!(r#"SELECT id AS "id: ProgramId" FROM programs ORDER BY id"#)
-            .fetch_all(pool)
-            .await?,
-    )
+    Ok(fetch_scalars!(
+        pool,
+        r#"SELECT id AS "id: ProgramId" FROM programs ORDER BY id"#
+    ))
 }
 
 /// Replaces a program's days with the sums of its rows, under traffic.

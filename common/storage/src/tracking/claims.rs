@@ -10,7 +10,6 @@ use uuid::Uuid;
 use crate::error::{StorageError, StorageResult, expect_rows};
 use domain::ids::{EventId, ProgramId, SaleId};
 
-/// A sale about to be claimed.
 #[derive(Debug, Clone)]
 pub struct NewClaim {
     pub transaction_id: String,
@@ -60,7 +59,6 @@ pub async fn claim(executor: impl PgExecutor<'_>, claims: &[NewClaim]) -> Storag
 pub struct Conflicts {
     /// The program whose claims were lost.
     pub program_id: ProgramId,
-    /// The program that holds the transaction_ids.
     pub held_by: ProgramId,
     pub claims: i64,
 }
@@ -109,16 +107,15 @@ pub enum ClaimState {
 
 /// Locks the existing claims of `transaction_ids`, in ascending order.
 pub async fn lock(connection: &mut PgConnection, transaction_ids: &[&str]) -> StorageResult<Vec<Claim>> {
-    let rows = sqlx::query!(
+    let rows = fetch_all!(
+        connection,
         "SELECT transaction_id, program_id, event_id, state, sale_id, claimed_at
          FROM transaction_claims
          WHERE transaction_id = ANY($1)
          ORDER BY transaction_id
          FOR UPDATE",
         transaction_ids as &[&str],
-    )
-    .fetch_all(connection)
-    .await?;
+    );
     rows.into_iter()
         .map(|row| {
             let state = match (row.state.as_str(), row.sale_id) {
@@ -153,8 +150,7 @@ pub struct PendingFacts {
     pub refunds: bool,
 }
 
-/// Whether processor ids or refunds arrived before the sales of these locked claims. Those that arrive later
-/// wait for the locks.
+/// Whether processor ids or refunds arrived before the sales of these locked claims. Later ones wait.
 pub async fn pending_facts(
     connection: &mut PgConnection,
     claims: &[(ProgramId, &str)],
@@ -258,8 +254,7 @@ pub async fn rebuild(executor: impl PgExecutor<'_>, claims: &[NewClaim]) -> Stor
     Ok(made.into_iter().filter(|is_new| *is_new).count() as u64)
 }
 
-/// Opens rebuilt claims for the relay, including those of an interrupted rebuild. Returns how many. Fewer
-/// than `limit` means that none are left.
+/// Opens rebuilt claims for the relay, and returns how many: fewer than `limit` when none are left.
 pub async fn open_rebuilt(executor: impl PgExecutor<'_>, limit: i64) -> StorageResult<u64> {
     Ok(execute!(
         executor,
@@ -272,7 +267,6 @@ pub async fn open_rebuilt(executor: impl PgExecutor<'_>, limit: i64) -> StorageR
     ))
 }
 
-/// An open claim due for the relay.
 #[derive(Debug)]
 pub struct OpenClaim {
     pub reply_to: Option<String>,
@@ -283,7 +277,8 @@ pub struct OpenClaim {
 /// claims that another relay has locked. Claims are found by state, not by position, so a claim that
 /// committed late is not missed.
 pub async fn take_open(pool: &PgPool, limit: i64, pause: Duration) -> StorageResult<Vec<OpenClaim>> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_all!(
+        pool,
         OpenClaim,
         r#"WITH due AS (
              SELECT transaction_id FROM transaction_claims
@@ -299,7 +294,5 @@ pub async fn take_open(pool: &PgPool, limit: i64, pause: Duration) -> StorageRes
            RETURNING c.reply_to, c.payload AS "payload!""#,
         limit,
         pause.as_secs_f64(),
-    )
-    .fetch_all(pool)
-    .await?)
+    ))
 }

@@ -14,20 +14,17 @@ use domain::text::Text;
 use domain::tracking::visitor::{CountryCode, DeviceType, Visitor};
 use messages::click::ClickRecord;
 
-/// A click event to be stored.
 #[derive(Debug, Clone, Copy)]
 pub struct NewClick<'a> {
     pub record: &'a ClickRecord,
     pub visitor: &'a Visitor,
     /// Ids of texts that are stored in `shared_texts`.
     pub shared: &'a SharedIds,
-    /// Whether the click changes counters and attribution. A bot's click does not, if its program excludes
-    /// bots.
+    /// Whether the click changes counters and attribution: not a bot's, if its program excludes bots.
     pub counted: bool,
 }
 
-/// Inserts click events. Returns the new ones, and whether the event stream of their program is on. An
-/// earlier delivery stored the others.
+/// Inserts click events. Returns the new ones, and whether their program's event stream is on.
 pub async fn insert(
     connection: &mut PgConnection,
     new: &[NewClick<'_>],
@@ -79,15 +76,13 @@ pub async fn insert(
     .collect())
 }
 
-/// Clicks of one link in one batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClickCount {
     pub clicks: i64,
     pub last_clicked: DateTime<Utc>,
 }
 
-/// Adds the batch's counts to links and their memberships. Call it last in the transaction, because all
-/// batches update these rows.
+/// Adds the batch's counts to links and memberships: last, because all batches update these rows.
 pub async fn count(connection: &mut PgConnection, by_link: &BTreeMap<i64, ClickCount>) -> StorageResult<()> {
     columns!((link, count) in by_link =>
         links: i64 = *link,

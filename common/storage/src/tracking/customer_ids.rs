@@ -6,16 +6,13 @@ use sqlx::{PgConnection, PgPool};
 
 use crate::error::StorageResult;
 
-/// Ids in one block. A block lasts minutes at full speed, and the 53 bits of a public id allow two thousand
-/// million restarts.
+/// Ids in one block: minutes at full speed. The 53 bits of a public id allow two thousand million restarts.
 pub const BLOCK_SIZE: i64 = 1 << 22;
 
 /// Minimum number of blocks to skip when the number of leased blocks is unknown: a month of clicks at 10⁵ a
-/// second, or 32,768 starts of edges. At most twice as many are skipped, so that the ids last for 16,384
-/// skips.
+/// second, or 32,768 starts of edges. At most twice as many are skipped: the ids last for 16,384 skips.
 const AHEAD: i64 = 1 << 16;
 
-/// The counter before and after the move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Advanced {
     pub from: i64,
@@ -26,9 +23,10 @@ pub struct Advanced {
 pub async fn lease(pool: &PgPool) -> StorageResult<Range<i64>> {
     let mut transaction = pool.begin().await?;
     advance(&mut transaction, false).await?;
-    let block = sqlx::query_scalar!(r#"SELECT nextval('customer_id_blocks') AS "block!""#)
-        .fetch_one(&mut *transaction)
-        .await?;
+    let block = fetch_scalar!(
+        &mut *transaction,
+        r#"SELECT nextval('customer_id_blocks') AS "block!""#
+    );
     transaction.commit().await?;
     Ok(block * BLOCK_SIZE..(block + 1) * BLOCK_SIZE)
 }
@@ -50,7 +48,8 @@ pub async fn advance(connection: &mut PgConnection, anyway: bool) -> StorageResu
         return Ok(None);
     }
     // A sequence copied by logical replication may be behind the stored rows.
-    let advanced = sqlx::query_as!(
+    let advanced = fetch_one!(
+        connection,
         Advanced,
         r#"SELECT last_value AS "from!",
                   setval('customer_id_blocks', greatest(last_value, (SELECT max(id) FROM customers) / $1)
@@ -58,18 +57,15 @@ pub async fn advance(connection: &mut PgConnection, anyway: bool) -> StorageResu
            FROM customer_id_blocks"#,
         BLOCK_SIZE,
         AHEAD,
-    )
-    .fetch_one(connection)
-    .await?;
+    );
     Ok(Some(advanced))
 }
 
 /// One past the highest id that may have been leased. A click_id that decodes to this or more is forged.
 pub async fn end_of_leased(connection: &mut PgConnection) -> StorageResult<i64> {
-    let last = sqlx::query_scalar!(
+    let last = fetch_scalar!(
+        connection,
         r#"SELECT CASE WHEN is_called THEN last_value ELSE 0 END AS "last!" FROM customer_id_blocks"#
-    )
-    .fetch_one(connection)
-    .await?;
+    );
     Ok((last + 1) * BLOCK_SIZE)
 }

@@ -20,8 +20,7 @@ pub struct Customer {
     pub customer_key: Option<String>,
     /// No authenticated call has confirmed the key of this click yet.
     pub key_from_browser: bool,
-    /// A browser bound the key to one customer, and an authenticated call named the key with another. Set on
-    /// both.
+    /// A browser bound the key to one customer, an authenticated call named it with another. Set on both.
     pub key_contested: bool,
     /// The customer's lead was one of many within an hour.
     pub many_leads: bool,
@@ -31,13 +30,11 @@ pub struct Customer {
     pub journey: Journey,
     pub signup: Option<Milestone>,
     pub first_purchase: Option<Milestone>,
-    /// The latest sale, by its own time. `None` without a sale, or with only sales from before this was
-    /// stored.
+    /// The latest sale, by its own time. `None` without a sale, or with sales from before this was stored.
     pub last_purchase_at: Option<DateTime<Utc>>,
 }
 
-/// When a customer reached a status, and the link under which it was counted. A later click does not change
-/// the link.
+/// When a customer reached a status, and the link under which it counts, whatever is clicked later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Milestone {
     pub at: DateTime<Utc>,
@@ -60,13 +57,12 @@ pub struct CustomerIdentity {
 
 /// Customers by id, for comparing click_ids as whole strings.
 pub async fn identities(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<Vec<CustomerIdentity>> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_all!(
+        connection,
         CustomerIdentity,
         "SELECT id AS customer_id, program_id, click_id FROM customers WHERE id = ANY($1)",
         ids
-    )
-    .fetch_all(connection)
-    .await?)
+    ))
 }
 
 /// [`identities`] for the edge, which has no transaction.
@@ -75,7 +71,6 @@ pub async fn identities_from_pool(pool: &PgPool, ids: &[i64]) -> StorageResult<V
     identities(&mut connection, ids).await
 }
 
-/// A customer_key looked up in one program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct KeyInProgram<'a> {
     pub program_id: ProgramId,
@@ -143,7 +138,8 @@ pub async fn lock_named(
         texts: &str = key.customer_key,
         programs: i64 = key.program_id.get(),
     );
-    let rows = sqlx::query!(
+    let rows = fetch_all!(
+        connection,
         r#"SELECT id AS "id: CustomerId", program_id AS "program_id: ProgramId", click_id, customer_key, key_from_browser, key_contested, many_leads, proposed_customer_key,
                 email_hash, status AS "status: CustomerStatus", first_click_at, first_referral_link_id AS "first_referral_link_id: ReferralLinkId",
                 touched_link_ids AS "touched_link_ids: Vec<ReferralLinkId>", touched_at,
@@ -160,9 +156,7 @@ pub async fn lock_named(
         ids,
         &texts as &[&str],
         &programs,
-    )
-    .fetch_all(connection)
-    .await?;
+    );
     rows.into_iter()
         .map(|row| {
             let touch = |referral_link_id, clicked_at| Touch {
@@ -199,7 +193,6 @@ pub async fn lock_named(
         .collect()
 }
 
-/// A customer that a click creates.
 #[derive(Debug)]
 pub struct NewCustomer<'a> {
     pub customer_id: CustomerId,
@@ -208,8 +201,7 @@ pub struct NewCustomer<'a> {
     pub first_touch: Touch,
 }
 
-/// Inserts customers and returns how many are new. Existing ones (from an earlier delivery of the click) stay
-/// unchanged.
+/// Inserts customers and returns how many are new. Those of an earlier delivery stay unchanged.
 pub async fn insert(connection: &mut PgConnection, customers: &[NewCustomer<'_>]) -> StorageResult<u64> {
     Ok(write_batch!(
         connection,
@@ -277,7 +269,6 @@ pub async fn save(connection: &mut PgConnection, customers: &[&Customer]) -> Sto
     expect_rows("customers", customers.len(), updated)
 }
 
-/// Stores the journeys of customers who clicked again.
 pub async fn save_journeys(connection: &mut PgConnection, customers: &[&Customer]) -> StorageResult<()> {
     if customers.is_empty() {
         return Ok(());

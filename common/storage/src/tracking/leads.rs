@@ -28,18 +28,18 @@ pub async fn stored(
     times: &[DateTime<Utc>],
 ) -> StorageResult<HashMap<EventId, bool>> {
     // The time is part of the partitioned table's key. Without it, the query would search every partition.
-    Ok(sqlx::query!(
+    let rows = fetch_all!(
+        connection,
         "SELECT l.event_id, l.provisional
          FROM UNNEST($1::uuid[], $2::timestamptz[]) AS n (event_id, lead_timestamp)
          JOIN lead_events l ON l.event_id = n.event_id AND l.lead_timestamp = n.lead_timestamp",
         events,
         times,
-    )
-    .map(|row| (EventId::new(row.event_id), row.provisional))
-    .fetch_all(connection)
-    .await?
-    .into_iter()
-    .collect())
+    );
+    Ok(rows
+        .into_iter()
+        .map(|row| (EventId::new(row.event_id), row.provisional))
+        .collect())
 }
 
 pub async fn insert(connection: &mut PgConnection, leads: &[NewLead<'_>]) -> StorageResult<()> {

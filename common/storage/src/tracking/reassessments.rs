@@ -12,7 +12,6 @@ use domain::tracking::attribution::AttributionModel;
 use domain::tracking::reassessment::RecordedSale;
 use domain::tracking::sale::{Sale, SaleType};
 
-/// A recorded sale with its stored attribution.
 #[derive(Debug, Clone)]
 pub struct StoredSale {
     pub customer_id: CustomerId,
@@ -23,8 +22,7 @@ pub struct StoredSale {
     pub refunded: Cents,
 }
 
-/// Locks each customer's sales since a given time, in ascending order of id. The caller holds the customers'
-/// locks.
+/// Locks sales since each customer's given time, ascending. The caller holds the customers' locks.
 pub async fn lock_sales_since(
     connection: &mut PgConnection,
     customers: &[(ProgramId, CustomerId, DateTime<Utc>)],
@@ -86,15 +84,14 @@ pub async fn superseded_changed(
     program_id: ProgramId,
     customer_id: CustomerId,
 ) -> StorageResult<bool> {
-    Ok(sqlx::query_scalar!(
+    Ok(fetch_scalar!(
+        connection,
         r#"SELECT EXISTS (SELECT 1 FROM sale_events s JOIN commissions c ON c.sale_id = s.id
                           WHERE s.program_id = $1 AND s.customer_id = $2
                             AND c.superseded_at IS NOT NULL AND c.adjusted_cents <> 0) AS "changed!""#,
         program_id.get(),
         customer_id.get(),
-    )
-    .fetch_one(connection)
-    .await?)
+    ))
 }
 
 /// Supersedes locked commissions, with their whole amount deducted.
@@ -135,7 +132,6 @@ pub async fn relink(
     expect_rows("commissions", commissions.len(), updated)
 }
 
-/// The new credit of a sale.
 #[derive(Debug, Clone)]
 pub struct Credited<'a> {
     pub sale_id: SaleId,
@@ -143,7 +139,6 @@ pub struct Credited<'a> {
     pub no_commission_reason: Option<&'a str>,
 }
 
-/// Stores the new credits of locked sales.
 pub async fn save_credits(connection: &mut PgConnection, sales: &[Credited<'_>]) -> StorageResult<()> {
     let updated = write_batch!(
         connection,

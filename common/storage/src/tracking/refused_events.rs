@@ -11,15 +11,15 @@ use domain::ids::EventId;
 
 /// Stored outcomes (JSON text) of these events.
 pub async fn find(connection: &mut PgConnection, events: &[Uuid]) -> StorageResult<HashMap<EventId, String>> {
-    Ok(sqlx::query!(
+    let rows = fetch_all!(
+        connection,
         "SELECT event_id, outcome FROM refused_events WHERE event_id = ANY($1)",
         events
-    )
-    .map(|row| (EventId::new(row.event_id), row.outcome))
-    .fetch_all(connection)
-    .await?
-    .into_iter()
-    .collect())
+    );
+    Ok(rows
+        .into_iter()
+        .map(|row| (EventId::new(row.event_id), row.outcome))
+        .collect())
 }
 
 pub async fn remember(connection: &mut PgConnection, refusals: &[(EventId, String)]) -> StorageResult<()> {
@@ -37,8 +37,7 @@ pub async fn remember(connection: &mut PgConnection, refusals: &[(EventId, Strin
 
 /// Deletes the refusals of these refunds, each given as an event and its transaction_id. It applies to a
 /// refund that a worker received while the claim of its sale was lost, if the claim is
-/// [rebuilt](super::claims::rebuild) and not open yet. Refunds older than their sale were rightly refused and
-/// stay.
+/// [rebuilt](super::claims::rebuild) and not open yet. Refunds older than their sale stay refused.
 pub async fn forget_of_lost_claims(
     executor: impl PgExecutor<'_>,
     refunds: &[(EventId, &str)],

@@ -89,10 +89,8 @@ pub async fn insert(
     Ok(rows.into_iter().map(|row| (row.event_id, row.id)).collect())
 }
 
-/// The outcome of a sale that is already recorded.
 #[derive(Debug)]
 pub struct RecordedSale {
-    /// The event of the sale's record.
     pub event_id: EventId,
     pub program_id: ProgramId,
     pub no_commission: Option<NoCommission>,
@@ -104,16 +102,15 @@ pub async fn recorded(
     connection: &mut PgConnection,
     sales: &[i64],
 ) -> StorageResult<HashMap<SaleId, RecordedSale>> {
-    let rows = sqlx::query!(
+    let rows = fetch_all!(
+        connection,
         r#"SELECT s.id AS "id: SaleId", s.event_id AS "event_id: EventId", s.program_id AS "program_id: ProgramId",
                   s.no_commission_reason,
                   ARRAY(SELECT c.id FROM commissions c WHERE c.sale_id = s.id AND c.superseded_at IS NULL ORDER BY c.id)
                       AS "commission_ids!: Vec<CommissionId>"
            FROM sale_events s WHERE s.id = ANY($1)"#,
         sales,
-    )
-    .fetch_all(connection)
-    .await?;
+    );
     rows.into_iter()
         .map(|row| {
             let no_commission = row
@@ -134,7 +131,6 @@ pub async fn recorded(
         .collect()
 }
 
-/// A locked sale, as refunds need it.
 #[derive(Debug)]
 pub struct LockedSale {
     pub sale_id: SaleId,
@@ -147,11 +143,9 @@ pub struct LockedSale {
     pub processor_refunded_cents: i64,
     /// The customer was erased: no more text about the sale may be stored.
     pub of_erased: bool,
-    /// The types of outbound events that the program wants.
     pub wanted_events: WantedEvents,
 }
 
-/// The refund totals of a sale.
 #[derive(Debug)]
 pub struct RefundedSale {
     pub sale_id: SaleId,
@@ -161,7 +155,8 @@ pub struct RefundedSale {
 
 /// Locks sales in ascending order, so that refunds of one sale are serialised.
 pub async fn lock(connection: &mut PgConnection, sales: &[i64]) -> StorageResult<Vec<LockedSale>> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_all!(
+        connection,
         LockedSale,
         r#"SELECT s.id AS sale_id, s.customer_id AS "customer_id!", s.referral_link_id AS "referral_link_id: _",
                   s.currency AS "currency: _", s.amount_cents, s.api_refunded_cents, s.processor_refunded_cents,
@@ -170,12 +165,9 @@ pub async fn lock(connection: &mut PgConnection, sales: &[i64]) -> StorageResult
            FROM sale_events s JOIN programs p ON p.id = s.program_id
            WHERE s.id = ANY($1) ORDER BY s.id FOR UPDATE OF s"#,
         sales,
-    )
-    .fetch_all(connection)
-    .await?)
+    ))
 }
 
-/// Stores the refund totals of locked sales.
 pub async fn save_refunded(connection: &mut PgConnection, sales: &[RefundedSale]) -> StorageResult<()> {
     let updated = write_batch!(
         connection,

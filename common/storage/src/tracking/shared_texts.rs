@@ -6,7 +6,6 @@ use sqlx::PgPool;
 
 use crate::error::StorageResult;
 
-/// Ids by text.
 pub type SharedIds = HashMap<Box<str>, i64>;
 
 /// Stores new texts, each as `(id, text)`. They are committed before a click refers to them.

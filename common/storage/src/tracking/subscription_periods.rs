@@ -1,5 +1,4 @@
-//! `subscription_starts` and `subscription_ends`: when a subscription began without a payment, and when it
-//! ended, by the processor's clock.
+//! `subscription_starts`, `subscription_ends`: starts without a payment, and ends, by the processor's clock.
 
 use std::collections::BTreeMap;
 
@@ -31,8 +30,7 @@ macro_rules! record {
     };
 }
 
-/// Stores starts and ends, if there are any. The earliest start and the latest end count. The caller holds
-/// the subscriptions' locks.
+/// Stores starts (the earliest counts) and ends (the latest). The caller holds the subscriptions' locks.
 pub async fn record(
     connection: &mut PgConnection,
     starts: &BTreeMap<SubscriptionKey, DateTime<Utc>>,

@@ -24,7 +24,8 @@ pub async fn find(
         programs: i64 = program_id.get(),
         ids: &str = subscription_id.as_str(),
     );
-    Ok(sqlx::query!(
+    let rows = fetch_all!(
+        connection,
         r#"SELECT k.program_id AS "program_id!", k.subscription_id AS "subscription_id!", s.first_payment_at AS "first_payment_at?",
                   s.first_click_at AS "first_click_at?", s.credited_link_ids AS "credited_link_ids?",
                   b.started_at AS "started_at?", e.ended_at AS "ended_at?"
@@ -34,30 +35,29 @@ pub async fn find(
            LEFT JOIN subscription_ends e ON e.program_id = k.program_id AND e.subscription_id = k.subscription_id"#,
         &programs,
         &ids as &[&str],
-    )
-    .map(|row| {
-        let first = match (row.first_payment_at, row.first_click_at, row.credited_link_ids) {
-            (Some(at), Some(first_click_at), Some(links)) => Some(FirstPayment {
-                at,
-                first_click_at,
-                credited_links: links.into_iter().map(ReferralLinkId::new).collect(),
-            }),
-            _ => None,
-        };
-        let subscription = Subscription {
-            first,
-            started_at: row.started_at,
-            ended_at: row.ended_at,
-        };
-        (
-            (ProgramId::new(row.program_id), row.subscription_id),
-            subscription,
-        )
-    })
-    .fetch_all(connection)
-    .await?
-    .into_iter()
-    .collect())
+    );
+    Ok(rows
+        .into_iter()
+        .map(|row| {
+            let first = match (row.first_payment_at, row.first_click_at, row.credited_link_ids) {
+                (Some(at), Some(first_click_at), Some(links)) => Some(FirstPayment {
+                    at,
+                    first_click_at,
+                    credited_links: links.into_iter().map(ReferralLinkId::new).collect(),
+                }),
+                _ => None,
+            };
+            let subscription = Subscription {
+                first,
+                started_at: row.started_at,
+                ended_at: row.ended_at,
+            };
+            (
+                (ProgramId::new(row.program_id), row.subscription_id),
+                subscription,
+            )
+        })
+        .collect())
 }
 
 /// Locks subscriptions until the transaction ends. Called before their starts and ends are stored, and before
@@ -76,7 +76,6 @@ pub async fn lock(connection: &mut PgConnection, keys: &[SubscriptionKey]) -> St
     Ok(())
 }
 
-/// A subscription and its first known payment.
 #[derive(Debug)]
 pub struct NewSubscription {
     pub key: SubscriptionKey,
@@ -85,8 +84,7 @@ pub struct NewSubscription {
     pub first: FirstPayment,
 }
 
-/// Stores first payments. An earlier payment replaces a stored one, and a payment that is judged again
-/// replaces itself.
+/// Stores first payments. An earlier payment replaces a stored one; a repeated decision replaces itself.
 pub async fn save(connection: &mut PgConnection, subscriptions: &[NewSubscription]) -> StorageResult<()> {
     if subscriptions.is_empty() {
         return Ok(());
@@ -133,18 +131,18 @@ pub async fn customers(
         programs: i64 = program_id.get(),
         ids: &str = subscription_id.as_str(),
     );
-    Ok(sqlx::query!(
+    let rows = fetch_all!(
+        connection,
         r#"SELECT s.program_id AS "program_id: ProgramId", s.subscription_id, s.customer_id AS "customer_id: CustomerId"
            FROM UNNEST($1::bigint[], $2::text[]) AS k (program_id, subscription_id)
            JOIN subscriptions s ON s.program_id = k.program_id AND s.subscription_id = k.subscription_id"#,
         &programs,
         &ids as &[&str],
-    )
-    .map(|row| ((row.program_id, row.subscription_id), row.customer_id))
-    .fetch_all(connection)
-    .await?
-    .into_iter()
-    .collect())
+    );
+    Ok(rows
+        .into_iter()
+        .map(|row| ((row.program_id, row.subscription_id), row.customer_id))
+        .collect())
 }
 
 /// Assigns sales that were reported without a subscription to one, because another report of the same payment
@@ -161,16 +159,15 @@ pub async fn adopt(
         ids: &str = id.as_str(),
         sales: i64 = sale_id.get(),
     );
-    let adopted = sqlx::query!(
+    let adopted = fetch_all!(
+        &mut *connection,
         r#"UPDATE sale_events s SET subscription_id = n.subscription_id
          FROM UNNEST($1::text[], $2::bigint[]) AS n (subscription_id, sale_id)
          WHERE s.id = n.sale_id AND s.subscription_id IS NULL
          RETURNING s.customer_id AS "customer_id!", s.sale_date"#,
         &ids as &[&str],
         &sales,
-    )
-    .fetch_all(&mut *connection)
-    .await?;
+    );
     execute!(
         connection,
         "INSERT INTO subscriptions AS u (program_id, subscription_id, customer_id, first_sale_id, first_payment_at,

@@ -1,5 +1,4 @@
-//! Test chains: the link that a chain uses, and the rows that it stores. Every row written here is a test
-//! row.
+//! Test chains: the link that a chain uses, and the rows that it stores, all of them test rows.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -8,7 +7,6 @@ use crate::error::StorageResult;
 use domain::ids::{PartnerId, ProgramId, ReferralLinkId, SaleId};
 use messages::test_chain::TestChainRecord;
 
-/// A link that a chain can use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChainLink {
     pub referral_link_id: ReferralLinkId,
@@ -19,7 +17,8 @@ pub struct ChainLink {
 
 /// The oldest active link of an approved partner of the program.
 pub async fn link(connection: &mut PgConnection, program_id: ProgramId) -> StorageResult<Option<ChainLink>> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_optional!(
+        connection,
         ChainLink,
         r#"SELECT l.id AS referral_link_id, l.short_code, l.partner_id AS "partner_id!"
            FROM partner_programs p JOIN referral_links l ON l.partner_program_id = p.id
@@ -27,9 +26,7 @@ pub async fn link(connection: &mut PgConnection, program_id: ProgramId) -> Stora
              AND l.program_id = $1 AND l.status = 'active' AND l.partner_id IS NOT NULL
            ORDER BY l.id LIMIT 1"#,
         program_id.get(),
-    )
-    .fetch_optional(connection)
-    .await?)
+    ))
 }
 
 /// The partners with a commission for this sale.
@@ -37,12 +34,11 @@ pub async fn commission_partners(
     connection: &mut PgConnection,
     sale_id: SaleId,
 ) -> StorageResult<Vec<PartnerId>> {
-    Ok(sqlx::query_scalar!(
+    Ok(fetch_scalars!(
+        connection,
         r#"SELECT partner_id AS "id: PartnerId" FROM commissions WHERE sale_id = $1 ORDER BY id"#,
         sale_id.get()
-    )
-    .fetch_all(connection)
-    .await?)
+    ))
 }
 
 /// Stores the chain's click. A second delivery stores nothing.

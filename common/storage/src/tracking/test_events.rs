@@ -17,10 +17,8 @@ use domain::tracking::sale::SubscriptionInterval;
 use domain::tracking::visitor::{CountryCode, DeviceType, Visitor};
 use messages::test_event::{TestClick, TestEventRecord, TestLead, TestSale};
 
-/// A test event with the data of its type.
 pub type Test<'a, T> = (&'a TestEventRecord, &'a T);
 
-/// A test click to be stored.
 #[derive(Debug, Clone, Copy)]
 pub struct NewTestClick<'a> {
     pub record: &'a TestEventRecord,
@@ -35,14 +33,13 @@ macro_rules! ids {
             events: Uuid = $record_of.event_id.get(),
             times: DateTime<Utc> = $record_of.happened_at
         );
-        let rows = sqlx::query!(
+        let rows = fetch_all!(
+            $connection,
             r#"SELECT t.event_id AS "event_id: EventId", t.id FROM UNNEST($1::uuid[], $2::timestamptz[]) AS n (event_id, at)
                JOIN "# + $table + " t ON t.event_id = n.event_id AND t." + $time + " = n.at WHERE t.is_test",
             &events,
             &times,
-        )
-        .fetch_all($connection)
-        .await?;
+        );
         Ok(rows.into_iter().map(|row| (row.event_id, row.id)).collect())
     }};
 }
@@ -140,7 +137,6 @@ pub async fn insert_sales(
     ids!(connection, tests, (record, _) => record, "sale_events", "sale_date")
 }
 
-/// The latest test events of one type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TestEvents {
     /// At most [`COUNTED`].
@@ -162,7 +158,6 @@ pub struct LatestTestEvent {
     pub created_at: DateTime<Utc>,
 }
 
-/// The test events of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TestedProgram {
     pub workspace_id: i64,
@@ -174,21 +169,20 @@ pub struct TestedProgram {
 /// Maximum count of test events of one type. It bounds the cost of the query.
 pub const COUNTED: i64 = 10;
 
-/// The test events of a program; `None` when there is no such program.
 pub async fn of_program(
     connection: &mut PgConnection,
     program_id: ProgramId,
 ) -> StorageResult<Option<TestedProgram>> {
-    let workspace_id = sqlx::query_scalar!(
+    let workspace_id = fetch_optional_scalar!(
+        &mut *connection,
         "SELECT workspace_id FROM programs WHERE id = $1",
         program_id.get()
-    )
-    .fetch_optional(&mut *connection)
-    .await?;
+    );
     let Some(workspace_id) = workspace_id else {
         return Ok(None);
     };
-    let rows = sqlx::query!(
+    let rows = fetch_all!(
+        connection,
         r#"(SELECT 'click' AS "kind!", id AS "id!", click_timestamp AS "timestamp!", created_at AS "created_at!"
             FROM click_events WHERE program_id = $1 AND is_test ORDER BY click_timestamp DESC, id DESC LIMIT $2)
            UNION ALL
@@ -199,9 +193,7 @@ pub async fn of_program(
             FROM sale_events WHERE program_id = $1 AND is_test ORDER BY sale_date DESC, id DESC LIMIT $2)"#,
         program_id.get(),
         COUNTED,
-    )
-    .fetch_all(connection)
-    .await?;
+    );
     let of_kind = |kind: &str| {
         let events = || rows.iter().filter(|row| row.kind == kind);
         TestEvents {

@@ -38,14 +38,13 @@ pub async fn drop_some(
     let Some(after) = due(&mut transaction, now).await? else {
         return Ok(None);
     };
-    let slice = sqlx::query!(
+    let slice = fetch_one!(
+        &mut *transaction,
         "SELECT max(id) AS last, min(first_click_at) AS oldest
          FROM (SELECT id, first_click_at FROM customers WHERE id > $1 ORDER BY id LIMIT $2) s",
         after,
         limit,
-    )
-    .fetch_one(&mut *transaction)
-    .await?;
+    );
     let Some((last, oldest)) = slice.last.zip(slice.oldest) else {
         start_again(&mut transaction, now + ROUNDS_APART).await?;
         transaction.commit().await?;
@@ -66,24 +65,21 @@ pub async fn drop_some(
     Ok(Some(dropped))
 }
 
-/// The first day with stored clicks. A monthly partition from before daily ones is dropped as a whole, later
-/// than its days would be.
+/// The first day with stored clicks. A monthly partition is dropped whole, later than its days would be.
 async fn first_day(connection: &mut PgConnection) -> StorageResult<Option<NaiveDate>> {
-    Ok(
-        sqlx::query_scalar!("SELECT min(first_day) FROM event_partitions WHERE parent = 'click_events'")
-            .fetch_one(connection)
-            .await?,
-    )
+    Ok(fetch_scalar!(
+        connection,
+        "SELECT min(first_day) FROM event_partitions WHERE parent = 'click_events'"
+    ))
 }
 
 /// The id after which the next slice begins.
 async fn due(connection: &mut PgConnection, now: DateTime<Utc>) -> StorageResult<Option<i64>> {
-    Ok(sqlx::query_scalar!(
+    Ok(fetch_optional_scalar!(
+        connection,
         "SELECT after FROM visitor_retention WHERE next_round_at <= $1 FOR UPDATE SKIP LOCKED",
         now
-    )
-    .fetch_optional(connection)
-    .await?)
+    ))
 }
 
 async fn start_again(connection: &mut PgConnection, at: DateTime<Utc>) -> StorageResult<()> {
@@ -103,7 +99,8 @@ async fn lock_visitors(
     now: DateTime<Utc>,
     events_kept_since: DateTime<Utc>,
 ) -> StorageResult<Vec<i64>> {
-    Ok(sqlx::query_scalar!(
+    Ok(fetch_scalars!(
+        connection,
         "SELECT c.id FROM customers c JOIN programs p ON p.id = c.program_id
          WHERE c.id > $1 AND c.id <= $2 AND c.status = 'click'
            AND num_nonnulls(c.customer_key, c.proposed_customer_key, c.email_hash, c.signup_date, c.first_purchase_date) = 0
@@ -115,9 +112,7 @@ async fn lock_visitors(
         last,
         events_kept_since,
         now,
-    )
-    .fetch_all(connection)
-    .await?)
+    ))
 }
 
 /// Deletes visitors without other stored rows. A separate statement after the lock, so that it sees all rows

@@ -44,7 +44,6 @@ static PARTS: LazyLock<Vec<Part>> = LazyLock::new(|| {
     parts
 });
 
-/// The result of one step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// Nothing is due, or another process is verifying.
@@ -56,7 +55,6 @@ pub enum Step {
     },
 }
 
-/// The state of the verification, as stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Status {
     pub now: DateTime<Utc>,
@@ -95,15 +93,16 @@ pub async fn step(pool: &PgPool) -> StorageResult<Step> {
     }
 }
 
-/// The position of a part.
 struct Mark {
     after: String,
 }
 
 async fn due(connection: &mut PgConnection) -> StorageResult<Option<(&'static Part, Mark)>> {
-    let alone = sqlx::query_scalar!(r#"SELECT pg_try_advisory_xact_lock($1) AS "alone!""#, VERIFYING)
-        .fetch_one(&mut *connection)
-        .await?;
+    let alone = fetch_scalar!(
+        &mut *connection,
+        r#"SELECT pg_try_advisory_xact_lock($1) AS "alone!""#,
+        VERIFYING
+    );
     if !alone {
         return Ok(None);
     }
@@ -118,12 +117,11 @@ async fn due(connection: &mut PgConnection) -> StorageResult<Option<(&'static Pa
         &names as &[&str],
         &starts as &[&str],
     );
-    let mark = sqlx::query!(
+    let mark = fetch_optional!(
+        connection,
         "SELECT part, after FROM verifications WHERE part = ANY($1) AND due_at <= now() ORDER BY due_at, part LIMIT 1",
         &names as &[&str],
-    )
-    .fetch_optional(connection)
-    .await?;
+    );
     Ok(mark.and_then(|mark| {
         let part = PARTS.iter().find(|part| part.name == mark.part)?;
         Some((part, Mark { after: mark.after }))
@@ -197,12 +195,11 @@ async fn end(connection: &mut PgConnection, part: &Part) -> StorageResult<()> {
 
 pub async fn status(connection: &mut PgConnection) -> StorageResult<Status> {
     let names: Vec<&str> = PARTS.iter().map(|part| part.name.as_str()).collect();
-    Ok(sqlx::query_as!(
+    Ok(fetch_one!(
+        connection,
         Status,
         r#"SELECT now() AS "now!", min(verified_at) AS oldest, count(*) FILTER (WHERE differences > 0) AS "differences!"
            FROM verifications WHERE part = ANY($1)"#,
         &names as &[&str],
-    )
-    .fetch_one(connection)
-    .await?)
+    ))
 }

@@ -1,6 +1,5 @@
 //! Verification in slices. A slice is one statement and so one snapshot: the rows that it compares were
-//! written by whole transactions. Rows that are stored later belong to a later slice, or the next run
-//! verifies them.
+//! written by whole transactions. Rows that are stored later belong to a later slice or to the next run.
 
 use chrono::{DateTime, Utc};
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Postgres, Transaction};
@@ -10,12 +9,10 @@ use super::invariants::Check;
 use super::{INVARIANTS, SHOWN, Violation, violation};
 use crate::error::StorageResult;
 
-/// The result of a run.
 #[derive(Debug, Default)]
 pub struct Verified {
     pub violations: Vec<Violation>,
-    /// Invariants with a check that cannot be limited to rows since a day. A run with such a limit leaves the
-    /// check out.
+    /// Invariants with a check that has no limit by day. A run with such a limit leaves the check out.
     pub left_out: Vec<&'static str>,
 }
 

@@ -1,6 +1,5 @@
 //! How checks are divided: by the key of their rows, or by day and program.
 
-/// What a check iterates over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Division {
     Sales,
@@ -28,11 +27,9 @@ pub enum Division {
 pub(super) struct Walk {
     /// Part of the name under which the position is stored.
     pub name: &'static str,
-    /// The rows of a slice.
     pub rows: &'static str,
     /// A bound less than every key.
     pub start: &'static str,
-    /// The table of the keys.
     table: &'static str,
     key: &'static str,
     /// Maximum number of keys in a slice.

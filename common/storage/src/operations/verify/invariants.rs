@@ -22,7 +22,6 @@ mod books;
 mod days;
 mod events;
 
-/// A rule, and the checks that find its violations.
 #[derive(Debug, Clone, Copy)]
 pub struct Invariant {
     pub name: &'static str,

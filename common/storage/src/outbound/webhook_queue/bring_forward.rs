@@ -1,5 +1,4 @@
-//! Brings forward deliveries that a take would not reach, because one customer has more due deliveries than a
-//! take examines.
+//! Brings forward deliveries that a take does not reach, because one customer has more than it examines.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -8,8 +7,7 @@ use super::go_by_indexes;
 use crate::error::StorageResult;
 use domain::ids::WebhookEndpointId;
 
-/// Minimum number of deliveries that a take can use among the thousand that it examines. Below it, other
-/// deliveries are brought forward.
+/// Below this number of usable deliveries among a take's thousand, other deliveries are brought forward.
 const FREE_AT_LEAST: i64 = 32;
 /// Maximum number of deliveries to bring forward for one endpoint.
 const BROUGHT: i64 = 500;
@@ -23,7 +21,8 @@ pub async fn endpoints(
     limit: i64,
 ) -> StorageResult<Vec<i64>> {
     go_by_indexes(connection).await?;
-    Ok(sqlx::query_scalar!(
+    Ok(fetch_scalars!(
+        connection,
         r#"WITH RECURSIVE waiting AS (
                (SELECT endpoint_id FROM webhook_queue WHERE endpoint_id > $1 ORDER BY endpoint_id LIMIT 1)
                UNION ALL
@@ -33,17 +32,14 @@ pub async fn endpoints(
            SELECT endpoint_id AS "endpoint_id!" FROM waiting WHERE endpoint_id IS NOT NULL LIMIT $2"#,
         after.get(),
         limit,
-    )
-    .fetch_all(connection)
-    .await?)
+    ))
 }
 
 /// Acts on endpoints where nearly all deliveries that a take examines wait for an earlier delivery of their
 /// customer. Brings forward other customers' deliveries from behind them. Also brings forward that earlier
 /// delivery, if it became due again after those that wait for it. Returns how many were moved.
 ///
-/// Deliveries in flight, and deliveries that wait for their next attempt, stay as they are. Must run in a
-/// transaction.
+/// Deliveries in flight, and those that wait for their next attempt, stay. Must run in a transaction.
 pub async fn bring_forward(
     connection: &mut PgConnection,
     endpoints: &[i64],

@@ -14,8 +14,7 @@ use crate::error::StorageResult;
 use domain::ids::ProgramId;
 use domain::tracking::attribution::Journey;
 
-/// The range of one statement of the search. Each statement must be short: a large program has a million
-/// clicks an hour.
+/// The range of one statement of the search: short, because a large program has a million clicks an hour.
 const PIECE: TimeDelta = TimeDelta::hours(1);
 
 /// A margin for the clocks of edges, which differ by far less.
@@ -24,7 +23,6 @@ pub(super) const CLOCK_SKEW: TimeDelta = TimeDelta::hours(1);
 /// A range of times, both ends included.
 type Span = (DateTime<Utc>, DateTime<Utc>);
 
-/// The times of customers' clicks.
 #[derive(Debug, Default)]
 pub(super) struct ClickedAt {
     pub times: BTreeSet<DateTime<Utc>>,
@@ -38,26 +36,24 @@ pub(super) async fn read(connection: &mut PgConnection, customers: &[i64]) -> St
     if customers.is_empty() {
         return Ok(clicked_at);
     }
-    let rows = sqlx::query!(
+    let rows = fetch_all!(
+        &mut *connection,
         r#"SELECT id, first_click_at AS first, touched_at || coalesce(earlier_at, '{}') AS "touched_at!"
            FROM customers WHERE id = ANY($1)"#,
         customers,
-    )
-    .fetch_all(&mut *connection)
-    .await?;
+    );
     for row in rows {
         let forgotten = forgotten(row.first, &row.touched_at);
         clicked_at.forgotten.extend(forgotten.map(|span| (row.id, span)));
         clicked_at.times.insert(row.first);
         clicked_at.times.extend(row.touched_at);
     }
-    let uncounted = sqlx::query_scalar!(
+    let uncounted = fetch_scalars!(
+        connection,
         "SELECT click_timestamp FROM click_events WHERE customer_id = ANY($1) AND NOT counted AND click_timestamp >= $2",
         customers,
         clicked_at.times.first().map(|first| *first - CLOCK_SKEW),
-    )
-    .fetch_all(connection)
-    .await?;
+    );
     clicked_at.times.extend(uncounted);
     Ok(clicked_at)
 }
@@ -81,16 +77,15 @@ pub(super) async fn add_forgotten(
         let mut from = *first;
         while from <= *last {
             searching(from);
-            let found = sqlx::query_scalar!(
+            let found = fetch_scalars!(
+                &mut *connection,
                 "SELECT click_timestamp FROM click_events
                  WHERE program_id = $1 AND NOT is_test AND click_timestamp >= $2 AND click_timestamp < $3 AND customer_id = $4",
                 program_id.get(),
                 from,
                 from + PIECE,
                 customer,
-            )
-            .fetch_all(&mut *connection)
-            .await?;
+            );
             clicked_at.times.extend(found);
             from += PIECE;
         }

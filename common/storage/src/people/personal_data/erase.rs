@@ -20,7 +20,6 @@ use crate::error::{StorageResult, expect_rows};
 use crate::program::program_settings;
 use domain::ids::CustomerId;
 
-/// Changed rows, by table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Erased {
     pub customers: u64,
@@ -38,14 +37,12 @@ pub struct Erased {
 }
 
 impl Erased {
-    /// No row had to be erased.
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// Erases the data that [`find`](super::find()) found, in the same transaction. A second search finds
-/// nothing.
+/// Erases the data that [`find`](super::find()) found, in its transaction. A second search finds nothing.
 pub async fn erase(
     connection: &mut PgConnection,
     found: &Found,
@@ -79,12 +76,11 @@ async fn lock_and_erase_customers(
 ) -> StorageResult<u64> {
     let customers = found.customer_ids();
     // In ascending order, like the worker's steps.
-    sqlx::query!(
+    fetch_all!(
+        &mut *connection,
         "SELECT id FROM customers WHERE id = ANY($1) ORDER BY id FOR UPDATE",
         &customers
-    )
-    .fetch_all(&mut *connection)
-    .await?;
+    );
     let erased = execute!(
         connection,
         "UPDATE customers SET customer_key = NULL, proposed_customer_key = NULL, email_hash = NULL,
@@ -101,14 +97,14 @@ async fn lock_and_erase_customers(
 /// that write events about them, and later transactions find no names.
 async fn outbound_events(connection: &mut PgConnection, found: &Found) -> StorageResult<Erased> {
     let (program_id, customers) = (found.program_id.get(), found.customer_ids());
-    let sales = sqlx::query_scalar!(
+    let sales = fetch_scalars!(
+        &mut *connection,
         "SELECT id FROM sale_events WHERE program_id = $1 AND customer_id = ANY($2) ORDER BY id FOR UPDATE",
         program_id,
         &customers,
-    )
-    .fetch_all(&mut *connection)
-    .await?;
-    sqlx::query!(
+    );
+    fetch_all!(
+        &mut *connection,
         "SELECT id FROM commissions
          WHERE id IN (SELECT id FROM commissions WHERE sale_id = ANY($1)
                       UNION ALL
@@ -116,11 +112,8 @@ async fn outbound_events(connection: &mut PgConnection, found: &Found) -> Storag
                       WHERE for_sale_id = ANY($1) AND for_sale_id IS NOT NULL AND rejected_at IS NULL)
          ORDER BY id FOR UPDATE",
         &sales,
-    )
-    .fetch_all(&mut *connection)
-    .await?;
-    // Events before the queue: the delete waits for an event that is being placed, and then finds its row in
-    // the queue.
+    );
+    // Events before the queue: the delete waits for an event that is being placed, then finds its queue row.
     let events = execute!(
         &mut *connection,
         "DELETE FROM outbound_events WHERE program_id = $1 AND customer_id = ANY($2) AND customer_id IS NOT NULL",
@@ -268,8 +261,7 @@ async fn leads(connection: &mut PgConnection, found: &Found) -> StorageResult<u6
 }
 
 async fn unprocessed(connection: &mut PgConnection, found: &Found, now: DateTime<Utc>) -> StorageResult<u64> {
-    // No sale was recorded under these claims, and their records are erased here. The caller may send the
-    // payment again.
+    // These claims have no sale, and their records are erased here. The caller may send the payment again.
     let claims = execute!(
         &mut *connection,
         "DELETE FROM transaction_claims WHERE transaction_id = ANY($1) AND state = 'dead'",
@@ -303,14 +295,14 @@ pub async fn click_ids(
     if customers.is_empty() {
         return Ok(HashMap::new());
     }
-    Ok(sqlx::query!(
+    let rows = fetch_all!(
+        connection,
         "SELECT id, CASE WHEN erased_at IS NULL THEN click_id END AS click_id
          FROM customers WHERE id = ANY($1) ORDER BY id FOR UPDATE",
         customers,
-    )
-    .map(|row| (CustomerId::new(row.id), row.click_id))
-    .fetch_all(connection)
-    .await?
-    .into_iter()
-    .collect())
+    );
+    Ok(rows
+        .into_iter()
+        .map(|row| (CustomerId::new(row.id), row.click_id))
+        .collect())
 }

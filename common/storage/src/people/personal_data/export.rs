@@ -25,10 +25,10 @@ pub struct Export {
     pub unprocessed: Vec<Value>,
 }
 
-/// One statement, so that all data is of one moment: each refund has its sale, and each sale agrees with its
-/// customer.
+/// One statement, for one moment: each refund has its sale, and each sale agrees with its customer.
 pub async fn export(connection: &mut PgConnection, found: &Found) -> StorageResult<Export> {
-    let rows = sqlx::query!(
+    let rows = fetch_one!(
+        &mut *connection,
         r#"SELECT
              (SELECT coalesce(jsonb_agg(to_jsonb(c) ORDER BY c.id), '[]')
               FROM customers c WHERE c.id = ANY($2)) AS "customers!",
@@ -80,9 +80,7 @@ pub async fn export(connection: &mut PgConnection, found: &Found) -> StorageResu
         &found.processor_customers() as &[&str],
         &found.clicked_at.iter().copied().collect::<Vec<_>>(),
         found.since(),
-    )
-    .fetch_one(&mut *connection)
-    .await?;
+    );
     Ok(Export {
         customers: rows.customers,
         click_events: rows.click_events,
@@ -99,26 +97,23 @@ pub async fn export(connection: &mut PgConnection, found: &Found) -> StorageResu
 }
 
 async fn unprocessed(connection: &mut PgConnection, found: &Found) -> StorageResult<Vec<Value>> {
-    let letters = sqlx::query!(
+    let letters = fetch_all!(
+        &mut *connection,
         "SELECT subject, payload, reason, created_at FROM dead_letters WHERE id = ANY($1) ORDER BY id",
         &found.letters,
-    )
-    .fetch_all(&mut *connection)
-    .await?;
-    let claims = sqlx::query!(
+    );
+    let claims = fetch_all!(
+        &mut *connection,
         r#"SELECT transaction_id, event_id, state, payload, to_jsonb(claimed_at) AS "claimed_at!"
            FROM transaction_claims WHERE transaction_id = ANY($1) ORDER BY transaction_id"#,
         &found.claims,
-    )
-    .fetch_all(&mut *connection)
-    .await?;
-    let events = sqlx::query!(
+    );
+    let events = fetch_all!(
+        connection,
         "SELECT kind, state, reason, payload, received_at FROM processor_events WHERE event_id = ANY($1)
          ORDER BY received_at, event_id",
         &found.processor_events,
-    )
-    .fetch_all(connection)
-    .await?;
+    );
     let letters = letters.into_iter().map(|row| {
         json!({
             "kept_in": "dead_letters",

@@ -9,7 +9,6 @@ use domain::ids::ProgramId;
 /// An event in review, or a stuck event: it had no effect.
 #[derive(Debug)]
 pub struct UnresolvedEvent {
-    /// The processor's id.
     pub processor_event_id: String,
     /// The processor's type.
     pub kind: String,
@@ -25,13 +24,12 @@ pub async fn unresolved(
     program_id: ProgramId,
     limit: i64,
 ) -> StorageResult<Vec<UnresolvedEvent>> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_all!(
+        connection,
         UnresolvedEvent,
         "SELECT processor_event_id, kind, state, reason, received_at FROM processor_events
          WHERE program_id = $1 AND state IN ('review', 'stuck') ORDER BY received_at DESC, event_id LIMIT $2",
         program_id.get(),
         limit,
-    )
-    .fetch_all(connection)
-    .await?)
+    ))
 }

@@ -10,7 +10,6 @@ use domain::name::Name;
 use domain::programs::partner::LinkStatus;
 use domain::sorting::{LinkColumn, Sorting};
 
-/// Selects a program's links.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
     /// A membership of another program matches nothing.
@@ -20,8 +19,7 @@ pub struct Filter {
     pub text: Option<Name>,
 }
 
-/// A page of links, newest first unless sorted, and the total number. A text search and a sort read all of
-/// the program's links.
+/// A page of links, newest first unless sorted, and the total. Search and sort read all links of the program.
 pub async fn page(
     connection: &mut PgConnection,
     program_id: ProgramId,

@@ -18,8 +18,7 @@ pub struct Filter {
     pub text: Option<Name>,
 }
 
-/// A page of memberships, newest first unless sorted, and the total number. A text search and a sort read all
-/// of the program's memberships.
+/// A page of memberships, newest first unless sorted, and the total. Search and sort read all memberships.
 pub async fn page(
     connection: &mut PgConnection,
     program_id: ProgramId,

@@ -5,8 +5,7 @@ use sqlx::PgConnection;
 use super::{ClickDetails, ProgramEvent, ProgramEventDetails, Span, event};
 use crate::error::StorageResult;
 
-/// Reads clicks: `head` selects them up to its last condition, and `tail` closes it. The limit applies after
-/// a sort in index order.
+/// Reads clicks: `head` has the conditions, `tail` closes it. The limit applies after a sort in index order.
 macro_rules! clicks {
     ($connection:expr, $span:expr, $head:literal, $tail:literal $(, $more:expr)?) => {
         sqlx::query!(

@@ -9,8 +9,7 @@ use domain::reports::program_events::ProgramEventType;
 
 /// Maximum number of clicks in one walk. A click needs no other rows.
 const CLICKS_OF_A_WALK: i64 = 10_000;
-/// Maximum number of leads, sales or refunds in one walk. Each needs its customer, or its sale and
-/// commissions.
+/// Maximum number of leads, sales or refunds in one walk. Each needs its customer, or sale and commissions.
 const OTHERS_OF_A_WALK: i64 = 2_000;
 
 /// The time of the last row of a walk that starts at the top of the span; `None` when the span is shorter.
@@ -21,7 +20,8 @@ pub(super) async fn edge(
 ) -> StorageResult<Option<DateTime<Utc>>> {
     macro_rules! edge {
         ($time:literal, $from:literal, $rows:expr) => {
-            sqlx::query_scalar!(
+            fetch_optional_scalar!(
+                connection,
                 "SELECT "
                     + $time
                     + r#" AS "at!" FROM "#
@@ -38,8 +38,6 @@ pub(super) async fn edge(
                 span.latest(),
                 $rows,
             )
-            .fetch_optional(connection)
-            .await?
         };
     }
     Ok(match (event_type, &span.filter.links) {
@@ -71,7 +69,8 @@ async fn edge_of_links(
     span: &Span<'_>,
     links: &[i64],
 ) -> StorageResult<Option<DateTime<Utc>>> {
-    Ok(sqlx::query_scalar!(
+    Ok(fetch_optional_scalar!(
+        connection,
         r#"SELECT k.at AS "at!"
            FROM unnest($1::bigint[]) AS n (link_id) CROSS JOIN LATERAL (
                SELECT click_timestamp AS at FROM click_events
@@ -82,7 +81,5 @@ async fn edge_of_links(
         span.from,
         span.latest(),
         CLICKS_OF_A_WALK,
-    )
-    .fetch_optional(connection)
-    .await?)
+    ))
 }

@@ -58,8 +58,7 @@ pub(super) async fn read(connection: &mut PgConnection, span: &Span<'_>) -> Stor
         leads!(
             connection,
             span,
-            // A subquery of its own: with the order and the limit, the planner would choose the index by
-            // time.
+            // A subquery of its own: with order and limit, the planner would choose the index by time.
             "SELECT * FROM (SELECT * FROM lead_events WHERE customer_id = ANY($7) OFFSET 0) lead_events
              WHERE program_id = $1 AND NOT is_test",
             &subjects.customers

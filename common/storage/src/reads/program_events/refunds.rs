@@ -1,12 +1,10 @@
-//! Refunds of the list, on their own day, with the customer and partner of their sale. Test refunds do not
-//! exist.
+//! Refunds of the list, on their own day, with their sale's customer and partner. None are tests.
 
 use sqlx::PgConnection;
 
 use super::{ProgramEvent, ProgramEventDetails, RefundDetails, Span, event};
 use crate::error::StorageResult;
 
-/// Reads refunds among `from`.
 macro_rules! refunds {
     ($connection:expr, $span:expr, $from:literal $(, $more:expr)*) => {
         sqlx::query!(
@@ -58,8 +56,7 @@ pub(super) async fn read(connection: &mut PgConnection, span: &Span<'_>) -> Stor
         refunds!(
             connection,
             span,
-            // A subquery of its own: with the order and the limit, the planner would choose the index by
-            // time.
+            // A subquery of its own: with order and limit, the planner would choose the index by time.
             "(SELECT * FROM refunds
               WHERE sale_id IN (SELECT id FROM sale_events WHERE customer_id = ANY($7) UNION SELECT unnest($8::bigint[])) OFFSET 0)",
             &subjects.customers,

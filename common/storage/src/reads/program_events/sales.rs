@@ -18,8 +18,7 @@ pub struct SaleCommission {
     pub currency: String,
 }
 
-/// Reads sales: `head` selects them up to its last condition. A sale that credits several partners belongs to
-/// each of them.
+/// Reads sales: `head` selects them up to its last condition. A sale belongs to each credited partner.
 macro_rules! sales {
     ($connection:expr, $span:expr, $head:literal $(, $more:expr)*) => {
         sqlx::query!(
@@ -81,8 +80,7 @@ pub(super) async fn read(connection: &mut PgConnection, span: &Span<'_>) -> Stor
         sales!(
             connection,
             span,
-            // A subquery of its own: with the order and the limit, the planner would choose the index by
-            // time.
+            // A subquery of its own: with order and limit, the planner would choose the index by time.
             "SELECT * FROM (SELECT s.* FROM (SELECT id FROM sale_events WHERE customer_id = ANY($8)
                                              UNION SELECT unnest($9::bigint[])) n
                             JOIN sale_events s ON s.id = n.id OFFSET 0) sale_events
