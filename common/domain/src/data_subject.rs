@@ -8,11 +8,9 @@ use serde_json::Value;
 use super::ids::ProgramId;
 use super::people::account::EmailAddress;
 
-/// Suffix of the field names that hold a customer's key, in records and in processors' metadata. Any prefix
-/// is allowed.
+/// Suffix of the field names of a customer's key, in records and processors' metadata, after any prefix.
 const KEY_FIELD: &str = "customer_key";
 
-/// The names by which a record can identify one customer of a program.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct CustomerNames {
     pub keys: BTreeSet<String>,
@@ -38,7 +36,6 @@ impl std::fmt::Debug for CustomerNames {
     }
 }
 
-/// The owner of a stored record, according to its row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecordOwner {
     /// The customer's program.

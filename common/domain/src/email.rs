@@ -1,6 +1,5 @@
 //! Keyed hashes of e-mail addresses. Addresses are hashed before they are stored or sent. Without the key, a
-//! list of known addresses cannot be tried against the table. Only the key that made a hash can find the hash
-//! again.
+//! list of known addresses cannot be tried against the table. Only a hash's own key finds it again.
 
 use std::fmt::Write;
 
@@ -22,14 +21,12 @@ pub struct EmailHasher {
 crate::redacted!(EmailHasher);
 
 impl From<([u8; 32], Vec<[u8; 32]>)> for EmailHasher {
-    /// The current key, and previous ones.
     fn from((current, previous): ([u8; 32], Vec<[u8; 32]>)) -> Self {
         Self { current, previous }
     }
 }
 
 impl EmailHasher {
-    /// The hash to store.
     pub fn hash(&self, address: &str) -> Option<EmailHash> {
         hash(&self.current, address)
     }

@@ -1,5 +1,4 @@
-//! Ids of records. Each kind has its own type, so that the id of a sale cannot be passed as the id of a
-//! partner.
+//! Ids of records, a type for each kind: the id of a sale cannot be passed as the id of a partner.
 
 use std::fmt;
 

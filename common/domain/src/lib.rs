@@ -44,6 +44,7 @@
 //! A sale passes through `attribution` → `commission` → `ledger`, a refund through `refund` → `ledger`, and a
 //! payout through `payout` → `ledger`.
 
+mod bounded;
 pub mod data_subject;
 pub mod earnings;
 pub mod email;

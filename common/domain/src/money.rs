@@ -142,20 +142,17 @@ impl Cents {
         Self(self.0.saturating_add(other.0))
     }
 
-    /// See [`Cents::saturating_add`].
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// See [`Cents::saturating_add`].
     #[must_use]
     pub const fn saturating_neg(self) -> Self {
         Self(self.0.saturating_neg())
     }
 
-    /// Dollars for JSON answers: 1234 becomes `12.34`. Exact to the cent up to 10¹⁵ cents above or below
-    /// zero.
+    /// Dollars for JSON answers: 1234 becomes `12.34`. Exact to the cent within ±10¹⁵ cents.
     #[expect(
         clippy::cast_precision_loss,
         reason = "documented bound; one rounded division prints the two decimals"
@@ -228,8 +225,7 @@ pub struct Currency([u8; 3]);
 impl Currency {
     pub const USD: Self = Self(*b"USD");
 
-    /// Takes lower case too, because processors report it; `None` unless the code is exactly three ASCII
-    /// letters.
+    /// Takes lower case too, which processors report; `None` unless the code is three ASCII letters.
     pub fn parse(code: &str) -> Option<Self> {
         let letters: [u8; 3] = code.as_bytes().try_into().ok()?;
         letters

@@ -63,8 +63,7 @@ impl fmt::Debug for Name {
     }
 }
 
-/// Joiners belong between letters of some scripts and between the parts of an emoji. Elsewhere they only hide
-/// text.
+/// Joiners belong between letters of some scripts and parts of an emoji. Elsewhere they only hide text.
 fn has_hidden(text: &str) -> bool {
     let mut joins = false;
     let mut seen = false;

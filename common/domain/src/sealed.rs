@@ -33,7 +33,6 @@ struct SealingKey {
 pub struct SealError;
 
 impl From<([u8; 32], Vec<[u8; 32]>)> for SealingKeys {
-    /// The current key and the earlier keys.
     fn from((current, earlier): ([u8; 32], Vec<[u8; 32]>)) -> Self {
         Self::new(&current, &earlier)
     }
@@ -47,8 +46,7 @@ impl SealingKeys {
         }
     }
 
-    /// `purpose` names the use of the secret and must be the same on opening. `nonce` must be random and used
-    /// once.
+    /// `purpose` names the secret's use, the same on opening. `nonce` must be random and used once.
     pub fn seal(
         &self,
         secret: &[u8],
@@ -121,7 +119,6 @@ impl SealingKey {
     }
 }
 
-/// The associated data of the tag: the head and the purpose of the secret.
 fn associated(head: &[u8], purpose: &[u8]) -> Vec<u8> {
     [head, purpose].concat()
 }

@@ -16,16 +16,10 @@ impl<Column> Sorting<Column> {
 }
 
 text_enum! {
-    /// Columns of the list of programs.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum ProgramColumn {
         Name = "name",
     }
-}
 
-text_enum! {
-    /// Columns of the list of a program's partners.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum PartnerColumn {
         Name = "name",
         Clicks = "clicks",
@@ -33,42 +27,28 @@ text_enum! {
         /// In the program's currency.
         Owed = "owed",
     }
-}
 
-text_enum! {
-    /// Columns of the list of referral links.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum LinkColumn {
         ShortCode = "short_code",
         Partner = "partner",
         Clicks = "clicks",
         LastClicked = "last_clicked",
     }
-}
 
-text_enum! {
     /// Columns of the list of commissions. Amounts are grouped by currency.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum CommissionColumn {
         Partner = "partner",
         Amount = "amount",
         HoldUntil = "hold_until",
     }
-}
 
-text_enum! {
     /// Columns of the list of payouts. Amounts are grouped by currency.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum PayoutColumn {
         Date = "date",
         /// In a partner's list: the amount that the partner received.
         Amount = "amount",
     }
-}
 
-text_enum! {
-    /// Columns of the list of a program's customers.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum CustomerColumn {
         SignupDate = "signup_date",
         FirstPurchaseDate = "first_purchase_date",
@@ -76,40 +56,25 @@ text_enum! {
         /// In the program's currency.
         NetRevenue = "net_revenue",
     }
-}
 
-text_enum! {
     /// Columns of the list of flagged commissions. Amounts are grouped by currency.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum FlaggedColumn {
         /// The amount left for the partner.
         Payable = "payable",
         HoldUntil = "hold_until",
     }
-}
 
-text_enum! {
-    /// Columns of the list of a workspace's members.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum MemberColumn {
         Name = "name",
         Email = "email",
         CreatedAt = "created_at",
     }
-}
 
-text_enum! {
-    /// Columns of the list of a workspace's invitations.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum InvitationColumn {
         Email = "email",
         ExpiresAt = "expires_at",
     }
-}
 
-text_enum! {
-    /// Columns of the list of management keys.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum KeyColumn {
         Name = "name",
         LastUsedAt = "last_used_at",

@@ -1,10 +1,8 @@
 //! Conversion of PostgreSQL columns to domain types, for the storage crate (feature `sqlx`). It does no I/O.
-//! A value that our code cannot have written is an error. The error shows the value, unless it may be
-//! personal data.
+//! A value that our code cannot have written is an error, which shows it unless it is personal data.
 
-/// Decodes a column with a function that returns an `Option`:
-/// `stored!(Currency: &str, |code| Self::parse(code))`. The error shows the value; `redacted` in front of the
-/// type hides it.
+/// Decodes a column with a function that returns an `Option`: `stored!(Color: &str, |text| parse(text))`.
+/// The error shows the value; `redacted` in front of the type hides it.
 #[cfg(feature = "sqlx")]
 #[macro_export]
 macro_rules! stored {

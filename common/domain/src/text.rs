@@ -37,8 +37,7 @@ impl<const MAX: usize> Text<MAX> {
         if text.as_bytes().contains(&0) {
             return Err(TextError::Nul);
         }
-        // A text has at least as many bytes as characters, so characters are counted only when the bytes
-        // exceed `MAX`.
+        // A text has at least as many bytes as characters: characters are counted only beyond `MAX` bytes.
         if text.len() > MAX && text.chars().count() > MAX {
             return Err(TextError::TooLong { max: MAX });
         }
@@ -114,7 +113,6 @@ pub type SubscriptionId = Text<255>;
 pub type ProductId = Text<255>;
 /// The caller's idempotency key of one refund.
 pub type RefundId = Text<255>;
-/// A free text stored with a refund.
 pub type RefundReason = Text<1000>;
 /// Short descriptive fields: session, language, screen size, event name.
 pub type Label = Text<255>;

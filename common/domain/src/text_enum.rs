@@ -1,10 +1,12 @@
-/// Defines an enum that is stored and shown as text, with `ALL`, `as_str` and `parse`.
+/// Defines enums that are stored and shown as text, with `ALL`, `as_str` and `parse`. Each can be copied,
+/// compared and debugged; it names what else it derives.
 #[macro_export]
 macro_rules! text_enum {
-    ($(#[$meta:meta])* $vis:vis enum $name:ident {
+    ($($(#[$meta:meta])* $vis:vis enum $name:ident {
         $($(#[$variant_meta:meta])* $variant:ident = $text:literal),+ $(,)?
-    }) => {
+    })+) => {$(
         $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         $vis enum $name {
             $($(#[$variant_meta])* $variant),+
         }
@@ -27,5 +29,5 @@ macro_rules! text_enum {
         }
 
         $crate::stored!($name: &str, |text| Self::parse(text));
-    };
+    )+};
 }

@@ -14,7 +14,6 @@ const SECRET_DIGITS: usize = 43;
 /// 62⁶ is the first power of 62 above 2³².
 const CHECKSUM_DIGITS: usize = 6;
 
-/// The kind of a token, which its prefix shows.
 pub trait TokenKind {
     const PREFIX: &'static str;
     /// Text that `Debug` shows instead of the secret.
@@ -122,7 +121,6 @@ impl<K: TokenKind> Token<K> {
         &self.text
     }
 
-    /// The prefix and the first digits of the secret.
     fn head(&self, digits: usize) -> &str {
         self.text.get(..K::PREFIX.len() + digits).unwrap_or_default()
     }
@@ -175,8 +173,7 @@ impl<K: TokenKind> fmt::Debug for Token<K> {
     }
 }
 
-/// SHA-256 of the whole token text. The token has 256 random bits, so the hash needs neither salt nor
-/// stretching.
+/// SHA-256 of the whole token text, whose 256 random bits need neither salt nor stretching.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 #[cfg_attr(feature = "sqlx", derive(sqlx::Type), sqlx(transparent))]

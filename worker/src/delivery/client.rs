@@ -11,7 +11,6 @@ mod idle;
 mod resolve;
 mod send;
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,11 +36,7 @@ struct Inner {
     within: Duration,
 }
 
-impl fmt::Debug for Client {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Client")
-    }
-}
+domain::redacted!(Client);
 
 impl Client {
     /// `within` is the limit for a whole attempt, from resolving the host to the end of the answer.

@@ -138,7 +138,7 @@ pub enum Due {
 
 crate::text_enum! {
     /// Why an attributed payment earns nothing. The sale is recorded all the same.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum NothingDue {
         NoPolicy = "no_commission_policy",
@@ -211,25 +211,12 @@ fn months_after(first: DateTime<Utc>, months: u32) -> DateTime<Utc> {
         .unwrap_or(DateTime::<Utc>::MAX_UTC)
 }
 
-/// Days before a commission is approved: 0..=31, by default 15.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct HoldPeriod {
-    days: u8,
+crate::bounded::bounded! {
+    /// Days before a commission is approved.
+    HoldPeriod { days: u8 }, 0..=31, default 15
 }
 
-crate::stored!(HoldPeriod: i16, |days| u8::try_from(*days).ok().and_then(Self::new));
-
 impl HoldPeriod {
-    pub const DEFAULT: Self = Self { days: 15 };
-
-    pub const fn new(days: u8) -> Option<Self> {
-        if days <= 31 { Some(Self { days }) } else { None }
-    }
-
-    pub const fn days(self) -> u8 {
-        self.days
-    }
-
     /// The moment from which a commission of a sale made at `at` may be approved.
     pub fn until(self, at: DateTime<Utc>) -> DateTime<Utc> {
         at.checked_add_signed(TimeDelta::days(i64::from(self.days)))
@@ -239,7 +226,7 @@ impl HoldPeriod {
 
 crate::text_enum! {
     /// The commissions of a program that need approval by hand, even after their hold period.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    #[derive(Default)]
     pub enum NeedsApproval {
         #[default]
         None = "none",
@@ -250,7 +237,6 @@ crate::text_enum! {
 }
 
 impl NeedsApproval {
-    /// Whether a commission with or without a fraud signal needs approval.
     pub const fn applies(self, flagged: bool) -> bool {
         match self {
             Self::None => false,
@@ -262,7 +248,7 @@ impl NeedsApproval {
 
 crate::text_enum! {
     /// How a partner's own purchase is treated.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    #[derive(Default)]
     pub enum SelfReferrals {
         /// The purchase earns a commission, which is shown with a fraud signal.
         #[default]
@@ -272,18 +258,12 @@ crate::text_enum! {
     }
 }
 
-impl Default for HoldPeriod {
-    fn default() -> Self {
-        Self { days: 15 }
-    }
-}
-
 crate::text_enum! {
     /// The lifecycle of a commission: pending → approved → paid. A refund moves any of these to refunded or
     /// reversed.
     ///
     /// A separate field, `paid_at`, records the payout, and a later refund does not erase it.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[derive(Hash, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum CommissionStatus {
         Pending = "pending",

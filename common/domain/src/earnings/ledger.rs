@@ -6,7 +6,6 @@
 use crate::money::Cents;
 
 crate::text_enum! {
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum EntryKind {
         Accrual = "accrual",
         Reversal = "reversal",
@@ -22,13 +21,11 @@ crate::text_enum! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
     pub kind: EntryKind,
-    /// Signed: positive to the partner, negative back to the program. The sum of a partner's entries is the
-    /// balance.
+    /// Positive to the partner, negative back to the program. A partner's entries add up to the balance.
     pub amount: Cents,
     /// The requested amount, without a sign: |amount| + shortfall.
     pub requested: Cents,
-    /// The part that did not move. In a reversal it is the part below zero; in a payout it is the settled
-    /// debt.
+    /// The part that did not move: in a reversal, the part below zero; in a payout, the settled debt.
     pub shortfall: Cents,
 }
 
@@ -80,12 +77,10 @@ pub fn settlement(settled: Cents) -> Entry {
     }
 }
 
-/// A change by hand raised a commission.
 pub fn raised(by: Cents) -> Entry {
     given(EntryKind::Adjustment, by)
 }
 
-/// A change by hand lowered a commission.
 pub fn lowered(deducted: &Deducted) -> Entry {
     taken(EntryKind::Adjustment, deducted)
 }

@@ -25,7 +25,6 @@ use crate::earnings::ledger::Deducted;
 use crate::ids::PartnerProgramId;
 use crate::money::Cents;
 
-/// The facts about a commission that decide its payment.
 #[derive(Debug, Clone, Copy)]
 pub struct CommissionState {
     pub amount: Cents,
@@ -60,7 +59,6 @@ pub enum NotPayable {
 }
 
 impl CommissionState {
-    /// The rest after deductions.
     pub const fn left(&self) -> Cents {
         self.amount.saturating_sub(self.deducted)
     }
@@ -123,7 +121,6 @@ pub struct Account {
     pub debt: Cents,
 }
 
-/// The effect of paying a commission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Paid {
     pub deducted: Deducted,
@@ -143,15 +140,13 @@ impl Account {
     }
 }
 
-/// One commission of a payout batch.
 #[derive(Debug, Clone, Copy)]
 pub struct Payable {
     pub partner_program_id: PartnerProgramId,
     pub amount: Cents,
 }
 
-/// Pays a batch of one currency. The results have the order of the batch. Each payment settles the debt that
-/// the payments before it have left.
+/// Pays a batch of one currency, in its order. Each payment settles the debt left by those before it.
 pub fn pay_all(batch: &[Payable], mut accounts: BTreeMap<PartnerProgramId, Account>) -> Vec<Paid> {
     batch
         .iter()

@@ -30,7 +30,6 @@ mod key;
 
 pub use key::{MalformedRefundKey, RefundKey};
 
-/// One report of a refund.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RefundRequest {
@@ -51,7 +50,6 @@ impl RefundRequest {
     }
 }
 
-/// The facts about a commission that its refunds depend on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RefundableCommission {
     pub id: CommissionId,
@@ -62,7 +60,6 @@ pub struct RefundableCommission {
     pub status: CommissionStatus,
 }
 
-/// The state of all refunds of one sale.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SaleRefunds {
     amount: AmountCents,
@@ -72,7 +69,6 @@ pub struct SaleRefunds {
     commissions: Vec<RefundableCommission>,
 }
 
-/// All effects of one report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefundDecision {
     /// The report is the first with its key, so a refund is stored.
@@ -111,7 +107,7 @@ pub struct Deduction {
 
 crate::text_enum! {
     /// Why a refund changed nothing.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[derive(Hash, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum SkipReason {
         /// The sale has nothing left to refund.
@@ -141,7 +137,6 @@ impl SaleRefunds {
         }
     }
 
-    /// The state of a sale without refunds.
     pub fn none(amount: AmountCents, commissions: Vec<RefundableCommission>) -> Self {
         Self::new(amount, Cents::ZERO, Cents::ZERO, [], commissions)
     }
@@ -271,8 +266,7 @@ impl SaleRefunds {
 }
 
 impl RefundableCommission {
-    /// Raises the deducted amount to `target`. It never lowers the amount, so an inconsistent row pays
-    /// nothing back.
+    /// Raises the deducted amount to `target`, never lowers it: an inconsistent row pays nothing back.
     fn reduce_to(&mut self, target: Cents, fully: bool) -> Deduction {
         let requested = target.saturating_sub(self.deducted).max(Cents::ZERO);
         self.deducted = self.deducted.saturating_add(requested);

@@ -68,7 +68,6 @@ fn folded(text: &str) -> String {
 
 crate::redacted!(EmailAddress);
 
-/// A password as entered.
 #[derive(Clone)]
 pub struct Password(String);
 
@@ -132,8 +131,7 @@ crate::redacted!(Password);
 
 /// The argon2id hash of a password (19 MiB, two passes), in the PHC string format with salt and parameters.
 ///
-/// Making or checking a hash takes this memory and tens of milliseconds of a core. Never do it on a thread
-/// that others wait for.
+/// This takes tens of milliseconds of a core: never make or check a hash on a thread that others wait for.
 #[derive(Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "sqlx", derive(sqlx::Type), sqlx(transparent))]
 pub struct PasswordHash(String);
@@ -175,7 +173,6 @@ impl PasswordHash {
 crate::redacted!(PasswordHash);
 
 crate::text_enum! {
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum UserKind {
         /// Works in workspaces of advertisers.
         Advertiser = "advertiser",

@@ -9,7 +9,6 @@ use crate::ids::WebhookEndpointId;
 use crate::programs::program_identity::ProgramIdentity;
 
 crate::text_enum! {
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum EmailKind {
         MemberInvitation = "member_invitation",
         PartnerInvitation = "partner_invitation",
@@ -61,8 +60,7 @@ pub enum EmailContent {
         by_link: bool,
         account_link: String,
     },
-    /// Someone used an invitation for an address with an existing account, and could not prove that the
-    /// account is theirs.
+    /// An invitation for an existing account's address was used, without proof that the account is theirs.
     SecondClaim {
         at: DateTime<Utc>,
         /// Name of the invitation's workspace or program.

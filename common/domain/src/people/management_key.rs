@@ -17,7 +17,6 @@ pub struct KeySettings {
 }
 
 crate::text_enum! {
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum KeyStatus {
         Active = "active",
         /// Permanent.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::ids::ProgramId;
 
 crate::text_enum! {
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[derive(PartialOrd, Ord, Hash)]
     pub enum Permission {
         /// The set-up of a program's tracking.
         TrackingRead = "tracking:read",
@@ -31,8 +31,7 @@ crate::text_enum! {
 }
 
 impl Permission {
-    /// Whether a management key can have this permission as a named scope. Other permissions come with `*`,
-    /// or with a session only.
+    /// Whether a management key can name this permission as a scope. Others come with `*` or a session only.
     const fn is_scope(self) -> bool {
         !matches!(
             self,
@@ -52,7 +51,6 @@ impl Permission {
     }
 }
 
-/// The permissions of a member for one program.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Vec<String>", into = "Vec<&'static str>")]
 pub struct ProgramPermissions(BTreeSet<Permission>);
@@ -75,8 +73,7 @@ impl From<ProgramPermissions> for Vec<&'static str> {
 crate::stored!(ProgramPermissions: Vec<String>, |names| Self::parse(names.iter().map(String::as_str)).ok());
 
 impl ProgramPermissions {
-    /// Parses names; `program:*` stands for all permissions of the program. The error is the first unknown
-    /// name.
+    /// Parses names; `program:*` stands for all of a program's. The error is the first unknown name.
     pub fn parse<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Self, &'a str> {
         let mut permissions = BTreeSet::new();
         for name in names {
@@ -104,7 +101,7 @@ impl ProgramPermissions {
 }
 
 crate::text_enum! {
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    #[derive(PartialOrd, Ord)]
     pub enum Role {
         /// Everything, including the audit log and other owners.
         Owner = "owner",
@@ -127,7 +124,6 @@ impl Role {
     }
 }
 
-/// The permissions of a management key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scopes(ScopeSet);
 

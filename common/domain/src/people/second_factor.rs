@@ -55,8 +55,7 @@ impl AuthenticatorSecret {
         format!("second factor of user {user_id}").into_bytes()
     }
 
-    /// The sealed form for storage. Only the installation's keys open it, and only for this user. `nonce`
-    /// must be random.
+    /// The sealed form for storage: the installation's keys open it for this user. `nonce` must be random.
     pub fn seal(
         &self,
         keys: &SealingKeys,

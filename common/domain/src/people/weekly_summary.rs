@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::money::{Cents, Currency};
 use crate::programs::program_identity::ProgramIdentity;
 
-/// Time between the end of a week and its summary, so that late commits are included. The summary arrives on
-/// Monday morning.
+/// Time from the end of a week to its summary, for late commits: it arrives on Monday morning.
 const TOLD_AFTER: TimeDelta = TimeDelta::hours(6);
 
 /// A week from Monday to Sunday, in UTC.
@@ -27,7 +26,6 @@ impl Week {
         Some(Self { monday, sunday })
     }
 
-    /// The first instant of the week.
     pub const fn start(self) -> DateTime<Utc> {
         self.monday.and_time(NaiveTime::MIN).and_utc()
     }
@@ -38,7 +36,6 @@ impl Week {
     }
 }
 
-/// A count and the sum of the amounts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Figure {
     pub count: i64,
@@ -51,10 +48,8 @@ impl Figure {
     }
 }
 
-/// The results of one program in one currency.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WeekLine {
-    /// The program's name.
     pub program: String,
     #[serde(flatten)]
     pub identity: ProgramIdentity,
@@ -66,7 +61,6 @@ pub struct WeekLine {
     pub adjusted: Figure,
     /// Deductions, as a positive amount.
     pub reversed: Figure,
-    /// Payouts to the partner.
     pub paid: Figure,
 }
 

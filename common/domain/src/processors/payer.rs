@@ -18,7 +18,6 @@ pub struct Payer {
     pub customer_key: Option<CustomerKey>,
 }
 
-/// A processor's customer, and the customer to which an event binds it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedCustomer {
     pub processor_customer: ProcessorId,

@@ -17,7 +17,6 @@ impl<T: Ord + Clone> Names<T> {
         Self(BTreeMap::new())
     }
 
-    /// Records that these names belong to one payment.
     pub fn join(&mut self, names: impl IntoIterator<Item = T>) {
         let mut names = names.into_iter();
         let Some(first) = names.next() else {
@@ -64,7 +63,7 @@ impl<T: Ord + Clone> Default for Names<T> {
 }
 
 crate::text_enum! {
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[derive(PartialOrd, Ord, Hash)]
     pub enum ReversalKind {
         /// A refund of a charge, reported as the total refunded so far.
         Refund = "refund",
@@ -73,7 +72,6 @@ crate::text_enum! {
     }
 }
 
-/// The reported reversals of one payment.
 #[derive(Debug, Clone, Default)]
 pub struct RunningTotal(BTreeMap<(ReversalKind, String), Cents>);
 

@@ -11,7 +11,6 @@ use crate::text::Text;
 pub type ProcessorId = Text<255>;
 
 crate::text_enum! {
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum ConnectionStatus {
         /// Started, but not finished.
         Pending = "pending",
@@ -21,7 +20,6 @@ crate::text_enum! {
     }
 }
 
-/// The signing secret of the processor's webhooks.
 #[derive(Clone, PartialEq, Eq)]
 pub struct WebhookSecret(String);
 

@@ -13,14 +13,12 @@ use crate::programs::outbound_event::OutboundEventType;
 /// Version of the byte layout below. A later layout gets another number.
 const VERSION: u8 = 1;
 
-/// Events are kept for 30 days. This is a day less, because some events get their positions a while after
-/// they are written.
+/// Events are kept for 30 days. This is a day less, because some events get their positions late.
 const KEPT: TimeDelta = TimeDelta::days(29);
 
 /// The stream's name for a click. Webhook endpoints have no such type.
 pub const CLICK_RECORDED: &str = "click.recorded";
 
-/// The event types that a reader requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreamTypes {
     pub clicks: bool,
@@ -57,8 +55,7 @@ impl StreamTypes {
 pub struct StreamPlace {
     /// The reader has read all events before this position; 0 is the beginning.
     pub position: i64,
-    /// 0: the reader has also read the event at `position`. Otherwise it has read this many clicks of that
-    /// event.
+    /// 0: the reader has also read the event at `position`. Otherwise, how many of its clicks are read.
     pub clicks: u32,
 }
 
@@ -66,8 +63,7 @@ pub struct StreamPlace {
 pub struct EventCursor {
     pub program_id: ProgramId,
     pub place: StreamPlace,
-    /// The reader has read all events written before this time, apart from late commits. Precise to the
-    /// second.
+    /// The reader has read all events written before this time (to the second), apart from late commits.
     pub read_until: DateTime<Utc>,
 }
 
@@ -132,8 +128,7 @@ impl EventCursor {
     }
 
     /// The cursor was issued before the stream was turned off and on again. Events in between were not
-    /// written. The tolerance is a day: clocks differ by far less, and a stream is turned off only after a
-    /// month.
+    /// written. The tolerance is a day: clocks differ less, and a stream is turned off only after a month.
     pub fn is_from_before(self, since: DateTime<Utc>) -> bool {
         self.read_until < since - TimeDelta::days(1)
     }

@@ -2,7 +2,7 @@
 
 crate::text_enum! {
     /// The type of an event in a program. [`WantedEvents`] stores the order, so new types come last.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[derive(PartialOrd, Ord, Hash)]
     pub enum OutboundEventType {
         LeadCreated = "lead.created",
         SaleRecorded = "sale.recorded",
@@ -25,7 +25,6 @@ crate::text_enum! {
 }
 
 impl OutboundEventType {
-    /// The type's bit in [`WantedEvents`].
     pub const fn bit(self) -> i32 {
         1 << self as i32
     }

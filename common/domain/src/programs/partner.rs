@@ -9,12 +9,10 @@ use crate::text::Text;
 /// The name that the advertiser uses for a partner.
 pub type PartnerName = PersonName;
 
-/// An advertiser's notes about a partner.
 pub type PartnerNote = Text<10_000>;
 
 crate::text_enum! {
     /// The status of a membership. Only an approved membership earns, and only its links accept clicks.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum MembershipStatus {
         Pending = "pending",
         Approved = "approved",
@@ -23,7 +21,6 @@ crate::text_enum! {
 }
 
 impl MembershipStatus {
-    /// The event of a change to this status.
     pub const fn event_type(self) -> OutboundEventType {
         match self {
             Self::Pending => OutboundEventType::PartnerApplied,
@@ -34,7 +31,6 @@ impl MembershipStatus {
 }
 
 crate::text_enum! {
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum LinkStatus {
         Active = "active",
         Inactive = "inactive",
@@ -50,8 +46,7 @@ pub struct ShortCode(String);
 pub struct ShortCodeError;
 
 impl ShortCode {
-    /// Digits that are not mistaken for others when a code is read aloud. There are 32, so that bytes map
-    /// evenly.
+    /// Digits that are not mistaken when a code is read aloud: 32 of them, so that bytes map evenly.
     const DIGITS: &[u8; 32] = b"abcdefghjkmnpqrstuvwxyz123456789";
 
     pub fn parse(text: &str) -> Result<Self, ShortCodeError> {

@@ -19,7 +19,6 @@ pub struct ProgramSettings {
     pub name: ProgramName,
     pub slug: Slug,
     pub description: Option<Description>,
-    /// The advertiser's website.
     pub domain: Option<Domain>,
     /// The currency of fixed commissions. Percentage commissions have the sale's currency.
     pub currency: Currency,
@@ -68,7 +67,6 @@ impl ProgramSettings {
 }
 
 crate::text_enum! {
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum ProgramStatus {
         /// In set-up. A draft accepts events like a live program, so that an integration can be tested.
         Draft = "draft",
@@ -220,49 +218,14 @@ impl fmt::Display for Color {
     }
 }
 
-/// Days that a browser keeps the click's cookie: 1..=365, by default 90.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CookieWindow {
-    days: u16,
+crate::bounded::bounded! {
+    /// Days that a browser keeps the click's cookie.
+    CookieWindow { days: u16 }, 1..=365, default 90
 }
 
-crate::stored!(CookieWindow: i16, |days| u16::try_from(*days).ok().and_then(Self::new));
-
-impl CookieWindow {
-    pub const DEFAULT: Self = Self { days: 90 };
-
-    pub const fn new(days: u16) -> Option<Self> {
-        if days >= 1 && days <= 365 {
-            Some(Self { days })
-        } else {
-            None
-        }
-    }
-
-    pub const fn days(self) -> u16 {
-        self.days
-    }
-}
-
-/// Referral links that a partner may create: 0..=100, by default 10. With 0, only the advertiser creates
-/// links.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PartnerLinkLimit {
-    links: u8,
-}
-
-crate::stored!(PartnerLinkLimit: i16, |links| u8::try_from(*links).ok().and_then(Self::new));
-
-impl PartnerLinkLimit {
-    pub const DEFAULT: Self = Self { links: 10 };
-
-    pub const fn new(links: u8) -> Option<Self> {
-        if links <= 100 { Some(Self { links }) } else { None }
-    }
-
-    pub const fn links(self) -> u8 {
-        self.links
-    }
+crate::bounded::bounded! {
+    /// Referral links that a partner may create. With 0, partners create none.
+    PartnerLinkLimit { links: u8 }, 0..=100, default 10
 }
 
 #[cfg(test)]

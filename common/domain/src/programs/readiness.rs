@@ -3,12 +3,10 @@
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-/// The facts that decide a program's readiness.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
     pub name: String,
     pub domain: Option<String>,
-    /// A commission policy is in force.
     pub has_policy: bool,
     /// A payment processor's account is connected.
     pub processor_connected: bool,
@@ -92,12 +90,10 @@ pub struct Gates {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Readiness {
     pub state: ReadinessState,
-    /// The first gate that is not passed.
     pub blocker: Option<Gate>,
     pub gates: Gates,
 }
 
-/// Decides a program's readiness from the facts.
 pub fn assess(facts: &Facts) -> Readiness {
     let gates = Gates {
         profile: passes_if(has_profile(facts), NextAction::CompleteProgramProfile),
@@ -161,8 +157,7 @@ fn was_heard_of(facts: &Facts) -> bool {
     facts.has_test_events || facts.chain_verified_at.is_some() || click.or(lead).or(sale).is_some()
 }
 
-/// Only a real sale passes this gate. After an attributed test chain the advertiser can only wait for a
-/// customer.
+/// Only a real sale passes this gate. After an attributed chain, the advertiser can only wait.
 fn live(facts: &Facts) -> GateReport {
     if facts.last_event_at.sale.is_none() && facts.chain_verified_at.is_some() {
         return GateReport {

@@ -1,14 +1,11 @@
-//! Scopes of tracking tokens. The program's own token has all scopes; a token for a single server has only
-//! those it needs.
+//! Scopes of tracking tokens. The program's own token has all; a single server's has what it needs.
 
 use crate::name::Name;
 
 pub type TokenName = Name;
 
 crate::text_enum! {
-    /// One kind of request that a token may make. Every token of the program may use test events, readiness
-    /// and status.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    /// One kind of request that a token may make. Every token may use test events, readiness and status.
     pub enum TokenScope {
         Sale = "sale",
         Refund = "refund",
@@ -29,7 +26,6 @@ impl TokenScope {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenScopes(u8);
 
-/// Why a list of scopes is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TokenScopesError {
     #[error("must not be empty")]

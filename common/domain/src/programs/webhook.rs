@@ -9,7 +9,6 @@ use uuid::Uuid;
 
 use crate::ids::WebhookEndpointId;
 
-/// Signs the webhooks of one endpoint.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SigningSecret([u8; Self::BYTES]);
 
@@ -41,8 +40,7 @@ impl SigningSecret {
         format!("signing secret of webhook endpoint {endpoint_id}").into_bytes()
     }
 
-    /// One signature of a message, with its version. `timestamp` is the time of the attempt in seconds since
-    /// 1970.
+    /// One signature of a message, with its version. `timestamp` is the attempt's, in seconds since 1970.
     fn sign(&self, message_id: &str, timestamp: i64, body: &str) -> Option<String> {
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).ok()?;
         for part in [message_id, ".", &timestamp.to_string(), ".", body] {

@@ -1,5 +1,4 @@
-//! Attempts to deliver a webhook: the meaning of an answer, the time of the next attempt, and when an
-//! endpoint is disabled.
+//! Attempts to deliver a webhook: what an answer means, the next attempt, when an endpoint is disabled.
 
 use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
 
@@ -27,7 +26,6 @@ pub const FAILS_FOR: TimeDelta = TimeDelta::days(5);
 /// … if its first and its last failure are at least this far apart: one bad event is no reason.
 pub const FAILURES_APART: TimeDelta = TimeDelta::hours(12);
 
-/// The result of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     Delivered,
@@ -55,8 +53,7 @@ impl Outcome {
     }
 }
 
-/// Parses seconds, or a date in one of the three forms of HTTP. The result is at most a day. `None` if the
-/// text is neither, or the time is past.
+/// Parses seconds, or one of HTTP's three forms of a date: at most a day, `None` if neither or past.
 fn parse_retry_after(text: &str, now: DateTime<Utc>) -> Option<TimeDelta> {
     let text = text.trim();
     let wait = if text.is_empty() {

@@ -3,15 +3,12 @@
 use crate::programs::outbound_event::OutboundEventType;
 use crate::text::Text;
 
-/// The most endpoints that a program may have.
 pub const MAX_ENDPOINTS: usize = 20;
 
-/// The owner's description of an endpoint.
 pub type EndpointDescription = Text<200>;
 
 crate::text_enum! {
-    /// Why an endpoint is disabled.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    #[derive(Hash)]
     pub enum DisabledReason {
         /// A person or a key turned it off.
         ByHand = "by_hand",
@@ -20,10 +17,7 @@ crate::text_enum! {
         /// Every attempt failed, for days.
         Failing = "failing",
     }
-}
 
-crate::text_enum! {
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum DeliveryState {
         /// The delivery waits for its first or next attempt.
         Waiting = "waiting",

@@ -3,8 +3,6 @@
 use url::Url;
 
 crate::text_enum! {
-    /// The dimension by which the figures are divided.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Dimension {
         Partner = "partner",
         Link = "link",
@@ -12,21 +10,15 @@ crate::text_enum! {
         Device = "device",
         Referrer = "referrer",
     }
-}
 
-crate::text_enum! {
     /// A property of the visitor. Only clicks are counted by it.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Origin {
         Country = "country",
         Device = "device",
         Referrer = "referrer",
     }
-}
 
-crate::text_enum! {
     /// The measure by which rows are sorted, greatest first.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Measure {
         Clicks = "clicks",
         Leads = "leads",

@@ -1,7 +1,6 @@
 //! Customers by the month of their first sale, and their purchases in each month since.
 //!
-//! Months are UTC calendar months, represented by their first day. Amounts of different currencies are never
-//! added.
+//! Months are UTC, represented by their first day. Amounts of different currencies are never added.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +12,6 @@ use crate::reports::figures::Earnings;
 /// The most months that one request may ask for.
 pub const MOST_MONTHS: u32 = 36;
 
-/// A part of a cohort's figures in one month.
 #[derive(Debug, Clone, Copy)]
 pub struct CohortPiece {
     pub cohort: NaiveDate,
@@ -24,7 +22,6 @@ pub struct CohortPiece {
     pub earnings: Option<(Currency, Earnings)>,
 }
 
-/// The figures of a cohort in one month.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CohortFigures {
     /// Customers who bought in that month.
@@ -46,7 +43,6 @@ impl Cohort {
         self.months.first().map_or(0, |figures| figures.customers)
     }
 
-    /// The cohort's earnings over all months.
     pub fn total(&self) -> Earnings {
         let mut total = Earnings::default();
         for figures in &self.months {

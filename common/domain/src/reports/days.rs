@@ -13,8 +13,7 @@ pub enum Moment {
 }
 
 impl Moment {
-    /// Parses `2026-01-31`, or `2026-01-31T10:00:00Z` with this or another offset. Without an offset an
-    /// instant is UTC.
+    /// Parses `2026-01-31`, or `2026-01-31T10:00:00Z` with any offset. Without an offset it is UTC.
     pub fn parse(text: &str) -> Option<Self> {
         let day = text.get(..10).filter(|day| has_the_form_of_a_day(day))?;
         let moment = if text.len() == day.len() {
@@ -30,7 +29,6 @@ impl Moment {
         YEARS.contains(&moment.day().year()).then_some(moment)
     }
 
-    /// The UTC day of the moment.
     pub fn day(self) -> NaiveDate {
         match self {
             Self::Day(day) => day,
@@ -46,8 +44,7 @@ impl Moment {
         }
     }
 
-    /// The first instant after the moment. An instant lasts one millisecond, because answers show
-    /// milliseconds.
+    /// The first instant after the moment. An instant lasts a millisecond, as answers show it.
     pub fn end(self) -> DateTime<Utc> {
         match self {
             Self::Day(day) => day
@@ -72,8 +69,7 @@ const fn midnight(day: NaiveDate) -> DateTime<Utc> {
     day.and_time(NaiveTime::MIN).and_utc()
 }
 
-/// A range of 1 to [`DayRange::MAX_DAYS`] whole days. The range of equal length before it must be in the
-/// calendar, too.
+/// A range of 1 to [`DayRange::MAX_DAYS`] whole days. The calendar must have the range before it, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DayRange {
     first: NaiveDate,
@@ -126,8 +122,7 @@ impl DayRange {
         Self::new(first, last)
     }
 
-    /// From `first` to `last`, shortened to the latest [`DayRange::MAX_DAYS`] days. If `first` is after
-    /// `last`, only `last`.
+    /// The latest [`DayRange::MAX_DAYS`] days from `first` to `last`; only `last` if `first` is after it.
     pub fn since(first: NaiveDate, last: NaiveDate) -> Result<Self, DayRangeError> {
         let between = last.signed_duration_since(first).num_days();
         Self::ending(last, u64::try_from(between).map_or(1, |days| days + 1))
@@ -141,7 +136,6 @@ impl DayRange {
         self.last
     }
 
-    /// The first day of the previous range.
     pub const fn previous_first(&self) -> NaiveDate {
         self.previous_first
     }
@@ -163,7 +157,6 @@ impl DayRange {
         (midnight(self.first), end_of(self.last))
     }
 
-    /// The first and the last millisecond of the previous range.
     pub const fn previous_bounds(&self) -> (DateTime<Utc>, DateTime<Utc>) {
         (midnight(self.previous_first), end_of(self.previous_last))
     }

@@ -98,7 +98,6 @@ pub struct Known {
     pub earnings: Option<(Currency, Earnings)>,
 }
 
-/// The figures of one range.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Period {
     /// Every day, in order.

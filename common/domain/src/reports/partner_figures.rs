@@ -1,5 +1,4 @@
-//! A partner's results and earnings in a range of days, by day and currency: a partner's programs may pay in
-//! several currencies.
+//! A partner's results and earnings in a range of days, by day and currency: programs differ in currency.
 
 use std::collections::BTreeMap;
 

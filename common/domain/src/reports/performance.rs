@@ -52,7 +52,6 @@ fn hundredths(of: i64, times: i64, by: i64) -> f64 {
 }
 
 crate::text_enum! {
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Direction {
         Up = "up",
         Down = "down",

@@ -1,6 +1,5 @@
-//! A program's list of events, newest first, and a reader's cursor in it. A cursor is an opaque text. Each
-//! answer contains one, and the reader sends it with the next request. New events come before the cursor, so
-//! they shift no later page.
+//! A program's list of events, newest first, and a reader's cursor in it: an opaque text of the answer, sent
+//! with the next request. New events come before the cursor, so they shift no later page.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -14,7 +13,7 @@ const VERSION: u8 = 1;
 
 crate::text_enum! {
     /// Event types, in the order of events with the same time.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[derive(PartialOrd, Ord, Hash)]
     pub enum ProgramEventType {
         Click = "click",
         Lead = "lead",
@@ -67,7 +66,6 @@ impl EventPlace {
         URL_SAFE_NO_PAD.encode(bytes)
     }
 
-    /// Parses a position in the list of this program.
     pub fn parse(text: &str, program_id: ProgramId) -> Result<Self, InvalidCursor> {
         let (of, place) = Self::decode(text).ok_or(InvalidCursor::Broken)?;
         if of == program_id {

@@ -2,7 +2,6 @@
 
 use url::Url;
 
-/// Why a landing URL names no referral link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AffiliateUrlError {
     /// Not an `http` or `https` URL with a host.

@@ -134,7 +134,7 @@ impl Journey {
 
 crate::text_enum! {
     /// The links of a journey that a sale credits.
-    #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[derive(Default, PartialOrd, Ord, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum AttributionModel {
         #[default]
@@ -170,14 +170,13 @@ pub fn distinct_in_order<T: Eq + Copy>(items: &[T]) -> Vec<T> {
     distinct
 }
 
-/// How long after the first click a sale counts: 1..=365 days of 24 hours.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "u16", into = "u16")]
-pub struct AttributionWindow {
-    days: u16,
+crate::bounded::bounded! {
+    /// How long after the first click a sale counts, in days of 24 hours.
+    #[derive(PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(try_from = "u16", into = "u16")]
+    AttributionWindow { days: u16 }, 1..=365, default 60
 }
 
-/// Whether a sale is inside the attribution window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum WindowVerdict {
     Inside,
@@ -189,25 +188,8 @@ pub enum WindowVerdict {
     },
 }
 
-crate::stored!(AttributionWindow: i16, |days| u16::try_from(*days).ok().and_then(Self::new));
-
 impl AttributionWindow {
-    pub const DEFAULT: Self = Self { days: 60 };
-
-    pub const fn new(days: u16) -> Option<Self> {
-        if days >= 1 && days <= 365 {
-            Some(Self { days })
-        } else {
-            None
-        }
-    }
-
-    pub const fn days(self) -> u16 {
-        self.days
-    }
-
-    /// Expired once more than the window has passed since the first click. A sale exactly at its end is
-    /// inside.
+    /// Expired once more than the window has passed since the first click: exactly its end is inside.
     pub fn judge(self, first_click: DateTime<Utc>, at: DateTime<Utc>) -> WindowVerdict {
         let age = at.signed_duration_since(first_click);
         if age > TimeDelta::days(self.days.into()) {
@@ -218,12 +200,6 @@ impl AttributionWindow {
         } else {
             WindowVerdict::Inside
         }
-    }
-}
-
-impl Default for AttributionWindow {
-    fn default() -> Self {
-        Self::DEFAULT
     }
 }
 

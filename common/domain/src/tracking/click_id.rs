@@ -12,8 +12,7 @@
 //! - Rotation: old ids were made with old keys, so decoding gives one candidate for each key. A candidate
 //!   proves nothing until the whole `click_id` equals the stored one.
 //!
-//! The rounds, the split of the key and the message layout must never change: every issued id would become
-//! unreadable.
+//! The rounds, the key's split and the message layout must never change: issued ids would be unreadable.
 
 use std::fmt::{self, Write as _};
 use std::iter;
@@ -107,7 +106,6 @@ pub struct ClickIdCodec {
 }
 
 impl From<([u8; 32], Vec<[u8; 32]>)> for ClickIdCodec {
-    /// The current key and the previous keys.
     fn from((current, previous): ([u8; 32], Vec<[u8; 32]>)) -> Self {
         let previous = previous.into_iter().map(ClickIdKey::from_bytes).collect();
         Self::new(ClickIdKey::from_bytes(current), previous)
@@ -122,8 +120,7 @@ impl ClickIdCodec {
     /// The id for the visitor, made in one allocation.
     ///
     /// `customer` comes from a sequence that starts at 1 and stays below 2⁵³; higher bits are dropped. A
-    /// clock outside the years 2001 to 5138 is moved to the nearer end, so that every issued id can be read
-    /// back.
+    /// clock outside the years 2001 to 5138 is moved to the nearer end, so that every id can be read back.
     pub fn encode(&self, customer: CustomerId, issued_at_ms: i64) -> ClickId {
         let sequence = customer.get().cast_unsigned();
         debug_assert!(sequence < ID_LIMIT, "customer ids stay below 2^53");
@@ -155,7 +152,6 @@ pub struct ClickId {
     issued_at_ms: i64,
 }
 
-/// Text that is not a `click_id` in canonical form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a click_id of the form cust_<customer_id>_<epoch_ms>")]
 pub struct MalformedClickId;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 crate::text_enum! {
     /// The status of a customer. The variants are in the order of the funnel.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[derive(PartialOrd, Ord, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum CustomerStatus {
         Click = "click",
@@ -31,15 +31,13 @@ impl CustomerStatus {
         }
     }
 
-    /// The status after an attributed sale. A customer who never signed up also converts, and has no signup
-    /// date.
+    /// The status after an attributed sale. Customers who never signed up convert, without a signup date.
     #[must_use]
     pub const fn on_sale(self) -> Self {
         Self::Conversion
     }
 
-    /// The status before the first sale. It applies again if the customer's only sale turns out to be another
-    /// customer's.
+    /// The status before the first sale. It returns if the only sale turns out to be another customer's.
     #[must_use]
     pub const fn without_sale(signed_up: bool) -> Self {
         if signed_up { Self::Lead } else { Self::Click }

@@ -45,8 +45,7 @@ pub struct Lead {
 
 impl Lead {
     /// Whether the caller may see why a lead of this customer is refused. A backend may, and so may a browser
-    /// that sends the customer's click_id. A key alone can be guessed, so the refusal must not reveal that it
-    /// exists.
+    /// that sends the customer's click_id. A key can be guessed, so a refusal must not reveal that it exists.
     pub fn may_see_refusal(&self, click_id: &str) -> bool {
         match self.mode {
             LeadMode::Server { .. } => true,
@@ -60,8 +59,7 @@ impl Lead {
 pub enum LeadAuth {
     /// `lead_auth` is not set: a browser lead counts at once.
     AnyCaller,
-    /// `lead_auth: server_required`: a browser lead is provisional until the backend or a payment confirms
-    /// it.
+    /// `lead_auth: server_required`: a browser lead is provisional until backend or payment confirms it.
     ServerRequired,
 }
 
@@ -84,7 +82,6 @@ impl LeadAuth {
     }
 }
 
-/// Why a lead is not stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LeadRefusal {
@@ -93,7 +90,6 @@ pub enum LeadRefusal {
     CannotBecomeLead { current: CustomerStatus },
 }
 
-/// The effect of a lead on its customer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeadDecision {
     /// The status becomes `lead`, and the key is bound if the customer has none.

@@ -18,7 +18,6 @@ use crate::tracking::sale::{
     Subscription, decide,
 };
 
-/// A sale as it was recorded.
 #[derive(Debug, Clone)]
 pub struct RecordedSale {
     pub sale_id: SaleId,
@@ -30,7 +29,6 @@ pub struct RecordedSale {
     pub self_referrals: SelfReferrals,
 }
 
-/// The corrected decisions.
 #[derive(Debug, Default)]
 pub struct Reassessment {
     /// The new decision on each sale. A sale that would now be refused is omitted and stays unchanged,

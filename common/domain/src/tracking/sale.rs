@@ -64,17 +64,15 @@ impl Sale {
 }
 
 crate::text_enum! {
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+    #[derive(Default, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum SaleType {
         #[default]
         Payment = "payment",
         Subscription = "subscription",
     }
-}
 
-crate::text_enum! {
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum SubscriptionInterval {
         Monthly = "monthly",
@@ -101,7 +99,6 @@ pub struct SaleCustomer {
     pub first_payment_at: Option<DateTime<Utc>>,
 }
 
-/// The known facts about a subscription.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Subscription {
     /// The earliest known payment.
@@ -132,7 +129,6 @@ impl Subscription {
     }
 }
 
-/// The owner of a referral link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkOwner {
     pub program_id: Option<ProgramId>,
@@ -146,7 +142,6 @@ pub struct Membership {
     pub partner_id: Option<PartnerId>,
 }
 
-/// The facts that a decision depends on.
 #[derive(Debug, Clone, Copy)]
 pub struct SaleFacts<'a> {
     pub program_id: ProgramId,
@@ -207,7 +202,6 @@ pub enum Earning {
     PartnerMissing,
 }
 
-/// One partner's part of a sale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Credit {
     pub referral_link_id: ReferralLinkId,
@@ -216,7 +210,6 @@ pub struct Credit {
     pub amount: Cents,
 }
 
-/// Decides a sale that was paid at `at`.
 pub fn decide(sale: &Sale, at: DateTime<Utc>, facts: &SaleFacts<'_>) -> SaleDecision {
     if facts
         .archived_at
@@ -348,7 +341,6 @@ fn earning(
     }
 }
 
-/// The credited links that belong to the program, with their owners.
 fn owners_in_program(
     credited_links: &[ReferralLinkId],
     facts: &SaleFacts<'_>,

@@ -10,7 +10,7 @@ use crate::ids::PartnerId;
 
 crate::text_enum! {
     /// Signals, in the order in which they are shown.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[derive(PartialOrd, Ord, Hash)]
     pub enum Signal {
         /// The customer's address is that of the paid partner or of the partner's account.
         SelfReferral = "self_referral",
@@ -19,14 +19,12 @@ crate::text_enum! {
         /// A browser had bound a key to one click, and an authenticated call named the key with another
         /// click. The customers of both clicks get the signal.
         ContestedKey = "contested_key",
-        /// The customer's lead was one of many leads that browsers sent within an hour for one link or from
-        /// one address.
+        /// One of many leads that browsers sent within an hour for one link or from one address.
         ManyLeads = "many_leads",
         /// An earlier click or payment became known, so this commission replaces another commission of the
         /// customer, which a person had rejected or adjusted.
         ReplacesChanged = "replaces_changed",
-        /// The commission had a signal before the customer's data was erased. The signal itself could
-        /// identify the customer.
+        /// It had a signal before the customer's data was erased. The signal could identify the customer.
         Erased = "erased",
     }
 }
@@ -34,7 +32,6 @@ crate::text_enum! {
 /// Addresses of a partner, as written in the partner record and in the account.
 pub type PartnerAddresses = std::collections::HashMap<PartnerId, Vec<String>>;
 
-/// Facts about a sale and one partner whom it pays.
 #[derive(Debug, Clone, Copy)]
 pub struct SignalFacts<'a> {
     pub customer_key: Option<&'a str>,

@@ -24,7 +24,6 @@ pub struct ChainVerdict {
     pub sale: Verdict,
 }
 
-/// The subject of one test call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TestRun {
@@ -35,7 +34,7 @@ pub enum TestRun {
 }
 
 crate::text_enum! {
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum TestEventType {
         Click = "click",
@@ -45,8 +44,7 @@ crate::text_enum! {
 }
 
 impl Verdict {
-    /// Any other partner among the credited ones is wrong: the chain has a single click, so credit is not
-    /// shared.
+    /// Any other credited partner is wrong: the chain has a single click, so credit is not shared.
     pub fn of(expected: PartnerId, credited: &[PartnerId]) -> Self {
         match credited {
             [] => Self::Unattributed,
@@ -57,7 +55,6 @@ impl Verdict {
 }
 
 impl ChainVerdict {
-    /// The same verdict for every event.
     pub const fn uniform(verdict: Verdict) -> Self {
         Self {
             click: verdict,

@@ -34,7 +34,6 @@ pub struct Software {
 }
 
 crate::text_enum! {
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum DeviceType {
         Desktop = "desktop",
         Mobile = "mobile",
@@ -94,8 +93,7 @@ impl From<CountryCode> for String {
     }
 }
 
-/// The visitor's IP address, on its way to the location lookup. It is personal data: it is never stored, and
-/// debug output does not show it.
+/// The visitor's IP address, on its way to the location lookup: never stored, never in debug output.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ClientIp(IpAddr);

@@ -16,8 +16,7 @@ use domain::people::account::EmailAddress;
 use domain::people::email_content::EmailContent;
 use domain::tracking::lead::EmailHash;
 
-/// Maximum number of e-mails of one kind to one address within an hour, because strangers can cause some of
-/// these e-mails.
+/// Maximum number of e-mails of one kind to one address within an hour: strangers can cause some of them.
 const AN_HOUR: i64 = 5;
 /// Maximum number of invitations to one address within an hour, of which one workspace may send [`AN_HOUR`].
 /// So one workspace neither uses up the limit of the others nor learns about their invitations.
@@ -31,7 +30,6 @@ pub struct NewEmail<'a> {
     /// One hash for each key, the current key first.
     pub recipient_hashes: &'a [EmailHash],
     pub content: &'a EmailContent,
-    /// The token of the e-mail's link.
     pub token_sealed: Option<&'a [u8]>,
     /// The inviting workspace, for invitations.
     pub invited_by: Option<WorkspaceId>,
@@ -108,7 +106,6 @@ pub async fn add_batch(connection: &mut PgConnection, emails: &[NewEmail<'_>]) -
     ))
 }
 
-/// An e-mail to be sent.
 #[derive(Debug)]
 pub struct DueEmail {
     pub id: i64,
@@ -162,23 +159,12 @@ pub async fn take_due(
     .await?)
 }
 
-/// The final state of an e-mail.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EmailEnd {
-    Sent,
-    /// No attempt succeeded in time, or the mail server refused the content.
-    GivenUp,
-    /// The address is stopped.
-    Stopped,
-}
-
-impl EmailEnd {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Sent => "sent",
-            Self::GivenUp => "given_up",
-            Self::Stopped => "stopped",
-        }
+domain::text_enum! {
+    pub enum EmailEnd {
+        Sent = "sent",
+        /// No attempt succeeded in time, or the mail server refused the content.
+        GivenUp = "given_up",
+        Stopped = "stopped",
     }
 }
 
@@ -202,7 +188,6 @@ pub async fn finish(
     Ok(())
 }
 
-/// Sets when the next attempt is due.
 pub async fn postpone(
     pool: &PgPool,
     id: i64,
@@ -270,7 +255,8 @@ pub struct EmailStatus {
 }
 
 pub async fn status(connection: &mut PgConnection) -> StorageResult<EmailStatus> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_one!(
+        connection,
         EmailStatus,
         r#"SELECT count(*) FILTER (WHERE state = 'waiting') AS "waiting!",
                   min(created_at) FILTER (WHERE state = 'waiting') AS oldest_waiting,
@@ -280,9 +266,7 @@ pub async fn status(connection: &mut PgConnection) -> StorageResult<EmailStatus>
                   count(*) FILTER (WHERE state = 'stopped') AS "stopped!",
                   (SELECT count(*) FROM stopped_addresses) AS "stopped_addresses!"
            FROM emails"#
-    )
-    .fetch_one(connection)
-    .await?)
+    ))
 }
 
 /// For metrics.
@@ -293,12 +277,11 @@ pub struct WaitingEmails {
 }
 
 pub async fn waiting(connection: &mut PgConnection) -> StorageResult<WaitingEmails> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_one!(
+        connection,
         WaitingEmails,
         r#"SELECT count(*) AS "waiting!", min(created_at) AS oldest FROM emails WHERE state = 'waiting'"#
-    )
-    .fetch_one(connection)
-    .await?)
+    ))
 }
 
 /// Gives up expired e-mails that no process is sending, so that none of their content is kept. Bounded.
@@ -313,7 +296,6 @@ pub async fn give_up_expired(pool: &PgPool, now: DateTime<Utc>, limit: i64) -> S
     ))
 }
 
-/// Deletes e-mails that ended before `before`. Bounded.
 pub async fn forget(pool: &PgPool, before: DateTime<Utc>, limit: i64) -> StorageResult<u64> {
     forget!(
         pool,

@@ -9,9 +9,7 @@ use domain::ids::UserId;
 use domain::token::TokenHash;
 
 domain::text_enum! {
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum LinkPurpose {
-        /// Replaces a forgotten password.
         PasswordReset = "password_reset",
         /// Verifies that the account's address belongs to its owner.
         AddressVerification = "address_verification",
@@ -42,11 +40,9 @@ pub async fn create(connection: &mut PgConnection, new: &NewLink) -> StorageResu
     Ok(())
 }
 
-/// A valid link.
 #[derive(Debug, Clone)]
 pub struct OpenLink {
     pub user_id: UserId,
-    /// The account's address.
     pub email: String,
     pub expires_at: DateTime<Utc>,
 }
@@ -58,16 +54,15 @@ pub async fn find_open(
     token_hash: TokenHash,
     now: DateTime<Utc>,
 ) -> StorageResult<Option<OpenLink>> {
-    Ok(sqlx::query_as!(
+    Ok(fetch_optional!(
+        connection,
         OpenLink,
         "SELECT l.user_id, u.email, l.expires_at FROM one_time_links l JOIN users u ON u.id = l.user_id
          WHERE l.purpose = $1 AND l.token_hash = $2 AND l.ended_at IS NULL AND l.expires_at > $3 AND u.status = 'active'",
         purpose.as_str(),
         token_hash.as_bytes().as_slice(),
         now,
-    )
-    .fetch_optional(connection)
-    .await?)
+    ))
 }
 
 /// Uses a link. `false` when it ended after it was found, or another request was faster.
@@ -103,7 +98,6 @@ pub async fn end_all(
     ))
 }
 
-/// Deletes links that expired before `before`. Bounded.
 pub async fn forget(pool: &PgPool, before: DateTime<Utc>, limit: i64) -> StorageResult<u64> {
     forget!(
         pool,

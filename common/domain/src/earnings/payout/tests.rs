@@ -98,8 +98,7 @@ fn a_debt_is_settled_first_and_by_held_commissions_only_once_they_are_paid() {
 
 #[test]
 fn a_settled_debt_leaves_no_more_on_the_balance_than_can_be_paid() {
-    // 20.00 were paid and then reversed. Another 20.00 were reversed at a balance of zero, so they are still
-    // owed.
+    // 20.00 were paid and then reversed. Another 20.00 were reversed at a zero balance, and are still owed.
     let account = Account {
         balance: Cents::new(2000),
         unpaid: Cents::new(2000),

@@ -16,7 +16,6 @@ use crate::money::AmountCents;
 #[serde(try_from = "String", into = "String")]
 pub struct RefundKey(String);
 
-/// Text that is no canonical refund key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a refund key")]
 pub struct MalformedRefundKey;

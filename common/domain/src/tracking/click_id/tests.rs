@@ -14,8 +14,7 @@ fn codec(seed: u8) -> ClickIdCodec {
     ClickIdCodec::new(ClickIdKey::from_bytes([seed; 32]), Vec::new())
 }
 
-/// A separate implementation of the permutation computed these. They must never change: see the module
-/// comment.
+/// A separate implementation of the permutation computed these. They must never change.
 #[test]
 fn issued_ids_stay_what_they_are() {
     let codec = ClickIdCodec::new(counting_key(), Vec::new());

@@ -100,7 +100,6 @@ fn credits(decision: &SaleDecision) -> Vec<(ReferralLinkId, i64)> {
         .collect()
 }
 
-/// Facts of a sale with these terms, of a customer of the program.
 fn facts<'a>(
     terms: &'a ProgramTerms,
     customer: &'a SaleCustomer,
@@ -119,7 +118,6 @@ fn facts<'a>(
     }
 }
 
-/// Decides a sale a day after the first click.
 fn decided(
     model: AttributionModel,
     customer: &SaleCustomer,

@@ -1,5 +1,4 @@
-//! Finds the rows of one customer, and the dead letters, claims and processor events that contain one of the
-//! customer's names.
+//! Finds a customer's rows, and the dead letters, claims and processor events that contain one of the names.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +16,6 @@ use domain::tracking::click_id::ClickId;
 /// Maximum number of records in memory.
 const PIECE: i64 = 100;
 
-/// Identifiers of a data subject. Each may be absent.
 #[derive(Clone, Copy, Default)]
 pub struct Identifiers<'a> {
     pub customer_key: Option<&'a str>,
@@ -29,12 +27,8 @@ pub struct Identifiers<'a> {
     pub email_hashes: &'a [String],
 }
 
-/// The values are personal data and must not be logged.
-impl std::fmt::Debug for Identifiers<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Identifiers")
-    }
-}
+// The values are personal data and must not be logged.
+domain::redacted!(Identifiers<'_>);
 
 /// Which set-aside records are searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +39,6 @@ pub enum Reach {
     Installation,
 }
 
-/// The stored data of one customer.
 #[derive(Debug)]
 pub struct Found {
     pub program_id: ProgramId,
@@ -85,8 +78,7 @@ impl Found {
 }
 
 /// Finds the data of a customer. Locks nothing, because the search through set-aside records takes long. The
-/// search for clicks that a journey dropped takes long, too: it calls `searching` with each hour before it
-/// reads it.
+/// search for clicks that a journey dropped takes long, too: it calls `searching` before each hour.
 pub async fn find(
     connection: &mut PgConnection,
     program_id: ProgramId,
@@ -94,7 +86,8 @@ pub async fn find(
     reach: Reach,
     searching: impl FnMut(DateTime<Utc>),
 ) -> StorageResult<Found> {
-    let rows = sqlx::query!(
+    let rows = fetch_all!(
+        &mut *connection,
         "SELECT id, click_id, customer_key, email_hash FROM customers
          WHERE program_id = $1 AND (customer_key = $2 OR proposed_customer_key = $2 OR email_hash = ANY($3)
                                     OR (id = ANY($4) AND click_id = $5))
@@ -104,9 +97,7 @@ pub async fn find(
         identifiers.email_hashes,
         identifiers.click_id_customers,
         identifiers.click_id.map(ClickId::as_str),
-    )
-    .fetch_all(&mut *connection)
-    .await?;
+    );
     let mut names = CustomerNames {
         keys: identifiers.customer_key.map(str::to_owned).into_iter().collect(),
         click_ids: identifiers
@@ -152,19 +143,17 @@ async fn processor_customers(
     names: &CustomerNames,
 ) -> StorageResult<BTreeSet<String>> {
     let list = |names: &BTreeSet<String>| names.iter().cloned().collect::<Vec<_>>();
-    let ids = sqlx::query_scalar!(
+    let ids = fetch_scalars!(
+        connection,
         "SELECT processor_customer_id FROM processor_customers
          WHERE program_id = $1 AND (customer_key = ANY($2) OR click_id = ANY($3))",
         program_id.get(),
         &list(&names.keys),
         &list(&names.click_ids),
-    )
-    .fetch_all(connection)
-    .await?;
+    );
     Ok(ids.into_iter().collect())
 }
 
-/// Searches set-aside records.
 #[derive(Clone, Copy)]
 struct Seeker<'a> {
     program_id: ProgramId,
@@ -181,16 +170,15 @@ impl Seeker<'_> {
     async fn letters(self, connection: &mut PgConnection) -> StorageResult<Vec<i64>> {
         let mut search = Search::new(0, self);
         while search.goes_on {
-            let piece = sqlx::query!(
+            let piece = fetch_all!(
+                &mut *connection,
                 "SELECT id, program_id, payload FROM dead_letters
                  WHERE id > $1 AND payload <> '' AND (program_id = $2 OR (program_id IS NULL AND $3)) ORDER BY id LIMIT $4",
                 search.after,
                 self.program_id.get(),
                 self.all(),
                 PIECE,
-            )
-            .fetch_all(&mut *connection)
-            .await?;
+            );
             search.look_through(
                 piece
                     .into_iter()
@@ -203,16 +191,15 @@ impl Seeker<'_> {
     async fn claims(self, connection: &mut PgConnection) -> StorageResult<Vec<String>> {
         let mut search = Search::new(String::new(), self);
         while search.goes_on {
-            let piece = sqlx::query!(
+            let piece = fetch_all!(
+                &mut *connection,
                 r#"SELECT transaction_id, payload AS "payload!" FROM transaction_claims
                    WHERE program_id = $1 AND state = 'dead' AND payload IS NOT NULL AND transaction_id > $2
                    ORDER BY transaction_id LIMIT $3"#,
                 self.program_id.get(),
                 search.after.as_str(),
                 PIECE,
-            )
-            .fetch_all(&mut *connection)
-            .await?;
+            );
             search.look_through(
                 piece
                     .into_iter()
@@ -225,7 +212,8 @@ impl Seeker<'_> {
     async fn processor_events(self, connection: &mut PgConnection) -> StorageResult<Vec<Uuid>> {
         let mut search = Search::new(Uuid::nil(), self);
         while search.goes_on {
-            let piece = sqlx::query!(
+            let piece = fetch_all!(
+                &mut *connection,
                 r#"SELECT event_id, program_id, payload AS "payload!" FROM processor_events
                    -- Others have no payload; these have an index.
                    WHERE state IN ('open', 'parked', 'review', 'stuck') AND (program_id = $1 OR (program_id IS NULL AND $2))
@@ -235,9 +223,7 @@ impl Seeker<'_> {
                 self.all(),
                 search.after,
                 PIECE,
-            )
-            .fetch_all(&mut *connection)
-            .await?;
+            );
             search.look_through(
                 piece
                     .into_iter()

@@ -14,14 +14,12 @@ use messages::outbound_event::processor_event::ProcessorEventNeedsReview;
 
 domain::text_enum! {
     /// The part of an event that was handled.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Part {
         Sale = "sale",
         Payment = "payment",
     }
 }
 
-/// The result of one part of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ending {
     Done(Option<Reason>),
@@ -81,8 +79,7 @@ impl<'a> From<&'a Ending> for Columns<'a> {
 /// then.
 ///
 /// A part that is not pending is left as it is, so a redelivery changes nothing. A stuck part stays pending,
-/// so that a replay knows what is left to do. Returns the newly stuck events whose program wants an outbound
-/// event about that.
+/// so that a replay knows what is left. Returns the newly stuck events that their programs want to hear of.
 pub async fn end(
     connection: &mut PgConnection,
     part: Part,
@@ -104,13 +101,13 @@ pub async fn end(
         looks: Option<f64> = ending.look_again.map(|pause| pause.as_secs_f64()),
         pauses: Option<f64> = ending.retry.map(|pause| pause.as_secs_f64()),
     );
-    sqlx::query!(
+    fetch_all!(
+        &mut *connection,
         "SELECT event_id FROM processor_events WHERE event_id = ANY($1) ORDER BY event_id FOR UPDATE",
         &events,
-    )
-    .fetch_all(&mut *connection)
-    .await?;
-    Ok(sqlx::query_as!(
+    );
+    Ok(fetch_all!(
+        connection,
         ProcessorEventNeedsReview,
         r#"WITH ended AS (
            SELECT e.event_id, e.state AS state_before, n.state AS ending, n.reason, n.waits_for,
@@ -148,7 +145,5 @@ pub async fn end(
         &looks as &[Option<f64>],
         &pauses as &[Option<f64>],
         OutboundEventType::ProcessorEventNeedsReview.bit(),
-    )
-    .fetch_all(connection)
-    .await?)
+    ))
 }

@@ -10,7 +10,6 @@ use domain::text::TransactionId;
 
 domain::text_enum! {
     /// Why an event waits, or why its sale was not recorded. The code is stored in `processor_events.reason`.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Reason {
         /// Another report of the same payment was recorded.
         Duplicate = "duplicate",
@@ -55,8 +54,7 @@ pub fn waits_for_sale(transaction_id: &TransactionId) -> String {
     format!("sale:{transaction_id}")
 }
 
-/// Makes a program's events that wait for `waits_for` due for the relay. A later wait counts its retries from
-/// zero.
+/// Makes a program's events that wait for `waits_for` due. A later wait counts its retries from zero.
 pub async fn wake(connection: &mut PgConnection, waited_for: &[(ProgramId, String)]) -> StorageResult<()> {
     write_batch!(
         connection,
@@ -77,8 +75,7 @@ pub async fn wake(connection: &mut PgConnection, waited_for: &[(ProgramId, Strin
     Ok(())
 }
 
-/// Gives up events that have waited since before `horizon`. Payments for partners who are not approved stay,
-/// because they wait for a person. Bounded.
+/// Gives up events that have waited since before `horizon`, unless they wait for a person. Bounded.
 pub async fn give_up_parked(pool: &PgPool, horizon: DateTime<Utc>, limit: i64) -> StorageResult<u64> {
     Ok(execute!(
         pool,

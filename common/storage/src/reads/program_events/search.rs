@@ -15,12 +15,8 @@ pub struct Searched<'a> {
     pub email_hashes: &'a [String],
 }
 
-/// The text may be personal data and must not be logged.
-impl std::fmt::Debug for Searched<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Searched")
-    }
-}
+// The text may be personal data and must not be logged.
+domain::redacted!(Searched<'_>);
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Subjects {
@@ -41,7 +37,8 @@ pub async fn search(
     program_id: ProgramId,
     searched: Searched<'_>,
 ) -> StorageResult<Subjects> {
-    let customers = sqlx::query_scalar!(
+    let customers = fetch_scalars!(
+        &mut *connection,
         "SELECT id FROM customers
          WHERE program_id = $1 AND (customer_key = $2 OR proposed_customer_key = $2 OR email_hash = ANY($3)
                                     OR (id = ANY($4) AND click_id = $2))
@@ -50,17 +47,14 @@ pub async fn search(
         searched.text,
         searched.email_hashes,
         searched.click_id_customers,
-    )
-    .fetch_all(&mut *connection)
-    .await?;
-    let sales = sqlx::query_scalar!(
+    );
+    let sales = fetch_scalars!(
+        connection,
         r#"SELECT coalesce(duplicate_of, id) AS "id!" FROM sale_events
            WHERE processor_event_id = $2 AND NOT is_test AND program_id = $1"#,
         program_id.get(),
         searched.text,
-    )
-    .fetch_all(connection)
-    .await?;
+    );
     Ok(Subjects { customers, sales })
 }
 
@@ -70,11 +64,10 @@ pub async fn links_of_partner(
     program_id: ProgramId,
     membership: PartnerProgramId,
 ) -> StorageResult<Vec<i64>> {
-    Ok(sqlx::query_scalar!(
+    Ok(fetch_scalars!(
+        connection,
         "SELECT id FROM referral_links WHERE partner_program_id = $2 AND program_id = $1 ORDER BY id",
         program_id.get(),
         membership.get(),
-    )
-    .fetch_all(connection)
-    .await?)
+    ))
 }

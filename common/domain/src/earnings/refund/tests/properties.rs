@@ -60,7 +60,6 @@ fn requested(decision: &RefundDecision) -> i64 {
     }
 }
 
-/// The invariants of every sale after any refunds.
 fn assert_sound(refunds: &SaleRefunds) {
     let (sale, effective) = (refunds.amount().get(), refunds.effective());
     assert!(Cents::ZERO <= effective && effective.get() <= sale);
@@ -118,8 +117,7 @@ proptest! {
         for at in 0..requests.len() {
             refunds.apply(&requests[at]);
             let settled = refunds.clone();
-            // Also repeats: a cumulative total below one that was reported already, and a delta with a known
-            // key.
+            // Also repeats: a cumulative total below a reported one, and a delta with a known key.
             for repeated in &requests[..=at] {
                 let decision = refunds.apply(repeated);
                 prop_assert!(!decision.recorded);
