@@ -7,15 +7,14 @@ use domain::ids::{EventId, PartnerProgramId, ProgramId};
 use domain::money::{AmountCents, Cents, Currency};
 use domain::text::RefundReason;
 use runtime::clock::Clock;
-use serde_json::{Value, json};
+use serde_json::json;
 use sqlx::{PgConnection, PgPool};
 use storage::money::adjustments::{AddedCommission, NewAdjustment};
 use storage::money::by_hand;
 use storage::program::partners;
 
-use crate::audit::{self, Done};
 use crate::consent::Consent;
-use crate::{output, program};
+use crate::{audit, output};
 
 #[derive(Debug, Subcommand)]
 pub enum Commission {
@@ -120,16 +119,8 @@ impl Commission {
                 let program_id = ProgramId::new(reject.program_id);
                 let new = adjustment(program_id, Change::Reject, &reject.reason, &clock);
                 let lines = changed(connection, &reject.ids, &new, &clock).await?;
-                let details = json!({ "commission_ids": reject.ids });
-                write_down(
-                    connection,
-                    program_id,
-                    "commission.rejected",
-                    None,
-                    details,
-                    &clock,
-                )
-                .await?;
+                let done = ("commission.rejected", json!({ "commission_ids": reject.ids }));
+                audit::append_to(connection, program_id, None, done, new.now).await?;
                 Ok(lines)
             }
             Self::Adjust(adjust) => {
@@ -137,8 +128,8 @@ impl Commission {
                 let by = adjust.amount_cents;
                 let new = adjustment(program_id, Change::By(by), &adjust.reason, &clock);
                 let lines = changed(connection, &[adjust.id], &new, &clock).await?;
-                let (id, details) = (Some(adjust.id), json!({ "amount_cents": by.get() }));
-                write_down(connection, program_id, "commission.adjusted", id, details, &clock).await?;
+                let done = ("commission.adjusted", json!({ "amount_cents": by.get() }));
+                audit::append_to(connection, program_id, Some(adjust.id), done, new.now).await?;
                 Ok(lines)
             }
             Self::Add(add) => add.act(connection, &clock).await,
@@ -174,15 +165,8 @@ impl Add {
             "partner_program_id": self.partner_program_id, "amount_cents": self.amount_cents.get(),
             "currency": self.currency.to_string(),
         });
-        write_down(
-            connection,
-            program_id,
-            "commission.added",
-            Some(id),
-            details,
-            clock,
-        )
-        .await?;
+        let done = ("commission.added", details);
+        audit::append_to(connection, program_id, Some(id), done, new.now).await?;
         let (cents, currency) = (self.amount_cents.get(), self.currency);
         let name = output::plain(&partner.name);
         Ok(vec![format!(
@@ -232,20 +216,4 @@ async fn changed(
             bail!("nothing was changed; these cannot be: {}", reasons.join(", "))
         }
     }
-}
-
-async fn write_down(
-    connection: &mut PgConnection,
-    program_id: ProgramId,
-    action: &'static str,
-    subject_id: Option<i64>,
-    details: Value,
-    clock: &Clock,
-) -> anyhow::Result<()> {
-    let program = program::find(connection, program_id).await?;
-    let done = Done {
-        subject_id,
-        ..Done::to_program(&program, clock.now(), action, details)
-    };
-    Ok(audit::append(connection, done).await?)
 }

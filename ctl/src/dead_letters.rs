@@ -6,7 +6,6 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{Args, Subcommand};
-use serde_json::Value;
 use sqlx::PgPool;
 use storage::operations::dead_letters::{self, KeptLetter};
 
@@ -62,10 +61,7 @@ impl List {
 }
 
 fn line(letter: &KeptLetter) -> String {
-    let reason: String = output::plain(&letter.reason)
-        .chars()
-        .take(SHOWN_CHARACTERS)
-        .collect();
+    let reason = output::shortened(&letter.reason, SHOWN_CHARACTERS);
     let replayed = if letter.replayed_at.is_some() {
         "  (replayed)"
     } else {
@@ -94,13 +90,6 @@ async fn show(pool: &PgPool, id: i64) -> anyhow::Result<()> {
     facts.extend(letter.event_id.map(|id| ("event_id", id.to_string())));
     facts.extend(letter.replayed_at.map(|at| ("replayed_at", output::instant(at))));
     output::facts(facts);
-    output::lines([String::new(), readable(&letter.payload)]);
+    output::lines([String::new(), output::readable(&letter.payload)]);
     Ok(())
-}
-
-fn readable(payload: &[u8]) -> String {
-    match serde_json::from_slice::<Value>(payload) {
-        Ok(record) => format!("{record:#}"),
-        Err(_) => payload.escape_ascii().to_string(),
-    }
 }

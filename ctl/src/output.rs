@@ -3,6 +3,7 @@
 use std::io::{Write, stdout};
 
 use chrono::{DateTime, SecondsFormat, Utc};
+use serde_json::Value;
 
 /// Prints until the reader closes the pipe, as `head` does. The command continues.
 pub fn lines(lines: impl IntoIterator<Item = impl AsRef<str>>) {
@@ -46,6 +47,19 @@ pub fn plain(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { ' ' } else { c })
         .collect()
+}
+
+/// [`plain`] for a list: the first characters.
+pub fn shortened(text: &str, most: usize) -> String {
+    plain(text).chars().take(most).collect()
+}
+
+/// JSON over several lines, and other bytes escaped.
+pub fn readable(payload: &[u8]) -> String {
+    match serde_json::from_slice::<Value>(payload) {
+        Ok(value) => format!("{value:#}"),
+        Err(_) => payload.escape_ascii().to_string(),
+    }
 }
 
 #[cfg(test)]

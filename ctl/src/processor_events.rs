@@ -6,14 +6,13 @@ use anyhow::{Context, ensure};
 use clap::{Args, Subcommand, ValueEnum};
 use domain::ids::ProgramId;
 use runtime::clock::Clock;
-use serde_json::{Value, json};
+use serde_json::json;
 use sqlx::{PgConnection, PgPool};
 use storage::processor::processor_inbox::{self, ClosedEvent, KeptEvent};
 use uuid::Uuid;
 
-use crate::audit::{self, Done};
 use crate::consent::Consent;
-use crate::{output, program};
+use crate::{audit, output};
 
 /// Maximum length of a reason in a list.
 const SHOWN_CHARACTERS: usize = 160;
@@ -38,36 +37,27 @@ pub enum ProcessorEvents {
     Close(Close),
 }
 
-/// State of an event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum State {
-    /// In the pipeline
-    Open,
-    /// Waits for something, such as its customer or its sale
-    Parked,
-    Done,
-    /// Concerns no program
-    Ignored,
-    /// A person must look
-    Review,
-    /// Could not be translated, or was given up
-    Stuck,
+domain::text_enum! {
+    /// State of an event.
+    #[derive(ValueEnum)]
+    pub enum State {
+        /// In the pipeline
+        Open = "open",
+        /// Waits for something, such as its customer or its sale
+        Parked = "parked",
+        Done = "done",
+        /// Concerns no program
+        Ignored = "ignored",
+        /// A person must look
+        Review = "review",
+        /// Could not be translated, or was given up
+        Stuck = "stuck",
+    }
 }
 
 impl State {
     const UNFINISHED: [Self; 4] = [Self::Open, Self::Parked, Self::Review, Self::Stuck];
     const WAIT_FOR_A_PERSON: [Self; 2] = [Self::Review, Self::Stuck];
-
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::Parked => "parked",
-            Self::Done => "done",
-            Self::Ignored => "ignored",
-            Self::Review => "review",
-            Self::Stuck => "stuck",
-        }
-    }
 }
 
 #[derive(Debug, Args)]
@@ -137,10 +127,7 @@ impl List {
 }
 
 fn line(event: &KeptEvent) -> String {
-    let reason: String = output::plain(event.reason.as_deref().unwrap_or_default())
-        .chars()
-        .take(SHOWN_CHARACTERS)
-        .collect();
+    let reason = output::shortened(event.reason.as_deref().unwrap_or_default(), SHOWN_CHARACTERS);
     let line = format!(
         "{}  {}  {:>6}  {:<7}  {}  {reason}",
         event.event_id,
@@ -184,16 +171,9 @@ impl Show {
         if self.payload {
             let payload = processor_inbox::payload(&mut connection, self.id).await?;
             let payload = payload.context("its payload is gone: it is done, or concerned no program")?;
-            output::lines([String::new(), readable(&payload)]);
+            output::lines([String::new(), output::readable(payload.as_bytes())]);
         }
         Ok(())
-    }
-}
-
-fn readable(payload: &str) -> String {
-    match serde_json::from_str::<Value>(payload) {
-        Ok(event) => format!("{event:#}"),
-        Err(_) => payload.escape_debug().to_string(),
     }
 }
 
@@ -261,17 +241,13 @@ impl Close {
         let Some(program_id) = closed.program_id.map(ProgramId::new) else {
             return Ok(());
         };
-        let program = program::find(connection, program_id).await?;
         let details = json!({
             "event_id": self.id,
             "processor_event_id": closed.processor_event_id,
             "kind": closed.kind,
             "state": closed.state,
         });
-        let done = Done {
-            subject_id: None,
-            ..Done::to_program(&program, Clock::system().now(), "processor_event.closed", details)
-        };
-        Ok(audit::append(connection, done).await?)
+        let done = ("processor_event.closed", details);
+        audit::append_to(connection, program_id, None, done, Clock::system().now()).await
     }
 }

@@ -13,8 +13,7 @@ use storage::outbound::webhook_deliveries::{self, DeliveryFilter, ReplayOfMany, 
 use storage::outbound::webhook_endpoints::{self, EndpointFilter, StoredEndpoint};
 use storage::program::program_settings;
 
-use crate::audit::{self, Done};
-use crate::{output, program};
+use crate::{audit, output};
 
 /// Maximum number of deliveries queued in one transaction.
 const BATCH: i64 = 5_000;
@@ -164,10 +163,7 @@ impl Deliveries {
 fn delivery_line(delivery: &StoredDelivery) -> String {
     let status = delivery.status.map(|status| status.to_string());
     let answer = delivery.failure.as_deref().or(delivery.answer.as_deref());
-    let answer: String = output::plain(answer.unwrap_or_default())
-        .chars()
-        .take(SHOWN_CHARACTERS)
-        .collect();
+    let answer = output::shortened(answer.unwrap_or_default(), SHOWN_CHARACTERS);
     let kind = match (delivery.is_test, delivery.is_replay) {
         (true, _) => " (test)",
         (false, true) => " (replay)",
@@ -206,8 +202,8 @@ impl Replay {
             .await?
             .context("its event is not stored any more")?;
         let details = json!({ "delivery_id": delivery_id, "replay_delivery_id": replay_id });
-        let action = "webhook_delivery.replayed";
-        write_down(&mut transaction, &endpoint, action, details, now).await?;
+        let done = ("webhook_delivery.replayed", details);
+        write_down(&mut transaction, &endpoint, done, now).await?;
         transaction.commit().await?;
         output::lines([format!("delivery {replay_id} is on its way")]);
         Ok(())
@@ -236,8 +232,8 @@ impl Replay {
             let replayed = webhook_deliveries::replay_many(&mut transaction, &replay, now).await?;
             let details = json!({ "since": output::instant(since), "types": types.names(),
                                   "replayed_count": replayed.count });
-            let action = "webhook_endpoint.replayed";
-            write_down(&mut transaction, &endpoint, action, details, now).await?;
+            let done = ("webhook_endpoint.replayed", details);
+            write_down(&mut transaction, &endpoint, done, now).await?;
             transaction.commit().await?;
             count += replayed.count;
             after = replayed.after;
@@ -272,8 +268,8 @@ impl Endpoint {
             webhook_endpoints::disable(&mut transaction, &endpoint, DisabledReason::ByHand, now).await?;
         }
         let details = json!({ "enabled": { "before": endpoint.disabled.is_none(), "after": enabled } });
-        let action = "webhook_endpoint.updated";
-        write_down(&mut transaction, &endpoint, action, details, now).await?;
+        let done = ("webhook_endpoint.updated", details);
+        write_down(&mut transaction, &endpoint, done, now).await?;
         transaction.commit().await?;
         let state = if enabled { "enabled" } else { "disabled" };
         output::lines([format!("endpoint {} is {state}", endpoint.endpoint_id)]);
@@ -284,14 +280,9 @@ impl Endpoint {
 async fn write_down(
     connection: &mut PgConnection,
     endpoint: &StoredEndpoint,
-    action: &'static str,
-    details: Value,
+    done: (&'static str, Value),
     at: DateTime<Utc>,
 ) -> anyhow::Result<()> {
-    let program = program::find(connection, endpoint.program_id).await?;
-    let done = Done {
-        subject_id: Some(endpoint.endpoint_id.get()),
-        ..Done::to_program(&program, at, action, details)
-    };
-    Ok(audit::append(connection, done).await?)
+    let subject_id = Some(endpoint.endpoint_id.get());
+    audit::append_to(connection, endpoint.program_id, subject_id, done, at).await
 }
