@@ -43,8 +43,7 @@ const ASK_WITHIN: Duration = Duration::from_secs(1);
 /// stored in these streams before such an event is settled by now, and so is its click or lead. Call this
 /// before looking up the customers.
 ///
-/// A timeout would not do: after an outage, clicks and leads may arrive later than the records that name
-/// them.
+/// A timeout would not do: after an outage, clicks and leads may come later than what names them.
 pub async fn settled_before<R: OfEvent>(backlogs: &[&Backlog], batch: &[Delivered<R>]) -> HashSet<EventId> {
     let postponed: Vec<&Delivered<R>> = batch.iter().filter(|delivered| delivered.postponed).collect();
     if postponed.is_empty() {
@@ -87,7 +86,6 @@ pub enum Found {
     Pending,
 }
 
-/// The customers of a batch.
 pub struct Resolved {
     /// In the order of the references.
     pub found: Vec<Found>,
@@ -181,7 +179,6 @@ impl Named {
     }
 }
 
-/// The click_ids that decode, each with the possible customers.
 fn named_clicks<'a>(codec: &ClickIdCodec, references: &[Reference<'a>]) -> Vec<(&'a ClickId, CustomerId)> {
     references
         .iter()
@@ -220,7 +217,6 @@ async fn programs_of_browsers(
         .collect())
 }
 
-/// The lookup key of a reference.
 fn key_in_program<'a>(
     reference: &Reference<'a>,
     programs_of_browsers: &HashMap<String, ProgramId>,
@@ -253,8 +249,7 @@ fn may_still_come(reference: &Reference<'_>, authentic: &HashSet<&ClickId>) -> b
     reference.may_wait && reference.click_id.is_some_and(is_authentic)
 }
 
-/// For authenticated references without a customer so far: the one customer for whom a browser proposed the
-/// key.
+/// For authenticated references without a customer: the one for whom a browser proposed the key.
 async fn proposed_keys(
     connection: &mut PgConnection,
     references: &[Reference<'_>],

@@ -52,7 +52,6 @@ use self::program_notices::ProgramNotices;
 use self::take::Taker;
 use self::weekly_summaries::WeeklySummaries;
 
-/// Runs until shutdown.
 pub async fn run(config: DeliveryConfig, clock: Clock, lifecycle: Lifecycle) -> anyhow::Result<()> {
     let listener = http::listen(config.http.listen).context("binding the listen address")?;
     let client = client(&config)?;
@@ -120,7 +119,6 @@ fn start(
     tasks.spawn(bring_forward::run(pool.clone(), clock.clone(), lifecycle.clone()));
 }
 
-/// Sends e-mails, if a mail server is configured.
 fn start_emails(
     config: &DeliveryConfig,
     pool: &PgPool,

@@ -36,7 +36,6 @@ impl LateLeads {
         self.behind.load(Ordering::Relaxed)
     }
 
-    /// Runs until shutdown.
     pub async fn watch(self: Arc<Self>, lifecycle: Lifecycle) {
         let before = AtomicU64::new(u64::MAX);
         let look = || async {

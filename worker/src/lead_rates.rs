@@ -32,8 +32,7 @@ impl LeadRates {
         }
     }
 
-    /// Counts a lead. Returns `true` if there are unusually many. A lead of an earlier hour than the current
-    /// one is not counted.
+    /// Counts a lead. `true` if there are unusually many. Leads of an earlier hour are not counted.
     pub fn is_one_of_many(&self, link: ReferralLinkId, led_at: DateTime<Utc>) -> bool {
         let number = led_at.timestamp().div_euclid(HOUR_SECONDS);
         let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);

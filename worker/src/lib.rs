@@ -63,7 +63,6 @@ use crate::steps::transaction::{InTransaction, TransactionalStep};
 use crate::upkeep::Upkeep;
 use crate::visitor::Visitors;
 
-/// Runs until shutdown.
 pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::Result<()> {
     let listener = http::listen(config.service.http.listen).context("binding the listen address")?;
     let visitors = Arc::new(Visitors::load(config.geoip_db_path.as_deref()).await?);
@@ -86,7 +85,6 @@ pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::
     worker.serve(listener, &config, notifications).await
 }
 
-/// Shared by the tasks of a worker.
 struct Worker {
     pool: PgPool,
     nats: Bus,
@@ -183,7 +181,6 @@ impl Worker {
         });
     }
 
-    /// Serves metrics and health checks.
     async fn serve(
         self,
         listener: TcpListener,

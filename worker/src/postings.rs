@@ -15,7 +15,6 @@ use storage::operations::outbox;
 
 use crate::steps::json;
 
-/// The ledger entry of a commission that was just inserted.
 pub fn of_new(
     new: &NewCommission<'_>,
     commission_id: CommissionId,
@@ -81,7 +80,6 @@ pub fn deduction_notifications(
     both.filter(move |_| deducted != Cents::ZERO)
 }
 
-/// Adds notifications to the outbox.
 pub async fn notify(
     connection: &mut PgConnection,
     notifications: &[NotificationRecord],

@@ -188,8 +188,7 @@ async fn reassess_customer(
     Ok(entries)
 }
 
-/// Partners who may earn: approved partners, and partners who earned by these sales before they were
-/// suspended.
+/// Partners who may earn: approved ones, and those who earned by these sales before their suspension.
 async fn owners(
     connection: &mut PgConnection,
     customer: &Customer,

@@ -2,8 +2,7 @@
 //!
 //! Both loops take due rows (`FOR UPDATE SKIP LOCKED`, so several workers share the work) and publish them.
 //! Taking a claim postpones its next publication, so that a failed one is retried. An outbox row is deleted
-//! by the commit that follows its publication. After a crash in between, the row is published again. Every
-//! effect is idempotent.
+//! by the commit that follows its publication; after a crash, it is published again. Effects are idempotent.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -36,7 +35,6 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// Runs until shutdown.
     pub async fn run(self, lifecycle: Lifecycle) {
         let mut ticks = tokio::time::interval(EVERY);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

@@ -5,7 +5,6 @@ use domain::ids::PartnerId;
 use domain::tracking::signal::{PartnerAddresses, Signal, SignalFacts, SignalRules};
 use storage::tracking::customers::Customer;
 
-/// The signals of a sale, for the commission of this partner.
 pub fn of_sale(
     rules: &SignalRules,
     customer: &Customer,

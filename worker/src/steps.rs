@@ -24,7 +24,6 @@ use tokio::sync::Notify;
 use crate::late_leads::LateLeads;
 use crate::lead_rates::LeadRates;
 
-/// Shared by all steps.
 #[derive(Debug, Clone)]
 pub struct StepContext {
     pub pool: PgPool,
@@ -42,8 +41,7 @@ pub fn json(value: &impl Serialize) -> StorageResult<String> {
     serde_json::to_string(value).map_err(encode_failed)
 }
 
-/// Our own types always encode. If one does not, its record becomes a dead letter and nothing is half
-/// written.
+/// Our own types always encode. Otherwise the record is a dead letter, and nothing is half written.
 fn encode_failed(error: serde_json::Error) -> StorageError {
     StorageError::Database(sqlx::Error::Encode(error.into()))
 }

@@ -1,5 +1,4 @@
-//! Deletes settled messages from the streams while this worker runs. Every worker does this; concurrent trims
-//! do no harm.
+//! Deletes settled messages from the streams. Every worker does; concurrent trims do no harm.
 
 use std::time::Duration;
 
@@ -13,7 +12,6 @@ use runtime::rounds::repeat;
 /// Within this time a stream receives far less than it can hold.
 const EVERY: Duration = Duration::from_secs(2);
 
-/// Runs until shutdown.
 pub async fn run(jetstream: Context, topology: Topology, lifecycle: Lifecycle) {
     repeat("trimming streams", EVERY, &lifecycle, || {
         round(&jetstream, &topology)

@@ -168,8 +168,7 @@ impl Upkeep {
         report("visitors dropped", Ok(visitors));
     }
 
-    /// Repeats a statement until it handles fewer rows than its limit, so that upkeep keeps up with any rate
-    /// of sales.
+    /// Repeats a statement until it handles fewer rows than its limit, to keep up with any rate of sales.
     async fn finish<F>(&self, what: &'static str, mut handle: impl FnMut(i64) -> F)
     where
         F: Future<Output = StorageResult<u64>>,

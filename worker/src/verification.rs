@@ -1,5 +1,4 @@
-//! Checks the invariants of `ctl verify` continuously, slice by slice. Every worker tries; one at a time
-//! holds the lock.
+//! Checks the invariants of `ctl verify`, slice by slice: one worker at a time, by a lock.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +12,6 @@ const IDLE: Duration = Duration::from_mins(1);
 const RESTS: u32 = 9;
 const AT_LEAST: Duration = Duration::from_millis(50);
 
-/// Runs until shutdown.
 pub async fn run(pool: PgPool, lifecycle: Lifecycle) {
     let mut pause = IDLE;
     loop {

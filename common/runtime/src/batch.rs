@@ -34,7 +34,6 @@ use tokio_util::task::TaskTracker;
 use self::schedule::{Rules, Schedule, Waiting};
 use super::metrics::{BATCH_RECORDS, BATCH_REFUSED, BATCH_SECONDS, Counter, to_f64};
 
-/// The module explains these bounds.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
     /// Names the batcher in metrics.
@@ -69,13 +68,11 @@ pub enum SubmitError {
     /// The queue is full. The request was not run.
     #[error("queue is full")]
     Overloaded,
-    /// The batch ended without an answer (it panicked, or the batcher ended). It may have taken effect or
-    /// not.
+    /// The batch ended without an answer (panic, or the batcher ended). It may have taken effect.
     #[error("batch ended without an answer")]
     Closed,
 }
 
-/// Why a request got no result, for batches that can fail.
 #[derive(Debug, thiserror::Error)]
 pub enum BatchError<E> {
     #[error(transparent)]
@@ -140,8 +137,7 @@ where
     Res: Send + 'static,
 {
     /// Starts a batcher on `tasks`. `run` must return one answer per request, in order. If the number differs
-    /// or `run` panics, the submitters of that batch get [`SubmitError::Closed`], and later batches are
-    /// unaffected.
+    /// or `run` panics, the batch's submitters get [`SubmitError::Closed`]; later batches are unaffected.
     pub fn spawn<F>(
         tasks: &TaskTracker,
         bounds: Bounds,
@@ -283,7 +279,6 @@ impl<Req, Res> Collector<Req, Res> {
         Some(batch)
     }
 
-    /// Collects queued requests.
     fn collect(&mut self, batch: &mut Forming<Req, Res>) {
         let expected = self.waiting.len().min(self.bounds.max_records);
         batch.requests.reserve(expected);
@@ -294,7 +289,6 @@ impl<Req, Res> Collector<Req, Res> {
         }
     }
 
-    /// Keeps collecting until the batch may begin or is full.
     async fn wait_for_others(&mut self, batch: &mut Forming<Req, Res>) {
         while self.has_room(batch) {
             let (now, waiting) = (Instant::now(), self.waiting_with(batch));

@@ -11,7 +11,6 @@ use futures::StreamExt;
 /// A slower body is an attack or a broken connection.
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Why a body could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BodyError {
     #[error("Request body is too large")]
@@ -37,8 +36,7 @@ impl BodyError {
 /// misses an answer if its connection closes while it still writes. A larger body is refused unread.
 const DROPPED: u64 = 4;
 
-/// Reads the whole body. Refuses a body whose announced length exceeds the limit. The extractor enforces the
-/// limit while it reads.
+/// Reads the whole body. Refuses an announced length over the limit; the extractor enforces it in reading.
 pub async fn read(request: Request, limit_bytes: u64) -> Result<Bytes, BodyError> {
     let announced = request.body().size_hint().lower();
     if announced > limit_bytes {

@@ -45,8 +45,7 @@ impl Clock {
     }
 
     /// Corrects all system clocks of this process to a server's time. Several machines timestamp events, and
-    /// a click must not come after its sale. Ignores a difference below five seconds. Returns the correction
-    /// if it changed.
+    /// a click must not come after its sale. Ignores less than five seconds. Returns the correction, if any.
     pub fn synchronize(server_time: DateTime<Utc>) -> Option<TimeDelta> {
         let difference = server_time - machine_now();
         let correction = if difference.abs() < NEGLIGIBLE {

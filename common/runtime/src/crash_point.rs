@@ -1,8 +1,7 @@
 //! Points at which a test can kill the process, to prove that no data is lost there.
 
-/// Aborts the process when the environment variable `CRASH_AT` is `name`, or `name@n` and the point is
-/// reached for the n-th time. As in a power cut, no destructor runs and nothing is flushed. Release builds
-/// compile this to nothing.
+/// Aborts the process when the environment variable `CRASH_AT` is `name`, or `name@n` the n-th time. As in a
+/// power cut, no destructor runs and nothing is flushed. Release builds compile this to nothing.
 #[cfg(debug_assertions)]
 pub fn crash_point(name: &str) {
     use std::sync::OnceLock;

@@ -26,7 +26,6 @@ const BOUNDS: Bounds = Bounds {
     pace: Duration::ZERO,
 };
 
-/// Which dependencies answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DependencyHealth {
     pub postgres: bool,

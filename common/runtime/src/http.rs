@@ -43,8 +43,7 @@ use super::lifecycle::Lifecycle;
 /// Pause after a failed `accept`. Without it, running out of file descriptors would cause a tight loop.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Largest request head, and limit of bytes read ahead: a connection without a complete head uses no more
-/// memory than this.
+/// Largest request head, and bytes read ahead: a connection without a whole head uses no more memory.
 const HEAD_LIMIT_BYTES: usize = 96 * 1024;
 
 /// How long a shutdown leaves an idle connection open: its next request may be in flight.
@@ -54,7 +53,6 @@ const LAST_REQUEST: Duration = Duration::from_millis(250);
 /// beyond the backlog looks open to its client and is answered seconds later, or never.
 const BACKLOG: u32 = 4_096;
 
-/// Binds an address for [`serve`].
 pub fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
     let socket = match address {
         SocketAddr::V4(_) => TcpSocket::new_v4(),

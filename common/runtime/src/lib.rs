@@ -1,5 +1,4 @@
-//! Shared by all processes: settings, logs, metrics, traces, HTTP, batching, retries, shutdown. No business
-//! logic.
+//! Shared by all processes: settings, logs, metrics, traces, HTTP, batching, retries, shutdown.
 
 pub mod batch;
 pub mod body;

@@ -113,13 +113,11 @@ fn records<const N: usize>() -> ByLabels<Histogram, N> {
     Values::new_with_constructor(|| Histogram::new(RECORDS))
 }
 
-/// A metric of any type.
 pub trait Metric: Sync {
     /// The exported name. A histogram adds `_bucket`, `_sum` and `_count`.
     fn name(&self) -> &'static str;
     fn kind(&self) -> &'static str;
     fn labels(&self) -> &[&'static str];
-    /// Services that export it.
     fn services(&self) -> &[&'static str];
     fn help(&self) -> &'static str;
     fn register(&self, registry: &mut Registry);
@@ -303,7 +301,6 @@ metrics! {
         "Disabled webhook endpoints; the reason is by_hand, gone or failing");
 }
 
-/// Converts a count for histograms and gauges.
 pub fn to_f64(count: usize) -> f64 {
     u32::try_from(count).map_or(f64::INFINITY, f64::from)
 }

@@ -20,8 +20,7 @@ pub const STARTUP_RETRY: RetryPolicy = RetryPolicy {
     max_elapsed: Some(Duration::from_secs(30)),
 };
 
-/// SQLSTATE classes of a server that may accept a connection later. `storage` classifies query errors in the
-/// same way.
+/// SQLSTATE classes of a server that may accept a connection later; `storage` classifies likewise.
 const TRANSIENT_SQLSTATES: [&str; 4] = ["08", "53", "57", "58"];
 
 /// When the address moves to another server, an open connection stays with the old one, which may no longer
@@ -73,8 +72,7 @@ fn in_batches(config: &PostgresConfig, application_name: &str) -> Result<PgConne
     ]))
 }
 
-/// Opens a pool that connects on first use, for processes that must start while Postgres is down. Fails only
-/// if the URL is invalid.
+/// Opens a pool that connects on first use: Postgres may be down at the start. Fails on an invalid URL.
 pub fn connect_lazily(config: &PostgresConfig, application_name: &str) -> Result<PgPool, sqlx::Error> {
     let session = writing(config, application_name)?;
     Ok(lazy_pool(session, asking_idle_connections(options(config))))
@@ -151,8 +149,7 @@ fn asking_idle_connections(options: PgPoolOptions) -> PgPoolOptions {
 }
 
 /// During a failover an address may lead to a standby. The pool logs the error and tries again until the
-/// caller's timeout. If the connection were kept, each write on it would fail even after the address leads to
-/// the primary.
+/// caller's timeout. A kept connection would fail each write even after the address leads to the primary.
 async fn refuse_standby(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
     let is_read_only = synchronize_clock(connection).await?;
     if is_read_only {

@@ -50,8 +50,7 @@ mod tests {
 
     use super::*;
 
-    /// Runs this many rounds and returns when each began. `fails` decides by its number whether a round
-    /// fails.
+    /// Runs this many rounds and returns when each began. `fails` decides by number which rounds fail.
     async fn beginnings(rounds: usize, fails: impl Fn(usize) -> bool) -> Vec<Duration> {
         let (lifecycle, start) = (Lifecycle::new(), Instant::now());
         let began = RefCell::new(Vec::new());

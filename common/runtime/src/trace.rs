@@ -108,8 +108,7 @@ impl Tracing {
 }
 
 impl Span {
-    /// Returns the root span of a request, if it is sampled. It continues the caller's trace, if there is
-    /// one.
+    /// Returns the root span of a sampled request, in the caller's trace if there is one.
     pub fn for_request(route: &str, headers: &HeaderMap) -> Self {
         let Some(tracing) = TRACING.get().filter(|tracing| is_sampled(tracing.ratio)) else {
             return Self::default();
@@ -130,7 +129,6 @@ impl Span {
         tracing.span(tracing.builder(name.to_owned(), SpanKind::Internal), parent)
     }
 
-    /// The trace context that a record of this request carries.
     pub fn parent(&self) -> Option<TraceParent> {
         let context = self.0.as_ref()?.span().span_context().clone();
         Some(TraceParent {
@@ -218,7 +216,6 @@ impl Batch {
         }
     }
 
-    /// Marks the spans as failed if records are redelivered.
     pub fn redelivered(&self, records: usize) {
         if records > 0 {
             self.0.iter().for_each(|record| record.processing.fail());

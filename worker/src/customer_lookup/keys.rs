@@ -19,8 +19,7 @@ pub struct Match {
     pub clicked: Option<CustomerId>,
 }
 
-/// Whether a holder's key goes to the click that a caller names: the caller is authenticated, and only a
-/// browser has bound the key.
+/// Whether a holder's key goes to the click of an authenticated caller: only a browser has bound the key.
 pub(super) fn yields(caller: Option<ProgramId>, holder: Option<&Customer>) -> bool {
     caller.is_some() && holder.is_some_and(|holder| holder.customer_key.is_some() && holder.key_from_browser)
 }
@@ -34,7 +33,6 @@ pub struct KeyBindings {
     previous_holders: Vec<CustomerId>,
 }
 
-/// The customer of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NamedCustomer {
     pub customer_id: CustomerId,
@@ -45,8 +43,7 @@ pub struct NamedCustomer {
 }
 
 impl NamedCustomer {
-    /// Whether the record takes its key from a customer to whom only a browser had bound it. Holds even if
-    /// the record is refused.
+    /// Whether the record takes its key from a customer to whom only a browser bound it, even if refused.
     pub const fn takes_key(&self) -> bool {
         self.previous_holder.is_some()
     }

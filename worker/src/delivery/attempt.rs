@@ -66,8 +66,7 @@ impl Attempt {
     }
 
     async fn send(&self, at: DateTime<Utc>, body: String) -> Result<Answer, AttemptError> {
-        // The URL was allowed when the endpoint was configured; the operator may have changed the settings
-        // since.
+        // The URL was allowed when it was configured; the operator may have changed the settings since.
         let url = WebhookUrl::parse(&self.url, self.loopback_allowed).map_err(|_| AttemptError::Url)?;
         let id = message_id(self.delivery.event_id);
         let timestamp = at.timestamp();

@@ -1,5 +1,4 @@
-//! Disables endpoints that fail permanently, cancels the deliveries of disabled endpoints, and notifies their
-//! owners.
+//! Disables endpoints that fail permanently, cancels their deliveries, and notifies the owners.
 
 use std::time::Duration;
 

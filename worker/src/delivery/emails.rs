@@ -31,7 +31,6 @@ const LAST_ATTEMPTS: Duration = Duration::from_secs(5);
 /// Minutes of pause after each failed attempt. The last pause repeats until the e-mail expires.
 const PAUSES: [u32; 6] = [1, 5, 15, 30, 60, 120];
 
-/// The sending loop.
 #[derive(Debug)]
 pub struct Emails {
     pub pool: PgPool,
@@ -166,7 +165,6 @@ fn pause(attempts: i16, jitter: f64) -> TimeDelta {
     TimeDelta::from_std(pause).unwrap_or(TimeDelta::minutes(1))
 }
 
-/// The three-digit code of an SMTP reply.
 fn code(reply_code: u16) -> i16 {
     i16::try_from(reply_code).unwrap_or(i16::MAX)
 }

@@ -60,8 +60,7 @@ impl Finisher {
         if self.until_written(batch).await.is_ok() {
             return;
         }
-        // One of the results cannot be written. Written one by one, only that delivery stays leased and is
-        // attempted again.
+        // One result cannot be written. Written one by one, only that delivery stays leased, to be retried.
         for one in batch {
             if let Err(error) = self.until_written(std::slice::from_ref(one)).await {
                 let delivery_id = one.finished.id;
@@ -100,8 +99,7 @@ impl Finisher {
         Ok(())
     }
 
-    /// Runs before the deliveries are written. If that fails, both are written again, and the health stays
-    /// the same.
+    /// Runs before the deliveries are written. If that fails, both are written again, with the same health.
     async fn note_health(&self, batch: &[Attempted], now: DateTime<Utc>) -> StorageResult<()> {
         let mut connection = self.pool.acquire().await?;
         webhook_health::note(&mut connection, &health(batch)).await?;

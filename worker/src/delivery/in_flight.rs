@@ -6,8 +6,7 @@
 //! - An endpoint begins with one attempt at a time. Each quick success doubles this limit up to the
 //!   endpoint's cap, a slow success adds one, and a failure resets it to one.
 //! - Endpoints whose last attempt failed or was slow have at most a quarter of all slots. Additional attempts
-//!   of quick endpoints (beyond each one's first) have at most half. So at least a quarter is left for first
-//!   attempts.
+//!   of quick endpoints (beyond the first) have at most half, so that a quarter is left for first attempts.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -135,7 +134,6 @@ impl InFlight {
 }
 
 impl Slot {
-    /// Records how the attempt went.
     pub(super) fn ended(&self, succeeded: bool, took: Duration) {
         if let Some(standing) = self.in_flight.lock().get_mut(&self.endpoint_id) {
             let is_quick = took < QUICK;

@@ -1,5 +1,4 @@
-//! Gives committed events their positions and queues their deliveries. Every process tries; one at a time
-//! holds the lock.
+//! Gives committed events their positions and queues their deliveries, one process at a time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,13 +16,11 @@ const EVERY: Duration = Duration::from_millis(100);
 /// Events per transaction.
 const BATCH: i64 = 1_000;
 
-/// Runs until shutdown.
 pub(super) async fn run(pool: PgPool, clock: Clock, wake: Arc<Notify>, lifecycle: Lifecycle) {
     let round = || place(&pool, &clock, &wake, &lifecycle);
     repeat("placing events", EVERY, &lifecycle, round).await;
 }
 
-/// Places events until a batch is not full.
 async fn place(pool: &PgPool, clock: &Clock, wake: &Notify, lifecycle: &Lifecycle) -> StorageResult<()> {
     while !lifecycle.soft().is_cancelled() {
         let mut transaction = pool.begin().await?;

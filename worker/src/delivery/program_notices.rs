@@ -33,7 +33,6 @@ pub(super) struct ProgramNotices {
 }
 
 impl ProgramNotices {
-    /// Runs until shutdown.
     pub async fn run(self, lifecycle: Lifecycle) {
         repeat("writing notices about programs", EVERY, &lifecycle, || {
             self.round(&lifecycle)

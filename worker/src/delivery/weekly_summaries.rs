@@ -38,7 +38,6 @@ pub(super) struct WeeklySummaries {
 }
 
 impl WeeklySummaries {
-    /// Runs until shutdown.
     pub async fn run(self, lifecycle: Lifecycle) {
         repeat("writing weekly summaries", EVERY, &lifecycle, || {
             self.round(&lifecycle)

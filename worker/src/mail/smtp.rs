@@ -28,7 +28,6 @@ pub use self::server::SettingsError;
 /// The limit for the whole attempt.
 pub const ATTEMPT_TAKES_AT_MOST: Duration = Duration::from_mins(1);
 
-/// The settings as configured.
 #[derive(Debug)]
 pub struct SmtpSettings<'a> {
     /// `smtp:` or `smtps:`, with user and password if the server requires them.
@@ -40,7 +39,6 @@ pub struct SmtpSettings<'a> {
     pub reply_to: Option<&'a str>,
 }
 
-/// Sends e-mails to one mail server.
 #[derive(Debug)]
 pub struct SmtpSender {
     server: Server,
@@ -108,8 +106,7 @@ impl SmtpSender {
             let message = message::of(self, email, recipient.clone()).map_err(|_| UNSENDABLE)?;
             let mut connection = self.server.connect().await?;
             let sent = self.hand_over(&mut connection, recipient, &message).await;
-            // Either the e-mail is sent, or the next attempt opens a new session. So the result of closing
-            // does not matter.
+            // The e-mail is sent, or the next attempt opens a new session: closing may fail.
             let _ = timeout(Duration::from_secs(2), connection.abort()).await;
             sent
         };
@@ -167,7 +164,6 @@ const TOO_LATE: SendError = SendError::Later {
     reply_code: None,
 };
 
-/// The extensions that the e-mail needs.
 fn parameters(
     connection: &AsyncSmtpConnection,
     recipient: &Address,

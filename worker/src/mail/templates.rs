@@ -1,5 +1,4 @@
-//! The wording of each kind of e-mail: a subject, a text, and the same text as HTML. The HTML loads nothing
-//! except a program's logo.
+//! The wording of each kind of e-mail: subject, text, and the text as HTML, which loads only a logo.
 
 mod notice;
 mod page;

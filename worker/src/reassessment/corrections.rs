@@ -32,7 +32,6 @@ use crate::{postings, signals};
 /// Stored with a superseded commission, and sent to its partner.
 const REASON: &str = "an earlier click or payment became known, and the sale was credited again";
 
-/// The corrections of one customer's sales.
 pub struct Corrections<'a> {
     context: &'a StepContext,
     customer: &'a Customer,
@@ -329,7 +328,6 @@ fn taken_back(amount: Cents) -> ledger::Entry {
     ledger::reversal(&deduct(Cents::ZERO, amount, true))
 }
 
-/// The deduction that earlier refunds of the sale make from an added commission.
 fn refunded_share(added: &Added<'_>) -> Option<(Cents, CommissionStatus)> {
     let (sale_amount, refunded) = (added.sale.recorded.sale.amount.get(), added.sale.refunded.get());
     let status = if refunded == sale_amount {
@@ -340,7 +338,6 @@ fn refunded_share(added: &Added<'_>) -> Option<(Cents, CommissionStatus)> {
     (refunded > 0).then(|| (proportion(added.credit.amount, refunded, sale_amount), status))
 }
 
-/// The sale as rollups count it.
 fn recorded(customer: &Customer, sale: &StoredSale) -> Recorded {
     Recorded {
         sale_id: sale.recorded.sale_id,

@@ -13,8 +13,7 @@
 //! 7. *marks* for readers of event streams;
 //! 8. *counters*: summed up before and written last, because every batch locks the same rows.
 //!
-//! A click that names another visitor's customer_id is refused, and its batch with it. Run alone, it becomes
-//! a dead letter.
+//! A click with another visitor's customer_id is refused with its batch. Run alone, it is a dead letter.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -166,7 +165,6 @@ async fn of_somebody<'a, 'v>(
     })
 }
 
-/// Refuses clicks that name a customer with another click_id.
 async fn require_own_customers(connection: &mut PgConnection, clicks: &[&ClickRecord]) -> StorageResult<()> {
     let ids: Vec<i64> = clicks.iter().map(|click| click.customer_id.get()).collect();
     let stored = personal_data::click_ids(connection, &ids).await?;

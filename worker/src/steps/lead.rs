@@ -73,8 +73,7 @@ impl TransactionalStep for LeadStep {
 }
 
 impl LeadStep {
-    /// Returns outcomes by event. A record without an outcome waits for its click. The events in `waited`
-    /// wait no longer.
+    /// Returns outcomes by event; none for a record that waits. The events in `waited` wait no longer.
     pub(super) async fn track(
         &self,
         connection: &mut PgConnection,
@@ -298,8 +297,7 @@ fn event<'a>(record: &'a LeadRecord, customer: &Customer, provisional: bool) -> 
     }
 }
 
-/// The status of the customer when this lead was sent. After an outage, a sale may be settled before an
-/// earlier lead.
+/// The status of the customer when this lead was sent: a later sale may be settled before it.
 fn status_at(customer: &Customer, led_at: DateTime<Utc>) -> CustomerStatus {
     match customer.first_purchase {
         Some(first) if led_at < first.at => CustomerStatus::without_sale(customer.signup.is_some()),
@@ -308,8 +306,7 @@ fn status_at(customer: &Customer, led_at: DateTime<Utc>) -> CustomerStatus {
 }
 
 /// Moves the status, unless the customer has bought meanwhile. When only the click_id confirms the customer,
-/// a proposed key stays a proposal: it resolves for authenticated callers, and the first of them to send it
-/// binds it.
+/// a proposed key stays a proposal: it resolves for authenticated callers, the first of whom binds it.
 fn confirm(customer: &mut Customer, record: &LeadRecord, status: CustomerStatus, deltas: &mut Deltas) {
     if let Ok(status) = status.on_lead() {
         let signup = Milestone {

@@ -278,8 +278,7 @@ const SALE_MISSING: Ending = Ending::Parked {
     retry: None,
 };
 
-/// Locks the claims of all names of these payments. Returns the sales recorded under them, by payment, in
-/// ascending order.
+/// Locks the claims of all names of these payments. Returns their sales by payment, ascending.
 async fn sales(
     connection: &mut PgConnection,
     payments: &BTreeMap<Reference, Reference>,
@@ -312,8 +311,7 @@ fn later_ones(sales: &BTreeSet<SaleId>) -> Vec<Duplicate> {
         .collect()
 }
 
-/// The processor ids of the payment. A refund also has its charge's id. A dispute without a payment has only its
-/// own.
+/// The processor ids of the payment, and a refund's charge. A dispute without a payment has only its own.
 fn names(record: &PaymentRecord) -> Vec<Reference> {
     let reference = |id: &ProcessorId| (record.program_id, id.to_string());
     let mut names: Vec<Reference> = record.references.iter().map(reference).collect();

@@ -147,7 +147,6 @@ fn reference(record: &RefundRecord) -> Reference {
     (record.program_id, record.transaction_id.to_string())
 }
 
-/// Parks a refund until the sale of this claim is decided.
 fn park(delivered: &Delivered<RefundRecord>, claim: &Claim) -> StorageResult<ParkedRefund> {
     let record = &delivered.record;
     Ok(ParkedRefund {

@@ -30,7 +30,6 @@ use storage::{Retryable, StorageError, StorageResult};
 use super::{StepContext, encode_failed};
 use crate::outbound::OutboundEvents;
 
-/// A record of an event.
 pub trait OfEvent {
     fn event_id(&self) -> EventId;
 }
@@ -88,7 +87,6 @@ pub trait TransactionalStep: Send + Sync + 'static {
     }
 }
 
-/// The work that follows the commit of a batch.
 pub struct BatchResult<O> {
     /// Outcomes for the reply inboxes.
     pub outcomes: HashMap<EventId, O>,
@@ -110,7 +108,6 @@ impl<O> BatchResult<O> {
     }
 }
 
-/// Runs a step for the consumer.
 #[derive(Debug)]
 pub struct InTransaction<S> {
     pub context: StepContext,

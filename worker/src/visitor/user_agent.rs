@@ -1,7 +1,6 @@
 //! Device, system and browser from a user agent, by the patterns of uap-core (`worker/data/uap-core`).
 //!
-//! Bounds: [`LENGTH`] bytes of a text are read, and [`KEPT`] results are cached. The patterns are built once
-//! per process, when a text first needs them.
+//! Bounds: [`LENGTH`] bytes of a text are read, [`KEPT`] results cached. The patterns are built on first use.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, LazyLock};
@@ -64,7 +63,6 @@ impl UserAgents {
     }
 }
 
-/// Returns the results in the order of the texts.
 async fn read_all(texts: Vec<Box<str>>) -> Result<Vec<Arc<Software>>, JoinError> {
     if texts.is_empty() {
         return Ok(Vec::new());

@@ -24,7 +24,6 @@ const SMALL_BATCH_DIVISOR: usize = 4;
 
 #[derive(Debug, Clone)]
 pub struct Rules {
-    /// Limit of concurrent batches.
     pub at_once: usize,
     /// Bounds of what a batch needs to begin beside a running one.
     pub beside: RangeInclusive<usize>,
@@ -40,7 +39,6 @@ impl Rules {
     }
 }
 
-/// The waiting records.
 #[derive(Debug, Clone, Copy)]
 pub struct Waiting {
     pub fresh: usize,
@@ -48,7 +46,6 @@ pub struct Waiting {
     pub next_due: Option<Instant>,
     /// Number of callers, if known: no more records than that can wait at once.
     pub callers: usize,
-    /// Number of running batches.
     pub running: usize,
 }
 
@@ -57,7 +54,6 @@ pub struct Schedule {
     rules: Rules,
     /// A small batch does not begin before this instant.
     paced_until: Instant,
-    /// Number of records in the latest batch.
     latest: usize,
 }
 

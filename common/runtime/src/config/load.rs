@@ -206,7 +206,6 @@ fn number_wanted(arg: &Arg, error: &clap::Error) -> Option<String> {
     })
 }
 
-/// Clap's reason, without the value and the flag.
 fn reason(error: &clap::Error) -> String {
     if let Some(source) = std::error::Error::source(error) {
         return source.to_string();

@@ -19,7 +19,6 @@ anything else, and reports all errors at once.
 
 ";
 
-/// One setting, as its services describe it.
 struct Setting {
     heading: String,
     variable: String,

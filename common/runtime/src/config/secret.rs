@@ -42,7 +42,6 @@ impl fmt::Debug for SecretText {
     }
 }
 
-/// A 256-bit key.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SecretKey([u8; 32]);
 
@@ -124,7 +123,6 @@ where
     }
 }
 
-/// Parses a URL that may contain a password.
 #[derive(Debug, Clone, Copy)]
 pub struct SecretUrl {
     schemes: &'static [&'static str],

@@ -7,8 +7,7 @@
 //! 2. Answer.
 //! 3. Read and drop the rest: closing a socket with unread bytes resets it, and the answer may be lost.
 //!
-//! Bounds: [`MAX_CONCURRENT`] such connections, [`TIMEOUT`] each. Further connections are closed without an
-//! answer.
+//! Bounds: [`MAX_CONCURRENT`] such connections, [`TIMEOUT`] each. Others are closed without an answer.
 
 use std::sync::Arc;
 use std::time::Duration;

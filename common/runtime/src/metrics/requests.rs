@@ -38,7 +38,6 @@ struct MethodRequests {
     answered: [OnceLock<Counter>; STATUSES.len()],
 }
 
-/// Times a request until it is answered.
 #[derive(Debug)]
 pub struct RequestTimer<'a> {
     method: Option<&'a MethodRequests>,

@@ -64,7 +64,6 @@ impl Sources {
         self
     }
 
-    /// Adds the connections of a pool.
     #[must_use]
     pub fn pool(self, name: &'static str, pool: &PgPool) -> Self {
         let [idle, busy] = ["idle", "busy"].map(|state| POOL_CONNECTIONS.with([name, state]));
@@ -86,8 +85,7 @@ impl Sources {
     }
 }
 
-/// Serves this process's metrics until shutdown, if `METRICS_LISTEN` is set. Fails if the address cannot be
-/// bound.
+/// Serves metrics until shutdown, if `METRICS_LISTEN` is set. Fails if the address cannot be bound.
 pub fn serve(
     service: &'static str,
     http: &HttpConfig,

@@ -45,7 +45,6 @@ impl FromStr for TraceParent {
     }
 }
 
-/// Exactly `digits` lower-case digits.
 fn hex_of(digits: usize, part: &str) -> Option<u128> {
     let is_lower_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     (part.len() == digits && part.bytes().all(is_lower_hex))

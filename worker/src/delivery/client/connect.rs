@@ -1,5 +1,4 @@
-//! Connects to a checked address. The name is resolved only once, so the address cannot change between the
-//! check and the connection.
+//! Connects to a checked address. The name is resolved once: the address cannot change after the check.
 
 use std::io;
 use std::net::SocketAddr;
@@ -90,8 +89,7 @@ impl Connector {
         handshake(stream.map_err(|_| AttemptError::Tls)?).await
     }
 
-    /// One forbidden address refuses the whole host: attackers probe such checks with a name that has a
-    /// public and a private address.
+    /// One forbidden address refuses the host: attackers try names with a public and a private address.
     async fn checked_addresses(&self, origin: &Origin) -> Result<Vec<SocketAddr>, AttemptError> {
         let mut addresses = match &origin.host {
             Host::Ipv4(address) => vec![SocketAddr::from((*address, origin.port))],

@@ -10,7 +10,6 @@ use super::connect::{Connection, Origin};
 const MAX_AGE: Duration = Duration::from_mins(1);
 const MAX_PER_ORIGIN: usize = 8;
 const MAX_ALL: usize = 1_024;
-/// The interval at which old idle connections are closed.
 const SWEEP_EVERY: Duration = Duration::from_secs(10);
 
 pub(crate) struct IdleConnections(Mutex<Idle>);

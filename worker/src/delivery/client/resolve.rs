@@ -19,7 +19,6 @@ impl fmt::Debug for dyn Resolve {
     }
 }
 
-/// The system's resolver.
 #[derive(Debug, Clone, Copy)]
 pub struct SystemResolver;
 

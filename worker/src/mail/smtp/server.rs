@@ -35,12 +35,10 @@ pub enum SettingsError {
     Tls,
 }
 
-/// How a session is encrypted.
 enum Encryption {
     /// Encrypted from the first byte.
     FromTheStart(TlsParameters),
-    /// Encrypted with `STARTTLS` before any other command. If the server has no `STARTTLS`, the session
-    /// fails.
+    /// Encrypted with `STARTTLS` before any other command; a server without it fails the session.
     Upgraded(TlsParameters),
     /// Not encrypted, which is allowed on loopback only.
     None,

@@ -52,7 +52,6 @@ impl Page {
         }
     }
 
-    /// Adds the program's logo, if it has one.
     pub fn logo(self, of: &str, url: Option<&str>) -> Self {
         // Nothing but https is fetched, whatever is stored.
         match url.filter(|url| url.starts_with("https://")) {

@@ -34,8 +34,7 @@ pub fn page(first_day: NaiveDate, last_day: NaiveDate, lines: &[WeekLine], commi
         .button("See your commissions", commissions_link)
 }
 
-/// The address for replies: the one that all lines share. If the lines differ, replies go to the
-/// installation's address.
+/// The address for replies that all lines share; else replies go to the installation's address.
 fn answered_by(lines: &[WeekLine]) -> Option<&str> {
     let address = lines.first()?.identity.reply_to.as_deref()?;
     let all = lines

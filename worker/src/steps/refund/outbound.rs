@@ -46,7 +46,6 @@ enum Happened {
 }
 
 impl OutboundRefunds {
-    /// Adds a refund after it was applied.
     pub fn refund(
         &mut self,
         (sale_id, sale): (SaleId, &SaleRefunds),

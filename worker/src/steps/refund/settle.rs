@@ -32,7 +32,6 @@ use crate::outbound::OutboundEvents;
 use crate::postings;
 use crate::steps::json;
 
-/// Outcomes by event.
 pub type Outcomes = HashMap<EventId, RefundOutcome>;
 
 /// Applies refunds to recorded sales, in the order of their events, and writes all resulting rows.

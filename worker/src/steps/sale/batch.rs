@@ -187,8 +187,7 @@ impl SaleBatch {
             {
                 self.out_of_order.note(customer.customer_id, purchase.at);
             }
-            // Sales may arrive out of order: then the conversion moves to the day and link of the earlier
-            // sale.
+            // Sales may arrive out of order: the conversion moves to the day and link of the earlier sale.
             if customer.first_purchase.is_none_or(|known| purchase.at < known.at) {
                 if let Some(known) = customer.first_purchase.replace(purchase) {
                     self.deltas.no_conversion(customer.program_id, known);
@@ -234,7 +233,6 @@ impl SaleBatch {
         self.customers.get(&self.buyer(event_id)?)
     }
 
-    /// The signals of a recorded sale, for this partner's commission.
     pub fn signals(&self, record: &SaleRecord, partner_id: PartnerId, rules: &SignalRules) -> Vec<Signal> {
         let Some(customer) = self.customer(record.event_id) else {
             return Vec::new();
@@ -250,8 +248,7 @@ impl SaleBatch {
         self.program(program_id).map(|program| &program.terms)
     }
 
-    /// Subscriptions whose first payment is in this batch: the key, the event of that sale, and the terms for
-    /// renewals.
+    /// Subscriptions first paid in this batch: the key, the event of the sale, the terms for renewals.
     pub fn started(&self) -> impl Iterator<Item = (&SubscriptionKey, EventId, &FirstPayment)> {
         self.started.iter().filter_map(|(key, event_id)| {
             let first = self.subscriptions.get(key)?.first.as_ref()?;

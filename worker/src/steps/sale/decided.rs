@@ -61,7 +61,6 @@ enum Decision {
     Later,
 }
 
-/// A batch whose records are all decided.
 pub struct Decided<'a> {
     decisions: Vec<(Cow<'a, SaleRecord>, Decision)>,
     batch: SaleBatch,
@@ -69,13 +68,11 @@ pub struct Decided<'a> {
     repeated: HashMap<EventId, SaleOutcome>,
 }
 
-/// A batch whose rows are written.
 pub struct Written {
     pub outcomes: HashMap<EventId, SaleOutcome>,
     /// Records to offer again.
     pub later: HashSet<EventId>,
     pub parked_refunds: ParkedRefunds,
-    /// Number of reversals counted on the new sales.
     pub reversals: usize,
 }
 
@@ -140,7 +137,6 @@ impl Candidate<'_> {
     }
 }
 
-/// The records of a batch by decision.
 #[derive(Default)]
 struct ByDecision<'a> {
     kept: Vec<(&'a SaleRecord, &'a Recording)>,

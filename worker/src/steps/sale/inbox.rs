@@ -56,7 +56,6 @@ impl<'a> Inbox<'a> {
         })
     }
 
-    /// Ends the events that have outcomes.
     pub async fn close(
         mut self,
         connection: &mut PgConnection,

@@ -81,7 +81,6 @@ impl<'a> Locked<'a> {
     }
 }
 
-/// The records of a batch by the state of their claims.
 #[derive(Default)]
 struct Claimed<'a> {
     /// Processed now: each record once, in the order of their events.

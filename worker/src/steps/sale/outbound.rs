@@ -21,7 +21,6 @@ use super::batch::SaleBatch;
 use super::rows::RecordedSale;
 use crate::outbound::OutboundEvents;
 
-/// A sale whose events its program wants.
 struct WantedSale<'a> {
     record: &'a SaleRecord,
     recording: &'a Recording,

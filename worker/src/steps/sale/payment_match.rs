@@ -12,7 +12,6 @@ use storage::processor::processor_refs::{self, Known, Reference};
 #[derive(Default)]
 pub struct Payments(HashMap<Reference, Known>);
 
-/// Whether the payment of a record is already a sale.
 pub enum PaymentMatch {
     Unrecorded,
     /// Recorded as this sale, under another name.
@@ -59,7 +58,6 @@ impl Payments {
             .collect()
     }
 
-    /// The known payment of a record.
     pub fn payment(&self, record: &SaleRecord) -> Option<&Reference> {
         self.of(record).map(|known| &known.payment)
     }

@@ -16,7 +16,6 @@ use crate::outbound::OutboundEvents;
 use crate::steps::payment::reverse;
 use crate::steps::refund::{Outcomes, remember_refusals, settle};
 
-/// Refunds that were parked until now, with their outcomes.
 #[derive(Default)]
 pub struct ParkedRefunds {
     pub outcomes: Outcomes,
@@ -67,8 +66,7 @@ fn decode(parked: &ParkedRefund) -> StorageResult<RefundRecord> {
         .map_err(|_| StorageError::corrupt("parked_refunds", "payload", parked.event_id.get()))
 }
 
-/// Counts the reversals of these sales that the processor reported before they were recorded. Returns their
-/// number.
+/// Counts reversals that the processor reported before these sales were recorded. Returns how many.
 pub async fn apply_reversals(
     connection: &mut PgConnection,
     new: &[(&SaleRecord, SaleId)],

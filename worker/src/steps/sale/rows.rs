@@ -21,7 +21,6 @@ use storage::{StorageError, StorageResult};
 use super::batch::{SaleBatch, subscription_key};
 use crate::postings;
 
-/// A sale that was just recorded.
 pub struct RecordedSale {
     pub sale_id: SaleId,
     pub outcome: SaleOutcome,
@@ -67,8 +66,7 @@ pub async fn write(
     Ok(Rows { sales, entries })
 }
 
-/// Begins subscriptions that only the duplicate of their first sale names. Returns the customers of those
-/// sales, and their times.
+/// Begins subscriptions that only their first sale's duplicate names. Returns the customers and sale times.
 pub async fn begin_subscriptions(
     connection: &mut PgConnection,
     duplicates: &[(&SaleRecord, SaleId)],
@@ -110,8 +108,7 @@ async fn write_sales(
     sales::insert(connection, &new).await
 }
 
-/// Writes the commissions and their accruals. Returns the commission ids by event, in the attribution model's
-/// order.
+/// Writes commissions and accruals. Returns the commission ids by event, in the model's order.
 async fn write_commissions(
     connection: &mut PgConnection,
     kept: &[(&SaleRecord, &Recording)],
