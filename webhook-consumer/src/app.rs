@@ -22,6 +22,5 @@ pub struct App {
     pub distributor_secrets: Arc<[WebhookSecret]>,
     pub metadata_keys: Arc<MetadataKeys>,
     pub inbox: Inbox,
-    /// Limit of one request's body.
     pub body_limit_bytes: u64,
 }

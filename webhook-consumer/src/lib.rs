@@ -47,7 +47,6 @@ use crate::relay::Relay;
 use crate::stripe::handler;
 use crate::stripe::metadata::MetadataKeys;
 
-/// Serves until shutdown.
 pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::Result<()> {
     let listener = http::listen(config.service.http.listen).context("binding the listen address")?;
     let pool = postgres::connect_for_batches(&config.service.postgres, "webhook-consumer").await?;
@@ -128,7 +127,6 @@ fn router(app: Arc<App>) -> Router {
         .with_state(app)
 }
 
-/// Middleware: counts the request, and adds its id to the logs.
 async fn observe(
     State((requests, clock)): State<(Arc<RouteRequests>, Clock)>,
     request: Request,

@@ -73,7 +73,6 @@ impl Records {
     }
 }
 
-/// Records to publish.
 #[derive(Debug, Default)]
 pub struct Outgoing {
     pub sales: Vec<Box<RawValue>>,

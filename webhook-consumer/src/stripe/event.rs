@@ -73,7 +73,6 @@ impl<'a> Event<'a> {
         })
     }
 
-    /// Parses the object of the event.
     pub fn object<T: Deserialize<'a>>(&self) -> Result<T, Untranslatable> {
         if !self.object.get().starts_with('{') {
             return Err(UNREADABLE);
@@ -106,7 +105,6 @@ impl From<IdOrObject> for Reference {
     }
 }
 
-/// The ids that are present.
 pub fn ids<const N: usize>(references: [Option<&Reference>; N]) -> impl Iterator<Item = ProcessorId> {
     references
         .into_iter()

@@ -28,7 +28,6 @@ use super::recipients::{Endpoint, Share, customer_naming_program, shares};
 use super::signature::{SignatureError, SignatureHeader};
 use super::translate::translate;
 use crate::app::App;
-use crate::endpoints::OwnEndpoint;
 use crate::error::Refusal;
 use crate::inbox::{Arrival, RETRY};
 use crate::records::Records;
@@ -51,7 +50,10 @@ pub async fn program(
     let (headers, body) = read(&app, request).await?;
     let signature = recent_signature(&app, &headers)?;
     let own = match program_id.parse().map(ProgramId::new) {
-        Ok(program_id) => own_endpoint(&app, program_id).await?.map(|own| (program_id, own)),
+        Ok(program_id) => {
+            let own = app.endpoints.of(program_id).await.map_err(refused)?;
+            own.map(|own| (program_id, own))
+        }
         Err(_) => None,
     };
     // Verification takes the same time if there is no endpoint.
@@ -96,10 +98,6 @@ fn recent_signature<'h>(app: &App, headers: &'h HeaderMap) -> Result<SignatureHe
     let signature = SignatureHeader::parse(header.to_str().map_err(|_| SignatureError::Malformed)?)?;
     signature.is_recent(app.clock.now())?;
     Ok(signature)
-}
-
-async fn own_endpoint(app: &App, program_id: ProgramId) -> Result<Option<OwnEndpoint>, Refusal> {
-    app.endpoints.of(program_id).await.map_err(refused)
 }
 
 async fn bound_programs(app: &App, account_id: ProcessorId) -> Result<BoundPrograms, Refusal> {
