@@ -8,6 +8,7 @@ pub mod credential;
 pub mod endpoint;
 pub mod error;
 pub mod field;
+pub mod free_form;
 pub mod health;
 pub mod layers;
 pub mod limits;

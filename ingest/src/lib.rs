@@ -49,7 +49,6 @@ use crate::tracking::directory::Directory;
 use crate::tracking::existing_clicks::ExistingClicks;
 use crate::tracking::pipeline::{Lane, Pipeline};
 
-/// Serves until shutdown.
 pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::Result<()> {
     let listener = runtime::http::listen(config.service.http.listen).context("binding the listen address")?;
     let app = start(&config, clock, &lifecycle).await?;
@@ -78,7 +77,6 @@ fn sources(app: &App) -> Sources {
     app.pipeline.show(app.directory.show(app.reads.show(sources)))
 }
 
-/// Connects to the servers and starts the background tasks.
 async fn start(config: &Config, clock: Clock, lifecycle: &Lifecycle) -> anyhow::Result<App> {
     let pool = postgres::connect_for_batches(&config.service.postgres, "ingest").await?;
     storage::refuse_earlier_schema(&pool).await?;
@@ -130,7 +128,6 @@ async fn start(config: &Config, clock: Clock, lifecycle: &Lifecycle) -> anyhow::
     }))
 }
 
-/// Connects to NATS, and starts the publishers, limits and claims that the tracking routes use.
 async fn pipeline(
     config: &Config,
     pool: &PgPool,

@@ -65,3 +65,27 @@ pub fn set_up() -> Vec<Endpoint> {
             .examples(readiness::examples()),
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use chrono::DateTime;
+    use domain::tracking::lead::LeadMode;
+
+    use super::*;
+
+    #[test]
+    fn the_examples_are_requests_of_their_routes() {
+        for body in click::examples().requests() {
+            click::read(&body).unwrap();
+        }
+        for body in lead::examples().requests() {
+            lead::read(&body, LeadMode::Browser, &[7; 32]).unwrap();
+        }
+        for body in sale::examples().requests() {
+            sale::read(&body, DateTime::UNIX_EPOCH).unwrap();
+        }
+        for body in refund::examples().requests() {
+            refund::read(&body).unwrap();
+        }
+    }
+}

@@ -26,7 +26,6 @@ impl RequestBody {
         self.0
     }
 
-    /// Takes the body, and leaves an empty one.
     pub const fn take(&mut self) -> Self {
         std::mem::replace(self, Self(Ok(Bytes::new())))
     }
@@ -57,7 +56,6 @@ pub fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, ApiError> {
     serde_json::from_str(text).map_err(|_| malformed())
 }
 
-/// The refusal of a body that is not a JSON object.
 pub fn malformed() -> ApiError {
     ApiError::bad_request("Request body must be a valid JSON object")
 }

@@ -67,7 +67,6 @@ impl TrustedProxies {
     }
 }
 
-/// Parses an address with or without a port.
 fn parse(hop: &[u8]) -> Option<IpAddr> {
     let hop = str::from_utf8(hop.trim_ascii()).ok()?;
     hop.parse()
@@ -93,11 +92,6 @@ mod tests {
 
     use super::*;
 
-    fn client(peer: &str, forwarded: &[&str]) -> String {
-        let lines: Vec<&[u8]> = forwarded.iter().map(|line| line.as_bytes()).collect();
-        client_of(peer, &lines)
-    }
-
     fn client_of(peer: &str, forwarded: &[&[u8]]) -> String {
         let proxies = TrustedProxies::new(&["10.0.0.0/8".parse().unwrap(), "::1/128".parse().unwrap()]);
         let mut headers = HeaderMap::new();
@@ -108,31 +102,25 @@ mod tests {
     }
 
     #[test]
-    fn a_stranger_cannot_say_who_it_is() {
-        assert_eq!(client("203.0.113.9", &["198.51.100.1"]), "203.0.113.9");
-    }
-
-    #[test]
     fn behind_proxies_the_first_untrusted_address_from_the_right_counts() {
-        assert_eq!(
-            client("10.0.0.1", &["198.51.100.1, 203.0.113.9, 10.0.0.2"]),
-            "203.0.113.9"
-        );
-        assert_eq!(
-            client("10.0.0.1", &["198.51.100.1", "203.0.113.9:4711"]),
-            "203.0.113.9"
-        );
-        assert_eq!(client("::1", &["10.0.0.3, 10.0.0.2"]), "10.0.0.3");
-        assert_eq!(client("::ffff:10.0.0.1", &["203.0.113.9"]), "203.0.113.9");
-    }
-
-    #[test]
-    fn garbage_ends_the_search() {
-        assert_eq!(
-            client("10.0.0.1", &["198.51.100.1, unknown, 10.0.0.2"]),
-            "10.0.0.2"
-        );
-        assert_eq!(client("10.0.0.1", &[]), "10.0.0.1");
+        for (peer, forwarded, expected) in [
+            // A stranger cannot say who it is.
+            ("203.0.113.9", &["198.51.100.1"][..], "203.0.113.9"),
+            (
+                "10.0.0.1",
+                &["198.51.100.1, 203.0.113.9, 10.0.0.2"],
+                "203.0.113.9",
+            ),
+            ("10.0.0.1", &["198.51.100.1", "203.0.113.9:4711"], "203.0.113.9"),
+            ("::1", &["10.0.0.3, 10.0.0.2"], "10.0.0.3"),
+            ("::ffff:10.0.0.1", &["203.0.113.9"], "203.0.113.9"),
+            // Garbage ends the search.
+            ("10.0.0.1", &["198.51.100.1, unknown, 10.0.0.2"], "10.0.0.2"),
+            ("10.0.0.1", &[], "10.0.0.1"),
+        ] {
+            let lines: Vec<&[u8]> = forwarded.iter().map(|line| line.as_bytes()).collect();
+            assert_eq!(client_of(peer, &lines), expected, "{peer} {forwarded:?}");
+        }
     }
 
     #[test]

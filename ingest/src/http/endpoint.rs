@@ -80,12 +80,11 @@ impl Endpoint {
         self
     }
 
-    pub fn with(mut self, layers: Layers) -> Self {
-        self.layers = layers;
+    pub fn identified(mut self) -> Self {
+        self.layers.identified = Identified::Always;
         self
     }
 
-    /// Pages of any site may call the route.
     pub fn open_to_browsers(mut self) -> Self {
         self.layers.browsers = true;
         self
@@ -102,7 +101,6 @@ impl Endpoint {
         self
     }
 
-    /// The same route under its older path.
     pub fn under_older_path(&self, path: &str) -> Self {
         let mut older = Self {
             path: path.to_owned(),
@@ -125,7 +123,6 @@ impl Endpoint {
         self
     }
 
-    /// Adds the route with its middleware to the router.
     pub fn serve(self, app: &App, proxies: &TrustedProxies, router: Router<App>) -> Router<App> {
         router.route(&self.path, self.layers.wrap(&self.path, self.route, app, proxies))
     }
@@ -134,7 +131,7 @@ impl Endpoint {
     pub fn describe(mut self, api: &mut OpenApi) {
         for operation in operations_mut(&mut self.described) {
             let refusals = Examples::take_refusals(operation);
-            self.layers.describe(&self.path, operation);
+            self.layers.describe(&self.path, operation, &refusals);
             self.examples.add_to(operation);
             refusals.add_to(operation);
         }

@@ -55,7 +55,6 @@ pub enum Identified {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Layers {
     pub identified: Identified,
-    /// Pages of any site may call the route.
     pub browsers: bool,
     /// The budget that counts the requests. The program key of a counted request is looked up too.
     pub budget: Option<Budget>,
@@ -76,7 +75,6 @@ struct RouteContext {
     route: Route,
 }
 
-/// A route inside its layers.
 #[derive(Debug, Clone)]
 struct RouteService(Arc<RouteContext>);
 
@@ -179,8 +177,7 @@ async fn rate_limit(context: Arc<RouteContext>, mut request: Request) -> Respons
         _ => None,
     };
     let limit = context.layers.waits_with.map(|noun| app.pipeline.limit(noun));
-    let reached =
-        limit.filter(|limit| limit.is_full() && limit.sheds(program().map(|program| program.program_id)));
+    let reached = limit.filter(|limit| limit.sheds(|| program().map(|program| program.program_id)));
     let counted = match (credential, budget.is_by_key().then(program).flatten()) {
         (Credential::Program(hash), Some(program)) => {
             let own_limit = program

@@ -30,7 +30,6 @@ use self::local::LocalCounters;
 use self::redis::{Addition, RedisCounters};
 use self::rules::{Rule, Rules};
 use self::window::{Count, Window};
-use crate::http::client_address::ClientAddress;
 use crate::http::error::ApiError;
 
 pub use self::config::LimitsConfig;
@@ -52,11 +51,6 @@ pub struct Limits {
     falling_back: Arc<AtomicBool>,
     counted_in_redis: Counter,
     counted_in_memory: Counter,
-}
-
-/// The client address in the keys of counts: `ip:192.0.2.7`.
-fn client_key(client: Option<ClientAddress>) -> String {
-    Subject::client(client).to_string()
 }
 
 impl Limits {
@@ -171,7 +165,6 @@ fn rejected(rule: &Rule, count: Count) -> ApiError {
     }
 }
 
-/// The state of a caller's limit after a counted request.
 #[derive(Debug, Clone, Copy)]
 pub struct Counted {
     count: Count,
@@ -183,14 +176,12 @@ impl Counted {
         self.count.used > self.limit
     }
 
-    /// The 429 of a request over the limit.
     pub fn refusal(self) -> Option<ApiError> {
         self.is_over().then(|| ApiError::RateLimited {
             retry_after_seconds: self.count.retry_after_seconds(),
         })
     }
 
-    /// Sets the three headers that every answer carries.
     pub fn set_headers(self, headers: &mut HeaderMap) {
         let remaining = self.limit.saturating_sub(self.count.used);
         headers.insert(LIMIT, HeaderValue::from(self.limit));

@@ -1,6 +1,9 @@
 //! Query parameters that filter and sort a list, read by name. Unknown parameters are ignored.
 
 use std::borrow::Cow;
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
@@ -73,6 +76,17 @@ impl Query {
 
     pub fn integer(&self, name: &str) -> Result<Option<i64>, ApiError> {
         self.parsed(name, "must be an integer", |text| text.parse().ok())
+    }
+
+    pub fn within<N: FromStr + PartialOrd + Display>(
+        &self,
+        name: &str,
+        range: RangeInclusive<N>,
+    ) -> Result<Option<N>, ApiError> {
+        let rule = format!("must be an integer from {} to {}", range.start(), range.end());
+        self.parsed(name, &rule, |text| {
+            text.parse().ok().filter(|number| range.contains(number))
+        })
     }
 
     pub fn optional_flag(&self, name: &str) -> Result<Option<bool>, ApiError> {

@@ -8,7 +8,6 @@ use runtime::clock::Clock;
 pub const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const MAX_LENGTH: usize = 128;
 
-/// The id of the request being answered.
 #[derive(Debug, Clone)]
 pub struct RequestId(pub HeaderValue);
 

@@ -34,10 +34,10 @@ pub use self::cli::{CliConfirmer, CliUser};
 pub use self::csrf::same_origin;
 pub use self::differences::differences;
 pub use self::people::{Advertiser, AdvertiserUser, Caller, PartnerUser, Rights, SignedIn, User};
-pub use self::program::{ProgramAccess, archived, own_program};
+pub use self::program::{ARCHIVED, ProgramAccess, own_program};
 pub use self::proof::{Proof, take_code};
-pub use self::refusals::{forbidden, unauthenticated};
-pub use self::session::{SessionCookie, end_cookie};
+pub use self::refusals::{FORBIDDEN, UNAUTHENTICATED};
+pub use self::session::{end_cookie, session_cookie};
 pub use self::source::{Audited, Source};
 pub use self::transaction::{
     ListForAdvertiser, ListForPartner, ListProgram, ProgramIds, ReadProgram, Write, WriteProgram, commit,

@@ -28,7 +28,6 @@ pub fn data<T>(data: T) -> Json<Data<T>> {
     Json(Data { data })
 }
 
-/// A 201 for a created object.
 pub fn created<T>(made: T) -> (StatusCode, Json<Data<T>>) {
     (StatusCode::CREATED, data(made))
 }
@@ -90,16 +89,6 @@ pub struct OrderQuery {
     order: Option<String>,
 }
 
-impl Default for Page {
-    fn default() -> Self {
-        Self {
-            page: 1,
-            page_size: DEFAULT_PAGE_SIZE,
-            up_to: i64::MAX,
-        }
-    }
-}
-
 impl Page {
     fn of(query: &str) -> Result<Self, ApiError> {
         let number = |wanted: &str, default| {
@@ -121,7 +110,6 @@ impl Page {
         })
     }
 
-    /// The most rows of the page.
     pub const fn size(self) -> i64 {
         self.page_size
     }

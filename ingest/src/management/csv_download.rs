@@ -1,20 +1,21 @@
-//! CSV files for download, read in pieces while they are sent: neither memory nor a connection is held for
-//! the length of a file.
+//! Files for download, read in pieces while they are sent. However slow the client, neither memory, a
+//! connection nor a snapshot of the database is held for the length of a file. Nothing is read for a client
+//! that has disconnected.
 //!
 //! Each piece is a read of its own: a row shows the state at the time of its piece.
 
 use std::borrow::Cow;
 
-use axum::body::{Body, Bytes};
-use axum::http::{HeaderName, header};
+use axum::body::Body;
+use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
-use futures::stream;
+use futures::{Stream, StreamExt, TryStreamExt, stream};
 use messages::instant::instant;
 
 use crate::management::prelude::*;
 
-/// Rows in a piece.
+pub const CSV: &str = "text/csv; charset=utf-8";
 pub const PIECE: i64 = 1_000;
 
 /// One cell. Text comes from users and is made harmless; a number comes from the service and stays unchanged.
@@ -82,57 +83,63 @@ fn harmless(text: &str) -> Cow<'_, str> {
 }
 
 /// Rows in order, and the id of the last one. A piece of fewer than [`PIECE`] rows is the last.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Piece {
     pub rows: Vec<Vec<Cell>>,
     pub last_id: Option<i64>,
 }
 
-enum Next {
-    Send(Bytes, Option<i64>),
-    ReadAfter(i64),
-    Done,
+impl Piece {
+    pub fn of<T>(rows: Vec<T>, id: impl Fn(&T) -> i64, cells: impl FnMut(T) -> Vec<Cell>) -> Self {
+        Self {
+            last_id: rows.last().map(id),
+            rows: rows.into_iter().map(cells).collect(),
+        }
+    }
 }
 
-/// A file of this name. `read` reads the piece after an id. The first piece is read before the answer begins,
+/// A CSV file of this name. `read` reads the piece after an id. The first piece is read before the answer begins,
 /// so that an immediate failure gets an error status.
 pub async fn download<R, F>(file_name: &str, columns: &[&str], read: R) -> Result<Response, ApiError>
 where
     R: Fn(i64) -> F + Clone + Send + 'static,
     F: Future<Output = Result<Piece, ApiError>> + Send + 'static,
 {
-    let mut first = read(0).await?;
-    let heading = columns
-        .iter()
-        .map(|name| Cell::Text((*name).to_owned()))
-        .collect();
-    let after = following(&first);
-    first.rows.insert(0, heading);
-    let begin = Next::Send(written(&first.rows)?, after);
-    let pieces = stream::try_unfold(begin, move |next| {
+    let first = read(0).await?;
+    let mut begin = heading(columns)?;
+    begin.extend(written(&first.rows)?);
+    let rest = stream::try_unfold(following(&first), move |after| {
         let read = read.clone();
         async move {
-            match next {
-                Next::Send(bytes, after) => Ok(Some((bytes, after.map_or(Next::Done, Next::ReadAfter)))),
-                Next::ReadAfter(id) => {
-                    // The response has started: it is aborted, and the cause is logged.
-                    let piece = read(id).await.inspect_err(ApiError::log)?;
-                    let after = following(&piece);
-                    let bytes = written(&piece.rows)?;
-                    Ok::<_, ApiError>(Some((bytes, after.map_or(Next::Done, Next::ReadAfter))))
-                }
-                Next::Done => Ok(None),
-            }
+            let Some(after) = after else { return Ok(None) };
+            let piece = read(after).await?;
+            Ok::<_, ApiError>(Some((written(&piece.rows)?, following(&piece))))
         }
     });
-    let headers: [(HeaderName, String); 2] = [
-        (header::CONTENT_TYPE, "text/csv; charset=utf-8".to_owned()),
-        (
-            header::CONTENT_DISPOSITION,
-            format!("attachment; filename=\"{file_name}.csv\""),
-        ),
+    Ok(file(&format!("{file_name}.csv"), CSV, begin, rest))
+}
+
+/// A file of this name: the bytes that it begins with, and the rest, which is read while it is sent.
+pub fn file(
+    name: &str,
+    content_type: &'static str,
+    begin: Vec<u8>,
+    rest: impl Stream<Item = Result<Vec<u8>, ApiError>> + Send + 'static,
+) -> Response {
+    let begin = (!begin.is_empty()).then_some(Ok(begin));
+    // After a failure the response, which has started, is aborted.
+    let pieces = stream::iter(begin).chain(rest.inspect_err(ApiError::log));
+    let disposition = format!("attachment; filename=\"{name}\"");
+    let headers = [
+        (header::CONTENT_TYPE, content_type),
+        (header::CONTENT_DISPOSITION, disposition.as_str()),
     ];
-    Ok((headers, Body::from_stream(pieces)).into_response())
+    (headers, Body::from_stream(pieces)).into_response()
+}
+
+pub fn heading(columns: &[&str]) -> Result<Vec<u8>, ApiError> {
+    let names = columns.iter().map(|name| Cell::Text((*name).to_owned()));
+    written(&[names.collect()])
 }
 
 /// The id after which the next piece begins, if there is a next piece.
@@ -141,7 +148,7 @@ fn following(piece: &Piece) -> Option<i64> {
     piece.last_id.filter(|_| is_full)
 }
 
-pub fn written(rows: &[Vec<Cell>]) -> Result<Bytes, ApiError> {
+pub fn written(rows: &[Vec<Cell>]) -> Result<Vec<u8>, ApiError> {
     let mut writer = csv::WriterBuilder::new()
         .terminator(csv::Terminator::CRLF)
         // A reader that splits at other separators than the comma must not find a cell inside one, which may
@@ -153,10 +160,9 @@ pub fn written(rows: &[Vec<Cell>]) -> Result<Bytes, ApiError> {
             .write_record(row.iter().map(|cell| cell.written().into_owned()))
             .map_err(ApiError::unexpected)?;
     }
-    let bytes = writer
+    writer
         .into_inner()
-        .map_err(|error| ApiError::unexpected(error.into_error()))?;
-    Ok(bytes.into())
+        .map_err(|error| ApiError::unexpected(error.into_error()))
 }
 
 #[cfg(test)]

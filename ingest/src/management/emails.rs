@@ -58,31 +58,9 @@ impl Emails {
     }
 }
 
-/// Writes an e-mail; `token` is the token of its link. `false` if e-mail is off, or no e-mail may be sent to
-/// the address.
+/// Writes an e-mail; `token` is the token of its link, `invited_by` the workspace of an invitation. `false` if
+/// e-mail is off, or no e-mail may be sent to the address.
 pub async fn write(
-    app: &App,
-    connection: &mut PgConnection,
-    recipient: &EmailAddress,
-    content: &EmailContent,
-    token: Option<&str>,
-) -> Result<bool, ApiError> {
-    add(app, connection, recipient, content, token, None).await
-}
-
-/// Like [`write`], for an invitation into a workspace or of a partner.
-pub async fn write_invitation(
-    app: &App,
-    connection: &mut PgConnection,
-    invited_by: WorkspaceId,
-    recipient: &EmailAddress,
-    content: &EmailContent,
-    token: &str,
-) -> Result<bool, ApiError> {
-    add(app, connection, recipient, content, Some(token), Some(invited_by)).await
-}
-
-async fn add(
     app: &App,
     connection: &mut PgConnection,
     recipient: &EmailAddress,
@@ -113,7 +91,6 @@ async fn add(
     Ok(emails::add(connection, &new).await?)
 }
 
-/// Writes an e-mail about an account to its owner.
 pub async fn write_to_owner(
     app: &App,
     connection: &mut PgConnection,
@@ -122,17 +99,15 @@ pub async fn write_to_owner(
 ) -> Result<(), ApiError> {
     // An address that only an earlier version accepted gets no e-mail.
     if let Ok(address) = EmailAddress::parse(&user.email) {
-        write(app, connection, &address, content, None).await?;
+        write(app, connection, &address, content, None, None).await?;
     }
     Ok(())
 }
 
-/// The public address of a page; `at` begins with a slash.
 pub fn link(app: &App, at: &str) -> String {
     format!("{}{at}", app.public_url.as_str().trim_end_matches('/'))
 }
 
-/// The page where users manage their account.
 pub fn account_link(app: &App) -> String {
     link(app, "/app/account")
 }

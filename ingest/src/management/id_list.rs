@@ -7,7 +7,6 @@ use serde_json::Value;
 use crate::http::field::refused;
 use crate::management::prelude::*;
 
-/// The most ids in one request.
 pub const MOST: usize = 1_000;
 
 /// An array of 1 to [`MOST`] integers, sorted and without duplicates; `None` if absent.

@@ -8,7 +8,6 @@ use sha2::{Digest, Sha256};
 use crate::http::field::refused;
 use crate::management::prelude::*;
 
-/// The key, and the hash of the request that uses it.
 #[derive(Debug)]
 pub struct IdempotencyKey {
     pub key: Text<200>,

@@ -5,7 +5,6 @@ use messages::instant::{as_instant, as_instant_if_any};
 use messages::notification::Deduction;
 use serde_json::Value;
 use storage::operations::notifications::{StoredNotification, Which};
-use utoipa::IntoParams;
 
 use crate::http::field::Field;
 use crate::management::id_list::id_list;
@@ -82,22 +81,12 @@ impl From<StoredNotification> for NotificationView {
     }
 }
 
-/// As it is described.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-#[expect(dead_code, reason = "described, never built: a filter is read leniently")]
-pub struct UnreadQuery {
-    /// `true`: only those that have not been read.
-    unread: Option<bool>,
-}
-
 /// Either `ids` or `all`.
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct MarkReadRequest {
     #[schema(value_type = Option<Vec<i64>>, min_items = 1, max_items = 1000)]
     ids: Option<Value>,
     #[schema(value_type = Option<bool>)]
-    #[serde(default)]
     all: Field<bool>,
 }
 

@@ -18,7 +18,6 @@ use crate::management::prelude::*;
 pub trait OneTimeLink: TokenKind {
     const PURPOSE: LinkPurpose;
     const LASTS: TimeDelta;
-    /// The page that the link opens.
     const PAGE: &'static str;
 
     fn content(link: String, expires_at: DateTime<Utc>) -> EmailContent;
@@ -44,14 +43,13 @@ pub async fn send<K: OneTimeLink>(
         expires_at: created_at + K::LASTS,
     };
     let content = K::content(emails::link(app, K::PAGE), new.expires_at);
-    let written = emails::write(app, connection, address, &content, Some(token.expose())).await?;
+    let written = emails::write(app, connection, address, &content, Some(token.expose()), None).await?;
     if written {
         one_time_links::create(connection, &new).await?;
     }
     Ok(written)
 }
 
-/// The link of a token, if the link still works.
 pub async fn open<K: OneTimeLink>(
     app: &App,
     client: Option<ClientAddress>,

@@ -18,14 +18,15 @@ use webauthn_rs_proto::ResidentKeyRequirement;
 
 use crate::management::prelude::*;
 
-const NOT_OFFERED: &str = "Passkeys are not offered at this address";
-const REFUSED: &str = "This passkey is not accepted";
+/// `PUBLIC_URL` does not allow passkeys.
+pub const NOT_OFFERED: ApiError = ApiError::Conflict("Passkeys are not offered at this address");
+/// The same for every reason, so that it does not reveal which passkeys exist.
+pub const REFUSED: ApiError = ApiError::refusal("This passkey is not accepted");
 
 /// Holds `None` if passkeys are not offered.
 #[derive(Debug, Clone)]
 pub struct Passkeys(Option<Webauthn>);
 
-/// A challenge for a device to sign.
 #[derive(Debug)]
 pub struct Challenge {
     /// The challenge for the device, in WebAuthn's JSON.
@@ -34,30 +35,17 @@ pub struct Challenge {
     pub state: Value,
 }
 
-/// A new passkey that a device has created.
 #[derive(Debug)]
 pub struct MadePasskey {
     pub credential_id: Vec<u8>,
     pub credential: Value,
 }
 
-/// A device's answer with a passkey of this site.
 #[derive(Debug)]
 pub struct Shown {
     answer: PublicKeyCredential,
     /// The passkey's owner according to the device.
     pub user_id: UserId,
-}
-
-/// The refusal of an answer. It is the same for every reason, so that it does not reveal which passkeys
-/// exist.
-pub const fn refused() -> ApiError {
-    ApiError::BadRequest(std::borrow::Cow::Borrowed(REFUSED))
-}
-
-/// The refusal if `PUBLIC_URL` does not allow passkeys.
-pub const fn not_offered() -> ApiError {
-    ApiError::Conflict(NOT_OFFERED)
 }
 
 impl Passkeys {
@@ -76,7 +64,7 @@ impl Passkeys {
     }
 
     fn offered(&self) -> Result<&Webauthn, ApiError> {
-        self.0.as_ref().ok_or(not_offered())
+        self.0.as_ref().ok_or(NOT_OFFERED)
     }
 
     /// Asks a device to create a passkey. Devices that hold a `known` passkey refuse.
@@ -106,7 +94,7 @@ impl Passkeys {
         let passkey = self
             .offered()?
             .finish_passkey_registration(&answer, &state)
-            .map_err(|_| refused())?;
+            .map_err(|_| REFUSED)?;
         Ok(MadePasskey {
             credential_id: passkey.cred_id().clone(),
             credential: stored(&passkey)?,
@@ -129,8 +117,8 @@ impl Passkeys {
         let (handle, _) = self
             .offered()?
             .identify_discoverable_authentication(&answer)
-            .map_err(|_| refused())?;
-        let user_id = i64::try_from(handle.as_u128()).map_err(|_| refused())?;
+            .map_err(|_| REFUSED)?;
+        let user_id = i64::try_from(handle.as_u128()).map_err(|_| REFUSED)?;
         Ok(Shown {
             answer,
             user_id: UserId::new(user_id),
@@ -144,9 +132,9 @@ impl Passkeys {
         let result: AuthenticationResult = self
             .offered()?
             .finish_discoverable_authentication_v2(&shown.answer, state, DiscoverableKey::from(&passkey))
-            .map_err(|_| refused())?;
+            .map_err(|_| REFUSED)?;
         if !result.user_verified() {
-            return Err(refused());
+            return Err(REFUSED);
         }
         passkey.update_credential(&result);
         stored(&passkey)
@@ -174,7 +162,7 @@ fn handle_of(user_id: UserId) -> Uuid {
 }
 
 fn sent<T: DeserializeOwned>(answer: Value) -> Result<T, ApiError> {
-    serde_json::from_value(answer).map_err(|_| refused())
+    serde_json::from_value(answer).map_err(|_| REFUSED)
 }
 
 fn read<T: DeserializeOwned>(stored: Value) -> Result<T, ApiError> {

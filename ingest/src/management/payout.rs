@@ -28,10 +28,8 @@ use storage::{StorageError, StorageResult};
 use crate::management::idempotency::IdempotencyKey;
 use crate::management::prelude::*;
 
-/// The most commissions of one payout.
 pub const BATCH: usize = 5_000;
 
-/// What to pay.
 #[derive(Debug)]
 pub enum Wanted {
     /// Sorted, without duplicates.
@@ -268,7 +266,6 @@ async fn write(
 
 const NOT_PAYABLE: &str = "Some commissions cannot be paid; nothing was paid";
 
-/// The refusal of a payout whose total differs from the one that the caller was shown.
 pub const ANOTHER_AMOUNT: ApiError =
     ApiError::Conflict("expected_amount_cents is not what would be paid now: nothing was paid");
 

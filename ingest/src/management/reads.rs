@@ -47,7 +47,6 @@ impl Reads {
         })
     }
 
-    /// Exports the pool's metrics.
     pub fn show(&self, sources: Sources) -> Sources {
         sources.pool("reads", &self.pool)
     }
@@ -73,7 +72,6 @@ impl Reads {
     }
 }
 
-/// A connection whose server answers.
 async fn answering(pool: &PgPool) -> Result<PoolConnection<Postgres>, sqlx::Error> {
     let mut connection = pool.acquire().await?;
     match connection.ping().await {

@@ -5,7 +5,6 @@ mod customer_timeline;
 mod customers;
 pub mod dates;
 mod event_file;
-mod event_lines;
 mod event_view;
 mod events;
 mod export;

@@ -19,7 +19,6 @@ pub struct WorkspaceLimit {
 #[derive(Debug, Default)]
 struct Held(Mutex<HashMap<WorkspaceId, usize>>);
 
-/// A permit, released when it is dropped.
 #[derive(Debug)]
 pub struct WorkspacePermit {
     workspace_id: WorkspaceId,

@@ -17,7 +17,6 @@ use crate::http::error::ApiError;
 use crate::http::rotation;
 use crate::tracking::directory::Unavailable;
 
-/// The refusal of a token that belongs to no program.
 pub const INVALID_TOKEN: &str = "Invalid API token";
 
 /// The caller that the [`Credential`] identifies.
@@ -53,7 +52,6 @@ impl ProgramCaller {
     }
 }
 
-/// The refusal of a token without the scope.
 pub const fn out_of_scope(scope: TokenScope) -> ApiError {
     ApiError::Forbidden(match scope {
         TokenScope::Sale => "This API token has no scope sale",

@@ -48,19 +48,11 @@ pub struct ClaimRequest {
     pub record: Box<RawValue>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ClaimResult {
-    /// The outcome will come from the worker, or through the relay if publishing failed.
-    Won,
-    /// Another sale claimed this transaction_id first.
-    Taken,
-}
-
 /// After an error it is unknown whether the claim committed.
 pub type ClaimError = BatchError<StorageError>;
 
 #[derive(Debug, Clone)]
-pub struct Claims(Batcher<ClaimRequest, Result<ClaimResult, ClaimError>>);
+pub struct Claims(Batcher<ClaimRequest, Result<bool, ClaimError>>);
 
 impl Claims {
     /// `callers` limits the callers that wait for the outcomes of their sales.
@@ -78,11 +70,9 @@ impl Claims {
             pool,
             sales,
             tasks: lifecycle.tasks().clone(),
-            counts: Counts {
-                won: CLAIMS.with(["won"]),
-                taken: CLAIMS.with(["taken"]),
-                failed: CLAIMS.with(["failed"]),
-            },
+            won: CLAIMS.with(["won"]),
+            taken: CLAIMS.with(["taken"]),
+            failed: CLAIMS.with(["failed"]),
         };
         Self(Batcher::spawn_among(
             lifecycle.tasks(),
@@ -93,28 +83,24 @@ impl Claims {
         ))
     }
 
-    pub async fn claim(&self, request: ClaimRequest) -> Result<ClaimResult, ClaimError> {
+    /// Whether the sale has claimed its transaction_id before all others. If so, its outcome comes from the
+    /// worker, or through the relay if publishing failed.
+    pub async fn claim(&self, request: ClaimRequest) -> Result<bool, ClaimError> {
         self.0.submit(request).await?
     }
 }
 
-/// The dependencies of a batch.
 #[derive(Clone)]
 struct Claiming {
     pool: PgPool,
     sales: Publisher,
     tasks: TaskTracker,
-    counts: Counts,
-}
-
-#[derive(Clone)]
-struct Counts {
     won: Counter,
     taken: Counter,
     failed: Counter,
 }
 
-async fn claim(claiming: Claiming, requests: Vec<ClaimRequest>) -> Vec<Result<ClaimResult, ClaimError>> {
+async fn claim(claiming: Claiming, requests: Vec<ClaimRequest>) -> Vec<Result<bool, ClaimError>> {
     let (claims, records): (Vec<NewClaim>, Vec<Box<RawValue>>) = requests
         .into_iter()
         .map(|request| (request.claim, request.record))
@@ -123,21 +109,12 @@ async fn claim(claiming: Claiming, requests: Vec<ClaimRequest>) -> Vec<Result<Cl
     let won = match retry(&RETRY, attempt, StorageError::is_transient).await {
         Ok(won) => won,
         Err(error) => {
-            claiming.counts.failed.inc_by(claims.len() as u64);
+            claiming.failed.inc_by(claims.len() as u64);
             return vec![Err(ClaimError::failed(error)); claims.len()];
         }
     };
     crash_point("ingest.after_claim");
-    let answers = won
-        .iter()
-        .map(|won| {
-            Ok(if *won {
-                ClaimResult::Won
-            } else {
-                ClaimResult::Taken
-            })
-        })
-        .collect();
+    let answers = won.iter().map(|won| Ok(*won)).collect();
     let (mut to_publish, mut lost) = (Vec::new(), Vec::new());
     for ((claim, record), won) in claims.into_iter().zip(records).zip(won) {
         if won {
@@ -146,8 +123,8 @@ async fn claim(claiming: Claiming, requests: Vec<ClaimRequest>) -> Vec<Result<Cl
             lost.push(claim);
         }
     }
-    claiming.counts.won.inc_by(to_publish.len() as u64);
-    claiming.counts.taken.inc_by(lost.len() as u64);
+    claiming.won.inc_by(to_publish.len() as u64);
+    claiming.taken.inc_by(lost.len() as u64);
     let tasks = claiming.tasks.clone();
     tasks.spawn(async move {
         tokio::join!(

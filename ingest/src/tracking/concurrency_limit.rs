@@ -60,7 +60,6 @@ impl ConcurrencyLimit {
         self.unanswered.inc();
     }
 
-    /// Exports the limit and the numbers of waiting and queued callers.
     pub fn show(&self, sources: Sources) -> Sources {
         WAITING_MAX.with([self.noun]).set(to_f64(self.limit));
         let limit = self.clone();
@@ -72,22 +71,15 @@ impl ConcurrencyLimit {
         })
     }
 
-    /// The number of callers that hold permits.
     pub fn waiting(&self) -> usize {
         self.limit.saturating_sub(self.queue.free())
     }
 
-    /// Whether the queue is full too.
-    pub fn is_full(&self) -> bool {
-        self.queue.is_full()
+    /// Whether the queue is full too, and no other share holds more of it.
+    pub fn sheds(&self, share: impl FnOnce() -> Share) -> bool {
+        self.queue.is_full() && self.queue.refuses(share())
     }
 
-    /// Whether the queue is full and no other share holds more of it.
-    pub fn sheds(&self, share: Share) -> bool {
-        self.queue.refuses(share)
-    }
-
-    /// Waits for a permit, or sheds the request before it has any effect.
     pub async fn acquire(&self, share: Share) -> Result<Permit, ApiError> {
         let place = match self.queue.enter(share, Instant::now()) {
             Entered::AtOnce(permit) => return Ok(permit),
@@ -143,12 +135,12 @@ mod tests {
         for caller in &mut queued {
             assert!(caller.now_or_never().is_none());
         }
-        assert!(limit.is_full() && limit.sheds(None));
+        assert!(limit.sheds(|| None));
         assert!(matches!(limit.acquire(None).await, Err(ApiError::Overloaded)));
         drop(first);
         let mut queued = queued.into_iter();
         let _second = queued.next().unwrap().await.unwrap();
-        assert!(!limit.is_full(), "a place in the queue is free");
+        assert!(!limit.sheds(|| None), "a place in the queue is free");
         assert!(
             matches!(queued.next().unwrap().await, Err(ApiError::Overloaded)),
             "nobody leaves"

@@ -41,7 +41,7 @@ use self::entries::LIVE_FOR;
 use self::follow::{CONFIRMED_TOGETHER, Waiting, follow};
 
 pub use self::cache::Unavailable;
-pub use self::entries::{Link, ProgramKey};
+pub use self::entries::{ActiveLink, Link, ProgramKey};
 
 #[derive(Debug, Clone)]
 pub struct Directory {
@@ -143,7 +143,6 @@ impl Directory {
         drop(tokio::time::timeout(LIVE_FOR, confirmation).await);
     }
 
-    /// Exports whether the entries are live.
     pub fn show(&self, sources: Sources) -> Sources {
         let (cache, live) = (self.cache.clone(), DIRECTORY_LIVE.with([]));
         sources.and(move || {
@@ -152,7 +151,6 @@ impl Directory {
         })
     }
 
-    /// The link with this short code.
     pub async fn link(&self, code: &str) -> Result<Option<Link>, Unavailable> {
         let cached = self.cache.read().link(code);
         self.links.count(cached.is_some());
@@ -168,7 +166,6 @@ impl Directory {
         self.cache.read().program_of_token(hash)
     }
 
-    /// The program of the tracking token with this hash.
     pub async fn program_of_token(&self, hash: TokenHash) -> Result<Option<ProgramKey>, Unavailable> {
         let cached = self.cache.read().program_of_live_token(&hash);
         self.tokens.count(cached.is_some());

@@ -14,7 +14,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use tokio::time::{Instant, timeout_at};
 
 use crate::http::error::ApiError;
-use crate::tracking::claims::{ClaimError, ClaimRequest, ClaimResult, Claims};
+use crate::tracking::claims::{ClaimError, ClaimRequest, Claims};
 use crate::tracking::concurrency_limit::{ConcurrencyLimit, Share};
 
 /// The parts of the bus that routes use.
@@ -67,7 +67,6 @@ impl Pipeline {
         }
     }
 
-    /// Exports how many callers wait for each noun.
     pub fn show(&self, sources: Sources) -> Sources {
         let lanes = [
             &self.clicks,
@@ -80,14 +79,14 @@ impl Pipeline {
         limits.fold(self.sales.show(sources), |sources, limit| limit.show(sources))
     }
 
-    /// Publishes a record without waiting for an outcome.
     pub async fn publish(
         &self,
         lane: &Lane,
         share: Share,
-        record: Box<RawValue>,
+        record: &(impl Serialize + Sync),
         failed: &'static str,
     ) -> Result<(), ApiError> {
+        let record = encode(record, failed)?;
         let deadline = Instant::now() + self.answer_within;
         let _permit = lane.limit.acquire(share).await?;
         publish(lane, record, deadline, failed).await
@@ -98,9 +97,10 @@ impl Pipeline {
         lane: &Lane,
         share: Share,
         event_id: EventId,
-        record: Box<RawValue>,
+        record: &(impl Serialize + Sync),
         failed: &'static str,
     ) -> Result<O, ApiError> {
+        let record = encode(record, failed)?;
         let deadline = Instant::now() + self.answer_within;
         let _permit = lane.limit.acquire(share).await?;
         // Registered before publishing, because the outcome may arrive before the acknowledgement.
@@ -124,10 +124,10 @@ impl Pipeline {
             .await
             .map_err(|_| too_late(&self.sales, failed))?;
         drop(claiming);
-        match claimed.map_err(|error| not_claimed(error, failed))? {
-            ClaimResult::Won => outcome(&self.sales, waiter, deadline, failed).await.map(Some),
-            ClaimResult::Taken => Ok(None),
+        if !claimed.map_err(|error| not_claimed(error, failed))? {
+            return Ok(None);
         }
+        outcome(&self.sales, waiter, deadline, failed).await.map(Some)
     }
 }
 

@@ -139,13 +139,11 @@ fn asked_for(uri: &Uri) -> Result<Option<ProgramId>, ApiError> {
     let query = uri.query().unwrap_or_default();
     form_urlencoded::parse(query.as_bytes())
         .find(|(name, _)| name == "program_id")
-        .map(|(_, text)| text.parse().map(ProgramId::new).map_err(|_| no_number()))
+        .map(|(_, text)| text.parse().map(ProgramId::new).map_err(|_| NO_NUMBER))
         .transpose()
 }
 
-fn no_number() -> ApiError {
-    ApiError::bad_request("program_id must be an integer")
-}
+const NO_NUMBER: ApiError = ApiError::refusal("program_id must be an integer");
 
 impl Status {
     fn new(program_id: ProgramId, status: ProgramStatus) -> Self {
@@ -190,15 +188,10 @@ pub fn examples() -> Examples {
                 .collect(),
         ),
     };
-    let failed = ApiError::InternalQuoted {
-        message: FAILED,
-        request_id: "019ab2c3d4e57f60a1b2c3d4e5f60718".to_owned(),
-        cause: anyhow::Error::msg("an example"),
-    };
     let data = Status::new(ProgramId::new(1), status);
     Examples::default()
         .answer("Connected", StatusAnswer { data })
-        .refusal(&no_number())
+        .refusal(&NO_NUMBER)
         .refusal(&ApiError::Forbidden(OTHER_PROGRAM))
-        .refusal(&failed)
+        .refusal(&ApiError::quoted_example(FAILED))
 }

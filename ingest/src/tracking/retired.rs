@@ -8,7 +8,6 @@ use utoipa::openapi::{Content, Ref, Response};
 
 use crate::http::endpoint::Endpoint;
 use crate::http::error::ApiError;
-use crate::http::layers::{Identified, Layers};
 use crate::http::openapi::examples::Examples;
 
 /// Path and replacement.
@@ -24,14 +23,9 @@ const RETIRED: [(&str, &str); 6] = [
 pub fn endpoints() -> impl Iterator<Item = Endpoint> {
     RETIRED.into_iter().map(|(path, replacement)| {
         let route = any(move || async move { ApiError::Retired { replacement } });
-        let layers = Layers {
-            identified: Identified::Always,
-            browsers: true,
-            budget: None,
-            ..Layers::default()
-        };
         Endpoint::new((vec![], description(path, replacement), route))
-            .with(layers)
+            .identified()
+            .open_to_browsers()
             .older()
             .examples(Examples::of_refusals([ApiError::Retired { replacement }]))
     })

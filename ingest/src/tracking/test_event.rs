@@ -21,7 +21,6 @@ use crate::http::openapi::envelopes::PlatformError;
 use crate::http::openapi::examples::Examples;
 use crate::http::request_id::RequestId;
 use crate::tracking::caller::Caller;
-use crate::tracking::pipeline::encode;
 use crate::tracking::test_mode::OTHER_PROGRAM;
 
 const FAILED: &str = "Test event failed";
@@ -150,16 +149,10 @@ async fn try_out(app: &App, caller: Caller, body: RequestBody) -> Result<Json<Te
         app.limits.spend_chain(program_id).await?;
     }
     let record = record(app, program_id, run)?;
-    let encoded = encode(&record, FAILED)?;
+    let lane = &app.pipeline.test_chains;
     let outcome = app
         .pipeline
-        .publish_and_await(
-            &app.pipeline.test_chains,
-            Some(program_id),
-            record.event_id,
-            encoded,
-            FAILED,
-        )
+        .publish_and_await(lane, Some(program_id), record.event_id, &record, FAILED)
         .await?;
     Ok(Json(answer(record, outcome)))
 }
@@ -171,7 +164,7 @@ impl TestEventRequest {
             (Field::Absent, Field::Given(kind)) => TestEventType::parse(&kind).map(TestRun::Event),
             _ => None,
         };
-        let run = run.ok_or_else(unknown_form)?;
+        let run = run.ok_or(UNKNOWN_FORM)?;
         match self.program_id {
             Field::Absent => Ok(run),
             Field::Given(IdNumber(named)) if named == program_id.get() => Ok(run),
@@ -181,9 +174,8 @@ impl TestEventRequest {
     }
 }
 
-fn unknown_form() -> ApiError {
-    ApiError::bad_request("type must be chain, or event_type one of click, lead and sale")
-}
+const UNKNOWN_FORM: ApiError =
+    ApiError::refusal("type must be chain, or event_type one of click, lead and sale");
 
 /// Each run has a synthetic customer of its own.
 fn record(app: &App, program_id: ProgramId, run: TestRun) -> Result<TestChainRecord, ApiError> {
@@ -281,19 +273,14 @@ pub fn examples() -> Examples {
         attributed: false,
         message: RECEIVED,
     };
-    let failed = ApiError::InternalQuoted {
-        message: FAILED,
-        request_id: "019ab2c3d4e57f60a1b2c3d4e5f60718".to_owned(),
-        cause: anyhow::Error::msg("an example"),
-    };
     Examples::default()
         .request("A chain", json!({ "type": "chain" }))
         .request("A single event", json!({ "event_type": "sale" }))
         .answer("A chain", chain)
         .answer("A single event", event)
-        .refusal(&unknown_form())
+        .refusal(&UNKNOWN_FORM)
         .refusal(&ApiError::Forbidden(OTHER_PROGRAM))
-        .refusal(&failed)
+        .refusal(&ApiError::quoted_example(FAILED))
 }
 
 /// A program's id, as a number or in quotes.

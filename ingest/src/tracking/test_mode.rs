@@ -16,7 +16,6 @@ use crate::app::App;
 use crate::http::error::ApiError;
 use crate::http::field::{Field, FieldType, refused};
 use crate::tracking::caller::Caller;
-use crate::tracking::pipeline::encode;
 
 /// `additional_data` as sent.
 #[derive(Debug, Default)]
@@ -84,13 +83,12 @@ impl AdditionalFields {
 
 impl<'de> Deserialize<'de> for AdditionalData {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let raw = <&RawValue>::deserialize(deserializer)?.get();
-        match raw.as_bytes().first() {
-            Some(b'{') => serde_json::from_str(raw)
+        match Option::<&RawValue>::deserialize(deserializer)?.map(RawValue::get) {
+            None => Ok(Self::Absent),
+            Some(raw) if raw.starts_with('{') => serde_json::from_str(raw)
                 .map(Self::Object)
                 .map_err(D::Error::custom),
-            _ if raw == "null" => Ok(Self::Absent),
-            _ => Ok(Self::WrongType),
+            Some(_) => Ok(Self::WrongType),
         }
     }
 }
@@ -142,7 +140,6 @@ pub async fn tested_program(
     }
 }
 
-/// Records a test event and waits for its id.
 pub async fn record_test(
     app: &App,
     program_id: ProgramId,
@@ -160,16 +157,10 @@ pub async fn record_test(
         program_id,
         event,
     };
-    let encoded = encode(&record, failed)?;
+    let lane = &app.pipeline.test_events;
     let TestEventOutcome { row_id } = app
         .pipeline
-        .publish_and_await(
-            &app.pipeline.test_events,
-            Some(program_id),
-            record.event_id,
-            encoded,
-            failed,
-        )
+        .publish_and_await(lane, Some(program_id), record.event_id, &record, failed)
         .await?;
     Ok(TestAnswer::new(message, Some(row_id), program_id))
 }
@@ -207,7 +198,6 @@ pub const OTHER_PROGRAM: &str = "program_id does not match the API key";
 /// The field of a tracking body that names the program of a test event.
 pub const PROGRAM_ID: &str = "additional_data.program_id";
 
-/// The refusal of a test event whose program is not known.
 pub fn no_program(field: &str) -> ApiError {
     refused(field, "must name a program")
 }
@@ -222,8 +212,7 @@ pub fn generated_transaction_id(now: DateTime<Utc>) -> String {
 mod tests {
     use super::*;
 
-    #[derive(Default, Deserialize)]
-    #[serde(default)]
+    #[derive(Deserialize)]
     struct Body {
         additional_data: AdditionalData,
     }

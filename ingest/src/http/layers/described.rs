@@ -27,8 +27,8 @@ struct Shared {
 
 impl Layers {
     /// An answer that the operation describes itself takes precedence.
-    pub fn describe(self, path: &str, operation: &mut Operation) {
-        for shared in self.answers(path, operation) {
+    pub fn describe(self, path: &str, operation: &mut Operation, refusals: &Examples) {
+        for shared in self.answers(path, operation, refusals) {
             let responses = &mut operation.responses.responses;
             if !responses.contains_key(shared.status.as_str()) {
                 responses.insert(shared.status.as_str().to_owned(), shared.response().into());
@@ -49,7 +49,7 @@ impl Layers {
         }
     }
 
-    fn answers(self, path: &str, operation: &Operation) -> Vec<Shared> {
+    fn answers(self, path: &str, operation: &Operation, refusals: &Examples) -> Vec<Shared> {
         let counted = self.budget.map(|_| {
             [
                 if takes_a_credential(operation) {
@@ -60,19 +60,12 @@ impl Layers {
                         examples: refused_credentials(operation),
                     }
                 } else {
-                    Shared {
-                        status: StatusCode::UNAUTHORIZED,
-                        when: "No key is needed, but the one that was sent had to be rotated by now.",
-                        schema: "KeyRetired",
-                        examples: vec![ApiError::KeyRetired],
-                    }
+                    Shared::of(
+                        "No key is needed, but the one that was sent had to be rotated by now.",
+                        ApiError::KeyRetired,
+                    )
                 },
-                Shared {
-                    status: StatusCode::TOO_MANY_REQUESTS,
-                    when: "Too many requests; nothing is recorded.",
-                    schema: "RateLimited",
-                    examples: vec![ApiError::LIMITED],
-                },
+                Shared::of("Too many requests; nothing is recorded.", ApiError::LIMITED),
                 Shared {
                     status: StatusCode::INTERNAL_SERVER_ERROR,
                     when: "Failed, or not known in time. Send it again: what was recorded is not recorded twice.",
@@ -81,7 +74,7 @@ impl Layers {
                 },
             ]
         });
-        let managed = self.managed.then(|| managed(path, operation));
+        let managed = self.managed.then(|| managed(path, operation, refusals));
         let queried = self.managed.then(|| refused_query(operation)).flatten();
         let with_a_body = operation.request_body.as_ref().map(|_| {
             [
@@ -212,7 +205,7 @@ fn query_parameter(parameter: &RefOr<Parameter>) -> Option<&str> {
 fn refused_credentials(operation: &Operation) -> Vec<ApiError> {
     let mut requirements = operation.security.iter().flatten();
     let is_optional = requirements.any(|requirement| *requirement == SecurityRequirement::default());
-    let people = takes(operation, "cli_session").then(access::unauthenticated);
+    let people = takes(operation, "cli_session").then_some(access::UNAUTHENTICATED);
     let unknown = Caller::Unknown.program("", "").err();
     let missing = Caller::Anonymous.program("", "").err();
     unknown
@@ -225,11 +218,11 @@ fn refused_credentials(operation: &Operation) -> Vec<ApiError> {
 }
 
 /// The answers that any management route may give.
-fn managed(path: &str, operation: &Operation) -> Vec<Shared> {
+fn managed(path: &str, operation: &Operation, refusals: &Examples) -> Vec<Shared> {
     let mut answers = vec![
         Shared::of(
             "Not permitted, not theirs, or a write from a page of another site.",
-            access::forbidden(),
+            access::FORBIDDEN,
         ),
         Shared::of(
             "Failed; nothing was changed.",
@@ -246,13 +239,14 @@ fn managed(path: &str, operation: &Operation) -> Vec<Shared> {
         },
     ];
     if takes_a_credential(operation) {
-        answers.push(Shared::of("No usable credential.", access::unauthenticated()));
-        answers.push(Shared {
-            status: StatusCode::TOO_MANY_REQUESTS,
-            when: "Too many requests of this user or key, or too many unknown tokens from this address.",
-            schema: "RateLimited",
-            examples: vec![ApiError::LIMITED],
-        });
+        answers.push(Shared::of("No usable credential.", access::UNAUTHENTICATED));
+        answers.push(Shared::of(
+            "Too many requests of this user or key, or too many unknown tokens from this address.",
+            ApiError::LIMITED,
+        ));
+    }
+    if refusals.contain(&access::ARCHIVED) {
+        answers.push(Shared::of("The program is archived.", access::ARCHIVED));
     }
     if path.contains('{') {
         answers.push(Shared::of(
@@ -268,7 +262,11 @@ impl Shared {
         Self {
             status: error.status(),
             when,
-            schema: "PlatformError",
+            schema: match error {
+                ApiError::KeyRetired => "KeyRetired",
+                ApiError::RateLimited { .. } => "RateLimited",
+                _ => "PlatformError",
+            },
             examples: vec![error],
         }
     }

@@ -4,12 +4,11 @@
 use domain::ids::{ProgramId, UserId};
 use sha2::{Digest, Sha256};
 
-use super::{Limits, Subject, admitted, client_key, rejected};
+use super::{Limits, Subject, admitted, rejected};
 use crate::http::client_address::ClientAddress;
 use crate::http::error::ApiError;
 
 impl Limits {
-    /// Counts a test chain of a program.
     pub async fn spend_chain(&self, program_id: ProgramId) -> Result<(), ApiError> {
         let key = format!("chain:program:{program_id}");
         self.spend(key, &self.rules.chains).await
@@ -35,33 +34,15 @@ impl Limits {
         self.spend_on_account("sign_in", client, account).await
     }
 
-    /// Counts a request for a password reset link, by address and by account. Sign-ins have a count of their
-    /// own: requests for links must not lock a user out.
-    pub async fn spend_password_reset(
-        &self,
-        client: Option<ClientAddress>,
-        account: &str,
-    ) -> Result<(), ApiError> {
-        self.spend_on_account("password_reset", client, account).await
-    }
-
-    /// Counts a request for a link that verifies an address, by address and by account.
-    pub async fn spend_address_verification(
-        &self,
-        client: Option<ClientAddress>,
-        user_id: UserId,
-    ) -> Result<(), ApiError> {
-        self.spend_on_account("address_verification", client, &format!("user:{user_id}"))
-            .await
-    }
-
-    async fn spend_on_account(
+    /// Counts an attempt by address and by account. Requests for links have counts of their own: they must not
+    /// lock a user out.
+    pub async fn spend_on_account(
         &self,
         what: &str,
         client: Option<ClientAddress>,
         account: &str,
     ) -> Result<(), ApiError> {
-        let key = format!("{what}:{}", client_key(client));
+        let key = format!("{what}:{}", Subject::client(client));
         self.spend(key, &self.rules.sign_ins).await?;
         // The name is personal data and may have any length, so only its hash is kept.
         let account = Sha256::digest(account.trim().to_lowercase());
@@ -72,7 +53,7 @@ impl Limits {
 
     /// Counts an attempt to use a passkey by address, because its account is not known yet.
     pub async fn spend_passkey(&self, client: Option<ClientAddress>) -> Result<(), ApiError> {
-        let key = format!("passkey:{}", client_key(client));
+        let key = format!("passkey:{}", Subject::client(client));
         self.spend(key, &self.rules.sign_ins).await
     }
 
@@ -102,7 +83,6 @@ impl Limits {
         Err(rejected(rule, count))
     }
 
-    /// Counts a token that was looked up and does not exist.
     pub fn count_unknown_token(&self, client: Option<ClientAddress>) {
         self.minutes
             .count(&unknown_tokens_key(client), self.clock.now().timestamp());
@@ -118,5 +98,5 @@ impl Limits {
 }
 
 fn unknown_tokens_key(client: Option<ClientAddress>) -> String {
-    format!("unknown_token:{}", client_key(client))
+    format!("unknown_token:{}", Subject::client(client))
 }

@@ -71,7 +71,6 @@ struct Caller {
     subject: Subject,
 }
 
-/// A caller's requests in one window.
 #[derive(Debug, Clone, Copy, Default)]
 struct Used {
     /// The number of the window that is counted; a new entry has none yet.
@@ -216,7 +215,6 @@ impl Table {
         self.recent.entry(caller).or_insert_with(known)
     }
 
-    /// The caller's counts in this window.
     fn find(&mut self, due: &Due) -> Option<&mut Used> {
         let used = match self.recent.get_mut(&due.caller) {
             Some(used) => used,

@@ -5,7 +5,6 @@ use runtime::metrics::{Counter, LIMITED};
 use super::config::LimitsConfig;
 use super::window::Window;
 
-/// Routes that are counted together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Budget {
     Click,

@@ -22,7 +22,6 @@ impl Window {
     }
 }
 
-/// A caller's count in the current window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Count {
     pub window: Window,

@@ -57,6 +57,11 @@ impl Examples {
         }
     }
 
+    pub fn contain(&self, refusal: &ApiError) -> bool {
+        let body = refusal.body();
+        self.answers.iter().any(|(_, example)| example.body == body)
+    }
+
     pub fn request(mut self, summary: &str, body: Value) -> Self {
         self.requests.push(Example {
             summary: summary.to_owned(),

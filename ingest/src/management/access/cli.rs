@@ -12,11 +12,10 @@ use storage::people::sessions::SessionKind;
 
 use super::people::{AdvertiserUser, Caller, Holder, User, dashboard, holder};
 use super::program::ProgramAccess;
-use super::refusals::{WRONG_KIND, forbidden, unauthenticated};
+use super::refusals::{FORBIDDEN, UNAUTHENTICATED, WRONG_KIND};
 use super::source::Source;
 use crate::management::prelude::*;
 
-/// A dashboard user who confirms a command line.
 #[derive(Debug)]
 pub struct CliConfirmer(pub AdvertiserUser);
 
@@ -35,7 +34,7 @@ impl CliUser {
         named: Option<WorkspaceId>,
     ) -> Result<WorkspaceId, ApiError> {
         if named.is_some_and(|named| named != self.workspace_id) {
-            return Err(forbidden());
+            return Err(FORBIDDEN);
         }
         let membership = self.user.workspace(connection, Some(self.workspace_id)).await?;
         Ok(membership.workspace_id)
@@ -52,7 +51,7 @@ impl CliUser {
         if access.workspace_id == self.workspace_id {
             Ok(access)
         } else {
-            Err(forbidden())
+            Err(FORBIDDEN)
         }
     }
 }
@@ -98,7 +97,7 @@ impl FromRequestParts<App> for CliUser {
             return Err(ApiError::Unauthorized(WRONG_KIND));
         };
         if session.suspended {
-            return Err(unauthenticated());
+            return Err(UNAUTHENTICATED);
         }
         if session.lacks_second_factor {
             return Err(ApiError::SecondFactorMissing);

@@ -7,7 +7,6 @@ use axum::http::request::Parts;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::{SessionId, UserId, WorkspaceId};
 use domain::people::account::UserKind;
-use domain::token::TokenHash;
 use serde_json::Value;
 use sqlx::PgConnection;
 use storage::StorageResult;
@@ -17,7 +16,7 @@ use storage::people::second_factors::{self, OwnFactors};
 use storage::people::sessions::{self, SessionKind, Whereabouts};
 use storage::people::workspaces;
 
-use super::refusals::{WRONG_KIND, forbidden, unauthenticated};
+use super::refusals::{FORBIDDEN, UNAUTHENTICATED, WRONG_KIND};
 use super::session::token_of_cookie;
 use super::source::Source;
 use crate::http::client_address::ClientAddress;
@@ -28,10 +27,8 @@ use crate::management::prelude::*;
 const KEY_LACKS_SECOND_FACTOR: &str =
     "This workspace requires a second factor, and the creator of this API key has none";
 
-/// How long an entered password counts as proof.
 const PROOF_LASTS: TimeDelta = TimeDelta::minutes(30);
 
-/// The user of a session.
 #[derive(Debug, Clone, Copy)]
 pub struct User {
     pub user_id: UserId,
@@ -139,7 +136,6 @@ impl SessionOf for OfPartner {
     const KIND: Option<UserKind> = Some(UserKind::Partner);
 }
 
-/// A caller that manages programs.
 #[derive(Debug)]
 pub struct Advertiser {
     pub rights: Rights,
@@ -226,7 +222,7 @@ impl AdvertiserUser {
             .filter(|membership| named.is_none_or(|named| named == membership.workspace_id));
         match (run.next(), run.next()) {
             (Some(membership), None) => Ok(membership),
-            (None, _) => Err(forbidden()),
+            (None, _) => Err(FORBIDDEN),
             (Some(_), Some(_)) => Err(ApiError::bad_request(
                 "workspace_id is required: you run several workspaces",
             )),
@@ -244,30 +240,28 @@ impl AdvertiserUser {
     }
 }
 
-/// The owner of a request's credential.
 pub enum Holder {
     Session(sessions::Session),
     Key(UsableKey),
 }
 
 pub async fn holder(app: &App, parts: &Parts) -> Result<Holder, ApiError> {
-    let token = match Credential::of(&parts.headers) {
-        Credential::Session(token_hash) => Token::Session(token_hash),
+    let credential = match Credential::of(&parts.headers) {
         // Without the header a browser's cookie counts; `same_origin` has checked where the request comes
         // from.
         Credential::MissingOrMalformed => {
-            Token::Session(token_of_cookie(&parts.headers).ok_or(unauthenticated())?.hash())
+            Credential::Session(token_of_cookie(&parts.headers).ok_or(UNAUTHENTICATED)?.hash())
         }
-        Credential::Management(key_hash) => Token::Key(key_hash),
         Credential::Program(_) => return Err(ApiError::Unauthorized(WRONG_KIND)),
-        Credential::EmptyToken | Credential::Unusable => return Err(unauthenticated()),
+        Credential::EmptyToken | Credential::Unusable => return Err(UNAUTHENTICATED),
+        credential => credential,
     };
     let client = parts.extensions.get::<ClientAddress>().copied();
     app.limits.admit_token(client)?;
     let whereabouts = Source::of(app, parts).whereabouts;
-    let Some(holder) = find(app, token, &whereabouts).await? else {
+    let Some(holder) = find(app, credential, &whereabouts).await? else {
         app.limits.count_unknown_token(client);
-        return Err(unauthenticated());
+        return Err(UNAUTHENTICATED);
     };
     let who = match &holder {
         Holder::Session(session) => format!("user:{}", session.user_id),
@@ -280,21 +274,21 @@ pub async fn holder(app: &App, parts: &Parts) -> Result<Holder, ApiError> {
     }
 }
 
-enum Token {
-    Session(TokenHash),
-    Key(TokenHash),
-}
-
-async fn find(app: &App, token: Token, whereabouts: &Whereabouts) -> Result<Option<Holder>, ApiError> {
+async fn find(
+    app: &App,
+    credential: Credential,
+    whereabouts: &Whereabouts,
+) -> Result<Option<Holder>, ApiError> {
     let now = app.clock.now();
     let mut connection = app.management.acquire().await?;
-    Ok(match token {
-        Token::Session(hash) => sessions::find_used(&mut connection, hash, whereabouts, now)
+    Ok(match credential {
+        Credential::Session(hash) => sessions::find_used(&mut connection, hash, whereabouts, now)
             .await?
             .map(Holder::Session),
-        Token::Key(hash) => management_keys::find_used(&mut connection, hash, now)
+        Credential::Management(hash) => management_keys::find_used(&mut connection, hash, now)
             .await?
             .map(Holder::Key),
+        _ => None,
     })
 }
 
@@ -304,10 +298,10 @@ pub fn dashboard(holder: &Holder, kind: Option<UserKind>) -> Result<(User, UserK
     match holder {
         Holder::Session(session) if session.kind == SessionKind::Dashboard => {
             if session.suspended {
-                return Err(unauthenticated());
+                return Err(UNAUTHENTICATED);
             }
             if kind.is_some_and(|kind| kind != session.user_kind) {
-                return Err(forbidden());
+                return Err(FORBIDDEN);
             }
             if kind.is_some() && session.lacks_second_factor {
                 return Err(ApiError::SecondFactorMissing);

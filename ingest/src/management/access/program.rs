@@ -10,19 +10,13 @@ use sqlx::PgConnection;
 use storage::people::workspaces::{self, ProgramForUser};
 
 use super::people::{Advertiser, AdvertiserUser, Rights};
-use super::refusals::forbidden;
+use super::refusals::FORBIDDEN;
 use super::source::Audited;
 use crate::management::prelude::*;
 
 const UNKNOWN: &str = "Program not found";
-const ARCHIVED: &str = "This program is archived";
+pub const ARCHIVED: ApiError = ApiError::Conflict("This program is archived");
 
-/// The refusal of a change to an archived program.
-pub const fn archived() -> ApiError {
-    ApiError::Conflict(ARCHIVED)
-}
-
-/// A program that the caller has a right to.
 #[derive(Debug, Clone, Copy)]
 pub struct ProgramAccess {
     pub program_id: ProgramId,
@@ -47,7 +41,6 @@ impl ProgramAccess {
         }
     }
 
-    /// An audit entry about this program.
     pub fn audited(self, action: &'static str) -> Audited {
         Audited::new(self.workspace_id, action).in_program(self.program_id)
     }
@@ -55,7 +48,7 @@ impl ProgramAccess {
     /// Refuses changes of an archived program. Paying commissions is not such a change.
     pub fn for_change(self) -> Result<Self, ApiError> {
         match self.status {
-            ProgramStatus::Archived => Err(archived()),
+            ProgramStatus::Archived => Err(ARCHIVED),
             ProgramStatus::Draft | ProgramStatus::Live => Ok(self),
         }
     }
@@ -66,12 +59,10 @@ async fn find(
     program_id: ProgramId,
     user_id: Option<UserId>,
 ) -> Result<ProgramForUser, ApiError> {
-    workspaces::program_for_user(connection, program_id, user_id)
-        .await?
-        .ok_or(ApiError::NotFound(UNKNOWN))
+    let found = workspaces::program_for_user(connection, program_id, user_id).await?;
+    found.ok_or(ApiError::NotFound(UNKNOWN))
 }
 
-/// The program of a program's own key.
 pub async fn own_program(
     connection: &mut PgConnection,
     program_id: ProgramId,
@@ -107,7 +98,7 @@ impl Rights {
         if may {
             Ok(ProgramAccess::new(program_id, &found))
         } else {
-            Err(forbidden())
+            Err(FORBIDDEN)
         }
     }
 }
@@ -117,12 +108,11 @@ impl Advertiser {
     /// each with the programs within their reach.
     pub fn demand(&self, permission: Permission) -> Result<(), ApiError> {
         match &self.rights {
-            Rights::Key(key) if !key.scopes.allow(permission) => Err(forbidden()),
+            Rights::Key(key) if !key.scopes.allow(permission) => Err(FORBIDDEN),
             Rights::Key(_) | Rights::User(_) => Ok(()),
         }
     }
 
-    /// The programs for which the caller has this permission.
     pub fn reach(&self, permission: Permission) -> workspaces::Reach {
         match &self.rights {
             Rights::User(user) => workspaces::Reach::User {
@@ -150,7 +140,7 @@ impl Advertiser {
                 if is_its_own && key.program_scope.is_everything() {
                     Ok(key.workspace_id)
                 } else {
-                    Err(forbidden())
+                    Err(FORBIDDEN)
                 }
             }
             Rights::User(user) => {
@@ -202,8 +192,14 @@ impl AdvertiserUser {
         if may {
             Ok((ProgramAccess::new(program_id, &found), may_more))
         } else {
-            Err(forbidden())
+            Err(FORBIDDEN)
         }
+    }
+
+    /// The program, for any member of its workspace.
+    pub async fn member_of(&self, app: &App, program_id: ProgramId) -> Result<ProgramAccess, ApiError> {
+        let mut connection = app.management.acquire().await?;
+        self.program_as(&mut connection, program_id, |_| true).await
     }
 
     /// The program, for members of its workspace whose role passes: 404 if it does not exist, 403 for all
@@ -218,7 +214,7 @@ impl AdvertiserUser {
         if found.role.is_some_and(may) {
             Ok(ProgramAccess::new(program_id, &found))
         } else {
-            Err(forbidden())
+            Err(FORBIDDEN)
         }
     }
 }

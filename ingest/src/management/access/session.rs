@@ -10,18 +10,12 @@ use domain::token::SessionToken;
 /// plant one.
 const NAME: &str = "__Host-session";
 
-/// A `Set-Cookie` value.
-#[derive(Debug)]
-pub struct SessionCookie;
-
-impl SessionCookie {
-    /// Keeps a token for as long as its session lasts.
-    pub fn keep(token: &SessionToken, seconds: i64) -> Option<HeaderValue> {
-        value(token.expose(), Duration::seconds(seconds))
-    }
+/// The `Set-Cookie` that keeps a token for as long as its session lasts.
+pub fn session_cookie(token: &SessionToken, seconds: i64) -> Option<HeaderValue> {
+    value(token.expose(), Duration::seconds(seconds))
 }
 
-/// Makes the browser forget the token.
+/// The `Set-Cookie` that makes the browser forget the token.
 pub fn end_cookie() -> Option<HeaderValue> {
     value("", Duration::ZERO)
 }
@@ -58,7 +52,7 @@ mod tests {
     #[test]
     fn what_is_kept_is_found_again() {
         let token = SessionToken::generate([3; 32]);
-        let kept = SessionCookie::keep(&token, 60).unwrap();
+        let kept = session_cookie(&token, 60).unwrap();
         let text = kept.to_str().unwrap();
         assert_eq!(
             text,

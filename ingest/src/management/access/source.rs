@@ -56,7 +56,6 @@ impl Audited {
         }
     }
 
-    /// The id of the action's object.
     #[must_use]
     pub fn about(self, subject_id: i64) -> Self {
         Self {

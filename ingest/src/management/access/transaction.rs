@@ -127,7 +127,6 @@ impl<C: Caller, On> Write<C, On> {
         self.entries.push(audited);
     }
 
-    /// Writes the entries of the audit log, and commits.
     pub async fn commit(mut self) -> Result<(), ApiError> {
         let (source, actor) = (self.caller.source(), self.caller.actor());
         for audited in self.entries {
@@ -136,7 +135,6 @@ impl<C: Caller, On> Write<C, On> {
         commit(self.db).await
     }
 
-    /// Commits, and gives this answer.
     pub async fn answer<T>(self, answer: T) -> Result<T, ApiError> {
         self.commit().await?;
         Ok(answer)
@@ -154,7 +152,6 @@ impl<R, I: ProgramIds> WriteProgram<R, I> {
 }
 
 impl<R, I> WriteProgram<R, I> {
-    /// Whether the program wants outbound events of this type.
     pub const fn wants(&self, event_type: OutboundEventType) -> bool {
         self.on.access.wanted_events.contains(event_type)
     }
@@ -238,7 +235,6 @@ async fn read(parts: Parts, body: axum::body::Body, app: &App) -> RequestBody {
     body
 }
 
-/// A read of a program.
 #[derive(Debug)]
 pub struct ReadProgram<R, I = ProgramId> {
     pub caller: Advertiser,

@@ -105,11 +105,8 @@ view! { |row: Erased| CustomerErased {
 pub async fn export_customer(mut write: Write<AdvertiserUser, Ids<ProgramId>>) -> Answer<CustomerExport> {
     let (access, found) = asked_for(&mut write).await?;
     let export = personal_data::export(&mut write.db, &found).await?;
-    write.record(
-        access
-            .audited("customer.exported")
-            .with(json!({ "customer_ids": ids(&found) })),
-    );
+    let details = json!({ "customer_ids": ids(&found) });
+    write.record(access.audited("customer.exported").with(details));
     write.answer(data(export.into())).await
 }
 
@@ -131,11 +128,8 @@ pub async fn erase_customer(mut write: Write<AdvertiserUser, Ids<ProgramId>>) ->
     let (access, found) = asked_for(&mut write).await?;
     let erased = personal_data::erase(&mut write.db, &found, write.app.clock.now()).await?;
     if !erased.is_nothing() {
-        write.record(
-            access
-                .audited("customer.erased")
-                .with(json!({ "customer_ids": ids(&found) })),
-        );
+        let details = json!({ "customer_ids": ids(&found) });
+        write.record(access.audited("customer.erased").with(details));
     }
     write.answer(data(erased.into())).await
 }
@@ -146,10 +140,8 @@ async fn asked_for(
     write: &mut Write<AdvertiserUser, Ids<ProgramId>>,
 ) -> Result<(ProgramAccess, Found), ApiError> {
     let Ids(program_id) = write.on;
-    let access = write
-        .caller
-        .program_as(&mut write.db, program_id, Role::runs_the_workspace)
-        .await?;
+    let (caller, may) = (&write.caller, Role::runs_the_workspace);
+    let access = caller.program_as(&mut write.db, program_id, may).await?;
     write.just_proved()?;
     let named: CustomerNamed = write.body().json()?;
     let found = find(&write.app, &mut write.db, program_id, named).await?;

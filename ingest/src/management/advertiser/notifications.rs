@@ -6,9 +6,7 @@ use crate::http::query::Query;
 use crate::management::access::right::{CleanUp, Read};
 use crate::management::access::{ListProgram, WriteProgram};
 use crate::management::answers::{List, Listed, PageQuery};
-use crate::management::notices::{
-    MarkReadRequest, MarkedRead, NEITHER_OR_BOTH, NotificationView, UnreadQuery,
-};
+use crate::management::notices::{MarkReadRequest, MarkedRead, NEITHER_OR_BOTH, NotificationView};
 use crate::management::prelude::*;
 
 /// List notifications
@@ -17,7 +15,10 @@ use crate::management::prelude::*;
 #[utoipa::path(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/notifications",
-    params(UnreadQuery, PageQuery),
+    params(
+        ("unread" = Option<bool>, Query, description = "`true`: only those that have not been read."),
+        PageQuery,
+    ),
     responses((status = 200, description = "A page of them.", body = Listed<NotificationView>)),
     extensions(("x-refusals" = json!([ApiError::bad_request("unread must be true or false")]))),
 )]

@@ -10,7 +10,6 @@ pub mod partners;
 pub mod processor_connection;
 pub mod processor_customers;
 pub mod processor_health;
-pub mod program_partner;
 pub mod program_settings;
 pub mod programs;
 pub mod referral_links;

@@ -4,7 +4,6 @@ pub mod endpoint_settings;
 pub mod example_event;
 pub mod replay;
 pub mod rotate_secret;
-pub mod signing_secret;
 pub mod webhook_deliveries;
 pub mod webhook_endpoints;
 

@@ -73,8 +73,9 @@ pub struct VerificationInspected {
 pub async fn request_address_verification(mut write: Write<SignedIn>) -> Answer<VerificationRequested> {
     write.app.emails.require(NOT_OFFERED)?;
     let (app, user_id) = (write.app.clone(), write.caller.user.user_id);
+    let (client, account) = (write.caller.source.client, format!("user:{user_id}"));
     app.limits
-        .spend_address_verification(write.caller.source.client, user_id)
+        .spend_on_account("address_verification", client, &account)
         .await?;
     let user = own_account(&mut write.db, user_id).await?;
     if user.verified {

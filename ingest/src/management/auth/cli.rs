@@ -127,10 +127,8 @@ pub async fn confirm_cli_login(
     body: RequestBody,
 ) -> Answer<ConfirmedLogin> {
     let request: ConfirmRequest = body.json()?;
-    let named = request
-        .workspace_id
-        .integer("workspace_id")?
-        .map(WorkspaceId::new);
+    let named = request.workspace_id.integer("workspace_id")?;
+    let named = named.map(WorkspaceId::new);
     let mut transaction = app.management.begin().await?;
     let workspace = user.workspace(&mut transaction, named).await?;
     user.user.just_proved(&app)?;
@@ -171,9 +169,8 @@ async fn waiting(
         ApiError::NotFound(UNKNOWN_LOGIN)
     };
     let code = UserCode::parse(&text).ok_or_else(unknown)?;
-    let login = cli_logins::lock_by_user_code(connection, code.hash())
-        .await?
-        .ok_or_else(unknown)?;
+    let login = cli_logins::lock_by_user_code(connection, code.hash()).await?;
+    let login = login.ok_or_else(unknown)?;
     if app.clock.now() >= login.expires_at {
         return Err(ApiError::bad_request(EXPIRED));
     }

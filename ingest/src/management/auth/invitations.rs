@@ -65,7 +65,6 @@ pub struct InvitationInspected {
     expires_at: DateTime<Utc>,
 }
 
-/// The invitee: an existing account, or a new one.
 enum Guest {
     Known(User, Proof),
     New {
@@ -260,9 +259,8 @@ async fn register(
     };
     // Another invitation for the same address may have been accepted meanwhile.
     let user_id = users::create(connection, &new).await?.ok_or(JUST_MADE)?;
-    users::find(connection, user_id)
-        .await?
-        .ok_or_else(|| ApiError::unexpected(anyhow::anyhow!("the account just made is not there")))
+    let found = users::find(connection, user_id).await?;
+    found.ok_or_else(|| ApiError::unexpected(anyhow::anyhow!("the account just made is not there")))
 }
 
 async fn take_place(

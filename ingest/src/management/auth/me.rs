@@ -62,7 +62,6 @@ impl WorkspaceView {
     }
 }
 
-/// The account of a signed-in user.
 pub async fn own_account(connection: &mut PgConnection, user_id: UserId) -> Result<User, ApiError> {
     let found = users::find(connection, user_id).await?;
     found.ok_or(ApiError::NotFound("Not Found"))

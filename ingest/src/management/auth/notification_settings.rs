@@ -31,10 +31,8 @@ impl NotificationSettingsView {
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct NotificationSettingsChanges {
     #[schema(value_type = Option<bool>)]
-    #[serde(default)]
     weekly_summary: Field<bool>,
     #[schema(value_type = Option<bool>)]
-    #[serde(default)]
     program_notices: Field<bool>,
 }
 

@@ -11,7 +11,7 @@ use sqlx::PgConnection;
 use storage::people::sessions::{NewSession, SessionKind, knows_place, open};
 use storage::people::users::{self, User};
 
-use crate::management::access::{SessionCookie, Source};
+use crate::management::access::{Source, session_cookie};
 use crate::management::emails;
 use crate::management::prelude::*;
 
@@ -49,7 +49,6 @@ impl UserView {
     }
 }
 
-/// The proof that opened a dashboard session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SignInMethod {
     /// The password, with the code of a second factor if the account has one.
@@ -131,10 +130,8 @@ pub async fn open_session(
         jwt: token.expose().to_owned(),
         user: UserView::new(user),
     };
-    Ok(with_cookie(
-        SessionCookie::keep(&token, SESSION_LASTS.num_seconds()),
-        Json(answer),
-    ))
+    let cookie = session_cookie(&token, SESSION_LASTS.num_seconds());
+    Ok(with_cookie(cookie, Json(answer)))
 }
 
 pub fn with_cookie(cookie: Option<HeaderValue>, answer: impl IntoResponse) -> Response {

@@ -13,7 +13,7 @@ use crate::http::body::RequestBody;
 use crate::http::field::Field;
 use crate::http::openapi::envelopes::RateLimited;
 use crate::management::access::{SignedIn, Source, commit};
-use crate::management::passkeys::{not_offered, refused};
+use crate::management::passkeys::{NOT_OFFERED, REFUSED};
 use crate::management::prelude::*;
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -37,7 +37,7 @@ pub struct PasskeyShown {
         (status = 409, description = "`PUBLIC_URL` is no HTTPS address with a host name.", body = PlatformError),
         (status = 429, description = "Too many attempts from this address.", body = RateLimited),
     ),
-    extensions(("x-refusals" = json!([not_offered()]))),
+    extensions(("x-refusals" = json!([NOT_OFFERED]))),
 )]
 pub async fn begin_passkey_sign_in(State(app): State<App>, source: Source) -> Answer<ChallengeView> {
     app.limits.spend_passkey(source.client).await?;
@@ -60,7 +60,7 @@ pub async fn begin_passkey_sign_in(State(app): State<App>, source: Source) -> An
         (status = 409, description = "`PUBLIC_URL` is no HTTPS address with a host name.", body = PlatformError),
         (status = 429, description = "Too many attempts from this address.", body = RateLimited),
     ),
-    extensions(("x-refusals" = json!([refused(), not_offered(), ApiError::AccountBlocked]))),
+    extensions(("x-refusals" = json!([REFUSED, NOT_OFFERED, ApiError::AccountBlocked]))),
 )]
 pub async fn sign_in_with_passkey(
     State(app): State<App>,
@@ -69,7 +69,7 @@ pub async fn sign_in_with_passkey(
 ) -> Result<Response, ApiError> {
     let mut transaction = app.management.begin().await?;
     let user_id = shown(&app, &mut transaction, &source, body).await?;
-    let user = users::find(&mut transaction, user_id).await?.ok_or(refused())?;
+    let user = users::find(&mut transaction, user_id).await?.ok_or(REFUSED)?;
     if user.suspended {
         return Err(ApiError::AccountBlocked);
     }
@@ -91,7 +91,7 @@ pub async fn sign_in_with_passkey(
         (status = 409, description = "`PUBLIC_URL` is no HTTPS address with a host name.", body = PlatformError),
         (status = 429, description = "Too many attempts.", body = RateLimited),
     ),
-    extensions(("x-refusals" = json!([refused(), not_offered()]))),
+    extensions(("x-refusals" = json!([REFUSED, NOT_OFFERED]))),
 )]
 pub async fn confirm_passkey(
     State(app): State<App>,
@@ -102,7 +102,7 @@ pub async fn confirm_passkey(
     let mut transaction = app.management.begin().await?;
     let user_id = shown(&app, &mut transaction, source, body).await?;
     if user_id != user.user_id {
-        return Err(refused());
+        return Err(REFUSED);
     }
     sessions::prove(&mut transaction, user.session_id, true, app.clock.now()).await?;
     commit(transaction).await?;
@@ -126,7 +126,7 @@ async fn shown(
     let passkey = passkeys::lock(connection, shown.credential_id())
         .await?
         .filter(|passkey| passkey.user_id == user_id)
-        .ok_or(refused())?;
+        .ok_or(REFUSED)?;
     let credential = app.passkeys.signed(&shown, state, passkey.credential)?;
     passkeys::note_use(connection, passkey.passkey_id, &credential, app.clock.now()).await?;
     Ok(user_id)

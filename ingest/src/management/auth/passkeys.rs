@@ -19,7 +19,7 @@ use super::second_factor::{DEMANDED, keep_a_required_one};
 use crate::http::field::Field;
 use crate::management::access::{SignedIn, Write};
 use crate::management::answers::{Created, Ids, created, view};
-use crate::management::passkeys::{Challenge, not_offered, refused};
+use crate::management::passkeys::{Challenge, NOT_OFFERED, REFUSED};
 use crate::management::prelude::*;
 
 const CHALLENGE_LASTS: TimeDelta = TimeDelta::minutes(5);
@@ -84,7 +84,7 @@ pub async fn list_passkeys(State(app): State<App>, signed_in: SignedIn) -> Answe
         (status = 409, description = "`PUBLIC_URL` is no HTTPS address with a host name, or there are 20 already.", body = PlatformError),
     ),
     extensions(("x-refusals" = json!([
-        not_offered(), ApiError::PasswordRequired, ApiError::PasskeyRequired
+        NOT_OFFERED, ApiError::PasswordRequired, ApiError::PasskeyRequired
     ]))),
 )]
 pub async fn begin_passkey(mut write: Write<SignedIn>) -> Answer<ChallengeView> {
@@ -113,7 +113,7 @@ pub async fn begin_passkey(mut write: Write<SignedIn>) -> Answer<ChallengeView> 
         (status = 400, description = "It is not what was asked for, or the time is over.", body = PlatformError),
         (status = 403, description = "The password must be given again first, or a passkey shown.", body = PlatformError),
     ),
-    extensions(("x-refusals" = json!([refused(), ApiError::PasswordRequired, ApiError::PasskeyRequired]))),
+    extensions(("x-refusals" = json!([REFUSED, ApiError::PasswordRequired, ApiError::PasskeyRequired]))),
 )]
 pub async fn create_passkey(mut write: Write<SignedIn>) -> Created<PasskeyView> {
     let user = write.caller.user;
@@ -130,7 +130,7 @@ pub async fn create_passkey(mut write: Write<SignedIn>) -> Created<PasskeyView> 
         credential: &made.credential,
         created_at: now,
     };
-    let passkey_id = passkeys::add(&mut write.db, &new).await?.ok_or(refused())?;
+    let passkey_id = passkeys::add(&mut write.db, &new).await?.ok_or(REFUSED)?;
     let details = json!({ "passkey": passkey_id, "name": name.as_str() });
     write.audit_account("user.passkey_added", details).await?;
     write.commit().await?;
@@ -205,10 +205,9 @@ pub async fn taken(
     user_id: Option<UserId>,
 ) -> Result<Value, ApiError> {
     let handle = handle.required("handle is required")?;
-    let handle = PasskeyChallengeToken::parse(&handle).ok_or(refused())?;
-    passkeys::take_challenge(connection, handle.hash(), user_id, app.clock.now())
-        .await?
-        .ok_or(refused())
+    let handle = PasskeyChallengeToken::parse(&handle).ok_or(REFUSED)?;
+    let found = passkeys::take_challenge(connection, handle.hash(), user_id, app.clock.now()).await?;
+    found.ok_or(REFUSED)
 }
 
 const TOO_MANY: ApiError = ApiError::Conflict("You have as many passkeys as you may: remove one first");

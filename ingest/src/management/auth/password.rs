@@ -71,9 +71,8 @@ pub async fn change(
     app.limits
         .spend_sign_in(signed_in.source.client, &format!("user:{user_id}"))
         .await?;
-    let user = users::find(&mut *app.management.acquire().await?, user_id)
-        .await?
-        .ok_or_else(wrong)?;
+    let user = users::find(&mut *app.management.acquire().await?, user_id).await?;
+    let user = user.ok_or_else(wrong)?;
     let new = Password::choose(new, &[&user.name, &user.email])
         .map_err(|error| refused("password", &error.to_string()))?;
     if !proof
@@ -96,13 +95,8 @@ pub async fn change(
     signed_in
         .audit(&app, &mut transaction, "user.password_changed", json!({}))
         .await?;
-    one_time_links::end_all(
-        &mut transaction,
-        LinkPurpose::PasswordReset,
-        user_id,
-        app.clock.now(),
-    )
-    .await?;
+    let (purpose, now) = (LinkPurpose::PasswordReset, app.clock.now());
+    one_time_links::end_all(&mut transaction, purpose, user_id, now).await?;
     let content = EmailContent::PasswordChanged {
         at: app.clock.now(),
         by_link: false,

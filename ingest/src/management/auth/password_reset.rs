@@ -97,12 +97,10 @@ pub async fn request_password_reset(
 ) -> Answer<ResetRequested> {
     app.emails.require(NOT_OFFERED)?;
     let request: ResetRequest = body.json()?;
-    let email = request
-        .email
-        .parsed("email", EmailAddress::parse)?
-        .ok_or_else(|| ApiError::bad_request("email is required"))?;
+    let email = request.email.parsed("email", EmailAddress::parse)?;
+    let email = email.ok_or(ApiError::refusal("email is required"))?;
     app.limits
-        .spend_password_reset(source.client, email.as_str())
+        .spend_on_account("password_reset", source.client, email.as_str())
         .await?;
     let behind = app.clone();
     app.emails
@@ -202,14 +200,12 @@ pub async fn complete_password_reset(
     let ended = sessions::revoke_all(&mut transaction, user.user_id, now).await?;
     // Only the reader of the account's mailbox has seen the link.
     users::verify(&mut transaction, user.user_id, now).await?;
+    let (action, details) = (
+        "user.password_reset",
+        json!({ "by": "email", "sessions_ended": ended }),
+    );
     source
-        .audit_account(
-            &app,
-            &mut transaction,
-            user.user_id,
-            "user.password_reset",
-            json!({ "by": "email", "sessions_ended": ended }),
-        )
+        .audit_account(&app, &mut transaction, user.user_id, action, details)
         .await?;
     let content = EmailContent::PasswordChanged {
         at: now,

@@ -76,14 +76,9 @@ pub async fn unsubscribe(
     let (_, changed) = users::want_emails(&mut transaction, user_id, Some(false), None).await?;
     if changed {
         let details = json!({ "weekly_summary": false, "by": "link" });
+        let action = "user.notifications_changed";
         source
-            .audit_account(
-                &app,
-                &mut transaction,
-                user_id,
-                "user.notifications_changed",
-                details,
-            )
+            .audit_account(&app, &mut transaction, user_id, action, details)
             .await?;
     }
     commit(transaction).await?;

@@ -7,7 +7,7 @@ use sqlx::PgConnection;
 use storage::operations::audit_log::AuditActor;
 use storage::people::cli_logins::{self, Confirmed};
 use storage::people::sessions::{self, NewSession, SessionKind};
-use storage::people::users::{self, User};
+use storage::people::users;
 use url::form_urlencoded;
 
 use super::login::{SESSION_LASTS, UNKNOWN_LOGIN, failed};
@@ -72,8 +72,9 @@ pub async fn poll_cli_login_by_body(
 ) -> Result<Json<PollAnswer>, ApiError> {
     let request: PollRequest = body.json()?;
     let state = request.state.required(NO_STATE)?;
-    let answer = look(&app, &source, &state).await;
-    answer.map(Json).map_err(|error| error.quoting(&request_id))
+    look(&app, &source, &state)
+        .await
+        .map_err(|error| error.quoting(&request_id))
 }
 
 /// Ask for a login's token by its address
@@ -108,34 +109,43 @@ pub async fn poll_cli_login(
     let query = uri.query().unwrap_or_default();
     let given = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "state");
     let (_, state) = given.ok_or(ApiError::bad_request(NO_STATE))?;
-    let answer = look(&app, &source, &state).await;
-    answer.map(Json).map_err(|error| error.quoting(&request_id))
+    look(&app, &source, &state)
+        .await
+        .map_err(|error| error.quoting(&request_id))
 }
 
-async fn look(app: &App, source: &Source, state: &str) -> Result<PollAnswer, ApiError> {
+async fn look(app: &App, source: &Source, state: &str) -> Result<Json<PollAnswer>, ApiError> {
     let state = CliLoginToken::parse(state).ok_or(ApiError::NotFound(UNKNOWN_LOGIN))?;
     let mut transaction = app.management.begin().await?;
-    let login = cli_logins::lock(&mut transaction, state.hash())
-        .await?
-        .ok_or(ApiError::NotFound(UNKNOWN_LOGIN))?;
+    let login = cli_logins::lock(&mut transaction, state.hash()).await?;
+    let login = login.ok_or(ApiError::NotFound(UNKNOWN_LOGIN))?;
     let now = app.clock.now();
-    match login.confirmed {
-        _ if login.consumed => Ok(PollAnswer::without_token("consumed")),
-        _ if now >= login.expires_at => Ok(PollAnswer::without_token("expired")),
-        None => Ok(PollAnswer::without_token("pending")),
-        Some(confirmed) => {
-            let user = users::find(&mut transaction, confirmed.user_id)
-                .await?
-                .ok_or(ApiError::NotFound(UNKNOWN_LOGIN))?;
-            if user.suspended {
-                return Err(ApiError::AccountBlocked);
-            }
-            cli_logins::consume(&mut transaction, state.hash(), now).await?;
-            let token = open_session(app, &mut transaction, source, &confirmed).await?;
-            commit(transaction).await?;
-            Ok(PollAnswer::with_token(&token, &user, &confirmed))
-        }
+    let without_token = |status| {
+        Ok(Json(PollAnswer {
+            status,
+            ..PollAnswer::default()
+        }))
+    };
+    let confirmed = match login.confirmed {
+        _ if login.consumed => return without_token("consumed"),
+        _ if now >= login.expires_at => return without_token("expired"),
+        None => return without_token("pending"),
+        Some(confirmed) => confirmed,
+    };
+    let user = users::find(&mut transaction, confirmed.user_id).await?;
+    let user = user.ok_or(ApiError::NotFound(UNKNOWN_LOGIN))?;
+    if user.suspended {
+        return Err(ApiError::AccountBlocked);
     }
+    cli_logins::consume(&mut transaction, state.hash(), now).await?;
+    let token = open_session(app, &mut transaction, source, &confirmed).await?;
+    commit(transaction).await?;
+    Ok(Json(PollAnswer {
+        status: "complete",
+        token: Some(token.expose().to_owned()),
+        email: Some(user.email),
+        advertiser_id: Some(confirmed.workspace_id.get()),
+    }))
 }
 
 async fn open_session(
@@ -161,22 +171,4 @@ async fn open_session(
     let actor = AuditActor::User(confirmed.user_id);
     source.audit(app, connection, actor, audited).await?;
     Ok(token)
-}
-
-impl PollAnswer {
-    fn without_token(status: &'static str) -> Self {
-        Self {
-            status,
-            ..Self::default()
-        }
-    }
-
-    fn with_token(token: &SessionToken, user: &User, confirmed: &Confirmed) -> Self {
-        Self {
-            status: "complete",
-            token: Some(token.expose().to_owned()),
-            email: Some(user.email.clone()),
-            advertiser_id: Some(confirmed.workspace_id.get()),
-        }
-    }
 }

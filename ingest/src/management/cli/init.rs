@@ -19,7 +19,7 @@ use super::login::failed;
 use crate::http::body;
 use crate::http::field::{Field, IdNumber, refused};
 use crate::http::request_id::RequestId;
-use crate::management::access::{Audited, CliUser, Write, forbidden};
+use crate::management::access::{Audited, CliUser, FORBIDDEN, Write};
 use crate::management::advertiser::program::program_settings::ProgramChanges;
 use crate::management::advertiser::program::programs;
 use crate::management::prelude::*;
@@ -76,7 +76,7 @@ pub struct InitAnswer {
         (status = 200, description = "Made. Its key is shown here only.", body = InitAnswer),
         (status = 403, description = "The workspace is another than the command line was connected to, or not theirs to run any more.", body = PlatformError),
     ),
-    extensions(("x-refusals" = json!([unknown_type(), forbidden(), failed()]))),
+    extensions(("x-refusals" = json!([UNKNOWN_TYPE, FORBIDDEN, failed()]))),
 )]
 pub async fn init_program(
     request_id: RequestId,
@@ -89,14 +89,14 @@ async fn make(write: Result<Write<CliUser>, ApiError>) -> Result<Json<InitAnswer
     let mut write = write?;
     let bytes = write.body().bytes()?;
     let request: InitRequest<'_> = body::parse(&bytes)?;
-    let named = match request.advertiser_id {
-        Field::Absent => None,
-        Field::Given(IdNumber(id)) => Some(WorkspaceId::new(id)),
-        Field::WrongType => return Err(refused("advertiser_id", "must be an integer")),
-    };
+    let named = request
+        .advertiser_id
+        .optional(|| refused("advertiser_id", "must be an integer"))?
+        .map(|IdNumber(id)| WorkspaceId::new(id));
     let commission_type = commission_type(&request.commission_type, &request.duration_months)?;
     let rate = rate(&request.commission_type, request.commission_rate)?;
-    check_cookie_duration(&request.cookie_duration)?;
+    let cookie_duration = request.cookie_duration.clone();
+    cookie_duration.within("cookie_duration", 1..=365, CookieWindow::new)?;
     let changes = ProgramChanges::of_site(request.name, request.domain, request.cookie_duration);
     let workspace_id = write.caller.workspace(&mut write.db, named).await?;
     let (program, token) = programs::add(&write.app, &mut write.db, workspace_id, changes).await?;
@@ -130,12 +130,8 @@ async fn make(write: Result<Write<CliUser>, ApiError>) -> Result<Json<InitAnswer
     }))
 }
 
-fn unknown_type() -> ApiError {
-    refused(
-        "commission_type",
-        "must be one of percent, fixed, recurring_percent, recurring_fixed",
-    )
-}
+const UNKNOWN_TYPE: ApiError =
+    ApiError::refusal("commission_type must be one of percent, fixed, recurring_percent, recurring_fixed");
 
 /// The months apply to recurring commissions only, because clients send them with the other types too.
 fn commission_type(name: &Field<String>, months: &Field<i64>) -> Result<CommissionType, ApiError> {
@@ -143,9 +139,9 @@ fn commission_type(name: &Field<String>, months: &Field<i64>) -> Result<Commissi
         Field::Given(name) => match name.as_str() {
             "percent" | "fixed" => false,
             "recurring_percent" | "recurring_fixed" => true,
-            _ => return Err(unknown_type()),
+            _ => return Err(UNKNOWN_TYPE),
         },
-        _ => return Err(unknown_type()),
+        _ => return Err(UNKNOWN_TYPE),
     };
     match months {
         _ if !recurring => Ok(CommissionType::CpsOneTime),
@@ -198,19 +194,6 @@ fn hundredths(written: &str) -> Option<i64> {
     }
     let decimals: i64 = format!("{significant:0<2}").parse().ok()?;
     units.parse::<i64>().ok()?.checked_mul(100)?.checked_add(decimals)
-}
-
-fn check_cookie_duration(days: &Field<i64>) -> Result<(), ApiError> {
-    let is_fine = match days {
-        Field::Absent => true,
-        Field::Given(days) => u16::try_from(*days).ok().and_then(CookieWindow::new).is_some(),
-        Field::WrongType => false,
-    };
-    if is_fine {
-        Ok(())
-    } else {
-        Err(refused("cookie_duration", "must be an integer from 1 to 365"))
-    }
 }
 
 /// Such as `20%`, `12.5%` or `10.00 USD`.

@@ -20,8 +20,8 @@ use crate::http::credential::Credential;
 use crate::http::field::{Field, IdNumber, refused};
 use crate::http::request_id::RequestId;
 use crate::management::access;
-use crate::management::access::{Caller, CliUser, ProgramAccess, Source, Write, archived};
-use crate::management::advertiser::program::connection_change::{change, connected_already, held_elsewhere};
+use crate::management::access::{ARCHIVED, Caller, CliUser, ProgramAccess, Source, Write};
+use crate::management::advertiser::program::connection_change::{CONNECTED_ALREADY, HELD_ELSEWHERE, change};
 use crate::management::advertiser::program::connection_settings::ConnectionChanges;
 use crate::management::prelude::*;
 use crate::tracking::caller::{self, out_of_scope};
@@ -67,8 +67,8 @@ pub struct StripeConnectAnswer {
     ),
     extensions(("x-refusals" = json!([
         refused("stripe_user_id", "is required"), ApiError::Forbidden(OTHER_PROGRAM),
-        out_of_scope(TokenScope::Connect), connected_already(), ApiError::NotFound("Program not found"),
-        archived(), held_elsewhere(), failed()
+        out_of_scope(TokenScope::Connect), CONNECTED_ALREADY, ApiError::NotFound("Program not found"),
+        ARCHIVED, HELD_ELSEWHERE, failed()
     ]))),
 )]
 pub async fn connect_stripe(
@@ -119,7 +119,6 @@ fn required(field: Field<String>, name: &'static str) -> Result<String, ApiError
     }
 }
 
-/// The caller that connects the account.
 #[derive(Debug)]
 pub enum Connector {
     User(CliUser),

@@ -113,9 +113,8 @@ pub async fn read_partner_payout(
 ) -> Answer<PartnerPayoutDetail> {
     let mut connection = app.management.acquire().await?;
     let user_id = partner.user.user_id;
-    let payout = partner_payouts::find_received(&mut connection, user_id, payout_id)
-        .await?
-        .ok_or(UNKNOWN)?;
+    let payout = partner_payouts::find_received(&mut connection, user_id, payout_id).await?;
+    let payout = payout.ok_or(UNKNOWN)?;
     let commissions = partner_payouts::received_commissions(&mut connection, user_id, payout_id).await?;
     Ok(data(PartnerPayoutDetail {
         payout: payout.into(),

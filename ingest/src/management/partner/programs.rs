@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
-use domain::earnings::commission::{Policy, Rate, policy_in_force};
+use domain::earnings::commission::{Policy, policy_in_force};
+use domain::money::BasisPoints;
 use messages::instant::as_instant;
 use storage::money::balances::{self, Balance};
 use storage::program::programs;
@@ -59,17 +60,14 @@ pub struct TermsView {
 
 impl From<&Policy> for TermsView {
     fn from(policy: &Policy) -> Self {
-        let (rate_bps, fixed_cents, currency) = match &policy.rate {
-            Rate::Percentage(rate) => (Some(rate.get()), None, None),
-            Rate::Fixed { amount, currency } => (None, Some(amount.get()), Some(currency.to_string())),
-        };
+        let fixed = policy.rate.fixed_amount();
         Self {
             product_id: policy.product_id.clone(),
             commission_type: policy.commission_type.as_str(),
             default_duration_months: policy.commission_type.default_duration_months(),
-            rate_bps,
-            fixed_cents,
-            currency,
+            rate_bps: policy.rate.basis_points().map(BasisPoints::get),
+            fixed_cents: fixed.map(|(amount, _)| amount.get()),
+            currency: fixed.map(|(_, currency)| currency.to_string()),
         }
     }
 }

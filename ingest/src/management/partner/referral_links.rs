@@ -13,7 +13,7 @@ use storage::reads::partner_view::{self, PartnerLink};
 
 use crate::http::field::{Field, refused};
 use crate::http::query::Query;
-use crate::management::access::{Audited, ListForPartner, PartnerUser, Write, archived};
+use crate::management::access::{ARCHIVED, Audited, ListForPartner, PartnerUser, Write};
 use crate::management::advertiser::program::referral_links::{CODE_TAKEN, NOT_APPROVED, code_if_given, make};
 use crate::management::answers::{Created, Ids, List, Listed, OrderQuery, PageQuery, created, view};
 use crate::management::prelude::*;
@@ -99,17 +99,16 @@ pub struct NewOwnLink {
         (status = 409, description = "The code is taken, the partner not approved or without links left, or the program archived.",
          body = PlatformError),
     ),
-    extensions(("x-refusals" = json!([archived(), NOT_APPROVED, NO_LINKS_LEFT, CODE_TAKEN]))),
+    extensions(("x-refusals" = json!([ARCHIVED, NOT_APPROVED, NO_LINKS_LEFT, CODE_TAKEN]))),
 )]
 pub async fn create_partner_referral_link(mut write: Write<PartnerUser>) -> Created<PartnerLinkView> {
     let request: NewOwnLink = write.body().json()?;
     let program_id = ProgramId::new(request.program_id.required_integer("program_id")?);
     let code = code_if_given(request.short_code)?;
-    let place = own_links::lock_membership(&mut write.db, write.caller.user.user_id, program_id)
-        .await?
-        .ok_or(ApiError::NotFound("Program not found"))?;
+    let place = own_links::lock_membership(&mut write.db, write.caller.user.user_id, program_id).await?;
+    let place = place.ok_or(ApiError::NotFound("Program not found"))?;
     if place.program_status == ProgramStatus::Archived {
-        return Err(archived());
+        return Err(ARCHIVED);
     }
     if place.status != MembershipStatus::Approved {
         return Err(NOT_APPROVED);
@@ -152,23 +151,22 @@ pub struct LinkChange {
         (status = 200, description = "As it is now.", body = Data<PartnerLinkView>),
         (status = 409, description = "Its program is archived, or the advertiser turned it off.", body = PlatformError),
     ),
-    extensions(("x-refusals" = json!([neither(), archived(), TURNED_OFF_BY_ADVERTISER]))),
+    extensions(("x-refusals" = json!([NEITHER, ARCHIVED, TURNED_OFF_BY_ADVERTISER]))),
 )]
 pub async fn update_partner_referral_link(
     mut write: Write<PartnerUser, Ids<ReferralLinkId>>,
 ) -> Answer<PartnerLinkView> {
     let Ids(link_id) = write.on;
-    let locked = partner_view::lock_link(&mut write.db, write.caller.user.user_id, link_id)
-        .await?
-        .ok_or(ApiError::NotFound("Referral link not found"))?;
+    let locked = partner_view::lock_link(&mut write.db, write.caller.user.user_id, link_id).await?;
+    let locked = locked.ok_or(ApiError::NotFound("Referral link not found"))?;
     if locked.program_status == ProgramStatus::Archived {
-        return Err(archived());
+        return Err(ARCHIVED);
     }
     let change: LinkChange = write.body().json()?;
     let active = match change.status.given().as_deref() {
         Some("active") => true,
         Some("inactive") => false,
-        _ => return Err(neither()),
+        _ => return Err(NEITHER),
     };
     if active && locked.turned_off_by_advertiser {
         return Err(TURNED_OFF_BY_ADVERTISER);
@@ -185,6 +183,4 @@ pub async fn update_partner_referral_link(
 const NO_LINKS_LEFT: ApiError = ApiError::Conflict("This program does not let you make more referral links");
 const TURNED_OFF_BY_ADVERTISER: ApiError = ApiError::Conflict("The advertiser has turned this link off");
 
-fn neither() -> ApiError {
-    refused("status", "must be active or inactive")
-}
+const NEITHER: ApiError = ApiError::refusal("status must be active or inactive");

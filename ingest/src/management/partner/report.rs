@@ -5,7 +5,7 @@ use chrono::NaiveDate;
 use domain::ids::ProgramId;
 use domain::money::Currency;
 use domain::reports::days::DayRange;
-use domain::reports::figures::{Counts, Earnings, Known};
+use domain::reports::figures::{Earnings, Known};
 use domain::reports::partner_figures::{ByCurrency, PartnerFigures};
 use storage::reads::{partner_days, partner_view};
 
@@ -63,13 +63,7 @@ struct PartnerEarningsView {
 
 impl From<&ByCurrency> for PartnerFiguresView {
     fn from(figures: &ByCurrency) -> Self {
-        let Counts {
-            clicks,
-            leads,
-            conversions,
-            sales,
-            ..
-        } = figures.counts;
+        let counts = &figures.counts;
         let earned = |(currency, earnings): (&Currency, &Earnings)| PartnerEarningsView {
             currency: currency.to_string(),
             sales: earnings.sales,
@@ -78,10 +72,10 @@ impl From<&ByCurrency> for PartnerFiguresView {
             net_commission_cents: earnings.net_commission().get(),
         };
         Self {
-            clicks,
-            leads,
-            conversions,
-            sales,
+            clicks: counts.clicks,
+            leads: counts.leads,
+            conversions: counts.conversions,
+            sales: counts.sales,
             currencies: figures.currencies.iter().map(earned).collect(),
         }
     }
@@ -142,5 +136,4 @@ pub async fn report_on_partner(
     Ok(data(PartnerReportView::new(&range, &known)))
 }
 
-/// The refusal of a program in which the partner takes no part.
 const UNKNOWN_PROGRAM: ApiError = ApiError::NotFound("Program not found");

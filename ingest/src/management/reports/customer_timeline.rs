@@ -44,18 +44,12 @@ pub async fn read_customer(
     let (_, shows_earnings) = reader(&app, &user, program_id).await?;
     let mut connection = app.reads.acquire().await?;
     let mut snapshot = snapshot::begin(&mut connection).await?;
-    let customer = customer_timeline::customer(&mut snapshot, program_id, customer_id)
-        .await?
-        .ok_or(UNKNOWN)?;
+    let customer = customer_timeline::customer(&mut snapshot, program_id, customer_id).await?;
+    let customer = customer.ok_or(UNKNOWN)?;
     let events = Wanted::everything_of(program_id, customer_id);
     let events = events.read(&mut snapshot, shows_earnings).await?;
-    timeline(
-        &mut snapshot,
-        (program_id, customer, None),
-        shows_earnings,
-        events,
-    )
-    .await
+    let about = (program_id, customer, None);
+    timeline(&mut snapshot, about, shows_earnings, events).await
 }
 
 /// Read a sale's timeline
@@ -79,12 +73,10 @@ pub async fn read_sale(
     let (_, shows_earnings) = reader(&app, &user, program_id).await?;
     let mut connection = app.reads.acquire().await?;
     let mut snapshot = snapshot::begin(&mut connection).await?;
-    let sale = customer_timeline::sale(&mut snapshot, program_id, sale_id)
-        .await?
-        .ok_or(UNKNOWN_SALE)?;
-    let customer = customer_timeline::customer(&mut snapshot, program_id, sale.customer_id)
-        .await?
-        .ok_or(UNKNOWN_SALE)?;
+    let sale = customer_timeline::sale(&mut snapshot, program_id, sale_id).await?;
+    let sale = sale.ok_or(UNKNOWN_SALE)?;
+    let customer = customer_timeline::customer(&mut snapshot, program_id, sale.customer_id).await?;
+    let customer = customer.ok_or(UNKNOWN_SALE)?;
     let mut events = Wanted::of_sale(program_id, sale)
         .read(&mut snapshot, shows_earnings)
         .await?;
@@ -97,16 +89,10 @@ pub async fn read_sale(
         events.events.extend(earlier);
         events.next = events.next.or(next);
     }
-    timeline(
-        &mut snapshot,
-        (program_id, customer, Some(sale.sale_id)),
-        shows_earnings,
-        events,
-    )
-    .await
+    let about = (program_id, customer, Some(sale.sale_id));
+    timeline(&mut snapshot, about, shows_earnings, events).await
 }
 
-/// The events that a timeline shows.
 struct Wanted {
     program_id: ProgramId,
     filter: Filter,
@@ -126,7 +112,6 @@ impl Wanted {
         Self::of(program_id, vec![customer_id.get()], Vec::new())
     }
 
-    /// The sale and its refunds.
     fn of_sale(program_id: ProgramId, sale: TimelineSale) -> Self {
         Self::of(program_id, Vec::new(), vec![sale.sale_id.get()])
     }

@@ -21,23 +21,6 @@ use crate::management::prelude::*;
 const NO_STATUS: &str = "must be lead or conversion";
 const NO_COLUMN: &str = "must be one of signup_date, first_purchase_date, sales, net_revenue";
 
-#[derive(Debug, utoipa::IntoParams)]
-#[into_params(parameter_in = Query)]
-#[expect(dead_code, reason = "described, never built: a query is read by name")]
-pub struct CustomersQuery {
-    /// `lead`, who has not paid yet, or `conversion`, who has.
-    #[param(example = "conversion")]
-    status: Option<String>,
-    /// A membership: who clicked a link of theirs last, or earned them a commission.
-    partner_program_id: Option<i64>,
-    /// A `customer_key`, `click_id`, e-mail address or `transaction_id`: the customer with it.
-    #[param(max_length = 255, example = "user-42")]
-    search: Option<String>,
-    /// `signup_date`, `first_purchase_date`, `sales`, or `net_revenue` in the program's currency.
-    #[param(example = "net_revenue")]
-    sort: Option<String>,
-}
-
 /// A customer in a list.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct CustomerView {
@@ -89,7 +72,26 @@ view! { |customer: ListedCustomer, bought: Vec<Purchases>| CustomerView {
 #[utoipa::path(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/customers",
-    params(CustomersQuery, OrderQuery, PageQuery),
+    params(
+        (
+            "status" = Option<String>, Query, example = "conversion",
+            description = "`lead`, who has not paid yet, or `conversion`, who has.",
+        ),
+        (
+            "partner_program_id" = Option<i64>, Query,
+            description = "A membership: who clicked a link of theirs last, or earned them a commission.",
+        ),
+        (
+            "search" = Option<String>, Query, max_length = 255, example = "user-42",
+            description = "A `customer_key`, `click_id`, e-mail address or `transaction_id`: the customer with it.",
+        ),
+        (
+            "sort" = Option<String>, Query, example = "net_revenue",
+            description = "`signup_date`, `first_purchase_date`, `sales`, or `net_revenue` in the program's currency.",
+        ),
+        OrderQuery,
+        PageQuery,
+    ),
     responses((status = 200, description = "A page of them.", body = Listed<CustomerView>)),
     extensions(("x-refusals" = json!([refused("status", NO_STATUS), refused("sort", NO_COLUMN)]))),
 )]

@@ -1,30 +1,17 @@
-//! Files of events.
-//!
-//! A file is read in pieces while it is sent, each piece with a short read of its own. However slow the
-//! client, neither memory, a connection nor a snapshot of the database is held for the length of the file.
-//! Nothing is read for a client that has disconnected.
+//! Files of events, as CSV or NDJSON.
 
-use axum::body::{Body, Bytes};
-use axum::http::header;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
+use domain::ids::ProgramId;
+use domain::reports::program_events::EventPlace;
 use futures::stream;
 use serde_json::Value;
+use storage::reads::program_events::{self, Filter, PageRead, ProgramEvent};
+use storage::snapshot;
 
 use crate::http::query::Query;
-use crate::management::csv_download::{Cell, written};
+use crate::management::csv_download::{CSV, Cell, PIECE, file, heading, written};
 use crate::management::prelude::*;
-
-/// Rows in a piece.
-pub const PIECE: usize = 1_000;
-
-#[derive(Debug, utoipa::IntoParams)]
-#[into_params(parameter_in = Query)]
-#[expect(dead_code, reason = "described, never built: a query is read by name")]
-pub struct FormatQuery {
-    /// `csv` unless said otherwise, or `ndjson`: a JSON object a line, as the list has them.
-    #[param(example = "ndjson")]
-    format: Option<String>,
-}
+use crate::management::workspace_limit::WorkspacePermit;
 
 pub const FORMATS: ApiError = ApiError::refusal("format must be one of csv, ndjson");
 
@@ -38,15 +25,82 @@ pub enum Format {
 pub trait Line: Serialize + Send + 'static {
     const COLUMNS: &'static [&'static str];
 
-    fn cells(&self) -> Vec<Cell>;
+    /// An object with a field for each column that applies.
+    fn flat(&self) -> Value {
+        serde_json::to_value(self).unwrap_or_default()
+    }
+
+    fn cells(&self) -> Vec<Cell> {
+        let line = self.flat();
+        let cell = |column: &&str| match line.get(*column) {
+            Some(Value::String(text)) => Cell::Text(text.clone()),
+            Some(Value::Number(number)) => number.as_i64().into(),
+            Some(Value::Bool(flag)) => Cell::Text(flag.to_string()),
+            _ => Cell::Empty,
+        };
+        Self::COLUMNS.iter().map(cell).collect()
+    }
 }
 
-/// The source of a file's lines.
-pub trait Lines: Send + 'static {
-    type Line: Line;
+/// The lines of a file that have not been sent yet, in the order of the list.
+pub struct EventLines<L> {
+    app: App,
+    program_id: ProgramId,
+    filter: Filter,
+    with_commissions: bool,
+    /// `None`: the file leaves out this event.
+    view: fn(ProgramEvent) -> Option<L>,
+    after: Option<EventPlace>,
+    /// Whether everything was read.
+    is_whole: bool,
+    _permit: WorkspacePermit,
+}
+
+impl<L: Line> EventLines<L> {
+    pub fn new(
+        app: App,
+        program_id: ProgramId,
+        filter: Filter,
+        with_commissions: bool,
+        permit: WorkspacePermit,
+        view: fn(ProgramEvent) -> Option<L>,
+    ) -> Self {
+        Self {
+            app,
+            program_id,
+            filter,
+            with_commissions,
+            view,
+            after: None,
+            is_whole: false,
+            _permit: permit,
+        }
+    }
 
     /// The next lines; none at the end.
-    fn piece(&mut self) -> impl Future<Output = Result<Vec<Self::Line>, ApiError>> + Send;
+    async fn piece(&mut self) -> Result<Vec<L>, ApiError> {
+        let mut events = Vec::new();
+        // A filter may reject every event of a piece.
+        while events.is_empty() && !self.is_whole {
+            if self.app.closing.is_cancelled() {
+                return Err(ApiError::Overloaded);
+            }
+            let read = PageRead {
+                program_id: self.program_id,
+                filter: &self.filter,
+                after: self.after,
+                limit: PIECE,
+                with_commissions: self.with_commissions,
+            };
+            let mut connection = self.app.reads.acquire().await?;
+            let mut snapshot = snapshot::begin(&mut connection).await?;
+            let page = program_events::page(&mut snapshot, &read).await?;
+            self.after = page.next;
+            self.is_whole = page.next.is_none();
+            events = page.events;
+        }
+        Ok(events.into_iter().filter_map(self.view).collect())
+    }
 }
 
 impl Format {
@@ -68,24 +122,14 @@ impl Format {
 
     const fn content_type(self) -> &'static str {
         match self {
-            Self::Csv => "text/csv; charset=utf-8",
+            Self::Csv => CSV,
             Self::Ndjson => "application/x-ndjson",
-        }
-    }
-
-    fn heading<L: Line>(self) -> Result<Vec<u8>, ApiError> {
-        match self {
-            Self::Csv => {
-                let names = L::COLUMNS.iter().map(|name| Cell::Text((*name).to_owned()));
-                Ok(written(&[names.collect()])?.into())
-            }
-            Self::Ndjson => Ok(Vec::new()),
         }
     }
 
     fn lines<L: Line>(self, lines: &[L]) -> Result<Vec<u8>, ApiError> {
         match self {
-            Self::Csv => Ok(written(&lines.iter().map(L::cells).collect::<Vec<_>>())?.into()),
+            Self::Csv => written(&lines.iter().map(L::cells).collect::<Vec<_>>()),
             Self::Ndjson => {
                 let mut bytes = Vec::new();
                 for line in lines {
@@ -100,37 +144,20 @@ impl Format {
 
 /// A file of this name. The first piece is read before the answer begins, so that an immediate failure gets
 /// an error status.
-pub async fn download<S: Lines>(format: Format, name: &str, mut lines: S) -> Result<Response, ApiError> {
-    let first = lines.piece().await?;
-    let mut begin = format.heading::<S::Line>()?;
-    begin.extend(format.lines(&first)?);
-    let pieces = stream::try_unfold((lines, begin), move |(mut lines, bytes)| async move {
-        if bytes.is_empty() {
-            return Ok(None);
-        }
-        let next = lines.piece().await.and_then(|piece| format.lines(&piece));
-        // The response has started: it is aborted, and the cause is logged.
-        let next = next.inspect_err(ApiError::log)?;
-        Ok::<_, ApiError>(Some((Bytes::from(bytes), (lines, next))))
+pub async fn download<L: Line>(
+    format: Format,
+    name: &str,
+    mut lines: EventLines<L>,
+) -> Result<Response, ApiError> {
+    let mut begin = match format {
+        Format::Csv => heading(L::COLUMNS)?,
+        Format::Ndjson => Vec::new(),
+    };
+    begin.extend(format.lines(&lines.piece().await?)?);
+    let rest = stream::try_unfold(lines, move |mut lines| async move {
+        let bytes = format.lines(&lines.piece().await?)?;
+        Ok::<_, ApiError>((!bytes.is_empty()).then_some((bytes, lines)))
     });
     let file_name = format!("{name}.{}", format.extension());
-    let headers = [
-        (header::CONTENT_TYPE, format.content_type().to_owned()),
-        (
-            header::CONTENT_DISPOSITION,
-            format!("attachment; filename=\"{file_name}\""),
-        ),
-    ];
-    Ok((headers, Body::from_stream(pieces)).into_response())
-}
-
-/// The object's fields that the columns name; an absent field gives an empty cell.
-pub fn cells_of(line: &Value, columns: &[&str]) -> Vec<Cell> {
-    let cell = |column: &&str| match line.get(*column) {
-        Some(Value::String(text)) => Cell::Text(text.clone()),
-        Some(Value::Number(number)) => number.as_i64().into(),
-        Some(Value::Bool(flag)) => Cell::Text(flag.to_string()),
-        _ => Cell::Empty,
-    };
-    columns.iter().map(cell).collect()
+    Ok(file(&file_name, format.content_type(), begin, rest))
 }

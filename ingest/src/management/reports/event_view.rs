@@ -7,10 +7,9 @@ use storage::reads::program_events::{
     ClickDetails, LeadDetails, ProgramEvent, ProgramEventDetails, SaleDetails,
 };
 
-use super::event_file::{Line, cells_of};
+use super::event_file::Line;
 use crate::http::query::Query;
 use crate::management::answers::view;
-use crate::management::csv_download::Cell;
 use crate::management::prelude::*;
 
 /// An event: what all types have, and what its own has.
@@ -136,10 +135,6 @@ impl EventView {
 
 impl Line for EventView {
     const COLUMNS: &'static [&'static str] = &COLUMNS;
-
-    fn cells(&self) -> Vec<Cell> {
-        cells_of(&serde_json::to_value(self).unwrap_or_default(), Self::COLUMNS)
-    }
 }
 
 /// The columns of the CSV file: every field of any type.

@@ -6,8 +6,7 @@ use domain::people::permission::Permission;
 use storage::reads::program_events::Filter;
 
 use super::dates::{REVERSED, Span};
-use super::event_file::{FORMATS, Format, FormatQuery, download};
-use super::event_lines::EventLines;
+use super::event_file::{EventLines, FORMATS, Format, download};
 use super::event_view::{EventView, event_types};
 use super::events::EventsQuery;
 use crate::http::query::Query;
@@ -21,7 +20,13 @@ use crate::management::prelude::*;
 #[utoipa::path(
     get,
     path = "/api/tracking/events/{program_id}/export",
-    params(FormatQuery, EventsQuery),
+    params(
+        (
+            "format" = Option<String>, Query, example = "ndjson",
+            description = "`csv` unless said otherwise, or `ndjson`: a JSON object a line, as the list has them.",
+        ),
+        EventsQuery,
+    ),
     responses(
         (
             status = 200,

@@ -150,19 +150,12 @@ impl Watch {
 
     async fn may_still_watch(&self) -> Result<bool, ApiError> {
         let mut connection = self.app.management.acquire().await?;
-        if !self
-            .user
-            .user
-            .is_still_advertiser(&self.app, &mut connection)
-            .await?
-        {
+        let user = self.user.user;
+        if !user.is_still_advertiser(&self.app, &mut connection).await? {
             return Ok(false);
         }
-        let access = self
-            .user
-            .program(&mut connection, self.program_id, Permission::TrackingList)
-            .await;
-        match access {
+        let (program_id, list) = (self.program_id, Permission::TrackingList);
+        match self.user.program(&mut connection, program_id, list).await {
             Ok(_) => Ok(true),
             Err(ApiError::Forbidden(_) | ApiError::NotFound(_)) => Ok(false),
             Err(error) => Err(error),
@@ -174,7 +167,6 @@ impl Watch {
         self.looked_at.timestamp_millis().to_string()
     }
 
-    /// The newest events of one type, including test events.
     async fn newest(
         &self,
         connection: &mut PgConnection,

@@ -142,7 +142,6 @@ impl Period {
     }
 }
 
-/// The parameters of a request.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked {
     period: Option<Period>,
@@ -206,10 +205,7 @@ pub async fn performance(
     Ids(program_id): Ids<ProgramId>,
     query: Query,
 ) -> Result<Json<PerformanceAnswer>, ApiError> {
-    let program = {
-        let mut connection = app.management.acquire().await?;
-        user.program_as(&mut connection, program_id, |_| true).await?
-    };
+    let program = user.member_of(&app, program_id).await?;
     let asked = Asked::of(&query)?;
     let range = asked.range(app.clock.now(), program.created_at)?;
     let mut connection = app.reads.acquire().await?;

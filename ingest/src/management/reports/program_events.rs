@@ -19,11 +19,6 @@ pub async fn reader(
     program_id: ProgramId,
 ) -> Result<(ProgramAccess, bool), ApiError> {
     let mut connection = app.management.acquire().await?;
-    user.program_and(
-        &mut connection,
-        program_id,
-        Permission::TrackingList,
-        Permission::ProgramRead,
-    )
-    .await
+    let (list, read) = (Permission::TrackingList, Permission::ProgramRead);
+    user.program_and(&mut connection, program_id, list, read).await
 }

@@ -17,7 +17,7 @@ use super::dates::REVERSED;
 use super::performance::{Asked, ONE_DATE_ONLY, PerformanceQuery};
 use crate::http::query::Query;
 use crate::management::access::AdvertiserUser;
-use crate::management::advertiser::program::program_partner::UNKNOWN_PARTNER;
+use crate::management::advertiser::program::partners::UNKNOWN_PARTNER;
 use crate::management::answers::Ids;
 use crate::management::prelude::*;
 
@@ -122,19 +122,13 @@ impl From<&Earnings> for EarningsView {
 
 impl From<&Figures> for FiguresView {
     fn from(figures: &Figures) -> Self {
-        let Counts {
-            clicks,
-            leads,
-            conversions,
-            partners,
-            sales,
-        } = figures.counts;
+        let counts = &figures.counts;
         Self {
-            clicks,
-            leads,
-            conversions,
-            partners,
-            sales,
+            clicks: counts.clicks,
+            leads: counts.leads,
+            conversions: counts.conversions,
+            partners: counts.partners,
+            sales: counts.sales,
             earnings: (&figures.earnings).into(),
         }
     }
@@ -207,16 +201,13 @@ pub async fn report_on_program(
     query: Query,
 ) -> Answer<ReportView> {
     let membership = query.integer("partner_program_id")?.map(PartnerProgramId::new);
-    let program = {
+    let program = user.member_of(&app, program_id).await?;
+    if let Some(membership) = membership {
         let mut connection = app.management.acquire().await?;
-        let program = user.program_as(&mut connection, program_id, |_| true).await?;
-        if let Some(membership) = membership {
-            partners::find(&mut connection, program_id, membership)
-                .await?
-                .ok_or(UNKNOWN_PARTNER)?;
-        }
-        program
-    };
+        partners::find(&mut connection, program_id, membership)
+            .await?
+            .ok_or(UNKNOWN_PARTNER)?;
+    }
     let range = Asked::of(&query)?.range(app.clock.now(), program.created_at)?;
     let mut connection = app.reads.acquire().await?;
     let mut snapshot = snapshot::begin(&mut connection).await?;

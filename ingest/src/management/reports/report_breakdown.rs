@@ -3,7 +3,7 @@
 
 use domain::ids::ProgramId;
 use domain::reports::breakdown::{Dimension, Measure, Origin};
-use domain::reports::figures::{Counts, Earnings};
+use domain::reports::figures::Earnings;
 use storage::reads::breakdowns::{self, BreakdownRow, Wanted};
 use storage::reads::click_origins::{self, OriginRow};
 
@@ -19,19 +19,6 @@ const BY: &str = "must be one of partner, link, country, device, referrer";
 const SORT: &str = "must be one of clicks, leads, conversions, sales, revenue, refunded, net_revenue, commission, net_commission";
 const NO_DIMENSION: ApiError =
     ApiError::refusal("by must be one of partner, link, country, device, referrer");
-
-#[derive(Debug, utoipa::IntoParams)]
-#[into_params(parameter_in = Query)]
-#[expect(dead_code, reason = "described, never built: a query is read by name")]
-pub struct BreakdownQuery {
-    /// `partner` or `link`; or of clicks alone, `country`, `device` or `referrer`.
-    #[param(example = "partner")]
-    by: String,
-    /// The measure of which a row has most comes first: `clicks`, `leads`, `conversions`, `sales`, `revenue`, `refunded`, `net_revenue`,
-    /// `commission` or `net_commission`; `revenue` unless said otherwise. Of clicks alone there is no other.
-    #[param(example = "revenue")]
-    sort: Option<String>,
-}
 
 /// Amounts are in cents of the program's currency; sales of every currency are counted. By country, device and referrer only clicks are
 /// counted, and all else is 0.
@@ -53,20 +40,14 @@ pub struct RowView {
 
 impl From<BreakdownRow> for RowView {
     fn from(row: BreakdownRow) -> Self {
-        let Counts {
-            clicks,
-            leads,
-            conversions,
-            sales,
-            ..
-        } = row.figures.counts;
+        let counts = &row.figures.counts;
         Self {
             id: Some(row.id),
             name: row.name,
-            clicks,
-            leads,
-            conversions,
-            sales,
+            clicks: counts.clicks,
+            leads: counts.leads,
+            conversions: counts.conversions,
+            sales: counts.sales,
             earnings: (&row.figures.earnings).into(),
         }
     }
@@ -93,7 +74,19 @@ impl From<OriginRow> for RowView {
 #[utoipa::path(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/report/breakdown",
-    params(BreakdownQuery, PerformanceQuery, PageQuery),
+    params(
+        (
+            "by" = String, Query, example = "partner",
+            description = "`partner` or `link`; or of clicks alone, `country`, `device` or `referrer`.",
+        ),
+        (
+            "sort" = Option<String>, Query, example = "revenue",
+            description = "The measure of which a row has most comes first: `clicks`, `leads`, `conversions`, `sales`, `revenue`, `refunded`, `net_revenue`,\n\
+                           `commission` or `net_commission`; `revenue` unless said otherwise. Of clicks alone there is no other.",
+        ),
+        PerformanceQuery,
+        PageQuery,
+    ),
     responses((status = 200, description = "A page of rows.", body = Listed<RowView>)),
     extensions(("x-refusals" = json!([ONE_DATE_ONLY, REVERSED, NO_DIMENSION]))),
 )]
@@ -104,10 +97,7 @@ pub async fn break_report_down(
     query: Query,
     page: Page,
 ) -> List<RowView> {
-    let program = {
-        let mut connection = app.management.acquire().await?;
-        user.program_as(&mut connection, program_id, |_| true).await?
-    };
+    let program = user.member_of(&app, program_id).await?;
     let by = query.parsed("by", BY, Dimension::parse)?.ok_or(NO_DIMENSION)?;
     let sort = query.parsed("sort", SORT, Measure::parse)?;
     let range = Asked::of(&query)?.range(app.clock.now(), program.created_at)?;

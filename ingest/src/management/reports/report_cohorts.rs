@@ -108,10 +108,7 @@ pub async fn report_on_cohorts(
     Ids(program_id): Ids<ProgramId>,
     query: Query,
 ) -> Answer<CohortsView> {
-    let program = {
-        let mut connection = app.management.acquire().await?;
-        user.program_as(&mut connection, program_id, |_| true).await?
-    };
+    let program = user.member_of(&app, program_id).await?;
     let today = app.clock.now().date_naive();
     let ending = |text: &str| CohortRange::ending(today, text.parse().ok()?);
     let range = match query.parsed("months", MONTHS_RULE, ending)? {

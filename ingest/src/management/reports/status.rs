@@ -68,7 +68,7 @@ struct LatestView {
     created_at: DateTime<Utc>,
 }
 
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Default, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[expect(clippy::struct_excessive_bools, reason = "the contract's fields")]
 struct PaymentStatistics {
@@ -157,12 +157,7 @@ impl PaymentStatistics {
             },
             None => Self {
                 stripe_connection_status: NOT_CONNECTED.to_owned(),
-                is_stripe_connected: false,
-                stripe_account_id: None,
-                charges_enabled: false,
-                payouts_enabled: false,
-                details_submitted: false,
-                connection_date: None,
+                ..Self::default()
             },
         }
     }

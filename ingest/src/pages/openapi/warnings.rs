@@ -11,6 +11,7 @@ use utoipa::openapi::schema::{AllOf, Components, Schema};
 use utoipa::openapi::{OpenApi, Ref, RefOr};
 
 use super::name_of;
+use crate::http::endpoint::operations_mut;
 
 const NOTICE: &str = "RotationNotice";
 const FIELD: &str = "warnings";
@@ -22,16 +23,7 @@ pub fn put_into_forms(api: &mut OpenApi) {
     };
     let mut choices = BTreeSet::new();
     let items = api.paths.paths.values_mut();
-    let operations = items.flat_map(|item| {
-        [
-            &mut item.get,
-            &mut item.put,
-            &mut item.post,
-            &mut item.patch,
-            &mut item.delete,
-        ]
-    });
-    for operation in operations.flatten() {
+    for operation in items.flat_map(operations_mut) {
         for schema in answers(operation) {
             let RefOr::T(Schema::AllOf(both)) = schema else {
                 continue;

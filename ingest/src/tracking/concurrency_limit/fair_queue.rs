@@ -239,7 +239,6 @@ impl State {
         Some((share, self.take(share, |requests| Some(requests.pop_first()?.1))?))
     }
 
-    /// Takes a request of this share out of the queue.
     fn take(
         &mut self,
         share: Share,
@@ -336,17 +335,6 @@ mod tests {
         drop(other);
         drop(flood);
         assert_eq!((queue.free(), queue.queued()), (2, 0));
-    }
-
-    #[test]
-    fn requests_of_one_program_are_served_in_order() {
-        let queue = FairQueue::new(1, 10);
-        let first = at_once(&queue, FLOOD);
-        let mut places = queue_of(&queue, FLOOD, 2);
-        drop(first);
-        let last = places.pop().unwrap();
-        assert!(granted(places.pop().unwrap()).is_some());
-        assert!(granted(last).is_some(), "once the one before it is answered");
     }
 
     #[test]

@@ -30,7 +30,6 @@ struct LegacyLeadRequest {
     email: Field<String>,
     #[schema(value_type = Option<String>, max_length = 255, examples("signup"))]
     event_name: Field<String>,
-    #[serde(default)]
     #[schema(value_type = Option<AdditionalFields>)]
     additional_data: AdditionalData,
 }

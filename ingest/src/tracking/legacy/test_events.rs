@@ -22,10 +22,10 @@ use crate::app::App;
 use crate::http::body::{RequestBody, parse};
 use crate::http::credential::Credential;
 use crate::http::error::ApiError;
-use crate::http::field::{Field, refused};
+use crate::http::field::Field;
 use crate::http::openapi::envelopes::PlatformError;
 use crate::http::openapi::examples::Examples;
-use crate::management::access::{Advertiser, archived, forbidden};
+use crate::management::access::{ARCHIVED, Advertiser, FORBIDDEN};
 use crate::tracking::caller::Caller;
 use crate::tracking::test_event::program_number;
 use crate::tracking::test_mode::{
@@ -56,16 +56,13 @@ impl Step {
             "pageview" => Ok(Some(Self::Pageview)),
             "referrals" => Ok(Some(Self::Referrals)),
             "payments" => Ok(Some(Self::Payments)),
-            _ => Err(unknown_step()),
+            _ => Err(UNKNOWN_STEP),
         }
     }
 }
 
-fn unknown_step() -> ApiError {
-    refused("step_id", "must be pageview, referrals or payments")
-}
+const UNKNOWN_STEP: ApiError = ApiError::refusal("step_id must be pageview, referrals or payments");
 
-/// The caller that tests an installation.
 #[derive(Debug)]
 pub enum Tester {
     /// Authenticated by the program's key.
@@ -96,7 +93,7 @@ impl Tester {
                     .program(&mut connection, *named, permission)
                     .await
                 {
-                    Err(ApiError::NotFound(_)) => return Err(forbidden()),
+                    Err(ApiError::NotFound(_)) => return Err(FORBIDDEN),
                     access => access?,
                 };
                 Ok(access.for_change()?.program_id)
@@ -158,7 +155,7 @@ pub async fn older_test(
 ) -> Result<Json<TestAnswer>, ApiError> {
     let bytes = body.bytes()?;
     let request = parse::<StepRequest>(&bytes)?;
-    let step = Step::parse(request.step_id)?.ok_or_else(unknown_step)?;
+    let step = Step::parse(request.step_id)?.ok_or(UNKNOWN_STEP)?;
     let program_id = by
         .program(&app, &request.program_id, Permission::ProgramUpdate)
         .await?;
@@ -322,11 +319,11 @@ pub fn test_examples() -> Examples {
     Examples::default()
         .request("A lead", json!({ "program_id": 1, "step_id": "referrals" }))
         .answer("Stored", TestAnswer::example(TEST_LEAD))
-        .refusal(&unknown_step())
+        .refusal(&UNKNOWN_STEP)
         .refusal(&no_program(PROGRAM_ID))
         .refusal(&ApiError::Forbidden(OTHER_PROGRAM))
-        .refusal(&forbidden())
-        .refusal(&archived())
+        .refusal(&FORBIDDEN)
+        .refusal(&ARCHIVED)
         .refusal(&ApiError::internal(FAILED, anyhow::Error::msg("an example")))
 }
 
@@ -359,8 +356,8 @@ pub fn check_examples() -> Examples {
         .answer("None of this step", answer(Some(Step::Payments)))
         .refusal(&no_program(PROGRAM_ID))
         .refusal(&ApiError::Forbidden(OTHER_PROGRAM))
-        .refusal(&forbidden())
-        .refusal(&archived())
+        .refusal(&FORBIDDEN)
+        .refusal(&ARCHIVED)
         .refusal(&ApiError::internal(FAILED, anyhow::Error::msg("an example")))
 }
 

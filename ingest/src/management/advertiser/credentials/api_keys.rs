@@ -156,17 +156,15 @@ pub async fn revoke_api_key(mut write: Write<AdvertiserUser, Ids<ManagementKeyId
     let workspace_id = locked(&mut write.db, key_id).await?.workspace_id;
     write.caller.workspace(&mut write.db, Some(workspace_id)).await?;
     if management_keys::revoke(&mut write.db, key_id, write.app.clock.now()).await? {
-        let audited = Audited::new(workspace_id, "api_key.revoked").about(key_id.get());
-        write.record(audited);
+        write.record(Audited::new(workspace_id, "api_key.revoked").about(key_id.get()));
     }
     let after = locked(&mut write.db, key_id).await?;
     write.answer(data(after.into())).await
 }
 
 async fn locked(connection: &mut PgConnection, key_id: ManagementKeyId) -> Result<StoredKey, ApiError> {
-    management_keys::lock(connection, key_id)
-        .await?
-        .ok_or(ApiError::NotFound("API key not found"))
+    let found = management_keys::lock(connection, key_id).await?;
+    found.ok_or(ApiError::NotFound("API key not found"))
 }
 
 /// A key reaches only programs of its own workspace. A program of another workspace and a missing program get

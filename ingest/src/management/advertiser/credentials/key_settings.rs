@@ -24,7 +24,7 @@ pub struct KeyChanges {
     /// `program:go_live`, `program:regenerate-token`, `dashboard:view`, `events:read`. A new key has the first two unless said otherwise.
     #[serde(default, deserialize_with = "if_present")]
     #[schema(value_type = Option<Vec<String>>, min_items = 1)]
-    scopes: Option<Field<Vec<Value>>>,
+    scopes: Option<Field<Vec<String>>>,
     /// Ids of the programs the key is limited to; null is every one of the workspace.
     #[serde(default, deserialize_with = "if_present")]
     #[schema(value_type = Option<Vec<String>>, min_items = 1)]
@@ -54,23 +54,18 @@ impl KeyChanges {
             settings.name = name.required_name("name", "name is required")?;
         }
         // A null must not grant all scopes: it changes nothing.
-        if let Some(scopes) = listed(
-            self.scopes.unwrap_or_default(),
-            "scopes",
-            "must be a list of scopes",
-        )? {
-            settings.scopes = read_scopes(&scopes)?;
+        let scopes = self.scopes.unwrap_or_default();
+        if let Some(scopes) = listed(scopes, "scopes", "must be a list of scopes")? {
+            settings.scopes = Scopes::parse(scopes.iter().map(String::as_str))
+                .map_err(|unknown| ApiError::bad_request(format!("scopes names no scope: {unknown}")))?;
         }
         if let Some(program_scope) = self.program_scope {
             let rule = "must be a list of program ids, or null";
             let programs = listed(program_scope, "program_scope", rule)?;
-            let programs: Option<Vec<_>> = match programs {
-                Some(programs) => {
-                    let ids: Option<Vec<_>> = programs.iter().map(program_id).collect();
-                    Some(ids.ok_or_else(|| refused("program_scope", rule))?)
-                }
-                None => None,
-            };
+            let ids = |programs: Vec<Value>| programs.iter().map(program_id).collect::<Option<Vec<_>>>();
+            let programs = programs
+                .map(|programs| ids(programs).ok_or_else(|| refused("program_scope", rule)))
+                .transpose()?;
             settings.program_scope = ProgramScope::new(programs);
         }
         if let Some(expires_at) = self.expires_at {
@@ -81,19 +76,13 @@ impl KeyChanges {
 }
 
 /// `None` for null. An empty list is refused: such a key could do nothing.
-fn listed(field: Field<Vec<Value>>, name: &str, rule: &str) -> Result<Option<Vec<Value>>, ApiError> {
+fn listed<T>(field: Field<Vec<T>>, name: &str, rule: &str) -> Result<Option<Vec<T>>, ApiError> {
     match field {
         Field::Absent => Ok(None),
         Field::Given(items) if items.is_empty() => Err(refused(name, "must not be empty")),
         Field::Given(items) => Ok(Some(items)),
         Field::WrongType => Err(refused(name, rule)),
     }
-}
-
-fn read_scopes(items: &[Value]) -> Result<Scopes, ApiError> {
-    let names: Option<Vec<&str>> = items.iter().map(Value::as_str).collect();
-    let names = names.ok_or_else(|| refused("scopes", "must be a list of scopes"))?;
-    Scopes::parse(names).map_err(|unknown| ApiError::bad_request(format!("scopes names no scope: {unknown}")))
 }
 
 /// The contract writes program ids as strings here; numbers are accepted too.

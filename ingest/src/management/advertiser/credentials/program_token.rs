@@ -10,9 +10,9 @@ use sqlx::PgConnection;
 use storage::program::{program_settings, tracking_tokens};
 
 use crate::http::body;
-use crate::http::field::{Field, refused};
+use crate::http::field::Field;
 use crate::management::access::right::IssueToken;
-use crate::management::access::{WriteProgram, archived};
+use crate::management::access::{ARCHIVED, WriteProgram};
 use crate::management::advertiser::program::programs::stored;
 use crate::management::prelude::*;
 
@@ -40,7 +40,7 @@ impl RegenerateRequest {
             return Ok(None);
         };
         if rotate_by > now + KEPT_AT_MOST {
-            return Err(kept_too_long());
+            return Err(KEPT_TOO_LONG);
         }
         Ok(Some(KeyRotation {
             marked_at: now,
@@ -74,11 +74,8 @@ pub struct RotationView {
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/regenerate-api-token",
     request_body(content = Option<RegenerateRequest>),
-    responses(
-        (status = 200, description = "The new token, shown here only.", body = Data<NewToken>),
-        (status = 409, description = "The program is archived.", body = PlatformError),
-    ),
-    extensions(("x-refusals" = json!([kept_too_long(), archived()]))),
+    responses((status = 200, description = "The new token, shown here only.", body = Data<NewToken>)),
+    extensions(("x-refusals" = json!([KEPT_TOO_LONG, ARCHIVED]))),
 )]
 pub async fn regenerate_api_token(mut write: WriteProgram<IssueToken>) -> Answer<NewToken> {
     let program_id = write.on.ids;
@@ -120,7 +117,7 @@ pub async fn regenerate_api_token(mut write: WriteProgram<IssueToken>) -> Answer
         (status = 200, description = "Marked.", body = Data<RotationView>),
         (status = 409, description = "The program is archived, or the token's deadline has passed.", body = PlatformError),
     ),
-    extensions(("x-refusals" = json!([REQUIRED, archived(), DEADLINE_PASSED]))),
+    extensions(("x-refusals" = json!([REQUIRED, ARCHIVED, DEADLINE_PASSED]))),
 )]
 pub async fn mark_key_rotation(mut write: WriteProgram<IssueToken>) -> Answer<RotationView> {
     let program_id = write.on.ids;
@@ -151,7 +148,7 @@ pub async fn mark_key_rotation(mut write: WriteProgram<IssueToken>) -> Answer<Ro
         (status = 200, description = "Not marked.", body = Data<RotationView>),
         (status = 409, description = "The program is archived, or the token's deadline has passed.", body = PlatformError),
     ),
-    extensions(("x-refusals" = json!([archived(), DEADLINE_PASSED]))),
+    extensions(("x-refusals" = json!([ARCHIVED, DEADLINE_PASSED]))),
 )]
 pub async fn unmark_key_rotation(mut write: WriteProgram<IssueToken>) -> Answer<RotationView> {
     let program_id = write.on.ids;
@@ -201,6 +198,4 @@ async fn marked(connection: &mut PgConnection, program_id: ProgramId) -> Result<
 
 const REQUIRED: ApiError = ApiError::refusal("rotate_by is required");
 
-fn kept_too_long() -> ApiError {
-    refused(KEEP_UNTIL, "must be within 30 days")
-}
+const KEPT_TOO_LONG: ApiError = ApiError::refusal("keep_previous_until must be within 30 days");

@@ -10,13 +10,13 @@ use domain::ids::{ProgramId, TrackingTokenId};
 use domain::programs::tracking_token::{TokenScopes, TokenScopesError};
 use domain::token::ProgramToken;
 use messages::instant::{as_instant, as_instant_if_any};
-use serde_json::{Value, json};
+use serde_json::json;
 use storage::program::program_settings;
 use storage::program::tracking_tokens::{self, NewToken, StoredToken, TokenKind};
 
 use crate::http::field::{Field, refused};
 use crate::management::access::right::{IssueToken, Read, RevokeToken};
-use crate::management::access::{ReadProgram, Rights, WriteProgram, archived};
+use crate::management::access::{ARCHIVED, ReadProgram, Rights, WriteProgram};
 use crate::management::answers::{Created, created};
 use crate::management::prelude::*;
 
@@ -30,7 +30,7 @@ pub struct NewTokenRequest {
     name: Field<String>,
     /// What it may report, some of `sale`, `refund` and `lead`; `connect` is for a command line that sets up the payment processor.
     #[schema(value_type = Vec<String>, min_items = 1)]
-    scopes: Field<Vec<Value>>,
+    scopes: Field<Vec<String>>,
 }
 
 /// A tracking token as answers show it: the masked form only.
@@ -91,7 +91,7 @@ pub async fn list_tracking_tokens(mut read: ReadProgram<Read>) -> Answer<Vec<Tok
         (status = 409, description = "The program is archived, or has 20 already.", body = PlatformError),
     ),
     extensions(("x-refusals" = json!([
-        scopes_error(&TokenScopesError::Unknown("everything".to_owned())), archived(), TOO_MANY
+        scopes_error(&TokenScopesError::Unknown("everything".to_owned())), ARCHIVED, TOO_MANY
     ]))),
 )]
 pub async fn create_tracking_token(mut write: WriteProgram<IssueToken>) -> Created<CreatedToken> {
@@ -155,22 +155,14 @@ pub async fn revoke_tracking_token(
     write.answer(StatusCode::NO_CONTENT).await
 }
 
-fn read_scopes(field: Field<Vec<Value>>) -> Result<TokenScopes, ApiError> {
-    let items = match field {
-        Field::Absent => return Err(ApiError::bad_request("scopes is required")),
-        Field::Given(items) => items,
-        Field::WrongType => return Err(not_a_list()),
-    };
-    let names: Option<Vec<&str>> = items.iter().map(Value::as_str).collect();
-    TokenScopes::parse(names.ok_or_else(not_a_list)?).map_err(|error| scopes_error(&error))
+fn read_scopes(field: Field<Vec<String>>) -> Result<TokenScopes, ApiError> {
+    let names = field.optional(|| refused("scopes", "must be a list of scopes"))?;
+    let names = names.ok_or(ApiError::bad_request("scopes is required"))?;
+    TokenScopes::parse(names.iter().map(String::as_str)).map_err(|error| scopes_error(&error))
 }
 
 fn scopes_error(error: &TokenScopesError) -> ApiError {
     refused("scopes", &error.to_string())
-}
-
-fn not_a_list() -> ApiError {
-    refused("scopes", "must be a list of scopes")
 }
 
 const TOO_MANY: ApiError = ApiError::Conflict("A program has at most 20 tracking tokens: revoke one first");

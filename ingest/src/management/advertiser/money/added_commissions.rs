@@ -38,11 +38,9 @@ pub struct NewCommissionRequest {
     note: Field<String>,
     /// A sale that earned nothing, and should have. Refunds of it take nothing from the commission.
     #[schema(value_type = Option<String>)]
-    #[serde(default)]
     transaction_id: Field<String>,
 }
 
-/// The commission that a request asks for.
 struct Order {
     partner_program_id: PartnerProgramId,
     amount: AmountCents,
@@ -169,9 +167,8 @@ async fn made_up_for(
     transaction_id: &str,
 ) -> Result<SaleId, ApiError> {
     let member = order.partner_program_id;
-    let sale = adjustments::lock_sale(connection, program_id, transaction_id, member)
-        .await?
-        .ok_or(ApiError::NotFound("Sale not found"))?;
+    let sale = adjustments::lock_sale(connection, program_id, transaction_id, member).await?;
+    let sale = sale.ok_or(ApiError::NotFound("Sale not found"))?;
     if sale.earned {
         return Err(ALREADY_EARNED);
     }

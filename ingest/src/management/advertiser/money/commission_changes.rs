@@ -11,11 +11,10 @@ use storage::money::adjustments::{self, NewAdjustment};
 use storage::money::by_hand;
 use storage::money::payouts::{self, LockedCommission};
 
-use super::expected_amounts::ExpectedAmounts;
+use super::expected_amounts::{ChosenCommissions, ExpectedAmounts};
 use crate::http::field::{Field, refused};
 use crate::management::access::WriteProgram;
 use crate::management::access::right::PayOut;
-use crate::management::id_list::id_list;
 use crate::management::idempotency::{ANOTHER_REQUEST, IdempotencyKey};
 use crate::management::payout::refused_commissions;
 use crate::management::prelude::*;
@@ -102,15 +101,11 @@ pub async fn reject_commissions(mut write: WriteProgram<PayOut>) -> Answer<Vec<C
     let program_id = write.on.ids;
     write.just_proved()?;
     let request: RejectRequest = write.body().json()?;
-    let ids = id_list(request.commission_ids, "commission_ids")?
-        .ok_or_else(|| ApiError::bad_request("commission_ids is required"))?;
-    let expected = ExpectedAmounts::read(request.expected_payable_cents, &ids)?;
+    let chosen = ChosenCommissions::read(request.commission_ids, request.expected_payable_cents)?;
     let reason = reason(request.reason)?;
     let new = order(&write.app, program_id, Change::Reject, &reason);
-    let other_amounts = expected.changed(&payouts::lock_listed(&mut write.db, program_id, &ids).await?);
-    if !other_amounts.is_empty() {
-        return Err(refused_commissions(NOT_CHANGEABLE, &other_amounts));
-    }
+    chosen.lock(&mut write.db, program_id, NOT_CHANGEABLE).await?;
+    let ids = chosen.ids;
     let changed =
         changed(by_hand::change(&mut write.db, &ids, &new, || EventId::new(write.app.clock.mint())).await?)?;
     let details = json!({ "commission_ids": ids });

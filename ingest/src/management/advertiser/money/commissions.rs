@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use domain::earnings::commission::CommissionStatus;
+use domain::earnings::payout::CommissionState;
 use domain::ids::{EventId, PartnerProgramId, PayoutId, ProgramId};
 use domain::programs::outbound_event::OutboundEventType;
 use domain::sorting::CommissionColumn;
@@ -11,17 +12,16 @@ use messages::instant::{as_instant, as_instant_if_any};
 use messages::outbound_event::OutboundEvent;
 use serde_json::{Value, json};
 use sqlx::PgConnection;
-use storage::money::{commissions, payouts};
+use storage::money::commissions;
 use storage::outbound::outbound_commissions;
 use storage::reads::commission_lists::{self, Filter, ListedCommission, Wanted};
 
-use super::expected_amounts::ExpectedAmounts;
+use super::expected_amounts::{ChosenCommissions, ExpectedAmounts};
 use crate::http::field::refused;
 use crate::http::query::Query;
 use crate::management::access::right::{PayOut, Read};
 use crate::management::access::{ListProgram, WriteProgram};
 use crate::management::answers::{List, Listed, OrderQuery, PageQuery, view};
-use crate::management::id_list::id_list;
 use crate::management::payout::refused_commissions;
 use crate::management::prelude::*;
 
@@ -220,20 +220,12 @@ pub struct Approved {
 pub async fn approve_commissions(mut write: WriteProgram<PayOut>) -> Answer<Approved> {
     let program_id = write.on.ids;
     let request: ApproveRequest = write.body().json()?;
-    let ids = id_list(request.commission_ids, "commission_ids")?
-        .ok_or_else(|| ApiError::bad_request("commission_ids is required"))?;
-    let expected = ExpectedAmounts::read(request.expected_payable_cents, &ids)?;
-    let locked = payouts::lock_listed(&mut write.db, program_id, &ids).await?;
-    let mut reasons = payouts::not_found(&ids, &locked);
-    reasons.extend(expected.changed(&locked));
-    for commission in locked {
-        if let Err(reason) = commission.state.approve_early() {
-            reasons.insert(commission.commission_id.get(), reason.to_string());
-        }
-    }
-    if !reasons.is_empty() {
-        return Err(refused_commissions(NOT_APPROVABLE, &reasons));
-    }
+    let chosen = ChosenCommissions::read(request.commission_ids, request.expected_payable_cents)?;
+    let check = |state: &CommissionState| state.approve_early().map(drop);
+    chosen
+        .lock_checked(&mut write.db, program_id, NOT_APPROVABLE, check)
+        .await?;
+    let ids = chosen.ids;
     let now = write.app.clock.now();
     commissions::approve(&mut write.db, &ids, now).await?;
     let details = json!({ "commission_ids": ids });

@@ -1,13 +1,71 @@
-//! `expected_payable_cents`: the amounts that the caller was shown. A commission whose amount has changed
-//! since is not decided.
+//! The commissions that a decision is about: `commission_ids`, and `expected_payable_cents`, the amounts that
+//! the caller was shown. A commission whose amount has changed since is not decided.
 
 use std::collections::BTreeMap;
 
+use domain::earnings::payout::CommissionState;
+use domain::ids::ProgramId;
 use serde_json::Value;
-use storage::money::payouts::LockedCommission;
+use sqlx::PgConnection;
+use storage::money::payouts::{self, LockedCommission};
 
 use crate::http::field::refused;
+use crate::management::id_list::id_list;
+use crate::management::payout::refused_commissions;
 use crate::management::prelude::*;
+
+/// Commissions that are decided together or not at all.
+#[derive(Debug)]
+pub struct ChosenCommissions {
+    pub ids: Vec<i64>,
+    expected: ExpectedAmounts,
+}
+
+impl ChosenCommissions {
+    pub fn read(ids: Option<Value>, expected: Option<Value>) -> Result<Self, ApiError> {
+        let ids = id_list(ids, "commission_ids")?;
+        let ids = ids.ok_or_else(|| ApiError::bad_request("commission_ids is required"))?;
+        let expected = ExpectedAmounts::read(expected, &ids)?;
+        Ok(Self { ids, expected })
+    }
+
+    /// Locks the commissions that exist. Refuses all if the payable amount of one has changed.
+    pub async fn lock(
+        &self,
+        connection: &mut PgConnection,
+        program_id: ProgramId,
+        refusal: &'static str,
+    ) -> Result<(), ApiError> {
+        let locked = payouts::lock_listed(connection, program_id, &self.ids).await?;
+        none_refused(refusal, &self.expected.changed(&locked))
+    }
+
+    /// Like [`Self::lock`]; also refuses all if one is missing or fails the check.
+    pub async fn lock_checked<E: ToString>(
+        &self,
+        connection: &mut PgConnection,
+        program_id: ProgramId,
+        refusal: &'static str,
+        check: impl Fn(&CommissionState) -> Result<(), E> + Send,
+    ) -> Result<(), ApiError> {
+        let locked = payouts::lock_listed(connection, program_id, &self.ids).await?;
+        let mut reasons = payouts::not_found(&self.ids, &locked);
+        reasons.extend(self.expected.changed(&locked));
+        for commission in locked {
+            if let Err(reason) = check(&commission.state) {
+                reasons.insert(commission.commission_id.get(), reason.to_string());
+            }
+        }
+        none_refused(refusal, &reasons)
+    }
+}
+
+fn none_refused(refusal: &'static str, reasons: &BTreeMap<i64, String>) -> Result<(), ApiError> {
+    if reasons.is_empty() {
+        return Ok(());
+    }
+    Err(refused_commissions(refusal, reasons))
+}
 
 /// Amounts by commission id. Empty if the caller sends none.
 #[derive(Debug, Default)]

@@ -38,18 +38,12 @@ pub async fn export_commissions(
         let (pool, filter) = (app.management.clone(), filter.clone());
         async move {
             let Some(filter) = filter else {
-                return Ok(Piece {
-                    rows: Vec::new(),
-                    last_id: None,
-                });
+                return Ok(Piece::default());
             };
             let mut connection = pool.acquire().await?;
             let rows =
                 commission_lists::following(&mut connection, program_id, &filter, after, PIECE).await?;
-            Ok(Piece {
-                last_id: rows.last().map(|row| row.id),
-                rows: rows.into_iter().map(commission).collect(),
-            })
+            Ok(Piece::of(rows, |row| row.id, commission))
         }
     };
     download(&format!("commissions-{program_id}"), COMMISSION_COLUMNS, read).await
@@ -111,10 +105,7 @@ pub async fn export_payout(
             let mut connection = pool.acquire().await?;
             let rows = payouts::following(&mut connection, payout_id, after, PIECE).await?;
             let paid = |row| paid(payout_id, reference.clone(), row);
-            Ok(Piece {
-                last_id: rows.last().map(|row| row.commission_id),
-                rows: rows.into_iter().map(paid).collect(),
-            })
+            Ok(Piece::of(rows, |row| row.commission_id, paid))
         }
     };
     download(&format!("payout-{payout_id}"), PAYOUT_COLUMNS, read).await

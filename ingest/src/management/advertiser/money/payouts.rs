@@ -33,19 +33,15 @@ pub struct NewPayoutRequest {
     commission_ids: Option<Value>,
     /// Everything that can be paid to partners who are not suspended, the oldest 5,000 at most.
     #[schema(value_type = Option<bool>)]
-    #[serde(default)]
     all_approved: Field<bool>,
     /// Needed with `all_approved` when there is something to pay in several.
     #[schema(value_type = Option<String>)]
-    #[serde(default)]
     currency: Field<String>,
     /// What the caller was shown and means to pay. If the payout would move another amount, nothing is paid.
     #[schema(value_type = Option<i64>)]
-    #[serde(default)]
     expected_amount_cents: Field<i64>,
     /// The advertiser's own words, such as a bank's reference. Blank ones are none.
     #[schema(value_type = Option<String>, max_length = 200)]
-    #[serde(default)]
     reference: Field<String>,
 }
 
@@ -282,9 +278,8 @@ async fn detail(
     program_id: ProgramId,
     payout_id: PayoutId,
 ) -> Result<PayoutDetail, ApiError> {
-    let payout = payouts::find(connection, program_id, payout_id)
-        .await?
-        .ok_or(UNKNOWN)?;
+    let payout = payouts::find(connection, program_id, payout_id).await?;
+    let payout = payout.ok_or(UNKNOWN)?;
     let shares = payouts::shares(connection, payout_id).await?;
     Ok(PayoutDetail {
         payout: payout.into(),
@@ -292,5 +287,4 @@ async fn detail(
     })
 }
 
-/// The refusal of a payout that the program does not have.
 pub const UNKNOWN: ApiError = ApiError::NotFound("Payout not found");

@@ -2,22 +2,22 @@
 //! postpones their approval.
 
 use chrono::{DateTime, TimeDelta, Utc};
+use domain::earnings::payout::CommissionState;
 use domain::ids::PartnerProgramId;
 use domain::sorting::FlaggedColumn;
 use domain::text::Text;
 use messages::instant::as_instant;
 use serde_json::{Value, json};
-use storage::money::{commissions, payouts};
+use storage::money::commissions;
 use storage::reads::review_queue::{self, Filter, FlaggedCommission};
 
 use super::commissions::{NamedPartner, SIGNALS, signals_named};
-use super::expected_amounts::ExpectedAmounts;
+use super::expected_amounts::{ChosenCommissions, ExpectedAmounts};
 use crate::http::field::{Field, refused};
 use crate::http::query::Query;
 use crate::management::access::right::PayOut;
 use crate::management::access::{ListProgram, WriteProgram};
 use crate::management::answers::{List, Listed, OrderQuery, PageQuery, view};
-use crate::management::id_list::id_list;
 use crate::management::payout::refused_commissions;
 use crate::management::prelude::*;
 
@@ -114,7 +114,6 @@ pub struct HoldRequest {
     expected_payable_cents: Option<Value>,
     /// For the audit log; partners do not read it.
     #[schema(value_type = Option<String>, max_length = 1000)]
-    #[serde(default)]
     reason: Field<String>,
 }
 
@@ -147,27 +146,16 @@ pub struct Held {
 pub async fn hold_commissions(mut write: WriteProgram<PayOut>) -> Answer<Held> {
     let program_id = write.on.ids;
     let request: HoldRequest = write.body().json()?;
-    let ids = id_list(request.commission_ids, "commission_ids")?
-        .ok_or_else(|| ApiError::bad_request("commission_ids is required"))?;
-    let expected = ExpectedAmounts::read(request.expected_payable_cents, &ids)?;
-    let days = request
-        .days
-        .within("days", 1..=MOST_DAYS, |days: i64| {
-            TimeDelta::try_days(days).filter(|_| (1..=MOST_DAYS).contains(&days))
-        })?
-        .ok_or_else(|| ApiError::bad_request("days is required"))?;
+    let chosen = ChosenCommissions::read(request.commission_ids, request.expected_payable_cents)?;
+    let days = request.days.within("days", 1..=MOST_DAYS, |days: i64| {
+        TimeDelta::try_days(days).filter(|_| (1..=MOST_DAYS).contains(&days))
+    })?;
+    let days = days.ok_or_else(|| ApiError::bad_request("days is required"))?;
     let reason: Option<Text<1000>> = request.reason.text("reason")?;
-    let locked = payouts::lock_listed(&mut write.db, program_id, &ids).await?;
-    let mut reasons = payouts::not_found(&ids, &locked);
-    reasons.extend(expected.changed(&locked));
-    for commission in locked {
-        if let Err(reason) = commission.state.hold() {
-            reasons.insert(commission.commission_id.get(), reason.to_string());
-        }
-    }
-    if !reasons.is_empty() {
-        return Err(refused_commissions(NOT_HOLDABLE, &reasons));
-    }
+    chosen
+        .lock_checked(&mut write.db, program_id, NOT_HOLDABLE, CommissionState::hold)
+        .await?;
+    let ids = chosen.ids;
     let hold_until = write.app.clock.now() + days;
     commissions::hold(&mut write.db, &ids, hold_until).await?;
     let reason = reason.as_ref().map(Text::as_str);

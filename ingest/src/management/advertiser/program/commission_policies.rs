@@ -15,7 +15,7 @@ use storage::program::program_settings::StoredProgram;
 use super::programs::stored;
 use crate::http::field::{Field, refused};
 use crate::management::access::right::{Read, Update};
-use crate::management::access::{ListProgram, WriteProgram, archived};
+use crate::management::access::{ARCHIVED, ListProgram, WriteProgram};
 use crate::management::answers::{Created, List, Listed, PageQuery, created};
 use crate::management::prelude::*;
 
@@ -118,11 +118,8 @@ pub async fn list_commission_policies(
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/commission-policies",
     request_body = NewPolicyRequest,
-    responses(
-        (status = 201, description = "Set.", body = Data<PolicyView>),
-        (status = 409, description = "The program is archived.", body = PlatformError),
-    ),
-    extensions(("x-refusals" = json!([no_commission_type(), archived()]))),
+    responses((status = 201, description = "Set.", body = Data<PolicyView>)),
+    extensions(("x-refusals" = json!([NO_COMMISSION_TYPE, ARCHIVED]))),
 )]
 pub async fn create_commission_policy(mut write: WriteProgram<Update>) -> Created<PolicyView> {
     let program_id = write.on.ids;
@@ -155,7 +152,6 @@ pub async fn set(
     Ok((id, made(connection, program.program_id, id, now).await?))
 }
 
-/// All versions of a program, newest first.
 async fn views(
     connection: &mut PgConnection,
     program_id: ProgramId,
@@ -201,13 +197,13 @@ impl NewPolicyRequest {
 
 fn commission_type(name: Field<String>, months: &Field<i64>) -> Result<CommissionType, ApiError> {
     let Field::Given(name) = name else {
-        return Err(no_commission_type());
+        return Err(NO_COMMISSION_TYPE);
     };
     let rule = match name.as_str() {
         "cps_recurring" => "must be a positive integer for cps_recurring",
         "cps_lifetime" => "must be null for cps_lifetime",
         "cps_one_time" => "must be 0 or null for cps_one_time",
-        _ => return Err(no_commission_type()),
+        _ => return Err(NO_COMMISSION_TYPE),
     };
     let refused = || refused("default_duration_months", rule);
     let months = match months {
@@ -268,12 +264,8 @@ fn effective_from(field: Field<String>, now: DateTime<Utc>) -> Result<DateTime<U
     Ok(from.to_utc())
 }
 
-fn no_commission_type() -> ApiError {
-    refused(
-        "commission_type",
-        "must be one of cps_recurring, cps_lifetime, cps_one_time",
-    )
-}
+const NO_COMMISSION_TYPE: ApiError =
+    ApiError::refusal("commission_type must be one of cps_recurring, cps_lifetime, cps_one_time");
 
 #[cfg(test)]
 mod tests;

@@ -13,18 +13,10 @@ use super::connection_settings::{ConnectionChanges, changed};
 use crate::management::access::{Caller, ProgramAccess, Write};
 use crate::management::prelude::*;
 
-const HELD_ELSEWHERE: &str = "This account is connected by another workspace";
-const CONNECTED_ALREADY: &str = "The program has a connection already: sign in to change it";
-
-/// The refusal of an account that another workspace has connected.
-pub const fn held_elsewhere() -> ApiError {
-    ApiError::Conflict(HELD_ELSEWHERE)
-}
-
-/// The refusal of a change by a program's key if a connection exists.
-pub const fn connected_already() -> ApiError {
-    ApiError::Forbidden(CONNECTED_ALREADY)
-}
+pub const HELD_ELSEWHERE: ApiError = ApiError::Conflict("This account is connected by another workspace");
+/// A program's key may not change a connection.
+pub const CONNECTED_ALREADY: ApiError =
+    ApiError::Forbidden("The program has a connection already: sign in to change it");
 
 /// Makes the changes and commits them. If the account belongs to another workspace, the claim is refused, but
 /// its audit entry and notification are committed.
@@ -40,7 +32,7 @@ pub async fn change<C: Caller, On: Send>(
     // of the key could otherwise stop the real events, and sign forged sales long after the key was
     // regenerated.
     if before.is_some() && matches!(write.caller.actor(), AuditActor::Program(_)) {
-        return Err(connected_already());
+        return Err(CONNECTED_ALREADY);
     }
     let now = write.now();
     let after = changes.apply(&write.app, program_id, before.clone(), now)?;
@@ -59,7 +51,7 @@ pub async fn change<C: Caller, On: Send>(
             account_id = held.account_id.as_str(),
             "processor account is held by another workspace"
         );
-        return Err(held_elsewhere());
+        return Err(HELD_ELSEWHERE);
     }
     processor_connections::save(&mut write.db, program_id, &after, now).await?;
     let details = changed(before.as_ref(), &after);
@@ -78,8 +70,7 @@ async fn report<C: Caller, On: Send>(
 ) -> Result<(), ApiError> {
     let details = json!({ "account_id": held.account_id });
     let audited = access.audited("processor_connection.claim_refused");
-    let audited = audited.about(held.program_id.get()).with(details.clone());
-    write.record(audited);
+    write.record(audited.about(held.program_id.get()).with(details.clone()));
     let notice = NewNotification {
         event_id: held.notice_id(write.app.clock.now().date_naive()),
         program_id: held.held_by.get(),

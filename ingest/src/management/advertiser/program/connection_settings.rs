@@ -4,10 +4,11 @@ use chrono::{DateTime, Utc};
 use domain::ids::ProgramId;
 use domain::processors::processor::{ConnectionStatus, ProcessorId, WebhookSecret};
 use messages::instant::as_instant_if_any;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use storage::processor::processor_connections::{Connection, SealedSecret};
 
 use crate::http::field::{Field, if_present, refused};
+use crate::management::access::differences;
 use crate::management::prelude::*;
 
 /// What is there is changed; what is not stays as it is. An account must be there to begin with.
@@ -160,32 +161,23 @@ pub fn seal(app: &App, program_id: ProgramId, secret: &WebhookSecret) -> Result<
 /// The changed fields for the audit log, before and after. Of the secret it says only that it changed.
 pub fn changed(before: Option<&Connection>, after: &Connection) -> Value {
     let fields = |connection: Option<&Connection>| {
-        let connection = connection?;
-        match json!({
-            "account_id": connection.account_id,
-            "webhook_endpoint_id": connection.webhook_endpoint_id,
-            "status": connection.status.as_str(),
-            "charges_enabled": connection.charges_enabled,
-            "payouts_enabled": connection.payouts_enabled,
-        }) {
-            Value::Object(fields) => Some(fields),
-            _ => None,
-        }
-    };
-    let was = fields(before).unwrap_or_default();
-    let mut changed: Map<String, Value> = fields(Some(after))
-        .unwrap_or_default()
-        .into_iter()
-        .filter_map(|(name, after)| {
-            let before = was.get(&name).cloned().unwrap_or_default();
-            (before != after).then(|| (name, json!({ "before": before, "after": after })))
+        json!({
+            "account_id": connection.map(|its| &its.account_id),
+            "webhook_endpoint_id": connection.map(|its| &its.webhook_endpoint_id),
+            "status": connection.map(|its| its.status.as_str()),
+            "charges_enabled": connection.map(|its| its.charges_enabled),
+            "payouts_enabled": connection.map(|its| its.payouts_enabled),
         })
-        .collect();
-    if before.and_then(|before| before.secret.as_ref()) != after.secret.as_ref() {
+    };
+    let mut changed = differences(fields(before), &fields(Some(after)));
+    let secret_before = before.and_then(|before| before.secret.as_ref());
+    if let Some(fields) = changed.as_object_mut()
+        && secret_before != after.secret.as_ref()
+    {
         let what = if after.secret.is_some() { "set" } else { "removed" };
-        changed.insert("webhook_secret".to_owned(), what.into());
+        fields.insert("webhook_secret".to_owned(), what.into());
     }
-    changed.into()
+    changed
 }
 
 impl ConnectionView {

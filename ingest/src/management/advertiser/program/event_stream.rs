@@ -19,7 +19,7 @@ use sqlx::Connection;
 use storage::outbound::event_streams;
 
 use self::answer::StreamPage;
-use self::question::{Question, StreamQuery};
+use self::question::Question;
 use self::reading::{Reading, StreamState};
 use crate::http::query::Query;
 use crate::management::access::right::ReadEvents;
@@ -42,7 +42,21 @@ const TURNED_OFF: ApiError = ApiError::Gone(
 #[utoipa::path(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/event-stream",
-    params(StreamQuery),
+    params(
+        (
+            "after" = Option<String>, Query,
+            description = "`meta.next` of the answer before. The beginning of what is kept unless said otherwise.",
+        ),
+        (
+            "types" = Option<String>, Query, example = "click.recorded,sale.recorded",
+            description = "Types of events with commas between them; all of them unless said otherwise.",
+        ),
+        (
+            "limit" = Option<u32>, Query, minimum = 1, maximum = 10_000,
+            description = "Events in one answer, 1,000 unless said otherwise.",
+        ),
+        ("wait" = Option<u32>, Query, minimum = 0, maximum = 30, description = "Seconds to wait for an event when there is none."),
+    ),
     responses(
         (
             status = 200,

@@ -4,9 +4,9 @@ use domain::ids::{PartnerProgramId, ProgramId};
 use domain::people::account::EmailAddress;
 use serde_json::json;
 
-use super::program_partner::{UNKNOWN_PARTNER, stored};
+use super::partners::{UNKNOWN_PARTNER, stored};
 use crate::management::access::right::Update;
-use crate::management::access::{WriteProgram, archived};
+use crate::management::access::{ARCHIVED, WriteProgram};
 use crate::management::advertiser::workspace::invitations::{GETS_NO_EMAIL, InvitationLink, invite_partner};
 use crate::management::answers::{Created, created};
 use crate::management::prelude::*;
@@ -23,7 +23,7 @@ use crate::management::prelude::*;
         (status = 409, description = "They have an account, or no address, or one that gets no e-mail at present, or the program is archived.",
          body = PlatformError),
     ),
-    extensions(("x-refusals" = json!([HAS_ACCOUNT, GETS_NO_EMAIL, archived()]))),
+    extensions(("x-refusals" = json!([HAS_ACCOUNT, GETS_NO_EMAIL, ARCHIVED]))),
 )]
 pub async fn renew_partner_invitation(
     mut write: WriteProgram<Update, (ProgramId, PartnerProgramId)>,
@@ -38,9 +38,8 @@ pub async fn renew_partner_invitation(
     }
     let email = who.email.and_then(|email| EmailAddress::parse(&email).ok());
     let email = email.ok_or(ApiError::Conflict("This partner has no e-mail address"))?;
-    let link = invite_partner(&mut write, who.partner_id, &email)
-        .await?
-        .ok_or(GETS_NO_EMAIL)?;
+    let link = invite_partner(&mut write, who.partner_id, &email).await?;
+    let link = link.ok_or(GETS_NO_EMAIL)?;
     let details = json!({ "again": true });
     write.audit("partner.invited", membership.get(), details);
     write.answer(created(link)).await

@@ -8,16 +8,15 @@ use serde_json::json;
 use storage::program::partner_notes::{self, StoredNote};
 use storage::program::partners;
 
-use super::program_partner::{UNKNOWN_PARTNER, stored};
+use super::partners::{UNKNOWN_PARTNER, stored};
 use crate::http::field::{Field, refused};
 use crate::management::access::right::{Read, Update};
-use crate::management::access::{ReadProgram, WriteProgram, archived};
+use crate::management::access::{ARCHIVED, ReadProgram, WriteProgram};
 use crate::management::prelude::*;
 
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct NoteRequest {
     /// Null, empty or not there: the note is removed.
-    #[serde(default)]
     #[schema(value_type = Option<String>, max_length = 10_000)]
     text: Field<String>,
 }
@@ -62,11 +61,8 @@ pub async fn read_partner_note(
     put,
     path = "/api/advertiser/affiliate-programs/{program_id}/partners/{partner_program_id}/note",
     request_body = NoteRequest,
-    responses(
-        (status = 200, description = "As it is now.", body = Data<NoteView>),
-        (status = 409, description = "The program is archived.", body = PlatformError),
-    ),
-    extensions(("x-refusals" = json!([refused("text", "must be at most 10000 characters"), archived()]))),
+    responses((status = 200, description = "As it is now.", body = Data<NoteView>)),
+    extensions(("x-refusals" = json!([refused("text", "must be at most 10000 characters"), ARCHIVED]))),
 )]
 pub async fn write_partner_note(
     mut write: WriteProgram<Update, (ProgramId, PartnerProgramId)>,

@@ -7,17 +7,17 @@ use domain::programs::partner::{MembershipStatus, PartnerName, ShortCode};
 use domain::sorting::PartnerColumn;
 use messages::instant::{as_instant, as_instant_if_any};
 use serde_json::json;
+use sqlx::PgConnection;
 use storage::outbound::{outbound_events, outbound_partners};
 use storage::processor::processor_events::{self, PARTNER_APPROVED};
 use storage::program::partners::list::{Filter, page};
 use storage::program::partners::{self, NewMembership, NewPartner, ProgramPartner};
 
-use super::program_partner::{UNKNOWN_PARTNER, stored};
 use super::referral_links::{self, CODE_TAKEN, LinkView};
 use crate::http::field::{Field, Object, if_present, refused};
 use crate::http::query::{NO_TEXT, Query};
 use crate::management::access::right::{Read, Update};
-use crate::management::access::{ListProgram, ReadProgram, WriteProgram, archived};
+use crate::management::access::{ARCHIVED, ListProgram, ReadProgram, WriteProgram};
 use crate::management::advertiser::workspace::invitations::{InvitationLink, address, invite_partner};
 use crate::management::answers::{Created, List, Listed, OrderQuery, PageQuery, created};
 use crate::management::balance::CurrencyBalanceView;
@@ -176,7 +176,7 @@ pub async fn list_partners(mut list: ListProgram<Read>, query: Query) -> List<Pa
         (status = 201, description = "Added.", body = Data<InvitedPartner>),
         (status = 409, description = "They are in the program already, or it is archived, or the code is taken.", body = PlatformError),
     ),
-    extensions(("x-refusals" = json!([ALREADY_A_PARTNER, CODE_TAKEN, archived()]))),
+    extensions(("x-refusals" = json!([ALREADY_A_PARTNER, CODE_TAKEN, ARCHIVED]))),
 )]
 pub async fn add_partner(mut write: WriteProgram<Update>) -> Created<InvitedPartner> {
     let program_id = write.on.ids;
@@ -202,7 +202,6 @@ pub async fn add_partner(mut write: WriteProgram<Update>) -> Created<InvitedPart
     Ok(created(InvitedPartner::new(partner.into(), invitation, link)))
 }
 
-/// The link that a request asks for.
 struct WantedLink {
     /// `None`: the service generates a code.
     code: Option<ShortCode>,
@@ -243,9 +242,8 @@ async fn join(
         status,
         created_at,
     };
-    partners::join(&mut write.db, &membership)
-        .await?
-        .ok_or(ALREADY_A_PARTNER)
+    let found = partners::join(&mut write.db, &membership).await?;
+    found.ok_or(ALREADY_A_PARTNER)
 }
 
 /// Read a partner
@@ -267,11 +265,8 @@ pub async fn read_partner(mut read: ReadProgram<Read, (ProgramId, PartnerProgram
     put,
     path = "/api/advertiser/affiliate-programs/{program_id}/partners/{partner_program_id}",
     request_body = PartnerChanges,
-    responses(
-        (status = 200, description = "As they are now.", body = Data<PartnerView>),
-        (status = 409, description = "The program is archived.", body = PlatformError),
-    ),
-    extensions(("x-refusals" = json!([no_next_status(), archived()]))),
+    responses((status = 200, description = "As they are now.", body = Data<PartnerView>)),
+    extensions(("x-refusals" = json!([NO_NEXT_STATUS, ARCHIVED]))),
 )]
 pub async fn update_partner(
     mut write: WriteProgram<Update, (ProgramId, PartnerProgramId)>,
@@ -283,9 +278,8 @@ pub async fn update_partner(
         .name
         .map(|name| name.required_name("name", "name is required"))
         .transpose()?;
-    let before = partners::lock(&mut write.db, program_id, membership)
-        .await?
-        .ok_or(UNKNOWN_PARTNER)?;
+    let before = partners::lock(&mut write.db, program_id, membership).await?;
+    let before = before.ok_or(UNKNOWN_PARTNER)?;
     if let Some(status) = status.filter(|status| *status != before.status) {
         partners::set_status(&mut write.db, membership, status, write.app.clock.now()).await?;
         if status == MembershipStatus::Approved {
@@ -335,15 +329,22 @@ fn first_status(field: Field<String>) -> Result<MembershipStatus, ApiError> {
 }
 
 fn next_status(field: Field<String>) -> Result<MembershipStatus, ApiError> {
-    field
-        .given()
-        .and_then(|text| MembershipStatus::parse(&text))
-        .filter(|status| *status != MembershipStatus::Pending)
-        .ok_or_else(no_next_status)
+    let read =
+        |text: &str| MembershipStatus::parse(text).filter(|status| *status != MembershipStatus::Pending);
+    field.word(read, || NO_NEXT_STATUS)
 }
 
-fn no_next_status() -> ApiError {
-    refused("status", "must be approved or suspended")
-}
+const NO_NEXT_STATUS: ApiError = ApiError::refusal("status must be approved or suspended");
 
 const ALREADY_A_PARTNER: ApiError = ApiError::Conflict("This partner is in the program already");
+
+pub const UNKNOWN_PARTNER: ApiError = ApiError::NotFound("Partner not found");
+
+pub async fn stored(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    membership: PartnerProgramId,
+) -> Result<ProgramPartner, ApiError> {
+    let found = partners::find(connection, program_id, membership).await?;
+    found.ok_or(UNKNOWN_PARTNER)
+}

@@ -9,11 +9,11 @@ use domain::processors::processor::Overlap;
 use serde_json::json;
 use storage::processor::processor_connections;
 
-use super::connection_change::{change, held_elsewhere, notify_of_change};
+use super::connection_change::{HELD_ELSEWHERE, change, notify_of_change};
 use super::connection_settings::{ConnectionChanges, ConnectionView, seal, secret};
 use crate::http::field::{Field, refused};
 use crate::management::access::right::{CleanUp, Read, Update};
-use crate::management::access::{ReadProgram, WriteProgram, archived};
+use crate::management::access::{ARCHIVED, ReadProgram, WriteProgram};
 use crate::management::prelude::*;
 
 const NO_CONNECTION: &str = "Processor connection not found";
@@ -38,9 +38,8 @@ pub async fn read_processor_connection(
     mut read: ReadProgram<Read>,
 ) -> Answer<ConnectionView> {
     let program_id = read.ids;
-    let found = processor_connections::find(&mut read.db, program_id)
-        .await?
-        .ok_or(ApiError::NotFound(NO_CONNECTION))?;
+    let found = processor_connections::find(&mut read.db, program_id).await?;
+    let found = found.ok_or(ApiError::NotFound(NO_CONNECTION))?;
     Ok(data(ConnectionView::new(&app, program_id, found)))
 }
 
@@ -53,7 +52,7 @@ pub async fn read_processor_connection(
         (status = 200, description = "As it is now.", body = Data<ConnectionView>),
         (status = 409, description = "The program is archived, or another workspace has the account.", body = PlatformError),
     ),
-    extensions(("x-refusals" = json!([refused("account_id", "is required"), archived(), held_elsewhere()]))),
+    extensions(("x-refusals" = json!([refused("account_id", "is required"), ARCHIVED, HELD_ELSEWHERE]))),
 )]
 pub async fn update_processor_connection(mut write: WriteProgram<Update>) -> Answer<ConnectionView> {
     // The secret signs sales.
@@ -90,11 +89,8 @@ pub async fn delete_processor_connection(mut write: WriteProgram<CleanUp>) -> Re
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/processor-connection/rotate-secret",
     request_body = RotateSecretRequest,
-    responses(
-        (status = 200, description = "As it is now.", body = Data<ConnectionView>),
-        (status = 409, description = "The program is archived.", body = PlatformError),
-    ),
-    extensions(("x-refusals" = json!([refused("webhook_secret", "is the one in use"), archived()]))),
+    responses((status = 200, description = "As it is now.", body = Data<ConnectionView>)),
+    extensions(("x-refusals" = json!([refused("webhook_secret", "is the one in use"), ARCHIVED]))),
 )]
 pub async fn rotate_processor_secret(mut write: WriteProgram<Update>) -> Answer<ConnectionView> {
     let program_id = write.on.ids;
@@ -102,9 +98,8 @@ pub async fn rotate_processor_secret(mut write: WriteProgram<Update>) -> Answer<
     write.just_proved()?;
     let request: RotateSecretRequest = write.body().json()?;
     let secret = secret(request.webhook_secret)?.ok_or_else(|| refused("webhook_secret", "is required"))?;
-    let overlap = request
-        .previous_valid_hours
-        .within("previous_valid_hours", 0..=168, Overlap::new)?;
+    let hours = request.previous_valid_hours;
+    let overlap = hours.within("previous_valid_hours", 0..=168, Overlap::new)?;
     let overlap = overlap.unwrap_or(Overlap::DEFAULT);
     let now = write.now();
     processor_connections::lock(&mut write.db, program_id).await?;

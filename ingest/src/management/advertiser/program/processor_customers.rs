@@ -15,7 +15,7 @@ use storage::processor::processor_customers::{self, Binding};
 
 use crate::http::field::{Field, Key, refused};
 use crate::management::access::right::{Read, Update};
-use crate::management::access::{ReadProgram, WriteProgram, archived};
+use crate::management::access::{ARCHIVED, ReadProgram, WriteProgram};
 use crate::management::answers::{Created, created};
 use crate::management::prelude::*;
 use crate::tracking::lead::customer_key_schema;
@@ -84,9 +84,8 @@ pub async fn list_processor_customers(mut read: ReadProgram<Read>) -> Answer<Vec
     responses(
         (status = 201, description = "As it is bound now.", body = Data<ProcessorCustomer>),
         (status = 400, description = "No customer is named, or a name is not what it must be.", body = PlatformError),
-        (status = 409, description = "The program is archived.", body = PlatformError),
     ),
-    extensions(("x-refusals" = json!([ApiError::bad_request(NONE_NAMED), archived()]))),
+    extensions(("x-refusals" = json!([ApiError::bad_request(NONE_NAMED), ARCHIVED]))),
 )]
 pub async fn bind_processor_customer(mut write: WriteProgram<Update>) -> Created<ProcessorCustomer> {
     let program_id = write.on.ids;

@@ -18,7 +18,7 @@ use crate::http::body;
 use crate::http::field::{Field, Object, refused};
 use crate::http::query::{NO_TEXT, Query};
 use crate::management::access::right::{Delete, GoLive, Read, Update};
-use crate::management::access::{Advertiser, Audited, ReadProgram, Write, WriteProgram, archived};
+use crate::management::access::{ARCHIVED, Advertiser, Audited, ReadProgram, Write, WriteProgram};
 use crate::management::advertiser::named_workspace::named_workspace;
 use crate::management::answers::{Created, List, Listed, OrderQuery, Page, PageQuery, created};
 use crate::management::prelude::*;
@@ -187,18 +187,14 @@ fn first_policy(bytes: &[u8]) -> Result<Option<NewPolicyRequest>, ApiError> {
     Ok(policy.map(|Object(policy)| policy))
 }
 
-/// Creates a draft program with a token.
 pub async fn add(
     app: &App,
     connection: &mut PgConnection,
     workspace_id: WorkspaceId,
     mut changes: ProgramChanges,
 ) -> Result<(StoredProgram, ProgramToken), ApiError> {
-    let name = changes
-        .name
-        .take()
-        .unwrap_or_default()
-        .required_name("name", "name is required")?;
+    let name = changes.name.take().unwrap_or_default();
+    let name = name.required_name("name", "name is required")?;
     let slug = Slug::of_name(name.as_str(), u32::from_ne_bytes(App::random()));
     let settings = changes.apply(ProgramSettings::new(name, slug))?;
     let token = ProgramToken::generate(App::random());
@@ -209,9 +205,8 @@ pub async fn add(
         token: &token,
         created_at: app.clock.now(),
     };
-    let program_id = program_settings::create(connection, &new)
-        .await?
-        .ok_or(SLUG_TAKEN)?;
+    let program_id = program_settings::create(connection, &new).await?;
+    let program_id = program_id.ok_or(SLUG_TAKEN)?;
     Ok((stored(connection, program_id).await?, token))
 }
 
@@ -235,17 +230,16 @@ pub async fn read_program(State(app): State<App>, mut read: ReadProgram<Read>) -
         (status = 200, description = "As it is now.", body = Data<ProgramView>),
         (status = 409, description = "It is archived, or its currency is to be another and it has sales.", body = PlatformError),
     ),
-    extensions(("x-refusals" = json!([SLUG_TAKEN, HAS_SALES, archived()]))),
+    extensions(("x-refusals" = json!([SLUG_TAKEN, HAS_SALES, ARCHIVED]))),
 )]
 pub async fn update_program(mut write: WriteProgram<Update>) -> Answer<ProgramView> {
     let program_id = write.on.ids;
     let changes: ProgramChanges = write.body().json()?;
-    let locked = program_settings::lock(&mut write.db, program_id)
-        .await?
-        .ok_or(ApiError::NotFound("Program not found"))?;
+    let locked = program_settings::lock(&mut write.db, program_id).await?;
+    let locked = locked.ok_or(ApiError::NotFound("Program not found"))?;
     // The program may have been archived while this request waited for the lock.
     if locked.status == ProgramStatus::Archived {
-        return Err(archived());
+        return Err(ARCHIVED);
     }
     let before = locked.settings;
     let settings = changes.apply(before.clone())?;
@@ -271,7 +265,7 @@ pub async fn update_program(mut write: WriteProgram<Update>) -> Answer<ProgramVi
         (status = 200, description = "Live.", body = Data<ProgramView>),
         (status = 409, description = "It is archived.", body = PlatformError),
     ),
-    extensions(("x-refusals" = json!([archived()]))),
+    extensions(("x-refusals" = json!([ARCHIVED]))),
 )]
 pub async fn publish_program(mut write: WriteProgram<GoLive>) -> Answer<ProgramView> {
     let program_id = write.on.ids;

@@ -11,11 +11,11 @@ use storage::program::links::list::{Filter, page};
 use storage::program::links::{self, StoredLink, Updated};
 use storage::program::partners;
 
-use super::program_partner::UNKNOWN_PARTNER;
+use super::partners::UNKNOWN_PARTNER;
 use crate::http::field::{Field, if_present, refused};
 use crate::http::query::{NO_TEXT, Query};
 use crate::management::access::right::{Read, Update};
-use crate::management::access::{ListProgram, ProgramIds, WriteProgram, archived};
+use crate::management::access::{ARCHIVED, ListProgram, ProgramIds, WriteProgram};
 use crate::management::answers::{Created, List, Listed, OrderQuery, PageQuery, created, view};
 use crate::management::prelude::*;
 
@@ -124,10 +124,8 @@ pub async fn list_referral_links(mut list: ListProgram<Read>, query: Query) -> L
 pub async fn create_referral_link(mut write: WriteProgram<Update>) -> Created<LinkView> {
     let program_id = write.on.ids;
     let request: NewLinkRequest = write.body().json()?;
-    let membership = request
-        .partner_program_id
-        .required_integer("partner_program_id")?;
-    let membership = PartnerProgramId::new(membership);
+    let membership = request.partner_program_id;
+    let membership = PartnerProgramId::new(membership.required_integer("partner_program_id")?);
     let code = code_if_given(request.short_code)?;
     let partner = partners::find(&mut write.db, program_id, membership)
         .await?
@@ -186,7 +184,7 @@ pub async fn make(
         (status = 200, description = "As it is now.", body = Data<LinkView>),
         (status = 409, description = "The code is taken, or the program archived.", body = PlatformError),
     ),
-    extensions(("x-refusals" = json!([CODE_TAKEN, archived()]))),
+    extensions(("x-refusals" = json!([CODE_TAKEN, ARCHIVED]))),
 )]
 pub async fn update_referral_link(
     mut write: WriteProgram<Update, (ProgramId, ReferralLinkId)>,
@@ -195,9 +193,8 @@ pub async fn update_referral_link(
     let changes: LinkChanges = write.body().json()?;
     let code = changes.short_code.map(short_code).transpose()?;
     let status = changes.status.map(status).transpose()?;
-    let before = links::lock(&mut write.db, program_id, link_id)
-        .await?
-        .ok_or(UNKNOWN)?;
+    let before = links::lock(&mut write.db, program_id, link_id).await?;
+    let before = before.ok_or(UNKNOWN)?;
     if links::update(&mut write.db, link_id, code.as_ref(), status).await? == Updated::CodeTaken {
         return Err(CODE_TAKEN);
     }
@@ -230,12 +227,9 @@ fn short_code(field: Field<String>) -> Result<ShortCode, ApiError> {
 }
 
 fn status(field: Field<String>) -> Result<LinkStatus, ApiError> {
-    let status = field.given().and_then(|text| LinkStatus::parse(&text));
-    status.ok_or_else(|| refused("status", NO_STATUS))
+    field.word(LinkStatus::parse, || refused("status", NO_STATUS))
 }
 
 const UNKNOWN: ApiError = ApiError::NotFound("Referral link not found");
-/// The refusal of a link for a pending or suspended partner.
 pub const NOT_APPROVED: ApiError = ApiError::Conflict("This partner is not approved");
-/// The refusal of a code that is in use.
 pub const CODE_TAKEN: ApiError = ApiError::Conflict("short_code is taken by another link");

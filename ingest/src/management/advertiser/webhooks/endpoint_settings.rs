@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use domain::programs::outbound_event::OutboundEventType;
 use domain::programs::webhook::WebhookUrl;
 use domain::programs::webhook_address::AllowedAddresses;
-use domain::programs::webhook_endpoint::{EndpointDescription, EventTypes, EventTypesError};
+use domain::programs::webhook_endpoint::{EventTypes, EventTypesError};
 use domain::text::Text;
 use messages::instant::{as_instant, as_instant_if_any};
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ pub struct NewEndpointRequest {
     description: Field<String>,
     /// What it is sent.
     #[schema(value_type = Vec<String>, min_items = 1)]
-    event_types: Field<Vec<Value>>,
+    event_types: Field<Vec<String>>,
 }
 
 /// What is there is changed; what is not stays as it is.
@@ -41,7 +41,7 @@ pub struct EndpointChanges {
     /// Of events from now on.
     #[serde(default, deserialize_with = "if_present")]
     #[schema(value_type = Vec<String>, required = false, min_items = 1)]
-    event_types: Option<Field<Vec<Value>>>,
+    event_types: Option<Field<Vec<String>>>,
     /// Off, it is sent nothing but what somebody asks for, and what waits for it is cancelled. On again, its failures are forgotten.
     #[serde(default, deserialize_with = "if_present")]
     #[schema(value_type = bool, required = false)]
@@ -85,15 +85,14 @@ impl NewEndpointRequest {
     pub fn read(self, allowed: &AllowedAddresses) -> Result<EndpointSettings, ApiError> {
         Ok(EndpointSettings {
             url: url(self.url, allowed)?,
-            description: description(self.description)?,
+            description: self.description.text("description")?,
             event_types: required_types(self.event_types)?,
         })
     }
 }
 
-/// A change of an endpoint.
 #[derive(Debug)]
-pub struct Change {
+pub struct EndpointChange {
     pub settings: EndpointSettings,
     pub changes_url: bool,
     pub enabled: Option<bool>,
@@ -101,14 +100,18 @@ pub struct Change {
 
 impl EndpointChanges {
     /// The settings after the changes, or the refusal of the first invalid change.
-    pub fn apply(self, before: &StoredEndpoint, allowed: &AllowedAddresses) -> Result<Change, ApiError> {
+    pub fn apply(
+        self,
+        before: &StoredEndpoint,
+        allowed: &AllowedAddresses,
+    ) -> Result<EndpointChange, ApiError> {
         let url = match self.url {
             Some(field) => url(field, allowed)?,
             // The stored URL may be one that was allowed when it was stored.
             None => WebhookUrl::parse(&before.url, true).map_err(ApiError::unexpected)?,
         };
         let description = match self.description {
-            Some(field) => description(field)?,
+            Some(field) => field.text("description")?,
             None => Text::parse(&before.description).ok(),
         };
         let event_types = match self.event_types {
@@ -120,7 +123,7 @@ impl EndpointChanges {
                 .given()
                 .ok_or_else(|| refused("enabled", "must be a boolean"))
         });
-        Ok(Change {
+        Ok(EndpointChange {
             changes_url: url.as_str() != before.url,
             settings: EndpointSettings {
                 url,
@@ -141,28 +144,20 @@ fn url(field: Field<String>, allowed: &AllowedAddresses) -> Result<WebhookUrl, A
     }
 }
 
-fn description(field: Field<String>) -> Result<Option<EndpointDescription>, ApiError> {
-    field.text("description")
-}
-
-fn required_types(field: Field<Vec<Value>>) -> Result<EventTypes, ApiError> {
+fn required_types(field: Field<Vec<String>>) -> Result<EventTypes, ApiError> {
     let types = event_types("event_types", field)?;
     types.ok_or_else(|| refused("event_types", "is required"))
 }
 
 /// `None` if the list is absent.
-pub fn event_types(name: &str, field: Field<Vec<Value>>) -> Result<Option<EventTypes>, ApiError> {
-    let not_a_list = || refused(name, "must be a list of types of events");
-    let Some(items) = field.optional(not_a_list)? else {
-        return Ok(None);
-    };
-    let names: Option<Vec<&str>> = items.iter().map(Value::as_str).collect();
-    EventTypes::parse(names.ok_or_else(not_a_list)?)
-        .map(Some)
+pub fn event_types(name: &str, field: Field<Vec<String>>) -> Result<Option<EventTypes>, ApiError> {
+    let names = field.optional(|| refused(name, "must be a list of types of events"))?;
+    names
+        .map(|names| EventTypes::parse(names.iter().map(String::as_str)))
+        .transpose()
         .map_err(|error| refused(name, &error.to_string()))
 }
 
-/// One type, by its name.
 pub fn event_type(name: &str, field: Field<String>) -> Result<OutboundEventType, ApiError> {
     let parsed = field.parsed(name, |text| {
         OutboundEventType::parse(text)

@@ -10,7 +10,7 @@ use super::webhook_deliveries::{DeliveryView, UNKNOWN as UNKNOWN_DELIVERY};
 use super::webhook_endpoints::locked;
 use crate::http::field::{Field, refused};
 use crate::management::access::right::Update;
-use crate::management::access::{WriteProgram, archived};
+use crate::management::access::{ARCHIVED, WriteProgram};
 use crate::management::answers::{Created, created};
 use crate::management::prelude::*;
 
@@ -30,11 +30,8 @@ pub struct TestRequest {
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/webhook-endpoints/{webhook_endpoint_id}/test",
     request_body = TestRequest,
-    responses(
-        (status = 201, description = "It is on its way.", body = Data<DeliveryView>),
-        (status = 409, description = "The program is archived.", body = PlatformError),
-    ),
-    extensions(("x-refusals" = json!([refused("type", "names no type of event: click"), archived()]))),
+    responses((status = 201, description = "It is on its way.", body = Data<DeliveryView>)),
+    extensions(("x-refusals" = json!([refused("type", "names no type of event: click"), ARCHIVED]))),
 )]
 pub async fn test_webhook_endpoint(
     mut write: WriteProgram<Update, (ProgramId, WebhookEndpointId)>,

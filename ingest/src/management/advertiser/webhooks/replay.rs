@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use domain::ids::{ProgramId, WebhookDeliveryId, WebhookEndpointId};
 use domain::people::permission::Permission;
 use messages::instant::instant;
-use serde_json::{Value, json};
+use serde_json::json;
 use storage::outbound::webhook_deliveries::{self, ReplayOfMany};
 
 use super::endpoint_settings::event_types;
@@ -12,7 +12,7 @@ use super::webhook_deliveries::{DeliveryView, UNKNOWN as UNKNOWN_DELIVERY};
 use super::webhook_endpoints::locked;
 use crate::http::field::{Field, refused};
 use crate::management::access::right::Update;
-use crate::management::access::{WriteProgram, archived};
+use crate::management::access::{ARCHIVED, WriteProgram};
 use crate::management::answers::{Created, created};
 use crate::management::prelude::*;
 
@@ -26,7 +26,7 @@ pub struct ReplayRequest {
     since: Field<String>,
     /// Those of the endpoint unless said otherwise.
     #[schema(value_type = Option<Vec<String>>, min_items = 1)]
-    types: Field<Vec<Value>>,
+    types: Field<Vec<String>>,
     /// From the answer before, to go on where it ended.
     #[schema(value_type = Option<String>)]
     cursor: Field<String>,
@@ -64,9 +64,8 @@ pub async fn replay_webhook_delivery(
     if found.is_none() {
         return Err(UNKNOWN_DELIVERY);
     }
-    let replay_id = webhook_deliveries::replay(&mut write.db, endpoint_id, delivery_id, now)
-        .await?
-        .ok_or(NOT_STORED)?;
+    let replay_id = webhook_deliveries::replay(&mut write.db, endpoint_id, delivery_id, now).await?;
+    let replay_id = replay_id.ok_or(NOT_STORED)?;
     let replay = webhook_deliveries::find(&mut write.db, endpoint_id, replay_id).await?;
     let details = json!({ "delivery_id": delivery_id, "replay_delivery_id": replay_id });
     write.audit("webhook_delivery.replayed", endpoint_id.get(), details);
@@ -82,11 +81,8 @@ pub async fn replay_webhook_delivery(
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/webhook-endpoints/{webhook_endpoint_id}/replay",
     request_body = ReplayRequest,
-    responses(
-        (status = 200, description = "How many are on their way.", body = Data<ReplayAnswer>),
-        (status = 409, description = "The program is archived.", body = PlatformError),
-    ),
-    extensions(("x-refusals" = json!([refused("since", "is required"), archived()]))),
+    responses((status = 200, description = "How many are on their way.", body = Data<ReplayAnswer>)),
+    extensions(("x-refusals" = json!([refused("since", "is required"), ARCHIVED]))),
 )]
 pub async fn replay_webhook_events(
     mut write: WriteProgram<Update, (ProgramId, WebhookEndpointId)>,
@@ -96,9 +92,8 @@ pub async fn replay_webhook_events(
     let now = write.now();
     let since = since(request.since, now)?;
     let types = event_types("types", request.types)?;
-    let after = request
-        .cursor
-        .parsed("cursor", |text| text.parse::<i64>().map_err(|_| NO_CURSOR))?;
+    let cursor = |text: &str| text.parse::<i64>().map_err(|_| NO_CURSOR);
+    let after = request.cursor.parsed("cursor", cursor)?;
     write.also(Permission::EventsRead).await?;
     let endpoint = locked(&mut write.db, program_id, endpoint_id).await?;
     let types = types.unwrap_or(endpoint.event_types);

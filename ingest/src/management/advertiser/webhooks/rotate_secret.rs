@@ -7,11 +7,10 @@ use messages::instant::as_instant_if_any;
 use serde_json::json;
 use storage::outbound::webhook_endpoints;
 
-use super::signing_secret::NewSecret;
-use super::webhook_endpoints::locked;
+use super::webhook_endpoints::{NewSecret, locked};
 use crate::http::field::{Field, refused};
 use crate::management::access::right::Update;
-use crate::management::access::{WriteProgram, archived};
+use crate::management::access::{ARCHIVED, WriteProgram};
 use crate::management::prelude::*;
 
 const TWO_SECRETS_COUNT: ApiError = ApiError::Conflict(
@@ -49,7 +48,7 @@ pub struct RotatedSecret {
         (status = 409, description = "The program is archived, or the secret before still signs.", body = PlatformError),
     ),
     extensions(("x-refusals" = json!([
-        archived(), TWO_SECRETS_COUNT, refused("overlap_hours", "must be an integer from 0 to 168")
+        ARCHIVED, TWO_SECRETS_COUNT, refused("overlap_hours", "must be an integer from 0 to 168")
     ]))),
 )]
 pub async fn rotate_webhook_secret(
@@ -58,9 +57,8 @@ pub async fn rotate_webhook_secret(
     // A holder of the secret can sign events.
     write.just_proved()?;
     let request: RotateRequest = write.body().json()?;
-    let overlap = request
-        .overlap_hours
-        .within("overlap_hours", 0..=168, Overlap::new)?;
+    let hours = request.overlap_hours;
+    let overlap = hours.within("overlap_hours", 0..=168, Overlap::new)?;
     let overlap = overlap.unwrap_or(Overlap::DEFAULT);
     let (program_id, endpoint_id) = write.on.ids;
     let endpoint = locked(&mut write.db, program_id, endpoint_id).await?;
@@ -72,11 +70,7 @@ pub async fn rotate_webhook_secret(
     let until = (!overlap.is_none()).then(|| now + overlap.duration());
     webhook_endpoints::rotate(&mut write.db, endpoint.endpoint_id, &new.sealed, until).await?;
     let details = json!({ "overlap_hours": overlap.duration().num_hours() });
-    write.audit(
-        "webhook_endpoint.secret_rotated",
-        endpoint.endpoint_id.get(),
-        details,
-    );
+    write.audit("webhook_endpoint.secret_rotated", endpoint_id.get(), details);
     write.commit().await?;
     Ok(data(RotatedSecret {
         secret: new.secret.text(),

@@ -121,10 +121,7 @@ pub async fn list_webhook_deliveries(
         state: query.parsed("state", STATES, DeliveryState::parse)?,
         event_type: query.parsed("type", TYPES, OutboundEventType::parse)?,
     };
-    let limit = query.parsed("limit", "must be an integer from 1 to 100", |text| {
-        text.parse().ok().filter(|limit| (1..=MAX_LIMIT).contains(limit))
-    })?;
-    let limit = limit.unwrap_or(DEFAULT_LIMIT);
+    let limit = query.within("limit", 1..=MAX_LIMIT)?.unwrap_or(DEFAULT_LIMIT);
     stored(&mut read.db, program_id, endpoint_id).await?;
     let deliveries = webhook_deliveries::list(&mut read.db, endpoint_id, filter, limit).await?;
     let data: Vec<DeliveryView> = deliveries.into_iter().map(DeliveryView::from).collect();
@@ -150,5 +147,4 @@ pub async fn read_webhook_delivery(
     Ok(data(found.ok_or(UNKNOWN)?.into()))
 }
 
-/// The refusal of a delivery that the endpoint does not have.
 pub const UNKNOWN: ApiError = ApiError::NotFound("Webhook delivery not found");

@@ -5,6 +5,7 @@
 use axum::http::StatusCode;
 use domain::ids::{ProgramId, WebhookEndpointId};
 use domain::people::permission::Permission;
+use domain::programs::webhook::SigningSecret;
 use domain::programs::webhook_endpoint::{DisabledReason, MAX_ENDPOINTS};
 use serde_json::json;
 use sqlx::PgConnection;
@@ -12,10 +13,9 @@ use storage::outbound::webhook_endpoints::{self, NewEndpoint, StoredEndpoint};
 use storage::program::program_settings;
 
 use super::endpoint_settings::{EndpointChanges, EndpointView, NewEndpointRequest, described, without_query};
-use super::signing_secret::NewSecret;
 use crate::http::field::refused;
 use crate::management::access::right::{CleanUp, Read, Update};
-use crate::management::access::{ReadProgram, WriteProgram, archived, differences};
+use crate::management::access::{ARCHIVED, ReadProgram, WriteProgram, differences};
 use crate::management::answers::{Created, created};
 use crate::management::prelude::*;
 
@@ -62,7 +62,7 @@ pub async fn list_webhook_endpoints(
     ),
     extensions(("x-refusals" = json!([
         refused("url", "must be an https URL"), refused("event_types", "names no type of event: click"),
-        archived(), TOO_MANY
+        ARCHIVED, TOO_MANY
     ]))),
 )]
 pub async fn create_webhook_endpoint(mut write: WriteProgram<Update>) -> Created<CreatedEndpoint> {
@@ -119,11 +119,8 @@ pub async fn read_webhook_endpoint(
     patch,
     path = "/api/advertiser/affiliate-programs/{program_id}/webhook-endpoints/{webhook_endpoint_id}",
     request_body = EndpointChanges,
-    responses(
-        (status = 200, description = "As it is now.", body = Data<EndpointView>),
-        (status = 409, description = "The program is archived.", body = PlatformError),
-    ),
-    extensions(("x-refusals" = json!([UNKNOWN, archived()]))),
+    responses((status = 200, description = "As it is now.", body = Data<EndpointView>)),
+    extensions(("x-refusals" = json!([UNKNOWN, ARCHIVED]))),
 )]
 pub async fn update_webhook_endpoint(
     mut write: WriteProgram<Update, (ProgramId, WebhookEndpointId)>,
@@ -189,11 +186,27 @@ pub async fn stored(
     program_id: ProgramId,
     endpoint_id: WebhookEndpointId,
 ) -> Result<StoredEndpoint, ApiError> {
-    webhook_endpoints::find(connection, program_id, endpoint_id)
-        .await?
-        .ok_or(UNKNOWN)
+    let found = webhook_endpoints::find(connection, program_id, endpoint_id).await?;
+    found.ok_or(UNKNOWN)
 }
 
-/// The refusal of an endpoint that the program does not have.
 pub const UNKNOWN: ApiError = ApiError::NotFound("Webhook endpoint not found");
 const TOO_MANY: ApiError = ApiError::Conflict("A program has at most 20 webhook endpoints: delete one first");
+
+/// The secret as it is shown once, and as it is stored.
+pub struct NewSecret {
+    pub secret: SigningSecret,
+    pub sealed: Vec<u8>,
+}
+
+impl NewSecret {
+    pub fn generate(app: &App, endpoint_id: WebhookEndpointId) -> Result<Self, ApiError> {
+        let secret = SigningSecret::generate(App::random());
+        let purpose = SigningSecret::purpose(endpoint_id);
+        let sealed = app
+            .sealing_keys
+            .seal(secret.expose(), &purpose, App::random())
+            .map_err(ApiError::unexpected)?;
+        Ok(Self { secret, sealed })
+    }
+}

@@ -15,7 +15,7 @@ use storage::people::workspaces;
 
 use crate::http::field::refused;
 use crate::http::query::Query;
-use crate::management::access::{AdvertiserUser, ListForAdvertiser, forbidden};
+use crate::management::access::{AdvertiserUser, FORBIDDEN, ListForAdvertiser};
 use crate::management::answers::{List, Listed, PageQuery, view};
 use crate::management::csv_download::{PIECE, Piece, csv_row, download};
 use crate::management::prelude::*;
@@ -113,7 +113,7 @@ async fn asked(
     let membership = user.workspace(connection, named).await?;
     match membership.role {
         Role::Owner => Ok((membership.workspace_id, filter)),
-        Role::Admin | Role::Member => Err(forbidden()),
+        Role::Admin | Role::Member => Err(FORBIDDEN),
     }
 }
 
@@ -171,10 +171,7 @@ pub async fn export_audit_log(
         async move {
             let mut connection = pool.acquire().await?;
             let entries = audit_log::following(&mut connection, workspace_id, &filter, after, PIECE).await?;
-            Ok(Piece {
-                last_id: entries.last().map(|entry| entry.id),
-                rows: entries.into_iter().map(cells).collect(),
-            })
+            Ok(Piece::of(entries, |entry| entry.id, cells))
         }
     };
     download(&format!("audit-log-{workspace_id}"), COLUMNS, read).await
@@ -202,11 +199,10 @@ async fn workspace_of(
     program_id: ProgramId,
     named: Option<WorkspaceId>,
 ) -> Result<WorkspaceId, ApiError> {
-    let program = workspaces::program_for_user(connection, program_id, None)
-        .await?
-        .ok_or(UNKNOWN)?;
+    let program = workspaces::program_for_user(connection, program_id, None).await?;
+    let program = program.ok_or(UNKNOWN)?;
     if named.is_some_and(|named| named != program.workspace_id) {
-        return Err(forbidden());
+        return Err(FORBIDDEN);
     }
     Ok(program.workspace_id)
 }

@@ -100,26 +100,6 @@ view! { |row: MemberInvitation, now: DateTime<Utc>| InvitationView {
     },
 } }
 
-impl InvitationLink {
-    fn shown(app: &App, token: &InvitationToken, expires_at: DateTime<Utc>) -> Self {
-        Self {
-            // The token stands behind the `#`, which browsers do not send: no proxy logs it.
-            invitation_url: Some(format!("{}#{}", emails::link(app, PAGE), token.expose())),
-            expires_at,
-            emailed: false,
-        }
-    }
-
-    /// The link is not shown: a caller that could try it would learn whether the address has an account.
-    const fn emailed(expires_at: DateTime<Utc>) -> Self {
-        Self {
-            invitation_url: None,
-            expires_at,
-            emailed: true,
-        }
-    }
-}
-
 /// Creates an invitation and its link. The link is shown once or, if e-mail is on, sent by e-mail. An earlier
 /// invitation of the address for the same purpose ends. `None`, without a change, if no e-mail may be sent to
 /// the address.
@@ -135,12 +115,22 @@ async fn invite<C: Caller, On: Send>(
     let link = if write.app.emails.are_on() {
         let content = content(write, workspace_id, purpose, expires_at).await?;
         let (app, db) = (&write.app, &mut write.db);
-        if !emails::write_invitation(app, db, workspace_id, email, &content, token.expose()).await? {
+        if !emails::write(app, db, email, &content, Some(token.expose()), Some(workspace_id)).await? {
             return Ok(None);
         }
-        InvitationLink::emailed(expires_at)
+        // The link is not shown: a caller that could try it would learn whether the address has an account.
+        InvitationLink {
+            invitation_url: None,
+            expires_at,
+            emailed: true,
+        }
     } else {
-        InvitationLink::shown(&write.app, &token, expires_at)
+        InvitationLink {
+            // The token stands behind the `#`, which browsers do not send: no proxy logs it.
+            invitation_url: Some(format!("{}#{}", emails::link(&write.app, PAGE), token.expose())),
+            expires_at,
+            emailed: false,
+        }
     };
     let new = NewInvitation {
         workspace_id,
@@ -219,10 +209,8 @@ pub async fn invite_member(mut write: Write<AdvertiserUser>) -> Created<CreatedI
             "must be null: owners and admins may do everything",
         ));
     }
-    let named = request
-        .workspace_id
-        .integer("workspace_id")?
-        .map(WorkspaceId::new);
+    let named = request.workspace_id.integer("workspace_id")?;
+    let named = named.map(WorkspaceId::new);
     let inviter = write.caller.workspace(&mut write.db, named).await?;
     if role == Role::Owner && inviter.role != Role::Owner {
         return Err(ApiError::Forbidden("Only owners invite owners"));
@@ -317,9 +305,8 @@ async fn stored(
     connection: &mut PgConnection,
     invitation_id: InvitationId,
 ) -> Result<MemberInvitation, ApiError> {
-    invitations::find(connection, invitation_id)
-        .await?
-        .ok_or(ApiError::NotFound("Invitation not found"))
+    let found = invitations::find(connection, invitation_id).await?;
+    found.ok_or(ApiError::NotFound("Invitation not found"))
 }
 
 /// A required e-mail address that can receive e-mail.
@@ -329,7 +316,6 @@ pub fn address(field: Field<String>) -> Result<EmailAddress, ApiError> {
         .ok_or_else(|| ApiError::bad_request("email is required"))
 }
 
-/// The refusal of a second membership in the same workspace.
 pub const MEMBER_ALREADY: ApiError = ApiError::Conflict("They work in this workspace already");
 
 /// The refusal of an invitation that would reach no one.

@@ -21,7 +21,7 @@ use storage::people::workspaces;
 
 use crate::http::field::{Field, if_present, refused};
 use crate::http::query::{NO_TEXT, Query};
-use crate::management::access::{AdvertiserUser, Audited, ListForAdvertiser, Write, differences, forbidden};
+use crate::management::access::{AdvertiserUser, Audited, FORBIDDEN, ListForAdvertiser, Write, differences};
 use crate::management::answers::{Ids, List, Listed, OrderQuery, PageQuery, view};
 use crate::management::prelude::*;
 
@@ -112,7 +112,7 @@ pub async fn update_member(mut write: Write<AdvertiserUser, Ids<MemberId>>) -> A
     };
     if let Some(role) = role.filter(|role| *role != before.role) {
         if role == Role::Owner && acting.role != Role::Owner {
-            return Err(forbidden());
+            return Err(FORBIDDEN);
         }
         keep_an_owner(&mut write.db, workspace_id, &before).await?;
         members::set_role(&mut write.db, member_id, role).await?;
@@ -173,14 +173,13 @@ async fn judged(
     write: &mut Write<AdvertiserUser, Ids<MemberId>>,
 ) -> Result<(workspaces::Membership, Member), ApiError> {
     let (Ids(member_id), connection) = (write.on, &mut *write.db);
-    let workspace_id = members::workspace_of(connection, member_id)
-        .await?
-        .ok_or(UNKNOWN)?;
+    let workspace_id = members::workspace_of(connection, member_id).await?;
+    let workspace_id = workspace_id.ok_or(UNKNOWN)?;
     members::lock(connection, workspace_id).await?;
     let acting = write.caller.workspace(connection, Some(workspace_id)).await?;
     let member = found(connection, member_id).await?;
     if member.role == Role::Owner && acting.role != Role::Owner {
-        return Err(forbidden());
+        return Err(FORBIDDEN);
     }
     Ok((acting, member))
 }
@@ -204,8 +203,9 @@ async fn keep_an_owner(
 }
 
 pub fn read_role(field: Field<String>) -> Result<Role, ApiError> {
-    let role = field.given().and_then(|name| Role::parse(&name));
-    role.ok_or_else(|| refused("role", "must be one of owner, admin, member"))
+    field.word(Role::parse, || {
+        refused("role", "must be one of owner, admin, member")
+    })
 }
 
 /// Null removes all permissions.

@@ -9,7 +9,7 @@ use storage::people::second_factors;
 use storage::people::workspaces::{self, Membership};
 
 use crate::http::field::{Field, if_present};
-use crate::management::access::{AdvertiserUser, Audited, Write, differences, forbidden};
+use crate::management::access::{AdvertiserUser, Audited, FORBIDDEN, Write, differences};
 use crate::management::answers::Ids;
 use crate::management::auth::me::WorkspaceView;
 use crate::management::prelude::*;
@@ -77,7 +77,7 @@ async fn may_require(
     membership: &Membership,
 ) -> Result<(), ApiError> {
     if membership.role != Role::Owner {
-        return Err(forbidden());
+        return Err(FORBIDDEN);
     }
     write.just_proved()?;
     match second_factors::enabled(&mut write.db, write.caller.user.user_id).await? {

@@ -38,7 +38,7 @@ pub struct CustomerTimeline {
 }
 
 /// One thing that happened. What its kind has not is null.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Default, Serialize, ToSchema)]
 #[schema(as = TimelineEntry)]
 struct HappenedView {
     #[serde(serialize_with = "as_instant")]
@@ -175,21 +175,6 @@ impl CustomerTimeline {
 }
 
 impl HappenedView {
-    const fn at(timestamp: DateTime<Utc>, kind: &'static str) -> Self {
-        Self {
-            timestamp,
-            kind,
-            amount_cents: None,
-            currency: None,
-            sale_id: None,
-            commission_id: None,
-            payout_id: None,
-            event: None,
-            commission: None,
-            ledger: None,
-        }
-    }
-
     fn rank(&self) -> usize {
         const ORDER: [&str; 7] = [
             "click",
@@ -222,13 +207,14 @@ impl From<ProgramEvent> for HappenedView {
                 Some(refund.sale_id),
             ),
         };
-        let happened = Self::at(event.at, event.event_type().as_str());
         Self {
+            timestamp: event.at,
+            kind: event.event_type().as_str(),
             amount_cents,
             currency,
             sale_id,
             event: Some(event.into()),
-            ..happened
+            ..Self::default()
         }
     }
 }
@@ -259,15 +245,16 @@ view! { |row: TimelineCommission| TimelineCommissionView {
 
 impl From<TimelineCommission> for HappenedView {
     fn from(row: TimelineCommission) -> Self {
-        let happened = Self::at(row.created_at, "commission");
         Self {
+            timestamp: row.created_at,
+            kind: "commission",
             amount_cents: Some(row.amount_cents),
             currency: Some(row.currency.clone()),
             sale_id: Some(row.sale_id),
             commission_id: Some(row.id),
             payout_id: row.payout_id,
             commission: Some(row.into()),
-            ..happened
+            ..Self::default()
         }
     }
 }
@@ -275,9 +262,9 @@ impl From<TimelineCommission> for HappenedView {
 impl From<TimelineEntry> for HappenedView {
     fn from(row: TimelineEntry) -> Self {
         let is_payout = row.payout_id.is_some();
-        let kind = if is_payout { "payout" } else { "ledger" };
-        let happened = Self::at(row.paid_out_at.unwrap_or(row.created_at), kind);
         Self {
+            timestamp: row.paid_out_at.unwrap_or(row.created_at),
+            kind: if is_payout { "payout" } else { "ledger" },
             // A payout lowers the balance by the amount that was paid.
             amount_cents: Some(if is_payout {
                 -row.amount_cents
@@ -289,7 +276,7 @@ impl From<TimelineEntry> for HappenedView {
             commission_id: Some(row.commission_id),
             payout_id: row.payout_id,
             ledger: Some(row.into()),
-            ..happened
+            ..Self::default()
         }
     }
 }

@@ -11,8 +11,7 @@ use crate::management::access::AdvertiserUser;
 use crate::management::answers::Ids;
 use crate::management::prelude::*;
 use crate::management::reports::dates::FROM_AFTER_TO;
-use crate::management::reports::event_file::{FORMATS, Format, FormatQuery, download};
-use crate::management::reports::event_lines::EventLines;
+use crate::management::reports::event_file::{EventLines, FORMATS, Format, download};
 
 /// Download clicks, leads, sales and refunds
 ///
@@ -20,7 +19,13 @@ use crate::management::reports::event_lines::EventLines;
 #[utoipa::path(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/events/export",
-    params(FormatQuery, ProgramEventsQuery),
+    params(
+        (
+            "format" = Option<String>, Query, example = "ndjson",
+            description = "`csv` unless said otherwise, or `ndjson`: a JSON object a line, as the list has them.",
+        ),
+        ProgramEventsQuery,
+    ),
     responses(
         (
             status = 200,

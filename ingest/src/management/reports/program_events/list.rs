@@ -21,17 +21,6 @@ use crate::management::reports::dates::FROM_AFTER_TO;
 const DEFAULT_LIMIT: i64 = 50;
 const MAX_LIMIT: i64 = 100;
 
-#[derive(Debug, utoipa::IntoParams)]
-#[into_params(parameter_in = Query)]
-#[expect(dead_code, reason = "described, never built: a query is read by name")]
-pub struct EventPlaceQuery {
-    /// `meta.next` of the answer before, with the same filters. The newest events unless said otherwise.
-    after: Option<String>,
-    /// Events in one answer, 50 unless said otherwise.
-    #[param(minimum = 1, maximum = 100)]
-    limit: Option<i64>,
-}
-
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ProgramEventPage {
     data: Vec<ProgramEventView>,
@@ -55,7 +44,17 @@ pub struct EventPageMeta {
 #[utoipa::path(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/events",
-    params(EventPlaceQuery, ProgramEventsQuery),
+    params(
+        (
+            "after" = Option<String>, Query,
+            description = "`meta.next` of the answer before, with the same filters. The newest events unless said otherwise.",
+        ),
+        (
+            "limit" = Option<i64>, Query, minimum = 1, maximum = 100,
+            description = "Events in one answer, 50 unless said otherwise.",
+        ),
+        ProgramEventsQuery,
+    ),
     responses((status = 200, description = "Some of them, in order.", body = ProgramEventPage)),
     extensions(("x-refusals" = json!([
         ApiError::bad_request("type must be one of click, lead, sale, refund"),
@@ -74,10 +73,7 @@ pub async fn list_program_events(
         .parsed("after", "", |text| Some(EventPlace::parse(text, program_id)))?
         .transpose()
         .map_err(|error| refused("after", &format!("must be the next of an answer: {error}")))?;
-    let limit = query.parsed("limit", "must be an integer from 1 to 100", |text| {
-        let limit = text.parse().ok()?;
-        (1..=MAX_LIMIT).contains(&limit).then_some(limit)
-    })?;
+    let limit = query.within("limit", 1..=MAX_LIMIT)?;
     let mut connection = app.reads.acquire().await?;
     let filter = question::filter(&app, &mut connection, program_id, &query).await?;
     let read = PageRead {

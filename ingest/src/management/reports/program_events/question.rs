@@ -19,7 +19,6 @@ const DEVICE: &str = "must be one of desktop, mobile, tablet, tv, bot";
 const SOURCE: &str = "must be the host of a page";
 const SEARCH: &str = "must be 1 to 255 visible characters";
 pub const TESTS_ARE_NOBODYS: ApiError = ApiError::refusal("search finds no test events");
-/// The longest name in the DNS.
 const LONGEST_HOST: usize = 253;
 
 /// Which events, as it is described.

@@ -9,9 +9,8 @@ use storage::reads::program_events::{
 
 use crate::management::advertiser::money::commissions::NamedPartner;
 use crate::management::answers::view;
-use crate::management::csv_download::Cell;
 use crate::management::prelude::*;
-use crate::management::reports::event_file::{Line, cells_of};
+use crate::management::reports::event_file::Line;
 use crate::management::reports::event_view::ClickView;
 
 /// An event: what all types have, and what its own has.
@@ -151,31 +150,6 @@ impl From<ProgramEvent> for ProgramEventView {
     }
 }
 
-impl ProgramEventView {
-    /// The event with the parts of nested objects as fields of their own, one for each cell of a file.
-    fn flat(&self) -> Value {
-        let mut line = serde_json::to_value(self).unwrap_or_default();
-        let Some(fields) = line.as_object_mut() else {
-            return line;
-        };
-        if let Some(partner) = &self.partner {
-            fields.insert("partner_id".to_owned(), partner.id.into());
-            fields.insert("partner_name".to_owned(), partner.name.clone().into());
-        }
-        if let DetailsView::Sale(sale) = &self.details
-            && let Some(commissions) = &sale.commissions
-            && let Some(first) = commissions.first()
-        {
-            let statuses: Vec<&str> = commissions.iter().map(|one| one.status.as_str()).collect();
-            let payable: i64 = commissions.iter().map(|one| one.payable_cents).sum();
-            fields.insert("commission_status".to_owned(), statuses.join(" ").into());
-            fields.insert("commission_cents".to_owned(), payable.into());
-            fields.insert("commission_currency".to_owned(), first.currency.clone().into());
-        }
-        line
-    }
-}
-
 impl Line for ProgramEventView {
     const COLUMNS: &'static [&'static str] = &[
         "event_type",
@@ -215,8 +189,27 @@ impl Line for ProgramEventView {
         "createdAt",
     ];
 
-    fn cells(&self) -> Vec<Cell> {
-        cells_of(&self.flat(), Self::COLUMNS)
+    /// The event with the parts of nested objects as fields of their own, one for each cell of a file.
+    fn flat(&self) -> Value {
+        let mut line = serde_json::to_value(self).unwrap_or_default();
+        let Some(fields) = line.as_object_mut() else {
+            return line;
+        };
+        if let Some(partner) = &self.partner {
+            fields.insert("partner_id".to_owned(), partner.id.into());
+            fields.insert("partner_name".to_owned(), partner.name.clone().into());
+        }
+        if let DetailsView::Sale(sale) = &self.details
+            && let Some(commissions) = &sale.commissions
+            && let Some(first) = commissions.first()
+        {
+            let statuses: Vec<&str> = commissions.iter().map(|one| one.status.as_str()).collect();
+            let payable: i64 = commissions.iter().map(|one| one.payable_cents).sum();
+            fields.insert("commission_status".to_owned(), statuses.join(" ").into());
+            fields.insert("commission_cents".to_owned(), payable.into());
+            fields.insert("commission_currency".to_owned(), first.currency.clone().into());
+        }
+        line
     }
 }
 

@@ -13,23 +13,6 @@ const DEFAULT_LIMIT: u32 = 1_000;
 const MAX_LIMIT: u32 = 10_000;
 const MAX_WAIT: u64 = 30;
 
-#[derive(Debug, utoipa::IntoParams)]
-#[into_params(parameter_in = Query)]
-#[expect(dead_code, reason = "described, never built: a query is read by name")]
-pub struct StreamQuery {
-    /// `meta.next` of the answer before. The beginning of what is kept unless said otherwise.
-    after: Option<String>,
-    /// Types of events with commas between them; all of them unless said otherwise.
-    #[param(example = "click.recorded,sale.recorded")]
-    types: Option<String>,
-    /// Events in one answer, 1,000 unless said otherwise.
-    #[param(minimum = 1, maximum = 10_000)]
-    limit: Option<u32>,
-    /// Seconds to wait for an event when there is none.
-    #[param(minimum = 0, maximum = 30)]
-    wait: Option<u32>,
-}
-
 #[derive(Debug)]
 pub struct Question {
     pub after: Option<EventCursor>,
@@ -49,14 +32,8 @@ impl Question {
             StreamTypes::parse(&names)
                 .map_err(|unknown| refused("types", &format!("names no type of events: {unknown}")))
         });
-        let limit = query.parsed("limit", "must be an integer from 1 to 10000", |text| {
-            let limit = text.parse().ok()?;
-            (1..=MAX_LIMIT).contains(&limit).then_some(limit)
-        })?;
-        let wait = query.parsed("wait", "must be an integer from 0 to 30", |text| {
-            let seconds = text.parse().ok()?;
-            (0..=MAX_WAIT).contains(&seconds).then_some(seconds)
-        })?;
+        let limit = query.within("limit", 1..=MAX_LIMIT)?;
+        let wait = query.within("wait", 0..=MAX_WAIT)?;
         Ok(Self {
             after: after.transpose()?,
             types: types.transpose()?.unwrap_or_else(StreamTypes::all),
