@@ -19,6 +19,7 @@
 )]
 
 mod calls;
+mod cases;
 mod reference;
 mod refusals;
 mod service;
@@ -55,7 +56,7 @@ fn the_service_answers_and_records_as_the_plain_contract_does() {
     config.failure_persistence = None;
     config.max_shrink_iters = 600;
     let seen = RefCell::new(Seen::default());
-    let agreed = TestRunner::new(config).run(&calls::case(), |case| {
+    let agreed = TestRunner::new(config).run(&cases::case(), |case| {
         let (result, of_case) = runtime.block_on(play(&service, &case));
         seen.borrow_mut().add(&of_case);
         result

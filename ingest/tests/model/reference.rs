@@ -187,7 +187,7 @@ impl Reference {
             What::Sale(sale) => self.sale(call.who, sale, at),
             What::Refund(refund) => self.refund(call.who, refund),
             What::Test { kind, named } => self.test(call.who, *kind, *named),
-            What::Refused(place) => refused(400, refusals::all()[*place].message),
+            What::Refused(place) => refused(400, &refusals::all()[*place].message),
         }
     }
 

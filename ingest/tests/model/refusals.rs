@@ -8,81 +8,77 @@ use test_harness::leads::NOT_FOUND;
 pub struct Refusal {
     pub path: &'static str,
     pub body: Value,
-    pub message: &'static str,
+    pub message: String,
 }
 
-const AMOUNT: &str = "amount_cents is required and must be a positive integer";
-const COMMISSIONABLE: &str = "commissionable_cents must be an integer from 0 to amount_cents";
-const TRANSACTION: &str = "transaction_id is required and must be a string";
-const NO_CUSTOMER: &str = "Customer not found. Provide customer_key or click_id.";
-const REFUND_AMOUNT: &str = "refund_amount_cents must be a positive integer";
-
 pub fn all() -> Vec<Refusal> {
-    let sale = |more: Value| {
-        let sale = json!({ "transaction_id": "never", "amount_cents": 100, "customer_key": "nobody" });
-        sale.with(more)
-    };
-    let refund = |amount: Value| json!({ "transaction_id": "never", "refund_amount_cents": amount });
+    let sale = json!({ "transaction_id": "never", "amount_cents": 100, "customer_key": "nobody" });
+    let refund = json!({ "transaction_id": "never" });
     let url = |url: &str| json!({ "affiliate_url": url });
-    [
-        ("click", json!({}), "affiliate_url is required"),
+    // By path: the fields that all its bodies have, and by message those that differ.
+    let refused = [
         (
             "click",
-            json!({ "affiliate_url": null }),
-            "affiliate_url is required",
+            json!({}),
+            json!({
+                "affiliate_url is required": [{}, { "affiliate_url": null }],
+                "Invalid affiliate_url": [url("/?aff=ada")],
+                "No aff parameter found in affiliate_url": [url("https://shop.example/?ref=ada")],
+            }),
         ),
-        ("click", url("/?aff=ada"), "Invalid affiliate_url"),
         (
-            "click",
-            url("https://shop.example/?ref=ada"),
-            "No aff parameter found in affiliate_url",
-        ),
-        ("lead", json!({}), "click_id or customer_key is required"),
-        ("lead", json!({ "click_id": 7 }), "click_id must be a string"),
-        ("lead", json!({ "customer_key": "never" }), NOT_FOUND),
-        ("sale", sale(json!({ "transaction_id": null })), TRANSACTION),
-        ("sale", sale(json!({ "transaction_id": 7 })), TRANSACTION),
-        ("sale", sale(json!({ "amount_cents": null })), AMOUNT),
-        ("sale", sale(json!({ "amount_cents": 0 })), AMOUNT),
-        ("sale", sale(json!({ "amount_cents": -100 })), AMOUNT),
-        ("sale", sale(json!({ "amount_cents": "100" })), AMOUNT),
-        ("sale", sale(json!({ "amount_cents": 1.5 })), AMOUNT),
-        (
-            "sale",
-            sale(json!({ "commissionable_cents": -1 })),
-            COMMISSIONABLE,
+            "lead",
+            json!({}),
+            json!({
+                "click_id or customer_key is required": [{}],
+                "click_id must be a string": [{ "click_id": 7 }],
+                NOT_FOUND: [{ "customer_key": "never" }],
+            }),
         ),
         (
             "sale",
-            sale(json!({ "commissionable_cents": 101 })),
-            COMMISSIONABLE,
+            sale,
+            json!({
+                "transaction_id is required and must be a string": [{ "transaction_id": null }, { "transaction_id": 7 }],
+                "amount_cents is required and must be a positive integer": [
+                    { "amount_cents": null }, { "amount_cents": 0 }, { "amount_cents": -100 },
+                    { "amount_cents": "100" }, { "amount_cents": 1.5 },
+                ],
+                "commissionable_cents must be an integer from 0 to amount_cents": [
+                    { "commissionable_cents": -1 }, { "commissionable_cents": 101 }, { "commissionable_cents": "50" },
+                ],
+                "customer_key must be a string": [{ "customer_key": 7.5 }],
+                "sale_type must be payment or subscription": [{ "sale_type": "gift" }],
+                "Customer not found. Provide customer_key or click_id.": [{ "customer_key": "never" }],
+            }),
         ),
-        (
-            "sale",
-            sale(json!({ "commissionable_cents": "50" })),
-            COMMISSIONABLE,
-        ),
-        (
-            "sale",
-            sale(json!({ "customer_key": 7.5 })),
-            "customer_key must be a string",
-        ),
-        (
-            "sale",
-            sale(json!({ "sale_type": "gift" })),
-            "sale_type must be payment or subscription",
-        ),
-        ("sale", sale(json!({ "customer_key": "never" })), NO_CUSTOMER),
-        ("refund", json!({}), "transaction_id is required"),
         (
             "refund",
-            json!({ "transaction_id": 7 }),
-            "transaction_id is required",
+            json!({}),
+            json!({
+                "transaction_id is required": [{}, { "transaction_id": 7 }],
+            }),
         ),
-        ("refund", refund(json!(-1)), REFUND_AMOUNT),
-        ("refund", refund(json!("1")), REFUND_AMOUNT),
-        ("refund", refund(json!(0.5)), REFUND_AMOUNT),
-    ]
-    .map(|(path, body, message)| Refusal { path, body, message })
-    .into()
+        (
+            "refund",
+            refund,
+            json!({
+                "refund_amount_cents must be a positive integer": [
+                    { "refund_amount_cents": -1 }, { "refund_amount_cents": "1" }, { "refund_amount_cents": 0.5 },
+                ],
+            }),
+        ),
+    ];
+    let mut all = Vec::new();
+    for (path, common, by_message) in refused {
+        for (message, bodies) in by_message.as_object().unwrap() {
+            let bodies = bodies.as_array().unwrap().iter();
+            all.extend(bodies.map(|body| Refusal {
+                path,
+                body: common.clone().with(body.clone()),
+                message: message.clone(),
+            }));
+        }
+    }
+    all
 }

@@ -1,6 +1,7 @@
 //! The contract's answers.
 
 use serde_json::{Value, json};
+use test_harness::platform_error;
 
 use super::Answered;
 use crate::calls::{Attribution, LINKS, Who};
@@ -69,16 +70,8 @@ pub fn duplicate() -> Answered {
 }
 
 pub fn refused(status: u16, message: &str) -> Answered {
-    let name = match status {
-        400 => "BadRequestError",
-        401 => "UnauthorizedError",
-        403 => "ForbiddenError",
-        404 => "NotFoundError",
-        _ => "ConflictError",
-    };
-    let error = json!({ "status": status, "name": name, "message": message, "details": {} });
     Answered {
         status,
-        body: json!({ "data": null, "error": error }),
+        body: platform_error(status, message),
     }
 }

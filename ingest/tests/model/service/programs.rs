@@ -59,13 +59,12 @@ impl Service {
 
     /// A key with which the program's advertiser pays.
     pub async fn key(&self, program: &Program) -> String {
-        self.stack
-            .execute(&format!(
-                "INSERT INTO workspace_members (workspace_id, user_id, role)
+        let statement = format!(
+            "INSERT INTO workspace_members (workspace_id, user_id, role)
                  SELECT workspace_id, {}, 'owner' FROM programs WHERE id = {} ON CONFLICT DO NOTHING",
-                self.owner.user_id, program.program_id
-            ))
-            .await;
+            self.owner.user_id, program.program_id
+        );
+        self.stack.execute(&statement).await;
         self.stack.key(program, &self.owner, "{*}").await
     }
 }

@@ -24,14 +24,8 @@ pub fn differences(expected: &Expected, answer: &Answer, names: &mut Names) -> V
             .collect();
         differences.extend(header(name, expected, &values, names));
     }
-    compare(
-        "body",
-        &expected.body(),
-        &answer.body,
-        Extra::Refused,
-        names,
-        &mut differences,
-    );
+    let body = compare("body", &expected.body(), &answer.body, Extra::Refused, names);
+    differences.extend(body);
     differences
 }
 
@@ -58,16 +52,7 @@ fn header(name: &str, expected: &str, values: &[&str], names: &mut Names) -> Vec
             Err(fault) => return vec![format!("{place}: {fault}")],
         },
     };
-    let mut differences = Vec::new();
-    compare(
-        &place,
-        &Value::String(expected),
-        &value,
-        Extra::Refused,
-        names,
-        &mut differences,
-    );
-    differences
+    compare(&place, &expected.into(), &value, Extra::Refused, names)
 }
 
 /// How unexpected fields are treated.
@@ -78,33 +63,28 @@ pub enum Extra {
     Ignored,
 }
 
+/// The differences between two values. Stores the values that the expected one names.
 pub fn compare(
     place: &str,
     expected: &Value,
     actual: &Value,
     extra: Extra,
     names: &mut Names,
-    differences: &mut Vec<String>,
-) {
+) -> Vec<String> {
     match (expected, actual) {
         (Value::Object(expected), Value::Object(actual)) => {
-            compare_fields(place, expected, actual, extra, names, differences);
+            compare_fields(place, expected, actual, extra, names)
         }
         (Value::Array(expected), Value::Array(actual)) if expected.len() == actual.len() => {
-            for (index, (expected, actual)) in expected.iter().zip(actual).enumerate() {
-                compare(
-                    &format!("{place}[{index}]"),
-                    expected,
-                    actual,
-                    extra,
-                    names,
-                    differences,
-                );
-            }
+            let pairs = expected.iter().zip(actual).enumerate();
+            let differences = pairs.flat_map(|(index, (expected, actual))| {
+                compare(&format!("{place}[{index}]"), expected, actual, extra, names)
+            });
+            differences.collect()
         }
-        (Value::String(text), actual) => differences.extend(compare_text(place, text, actual, names)),
-        (expected, actual) if expected == actual => {}
-        (expected, actual) => differences.push(format!("{place}: {expected} expected, was {actual}")),
+        (Value::String(text), actual) => compare_text(place, text, actual, names).into_iter().collect(),
+        (expected, actual) if expected == actual => Vec::new(),
+        (expected, actual) => vec![format!("{place}: {expected} expected, was {actual}")],
     }
 }
 
@@ -114,25 +94,20 @@ fn compare_fields(
     actual: &Map<String, Value>,
     extra: Extra,
     names: &mut Names,
-    differences: &mut Vec<String>,
-) {
+) -> Vec<String> {
+    let mut differences = Vec::new();
     for (name, expected) in expected {
+        let place = format!("{place}.{name}");
         match actual.get(name) {
-            Some(actual) => compare(
-                &format!("{place}.{name}"),
-                expected,
-                actual,
-                extra,
-                names,
-                differences,
-            ),
-            None => differences.push(format!("{place}.{name}: {expected} expected, is missing")),
+            Some(actual) => differences.extend(compare(&place, expected, actual, extra, names)),
+            None => differences.push(format!("{place}: {expected} expected, is missing")),
         }
     }
     let unexpected = actual
         .iter()
         .filter(|(name, _)| extra == Extra::Refused && !expected.contains_key(*name));
     differences.extend(unexpected.map(|(name, value)| format!("{place}.{name}: not expected, was {value}")));
+    differences
 }
 
 fn compare_text(place: &str, expected: &str, actual: &Value, names: &mut Names) -> Option<String> {

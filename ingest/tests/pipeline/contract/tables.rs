@@ -16,12 +16,7 @@ const TABLES: [(&str, &str, &str, &str); 18] = [
     ("programs", "id", "id = ANY($1)", "id"),
     ("commission_policies", "id", OF_PROGRAM, "id"),
     ("partner_programs", "id", OF_PROGRAM, "id"),
-    (
-        "referral_links",
-        "id",
-        "partner_program_id IN (SELECT id FROM partner_programs WHERE program_id = ANY($1))",
-        "id",
-    ),
+    ("referral_links", "id", OF_MEMBERSHIP, "id"),
     ("customers", "id", OF_PROGRAM, "first_click_at, id"),
     ("click_events", "id", OF_PROGRAM, "click_timestamp, id"),
     ("lead_events", "id", OF_PROGRAM, "lead_timestamp, id"),
@@ -39,7 +34,7 @@ const TABLES: [(&str, &str, &str, &str); 18] = [
     (
         "partner_program_balances",
         "(partner_program_id, currency)",
-        "partner_program_id IN (SELECT id FROM partner_programs WHERE program_id = ANY($1))",
+        OF_MEMBERSHIP,
         "partner_program_id, currency",
     ),
     (
@@ -59,6 +54,8 @@ const TABLES: [(&str, &str, &str, &str); 18] = [
 ];
 
 const OF_PROGRAM: &str = "program_id = ANY($1)";
+const OF_MEMBERSHIP: &str =
+    "partner_program_id IN (SELECT id FROM partner_programs WHERE program_id = ANY($1))";
 
 /// Rows by table, each with the columns that identify it.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -102,12 +99,8 @@ impl Tables {
             differences.extend(compare_added(table, &expected, &added, &mut names));
             if let Some(expected) = changes {
                 let rows: Vec<&Value> = after.iter().map(|(_, row)| row).collect();
-                differences.extend(compare_rows(
-                    &format!("{table} in the end"),
-                    expected,
-                    &rows,
-                    &mut names,
-                ));
+                let place = format!("{table} in the end");
+                differences.extend(compare_rows(&place, expected, &rows, &mut names));
             }
         }
         differences
@@ -149,18 +142,11 @@ fn compare_rows(place: &str, expected: &[Value], rows: &[&Value], names: &mut Na
             rows.join(", ")
         )];
     }
-    let mut differences = Vec::new();
-    for (index, (expected, row)) in expected.iter().zip(rows).enumerate() {
-        compare(
-            &format!("{place}[{index}]"),
-            expected,
-            row,
-            Extra::Ignored,
-            names,
-            &mut differences,
-        );
-    }
-    differences
+    let pairs = expected.iter().zip(rows).enumerate();
+    let differences = pairs.flat_map(|(index, (expected, row))| {
+        compare(&format!("{place}[{index}]"), expected, row, Extra::Ignored, names)
+    });
+    differences.collect()
 }
 
 #[cfg(test)]
