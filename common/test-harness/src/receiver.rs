@@ -9,6 +9,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
+use crate::stack::Stack;
+
 /// One request as received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Webhook {
@@ -113,6 +115,18 @@ impl Receiver {
     /// Number of connections so far.
     pub fn connections(&self) -> usize {
         self.connections.load(Ordering::SeqCst)
+    }
+
+    /// Waits until this many requests have arrived.
+    pub async fn arrived(&self, stack: &Stack, count: usize) {
+        let all = async || self.count() == count;
+        stack.eventually("requests arrive", all).await;
+    }
+
+    /// Waits until this many requests wait for an answer.
+    pub async fn holds(&self, stack: &Stack, count: usize) {
+        let all = async || self.hanging() == count;
+        stack.eventually("requests wait for an answer", all).await;
     }
 
     /// Number of requests that wait for an answer.

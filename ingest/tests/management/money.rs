@@ -1,5 +1,6 @@
 mod adjustments;
 mod debts;
+mod exports;
 mod outbound_events;
 mod partner_payouts;
 mod payout_preview;

@@ -70,16 +70,15 @@ async fn event(stack: &Stack, program: &Managed, event_type: &str, queued_for: O
 
 /// Ends a delivery as the delivery role does.
 async fn finish(stack: &Stack, delivery_id: i64, state: &str, status: i16, answer: &str) {
-    stack
-        .execute(&format!(
-            "WITH taken AS (DELETE FROM webhook_queue WHERE id = {delivery_id} RETURNING *)
-             INSERT INTO webhook_deliveries (id, endpoint_id, program_id, event_id, event_type, event_created_at, position,
-                 customer_id, is_replay, created_at, attempts, attempted_at, status, answer, duration_ms, state, finished_at)
-             SELECT id, endpoint_id, program_id, event_id, event_type, event_created_at, position, customer_id, is_replay,
-                    created_at, 1, now(), {status}, '{answer}', 12, '{state}', now()
-             FROM taken"
-        ))
-        .await;
+    let statement = format!(
+        "WITH taken AS (DELETE FROM webhook_queue WHERE id = {delivery_id} RETURNING *)
+         INSERT INTO webhook_deliveries (id, endpoint_id, program_id, event_id, event_type, event_created_at, position,
+             customer_id, is_replay, created_at, attempts, attempted_at, status, answer, duration_ms, state, finished_at)
+         SELECT id, endpoint_id, program_id, event_id, event_type, event_created_at, position, customer_id, is_replay,
+                created_at, 1, now(), {status}, '{answer}', 12, '{state}', now()
+         FROM taken"
+    );
+    stack.execute(&statement).await;
 }
 
 /// The only row of a query, as JSON.

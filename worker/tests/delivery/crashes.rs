@@ -73,9 +73,7 @@ async fn a_shutdown_finishes_what_is_in_flight_and_takes_nothing_more() {
     }
     webhooks::leads(&stack, &program, 1..=10).await;
     stack.start_delivery();
-    stack
-        .eventually("three are in flight", async || receiver.hanging() == 3)
-        .await;
+    receiver.holds(&stack, 3).await;
     let stopping = stack.stop_workers();
     tokio::join!(stopping, async { receiver.release() });
     assert_eq!(receiver.count(), 3);

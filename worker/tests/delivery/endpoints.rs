@@ -40,12 +40,9 @@ async fn disabled(stack: &Stack, id: WebhookEndpointId, reason: &str) {
 
 /// The advertiser's only notification, and the only event that the other endpoint received.
 async fn told(stack: &Stack, watcher: &Receiver) -> (Value, Value) {
-    stack
-        .eventually("the other endpoint is told", async || watcher.count() == 1)
-        .await;
-    let notification = stack
-        .value("SELECT jsonb_build_object('recipient', recipient, 'kind', kind, 'details', details) FROM notifications")
-        .await;
+    watcher.arrived(stack, 1).await;
+    let query = "SELECT jsonb_build_object('recipient', recipient, 'kind', kind, 'details', details) FROM notifications";
+    let notification = stack.value(query).await;
     (notification, watcher.received()[0].json())
 }
 
@@ -122,9 +119,8 @@ async fn switch(stack: &Stack, id: WebhookEndpointId, is_on: bool) {
     } else {
         format!("disabled_at = '{now}', disabled_reason = 'by_hand'")
     };
-    stack
-        .execute(&format!("UPDATE webhook_endpoints SET {set} WHERE id = {id}"))
-        .await;
+    let statement = format!("UPDATE webhook_endpoints SET {set} WHERE id = {id}");
+    stack.execute(&statement).await;
 }
 
 /// If the endpoint is enabled within two seconds, waiting deliveries may be cancelled or not. Later, they are
@@ -134,9 +130,7 @@ async fn an_endpoint_enabled_again_gets_nothing_twice_and_lists_what_it_does_not
     for at_once in [true, false] {
         let (stack, program, receiver, id, _) = watched(Reply::Hang).await;
         let mut ids = webhooks::leads(&stack, &program, [1]).await;
-        stack
-            .eventually("the first is in flight", async || receiver.hanging() == 1)
-            .await;
+        receiver.holds(&stack, 1).await;
         ids.extend(webhooks::leads(&stack, &program, [1, 2, 1, 3]).await);
         stack.reaches("webhook_queue", 5).await;
         switch(&stack, id, false).await;
@@ -184,14 +178,13 @@ async fn an_endpoint_enabled_again_gets_nothing_twice_and_lists_what_it_does_not
 /// Queues the deliveries of an event again, as a replay.
 async fn replay(stack: &Stack) {
     let now = stack.clock.now();
-    stack
-        .execute(&format!(
-            "INSERT INTO webhook_queue (endpoint_id, program_id, event_id, event_type, event_created_at, position, customer_id,
-                                        is_replay, created_at, due_at)
-             SELECT endpoint_id, program_id, event_id, event_type, event_created_at, position, customer_id, true, '{now}', '{now}'
-             FROM webhook_deliveries WHERE event_type = 'lead.created' AND NOT is_replay"
-        ))
-        .await;
+    let statement = format!(
+        "INSERT INTO webhook_queue (endpoint_id, program_id, event_id, event_type, event_created_at, position, customer_id,
+                                    is_replay, created_at, due_at)
+         SELECT endpoint_id, program_id, event_id, event_type, event_created_at, position, customer_id, true, '{now}', '{now}'
+         FROM webhook_deliveries WHERE event_type = 'lead.created' AND NOT is_replay"
+    );
+    stack.execute(&statement).await;
 }
 
 #[tokio::test]
@@ -213,11 +206,9 @@ async fn replays_reach_a_disabled_endpoint_and_change_no_health() {
         1
     );
     // A failure of a replay does not count for the endpoint, not even a 410.
-    stack
-        .execute(
-            "UPDATE webhook_endpoints SET disabled_at = NULL, disabled_reason = NULL, failing_since = NULL",
-        )
-        .await;
+    let statement =
+        "UPDATE webhook_endpoints SET disabled_at = NULL, disabled_reason = NULL, failing_since = NULL";
+    stack.execute(statement).await;
     let enabled = webhooks::of_endpoint(&stack, id, health).await;
     receiver.reply(Reply::Status(410));
     replay(&stack).await;

@@ -71,9 +71,7 @@ async fn a_customer_with_many_events_holds_up_nobody_else() {
         move |webhook| Reply::Status(if webhook.id == first { 500 } else { 200 })
     });
     stack.start_delivery();
-    stack
-        .eventually("the others' events arrive", async || receiver.count() == 4)
-        .await;
+    receiver.arrived(&stack, 4).await;
     let arrived = by_customer(&receiver.received());
     assert_eq!(arrived[&1], std::slice::from_ref(&first));
     assert_eq!(arrived[&2], [second, ids[1_202].clone()]);
@@ -100,14 +98,8 @@ async fn an_endpoint_that_hangs_is_tried_one_at_a_time_and_delays_nobody() {
     webhooks::endpoint(&stack, &program, &healthy.url(), &[LeadCreated]).await;
     webhooks::leads(&stack, &program, 1..=100).await;
     stack.start_delivery();
-    stack
-        .eventually("the healthy endpoint has everything", async || {
-            healthy.count() == 100
-        })
-        .await;
-    stack
-        .eventually("the dead one is tried", async || dead.hanging() == 1)
-        .await;
+    healthy.arrived(&stack, 100).await;
+    dead.holds(&stack, 1).await;
     assert_eq!(dead.count(), 1);
     stack
         .reaches("webhook_deliveries WHERE state = 'delivered'", 100)
@@ -138,11 +130,7 @@ async fn many_endpoints_that_hang_leave_room_for_the_others() {
         .eventually("every dead one is tried", async || dead.hanging() >= 20)
         .await;
     webhooks::leads(&stack, &program, 61..=90).await;
-    stack
-        .eventually("the healthy endpoint has everything", async || {
-            healthy.count() == 90
-        })
-        .await;
+    healthy.arrived(&stack, 90).await;
     assert!(dead.hanging() >= 20, "the others waited for a time-out");
     dead.release();
     webhooks::drained(&stack).await;
@@ -162,9 +150,7 @@ async fn an_endpoint_that_has_failed_is_tried_one_at_a_time() {
     stack.reaches("webhook_queue WHERE attempts = 1", 1).await;
     receiver.reply(Reply::Hang);
     webhooks::leads(&stack, &program, 2..=20).await;
-    stack
-        .eventually("one is tried", async || receiver.hanging() == 1)
-        .await;
+    receiver.holds(&stack, 1).await;
     stack
         .reaches("outbound_events WHERE position IS NOT NULL", 20)
         .await;
@@ -213,9 +199,7 @@ async fn a_long_queue_is_read_by_its_indexes() {
     }
     stack.start_delivery();
     let arrived = async |leads: usize| {
-        stack
-            .eventually("everything arrives", async || receiver.count() == 20 * leads)
-            .await;
+        receiver.arrived(&stack, 20 * leads).await;
     };
     // PostgreSQL keeps a plan from the sixth execution on.
     for n in 1..=10 {
@@ -279,13 +263,10 @@ async fn a_take_reads_little_more_than_it_takes_with_a_plan_made_for_an_empty_qu
     for _ in 0..10 {
         assert_eq!(take().await.0, 0);
     }
-    stack
-        .execute(
-            "INSERT INTO webhook_queue (endpoint_id, program_id, event_id, event_type, event_created_at, position, customer_id, created_at, due_at)
+    let statement = "INSERT INTO webhook_queue (endpoint_id, program_id, event_id, event_type, event_created_at, position, customer_id, created_at, due_at)
              SELECT w.id, w.program_id, gen_random_uuid(), 'lead.created', w.created_at, i, i % 500, w.created_at, w.created_at
-             FROM webhook_endpoints w, generate_series(1, 5000) i",
-        )
-        .await;
+             FROM webhook_endpoints w, generate_series(1, 5000) i";
+    stack.execute(statement).await;
     let (taken, read) = take().await;
     assert_eq!(taken, 24);
     assert!(read < 1_000, "{read} rows were read");

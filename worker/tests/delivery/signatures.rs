@@ -97,9 +97,8 @@ async fn an_erased_event_is_cancelled() {
     let placed = storage::outbound::outbound_events::place(&mut placing, stack.clock.now(), 10).await;
     assert_eq!(placed.unwrap(), Some(2));
     placing.commit().await.unwrap();
-    stack
-        .execute("DELETE FROM outbound_events WHERE customer_id = 1")
-        .await;
+    let statement = "DELETE FROM outbound_events WHERE customer_id = 1";
+    stack.execute(statement).await;
     stack.start_delivery();
     webhooks::drained(&stack).await;
     assert_eq!(receiver.ids(), ids[1..]);

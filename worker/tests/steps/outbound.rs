@@ -107,17 +107,14 @@ async fn a_transaction_that_does_not_commit_tells_nothing() {
     let (stack, program) = Stack::with_customer().await;
     want_all(&stack, &program).await;
     // The constraint trigger fails at the commit, after all rows were written.
-    stack
-        .execute(
-            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+    let statement = "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
              BEGIN
                  IF NEW.processor_event_id = 'bad' THEN RAISE check_violation; END IF;
                  RETURN NULL;
              END $$;
              CREATE CONSTRAINT TRIGGER refused AFTER INSERT ON sale_events DEFERRABLE INITIALLY DEFERRED
-             FOR EACH ROW EXECUTE FUNCTION refuse()",
-        )
-        .await;
+             FOR EACH ROW EXECUTE FUNCTION refuse()";
+    stack.execute(statement).await;
     let sales = ["good-1", "bad", "good-2"].map(|id| stack.sale(&program, sale_of(id, "user-1")));
     let [first, bad, second] = sales;
     let (first, bad, second) = tokio::join!(first, bad, second);

@@ -1,6 +1,8 @@
 //! A tenant that any text identifies: its marker is in every free text, and its ids are in a range of its
 //! own.
 
+mod rows;
+
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -16,7 +18,6 @@ use domain::sealed::SealingKeys;
 use domain::text::Text;
 use domain::token::{ManagementKey, ProgramToken, SessionToken};
 use serde_json::{Value, json};
-use storage::operations::audit_log::{self, AuditActor, NewAuditEntry};
 use storage::people::management_keys::{self, NewKey};
 use storage::people::passkeys::{self, NewPasskey};
 use storage::people::sessions::{self, NewSession, SessionKind, Whereabouts};
@@ -162,24 +163,22 @@ impl Making<'_> {
         let created = program_settings::create(&mut connection, &new).await;
         let program_id = created.unwrap().unwrap();
         drop(connection);
-        self.stack
-            .execute(&format!(
-                "INSERT INTO commission_policies (program_id, effective_from, commission_type, rate_bps)
+        let statement = format!(
+            "INSERT INTO commission_policies (program_id, effective_from, commission_type, rate_bps)
                  VALUES ({program_id}, '2000-01-01', 'cps_lifetime', 2000)"
-            ))
-            .await;
+        );
+        self.stack.execute(&statement).await;
         (program_id.get(), token.expose().to_owned())
     }
 
     /// The key's deadline was yesterday.
     async fn retired_program_key(&mut self) {
         let (program_id, token) = self.program("retired").await;
-        self.stack
-            .execute(&format!(
-                "UPDATE programs SET key_rotation_marked_at = now() - interval '2 days',
+        let statement = format!(
+            "UPDATE programs SET key_rotation_marked_at = now() - interval '2 days',
                      key_rotation_rotate_by = now() - interval '1 day' WHERE id = {program_id}"
-            ))
-            .await;
+        );
+        self.stack.execute(&statement).await;
         self.name("retired program key", &token);
     }
 
@@ -221,20 +220,18 @@ impl Making<'_> {
             }
         }
         self.credentials.remove("changed member");
-        self.stack
-            .execute(&format!(
-                "UPDATE users SET status = 'suspended' WHERE email LIKE 'suspended%@{}.example'",
-                self.marker
-            ))
-            .await;
+        let statement = format!(
+            "UPDATE users SET status = 'suspended' WHERE email LIKE 'suspended%@{}.example'",
+            self.marker
+        );
+        self.stack.execute(&statement).await;
         let owner = owner.unwrap();
         self.session("ended session", owner, SessionKind::Dashboard).await;
-        self.stack
-            .execute(&format!(
-                "UPDATE sessions SET revoked_at = now()
+        let statement = format!(
+            "UPDATE sessions SET revoked_at = now()
                  WHERE id = (SELECT max(id) FROM sessions WHERE user_id = {owner})"
-            ))
-            .await;
+        );
+        self.stack.execute(&statement).await;
         let of_workspace = SessionKind::Cli(self.workspace_id);
         self.session("session of the command line", owner, of_workspace)
             .await;
@@ -294,11 +291,8 @@ impl Making<'_> {
             ("expired key", "expires_at = now() - interval '1 second'"),
         ] {
             let key_id = self.key(name, owner, Scopes::ALL, None).await;
-            self.stack
-                .execute(&format!(
-                    "UPDATE management_keys SET {assignment} WHERE id = {key_id}"
-                ))
-                .await;
+            let statement = format!("UPDATE management_keys SET {assignment} WHERE id = {key_id}");
+            self.stack.execute(&statement).await;
         }
         let key_id = self.key("changed key", owner, Scopes::ALL, None).await;
         self.put("key_id", key_id.get());
@@ -364,15 +358,14 @@ impl Making<'_> {
         let user_id = self.user(UserKind::Partner, "partner").await;
         self.session("partner", user_id, SessionKind::Dashboard).await;
         let partner = self.stack.partner(ProgramId::new(program_id), &self.marker).await;
-        self.stack
-            .execute(&format!(
-                "UPDATE partners SET user_id = {user_id}, email = 'partner@{marker}.example' WHERE id = {id};
+        let statement = format!(
+            "UPDATE partners SET user_id = {user_id}, email = 'partner@{marker}.example' WHERE id = {id};
                  INSERT INTO partner_notes VALUES ({}, {id}, '{marker} note', now())",
-                partner.membership,
-                marker = self.marker,
-                id = partner.partner_id
-            ))
-            .await;
+            partner.membership,
+            marker = self.marker,
+            id = partner.partner_id
+        );
+        self.stack.execute(&statement).await;
         let keys = SealingKeys::new(&[0x33; 32], &[]);
         let unsubscribes = unsubscribe_token(&keys, user_id, rand::random()).unwrap();
         self.put("token", unsubscribes);
@@ -394,95 +387,6 @@ impl Making<'_> {
         self.put_id("customer_id", &customer).await;
         let sale = format!("SELECT sale_id FROM commissions WHERE id = {commission_id}");
         self.put_id("sale_id", &sale).await;
-    }
-
-    /// Resources that exist here as rows only: no call uses them.
-    async fn rows(&mut self, program_id: i64) {
-        let (marker, workspace_id) = (self.marker.clone(), self.workspace_id);
-        let payout = format!(
-            "INSERT INTO payouts (event_id, program_id, currency, amount_cents, commission_count, reference, created_at)
-             VALUES (gen_random_uuid(), {program_id}, 'USD', 100, 1, '{marker} payout', now()) RETURNING id"
-        );
-        let invitation = format!(
-            "INSERT INTO invitations (token_hash, workspace_id, email, role, expires_at, invited_by)
-             VALUES (sha256('{marker}'), {workspace_id}, 'invited@{marker}.example', 'admin', now() + interval '1 day',
-                 (SELECT min(user_id) FROM workspace_members WHERE workspace_id = {workspace_id} AND role = 'owner'))
-             RETURNING id"
-        );
-        self.put_id("payout_id", &payout).await;
-        self.put_id("invitation_id", &invitation).await;
-        // The only commission is paid: a payout's export shows its commissions.
-        self.stack
-            .execute(&format!(
-                "UPDATE commissions SET status = 'paid', approved_at = now(), paid_at = now(), payout_id = {}
-                     WHERE program_id = {program_id};
-                 INSERT INTO ledger_entries (entry_group, kind, program_id, partner_program_id, partner_id,
-                     commission_id, sale_id, currency, amount_cents, requested_cents)
-                     SELECT p.event_id, 'payout', c.program_id, c.partner_program_id, c.partner_id, c.id,
-                            c.sale_id, c.currency, -p.amount_cents, p.amount_cents
-                     FROM payouts p JOIN commissions c ON c.payout_id = p.id WHERE p.program_id = {program_id}",
-                self.resources["payout_id"]
-            ))
-            .await;
-        self.stack
-            .execute(&format!(
-                "INSERT INTO processor_connections (program_id, account_id, status)
-                     VALUES ({program_id}, 'acct_{marker}', 'connected');
-                 INSERT INTO processor_customers (program_id, processor_customer_id, customer_key)
-                     VALUES ({program_id}, 'cus_{marker}', '{marker}');
-                 INSERT INTO processor_events (event_id, program_id, processor_event_id, kind, occurred_at, received_at, state,
-                     reason, payload, noticed_at)
-                     VALUES (gen_random_uuid(), {program_id}, 'evt_{marker}', 'invoice.paid', now(), now(), 'stuck', '{marker}',
-                             '{{}}', now());
-                 INSERT INTO notifications (event_id, program_id, recipient, partner_id, kind, message, details)
-                     SELECT gen_random_uuid(), {program_id}, recipient, partner_id, 'commission_reversed',
-                            '{marker} notice', jsonb_build_object('reason', '{marker}')
-                     FROM (VALUES ('advertiser', NULL), ('partner', {})) AS told (recipient, partner_id)",
-                self.resources["partner_id"]
-            ))
-            .await;
-    }
-
-    /// An endpoint with a delivery that is finished.
-    async fn webhook_endpoint(&mut self, program_id: i64) {
-        let marker = self.marker.clone();
-        let endpoint = format!(
-            "INSERT INTO webhook_endpoints (program_id, url, description, event_types, secret_sealed, created_at)
-             VALUES ({program_id}, 'https://hooks.{marker}.example/', '{marker}', '{{sale.recorded}}', '', now()) RETURNING id"
-        );
-        let endpoint_id = self.put_id("webhook_endpoint_id", &endpoint).await;
-        let delivery_id = endpoint_id + 1;
-        self.put("webhook_delivery_id", delivery_id);
-        self.stack
-            .execute(&format!(
-                "WITH event AS (
-                     INSERT INTO outbound_events (event_id, program_id, event_type, body, occurred_at, position)
-                     VALUES (gen_random_uuid(), {program_id}, 'sale.recorded', '{{}}', now(), nextval('outbound_event_positions'))
-                     RETURNING *
-                 )
-                 INSERT INTO webhook_deliveries (id, endpoint_id, program_id, event_id, event_type, event_created_at, position,
-                     is_replay, created_at, attempts, status, answer, state, finished_at)
-                 SELECT {delivery_id}, {endpoint_id}, program_id, event_id, event_type, created_at, position, false, now(), 1, 200,
-                     '{marker}', 'delivered', now()
-                 FROM event"
-            ))
-            .await;
-    }
-
-    async fn audited(&self, owner: UserId, program_id: i64) {
-        let entry = NewAuditEntry {
-            created_at: self.now,
-            workspace_id: self.workspace_id,
-            program_id: Some(ProgramId::new(program_id)),
-            actor: AuditActor::User(owner),
-            action: "program.updated",
-            subject_id: Some(program_id),
-            details: json!({ "name": { "before": self.marker, "after": self.marker } }),
-            address: None,
-            request_id: Some(&self.marker),
-        };
-        let mut connection = self.stack.pool().acquire().await.unwrap();
-        audit_log::append(&mut connection, &entry).await.unwrap();
     }
 }
 

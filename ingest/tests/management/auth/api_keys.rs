@@ -251,9 +251,8 @@ async fn a_key_ends_when_its_creator_no_longer_runs_the_workspace() {
     let (_, owners) = key(&acme.owner, json!({ "name": "Stays" })).await;
     acme.owner.delete(&keys[0].1).await.is(204);
     acme.owner.put(&keys[1].1, json!({ "role": "member" })).await.ok();
-    stack
-        .execute("UPDATE users SET status = 'suspended' WHERE email = 'suspended@acme.example'")
-        .await;
+    let statement = "UPDATE users SET status = 'suspended' WHERE email = 'suspended@acme.example'";
+    stack.execute(statement).await;
     for (key, _) in &keys {
         stack.get(PROGRAMS, key).await.refused(401, NOBODY);
     }

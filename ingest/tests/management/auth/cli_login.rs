@@ -210,9 +210,8 @@ async fn a_command_line_acts_in_the_workspace_that_its_owner_named_and_runs() {
     init(json!(acme.workspace_id)).await.refused(403, no_access);
     init(json!(rival.workspace_id.to_string())).await.ok();
     // And only while its owner runs the workspace.
-    stack
-        .execute("UPDATE workspace_members SET role = 'member'")
-        .await;
+    let statement = "UPDATE workspace_members SET role = 'member'";
+    stack.execute(statement).await;
     init(Value::Null).await.refused(403, no_access);
     stack.get(PROGRAMS, &token).await.refused(403, no_access);
 }

@@ -118,9 +118,8 @@ async fn started(clock: Clock) -> (Stack, Person) {
 }
 
 async fn require_second_factors(stack: &Stack) {
-    stack
-        .execute("UPDATE workspaces SET second_factor_required = true")
-        .await;
+    let statement = "UPDATE workspaces SET second_factor_required = true";
+    stack.execute(statement).await;
 }
 
 /// The challenge, and the handle for the answer.
@@ -402,9 +401,8 @@ async fn a_reset_password_removes_passkeys_and_on_request_revokes_keys() {
     assert_eq!(facts.map(|name| second.fact(name))[1], "0");
     assert_eq!(facts.map(|name| second.fact(name))[3], "1");
     stack.get(PROGRAMS, key).await.is(401);
-    let noted: Vec<String> = stack
-        .values("SELECT action || ' ' || details FROM audit_log WHERE actor = 'operator' ORDER BY id")
-        .await;
+    let query = "SELECT action || ' ' || details FROM audit_log WHERE actor = 'operator' ORDER BY id";
+    let noted: Vec<String> = stack.values(query).await;
     assert_eq!(
         noted,
         [

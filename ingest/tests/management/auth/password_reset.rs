@@ -89,9 +89,8 @@ async fn nobody_learns_whether_an_address_has_an_account() {
     let (stack, mail) = Stack::with_mail(Clock::manual(noon())).await;
     stack.workspace("acme").await;
     stack.user(UserKind::Partner, "gone@letters.example").await;
-    stack
-        .execute("UPDATE users SET status = 'suspended' WHERE kind = 'partner'")
-        .await;
+    let statement = "UPDATE users SET status = 'suspended' WHERE kind = 'partner'";
+    stack.execute(statement).await;
     let mut answers = Vec::new();
     for email in [
         OWNER,

@@ -227,12 +227,11 @@ async fn nothing_is_sent_to_who_opted_out_or_has_not_shown_the_address_to_be_the
     // Cleo's address is not verified.
     let cleo = set.partner("cleo@letters.example").await;
     let cleo_id = set.stack.user(UserKind::Partner, "cleo@letters.example").await;
-    set.stack
-        .execute(&format!(
-            "UPDATE users SET verified_at = NULL WHERE id = {cleo_id}; UPDATE partners SET user_id = {cleo_id} WHERE id = {}",
-            cleo["partner_id"]
-        ))
-        .await;
+    let statement = format!(
+        "UPDATE users SET verified_at = NULL WHERE id = {cleo_id}; UPDATE partners SET user_id = {cleo_id} WHERE id = {}",
+        cleo["partner_id"]
+    );
+    set.stack.execute(&statement).await;
     set.bonus(&cleo, 999, "USD").await;
     set.a_week_later();
     set.stack.reaches("weekly_summary_weeks", 1).await;
@@ -247,12 +246,11 @@ async fn a_process_that_dies_while_it_writes_summaries_loses_and_repeats_none() 
     set.sale("one").await;
     // A separate process uses the system's clock: the events must be in the week before it.
     let week = Week::to_tell(Clock::system().now()).unwrap();
-    set.stack
-        .execute(&format!(
-            "ALTER TABLE ledger_entries DISABLE TRIGGER USER; UPDATE ledger_entries SET created_at = '{}'",
-            week.start()
-        ))
-        .await;
+    let statement = format!(
+        "ALTER TABLE ledger_entries DISABLE TRIGGER USER; UPDATE ledger_entries SET created_at = '{}'",
+        week.start()
+    );
+    set.stack.execute(&statement).await;
     for point in [
         "delivery.after_week_added_up",
         "delivery.before_summaries_written",

@@ -100,9 +100,8 @@ async fn what_can_be_paid_is_what_a_payout_would_move() {
 async fn a_suspended_partner_is_paid_only_by_name() {
     let shop = Shop::open().await;
     let id = shop.earn("t1", json!({})).await;
-    shop.stack
-        .execute("UPDATE partner_programs SET status = 'suspended'")
-        .await;
+    let statement = "UPDATE partner_programs SET status = 'suspended'";
+    shop.stack.execute(statement).await;
     for all in [
         json!({ "all_approved": true }),
         json!({ "all_approved": true, "currency": "USD" }),

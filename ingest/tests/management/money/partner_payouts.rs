@@ -175,18 +175,14 @@ async fn an_advertiser_lists_the_payouts_of_one_partner_with_their_part() {
     let (ada, bruno) = (&shop.program.ada, &shop.program.bruno);
     let of = |membership| format!("partner_program_id={membership}");
     let (of_ada, of_bruno) = (of(ada.membership), of(bruno.membership));
-    shop.lists(
-        "payouts",
-        "id",
-        json!({
-            "": [euros, both, alone],
-            (of_ada.as_str()): [euros, both, alone],
-            (of_bruno.as_str()): [both],
-            // The commission was paid, but by another program.
-            (of(club.ada.membership)): [],
-        }),
-    )
-    .await;
+    let expected = json!({
+        "": [euros, both, alone],
+        (of_ada.as_str()): [euros, both, alone],
+        (of_bruno.as_str()): [both],
+        // The commission was paid, but by another program.
+        (of(club.ada.membership)): [],
+    });
+    shop.lists("payouts", "id", expected).await;
     assert_eq!(shop.read("payouts").await[0]["partner_share"], Value::Null);
     let parts = shop.read(&format!("payouts/{both}")).await["partners"].clone();
     let shared = shop.read(&format!("payouts?{of_bruno}")).await[0].clone();
@@ -198,13 +194,10 @@ async fn an_advertiser_lists_the_payouts_of_one_partner_with_their_part() {
         second.body["meta"]["pagination"],
         json!({ "page": 2, "pageSize": 1, "pageCount": 3, "total": 3, "upTo": euros })
     );
-    shop.refuses(
-        "payouts",
-        json!({
-            "partner_program_id=ada": "partner_program_id must be an integer",
-        }),
-    )
-    .await;
+    let refusals = json!({
+        "partner_program_id=ada": "partner_program_id must be an integer",
+    });
+    shop.refuses("payouts", refusals).await;
 }
 
 /// The amount that the payout paid for each commission of a list.
@@ -235,11 +228,8 @@ async fn a_payouts_commissions_are_listed_with_what_each_got() {
     let text = file.text();
     assert_eq!(text.lines().count(), 3, "{text}");
     assert!(text.contains(r#","1000","1000""#), "{text}");
-    shop.refuses(
-        "commissions",
-        json!({ "payout_id=x": "payout_id must be an integer" }),
-    )
-    .await;
+    let refusals = json!({ "payout_id=x": "payout_id must be an integer" });
+    shop.refuses("commissions", refusals).await;
 }
 
 #[tokio::test]
@@ -264,17 +254,13 @@ async fn what_was_paid_is_found_whatever_became_of_it() {
         assert_eq!(file.text().lines().count(), found + 1, "{query}: {file:?}");
     }
     let (stack, token) = (&shop.stack, &scene.ada.token);
+    let expected = json!({
+        "paid=true": [of_club, euros, both, alone],
+        "status=paid": [of_club, both],
+        "paid=false": [null],
+    });
     stack
-        .lists(
-            token,
-            "/api/partner/commissions",
-            "payout_id",
-            json!({
-                "paid=true": [of_club, euros, both, alone],
-                "status=paid": [of_club, both],
-                "paid=false": [null],
-            }),
-        )
+        .lists(token, "/api/partner/commissions", "payout_id", expected)
         .await;
     shop.refuses("commissions", json!({ "paid=yes": "paid must be true or false" }))
         .await;

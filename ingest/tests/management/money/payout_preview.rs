@@ -62,11 +62,8 @@ async fn another_amount_than_the_one_shown_is_not_paid() {
         .await
         .refused(400, "expected_amount_cents must be an integer");
     pay(&shop, 4_000).await.created();
-    shop.refuses(
-        "payouts/preview",
-        json!({ "currency=USD": "There is nothing to pay" }),
-    )
-    .await;
+    let refusals = json!({ "currency=USD": "There is nothing to pay" });
+    shop.refuses("payouts/preview", refusals).await;
     shop.stack.verify().await;
 }
 
@@ -89,13 +86,8 @@ async fn what_an_archived_program_owes_is_shown_and_paid() {
         (listed("").await, listed("?archived=true").await),
         (json!(0), json!(1))
     );
-    shop.stack
-        .refuses(
-            token,
-            PROGRAMS,
-            json!({ "archived=yes": "archived must be true or false" }),
-        )
-        .await;
+    let refusals = json!({ "archived=yes": "archived must be true or false" });
+    shop.stack.refuses(token, PROGRAMS, refusals).await;
 
     shop.approve(&[sold]).await;
     let unpaid = async || {

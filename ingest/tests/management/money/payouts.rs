@@ -6,7 +6,7 @@ use futures::future::{join, join_all};
 use reqwest::StatusCode;
 use runtime::clock::Clock;
 use serde_json::{Value, json};
-use test_harness::{Json, Shop, noon, rows, sell};
+use test_harness::{Json, Shop, managed::audit_details, noon, refused_each, rows, sell, statuses};
 
 #[tokio::test]
 async fn commissions_are_listed_newest_first_and_filtered() {
@@ -27,27 +27,20 @@ async fn commissions_are_listed_newest_first_and_filtered() {
     // A membership of another program is none here.
     let rival = shop.stack.program().await.ada.membership;
     let of = |membership| format!("partner_program_id={membership}");
-    shop.lists(
-        "commissions",
-        "id",
-        json!({
-            "status=pending": [first],
-            "status=paid": [],
-            (of(shop.program.ada.membership)): [second, first],
-            (of(shop.program.bruno.membership)): [],
-            (of(rival)): [],
-        }),
-    )
-    .await;
-    shop.refuses(
-        "commissions",
-        json!({
-            "status=open": "status must be one of pending, approved, paid, refunded, reversed",
-            "partner_program_id=x": "partner_program_id must be an integer",
-            "page=0": "page must be a positive integer",
-        }),
-    )
-    .await;
+    let expected = json!({
+        "status=pending": [first],
+        "status=paid": [],
+        (of(shop.program.ada.membership)): [second, first],
+        (of(shop.program.bruno.membership)): [],
+        (of(rival)): [],
+    });
+    shop.lists("commissions", "id", expected).await;
+    let refusals = json!({
+        "status=open": "status must be one of pending, approved, paid, refunded, reversed",
+        "partner_program_id=x": "partner_program_id must be an integer",
+        "page=0": "page must be a positive integer",
+    });
+    shop.refuses("commissions", refusals).await;
     shop.stack.verify().await;
 }
 
@@ -78,27 +71,15 @@ async fn a_list_is_approved_whole_or_not_at_all() {
     assert_eq!(rows::commission(&shop.stack, "t1").await["status"], "pending");
     assert_eq!(rows::commission(&shop.stack, "theirs").await["status"], "pending");
     shop.approve(&[pending]).await;
-    let audited: Value = shop
-        .stack
-        .value("SELECT jsonb_agg(details ORDER BY id) FROM audit_log WHERE action = 'commission.approved'")
-        .await;
-    assert_eq!(
-        audited,
-        json!([{ "commission_ids": [approved] }, { "commission_ids": [pending] }])
-    );
-    for (body, message) in [
-        (json!({}), "commission_ids is required"),
-        (
-            json!({ "commission_ids": [] }),
-            "commission_ids must be an array of 1 to 1000 integers",
-        ),
-        (
-            json!({ "commission_ids": ["1"] }),
-            "commission_ids must be an array of 1 to 1000 integers",
-        ),
-    ] {
-        shop.post("commissions/approve", body).await.refused(400, message);
-    }
+    let approvals = [approved, pending].map(|id| json!({ "commission_ids": [id] }));
+    assert_eq!(audit_details(&shop.stack, "commission.approved").await, approvals);
+    let refusals = json!({
+        "commission_ids is required": [{}],
+        "commission_ids must be an array of 1 to 1000 integers": [
+            { "commission_ids": [] }, { "commission_ids": ["1"] },
+        ],
+    });
+    refused_each(400, refusals, |body| shop.post("commissions/approve", body)).await;
     shop.stack.verify().await;
 }
 
@@ -150,10 +131,8 @@ async fn a_payout_pays_approved_commissions_and_what_refunds_have_left() {
     assert_eq!(list.body["data"][0]["id"], rest["id"]);
     let read = shop.get(&format!("payouts/{}", payout["id"])).await;
     assert_eq!(read.body["data"], payout);
-    let audited: Value = shop
-        .stack
-        .value("SELECT to_jsonb(a) FROM audit_log a WHERE action = 'payout.created' ORDER BY id LIMIT 1")
-        .await;
+    let query = "SELECT to_jsonb(a) FROM audit_log a WHERE action = 'payout.created' ORDER BY id LIMIT 1";
+    let audited: Value = shop.stack.value(query).await;
     audited.has(json!({ "subject_id": payout["id"], "actor_id": shop.owner.user_id.get() }));
     assert_eq!(audited["details"]["amount_cents"], 3_500);
     // A refund after the payout takes the balance below zero.
@@ -202,13 +181,18 @@ async fn a_payout_is_in_one_currency() {
     let dollars = shop.sell("t1", json!({})).await;
     let euros = shop.sell("t2", json!({ "currency": "EUR" })).await;
     shop.approve(&[dollars, euros]).await;
-    let message = "A payout is in one currency; these commissions are in EUR, USD";
-    for body in [
-        json!({ "commission_ids": [dollars, euros] }),
-        json!({ "all_approved": true }),
-    ] {
-        shop.post("payouts", body).await.refused(400, message);
-    }
+    let refusals = json!({
+        "A payout is in one currency; these commissions are in EUR, USD": [
+            { "commission_ids": [dollars, euros] }, { "all_approved": true },
+        ],
+        "commission_ids or all_approved is required, not both": [
+            {}, { "all_approved": true, "commission_ids": [1] },
+        ],
+        "currency must be a currency code of three letters": [{ "all_approved": true, "currency": "dollars" }],
+        "reference must be at most 200 characters": [{ "all_approved": true, "reference": "x".repeat(201) }],
+        "all_approved must be a boolean": [{ "all_approved": 1 }],
+    });
+    refused_each(400, refusals, |body| shop.post("payouts", body)).await;
     let one_of_them = json!({ "commission_ids": [dollars, euros], "currency": "EUR" });
     let refused = shop.post("payouts", one_of_them).await;
     refused.refuses_commissions(&[(dollars, "in USD")]);
@@ -217,22 +201,6 @@ async fn a_payout_is_in_one_currency() {
     assert_eq!(shop.balance().await, 2_000);
     let payout = shop.pay_all().await;
     assert_eq!(payout["currency"], "USD");
-    let neither = "commission_ids or all_approved is required, not both";
-    for (body, message) in [
-        (json!({}), neither),
-        (json!({ "all_approved": true, "commission_ids": [1] }), neither),
-        (
-            json!({ "all_approved": true, "currency": "dollars" }),
-            "currency must be a currency code of three letters",
-        ),
-        (
-            json!({ "all_approved": true, "reference": "x".repeat(201) }),
-            "reference must be at most 200 characters",
-        ),
-        (json!({ "all_approved": 1 }), "all_approved must be a boolean"),
-    ] {
-        shop.post("payouts", body).await.refused(400, message);
-    }
     shop.stack.verify().await;
 }
 
@@ -244,21 +212,17 @@ async fn the_same_idempotency_key_is_the_same_payout() {
     let order = |key: &'static str, body: Value| shop.post_keyed("payouts", key, body);
     let pay = |key: &'static str| order(key, json!({ "all_approved": true }));
     let answers = join_all((0..8).map(|_| pay("may"))).await;
-    for answer in &answers {
-        assert_eq!(
-            (answer.status, &answer.body),
-            (StatusCode::CREATED, &answers[0].body)
-        );
-    }
+    assert!(answers.iter().all(|answer| answer.body == answers[0].body));
+    assert_eq!(statuses(answers), [201; 8]);
     assert_eq!(shop.stack.count("payouts").await, 1);
-    for another in [
-        json!({ "all_approved": true, "currency": "EUR" }),
-        json!({ "all_approved": true, "reference": "May" }),
-        json!({ "commission_ids": ids }),
-    ] {
-        let message = "This Idempotency-Key was used for another request";
-        order("may", another).await.refused(409, message);
-    }
+    let others = json!({
+        "This Idempotency-Key was used for another request": [
+            { "all_approved": true, "currency": "EUR" },
+            { "all_approved": true, "reference": "May" },
+            { "commission_ids": ids },
+        ],
+    });
+    refused_each(409, others, |body| order("may", body)).await;
     pay("june").await.refused(400, "There is nothing to pay");
     let spoilt = pay("").await;
     spoilt.refused(400, "Idempotency-Key must be 1 to 200 plain characters");
@@ -339,36 +303,6 @@ async fn refunds_and_sales_racing_a_payout_leave_exact_books() {
 }
 
 #[tokio::test]
-async fn verify_finds_payouts_that_do_not_agree_with_the_books() {
-    let shop = Shop::open().await;
-    let (first, second) = (shop.sell("t1", json!({})).await, shop.sell("t2", json!({})).await);
-    shop.approve(&[first, second]).await;
-    shop.pay(json!({ "commission_ids": [first] })).await;
-    for (damage, invariant) in [
-        (
-            "UPDATE payouts SET amount_cents = amount_cents + 1",
-            "a payout is the sum of its partners' ledger entries, one a commission",
-        ),
-        (
-            "UPDATE commissions SET payout_id = NULL WHERE status = 'paid'",
-            "a commission is paid by one payout, of its program and currency",
-        ),
-        (
-            "UPDATE commissions SET status = 'paid', paid_at = now(), payout_id = 1 WHERE status = 'approved'",
-            "a payout pays what refunds had left of a commission, once",
-        ),
-        (
-            "UPDATE partner_program_balances SET balance_cents = balance_cents + 1",
-            "no more is owed to a partner than is left of their unpaid commissions",
-        ),
-    ] {
-        let broken = shop.stack.broken_by(damage).await;
-        assert!(broken.contains(&invariant), "{damage}: {broken:?}");
-    }
-    shop.stack.verify().await;
-}
-
-#[tokio::test]
 async fn a_commission_of_nothing_ends_its_life_like_any_other() {
     let shop = Shop::open().await;
     shop.earn("t1", json!({ "amount_cents": 1 })).await;
@@ -380,101 +314,12 @@ async fn a_commission_of_nothing_ends_its_life_like_any_other() {
     let kept = shop.sell("t2", json!({})).await;
     shop.refund("t2", 0).await;
     shop.stack
-        .eventually("the partner is notified of the other refund", async || {
-            shop.stack
-                .count("notifications WHERE kind = 'commission_deducted'")
-                .await
-                == 1
-        })
+        .reaches("notifications WHERE kind = 'commission_deducted'", 1)
         .await;
-    let told = shop
-        .stack
-        .value::<String>("SELECT message FROM notifications")
-        .await;
-    assert!(
-        told.starts_with(&format!("Commission {kept} was reversed: 20.00 USD")),
-        "{told}"
-    );
+    let told: String = shop.stack.value("SELECT message FROM notifications").await;
+    let reversed = format!("Commission {kept} was reversed: 20.00 USD");
+    assert!(told.starts_with(&reversed), "{told}");
     shop.stack.verify().await;
-}
-
-#[tokio::test]
-async fn exports_are_files_that_no_spreadsheet_runs() {
-    let shop = Shop::open().await;
-    shop.stack
-        .execute(&format!(
-            "UPDATE partners SET name = '=HYPERLINK(\"http://evil.example\")' WHERE id = {}",
-            shop.program.ada.partner_id
-        ))
-        .await;
-    let id = shop.earn("@cmd|x", json!({})).await;
-    let payout = shop
-        .pay(json!({ "all_approved": true, "reference": "-May, \"2\"" }))
-        .await;
-    let commissions = shop.get("commissions/export.csv?status=paid").await;
-    assert_eq!(commissions.header("content-type"), "text/csv; charset=utf-8");
-    assert_eq!(
-        commissions.header("content-disposition"),
-        format!(
-            "attachment; filename=\"commissions-{}.csv\"",
-            shop.program.program_id
-        )
-    );
-    let lines: Vec<_> = commissions.text().split("\r\n").collect();
-    assert!(
-        lines[0].starts_with(
-            r#""commission_id","sale_id","transaction_id","partner_id","partner_name","amount_cents","#
-        ),
-        "{lines:?}"
-    );
-    let sale_id = &rows::sale(&shop.stack, "@cmd|x").await["id"];
-    let ada = shop.program.ada.partner_id;
-    let begin = format!(
-        r#""{id}","{sale_id}","'@cmd|x","{ada}","'=HYPERLINK(""http://evil.example"")","2000","0","2000","USD","paid","","#
-    );
-    assert!(lines[1].starts_with(&begin), "{lines:?}");
-    assert_eq!(lines[2..], [""]);
-    let file = shop.get(&format!("payouts/{}/export.csv", payout["id"])).await;
-    let text = file.text();
-    let begin = format!(r#""{}","'-May, ""2""","{id}","#, payout["id"]);
-    assert!(text.contains(&begin), "{text}");
-    assert!(text.contains(r#","2000","0","2000","USD","#), "{text}");
-    // No commission matches: the file has a heading alone.
-    let none = shop.get("commissions/export.csv?status=reversed").await;
-    assert_eq!(none.text().matches("\r\n").count(), 1);
-    shop.stack.verify().await;
-}
-
-#[tokio::test]
-async fn an_export_of_many_pieces_has_every_commission_once() {
-    let shop = Shop::open().await;
-    shop.sell("t1", json!({})).await;
-    let many = 2_345;
-    // In the ledger the commission looks like one of a sale.
-    shop.stack
-        .execute(&format!(
-            "INSERT INTO sale_events (event_id, program_id, customer_id, processor_event_id, amount_cents, currency, sale_type,
-                 is_recurring, sale_date)
-             SELECT gen_random_uuid(), program_id, customer_id, 'more-' || n, amount_cents, currency, sale_type, false, sale_date
-             FROM sale_events, generate_series(1, {many}) n;
-             INSERT INTO commissions (sale_id, program_id, customer_id, partner_program_id, partner_id, referral_link_id,
-                 amount_cents, currency, policy_id, commission_type, hold_until)
-             SELECT s.id, c.program_id, c.customer_id, c.partner_program_id, c.partner_id, c.referral_link_id,
-                 c.amount_cents, c.currency, c.policy_id, c.commission_type, c.hold_until
-             FROM sale_events s, commissions c WHERE s.processor_event_id LIKE 'more-%'"
-        ))
-        .await;
-    let file = shop.get("commissions/export.csv").await;
-    let text = file.text();
-    let mut ids: Vec<i64> = text
-        .lines()
-        .skip(1)
-        .map(|line| line.split(',').next().unwrap().trim_matches('"').parse().unwrap())
-        .collect();
-    assert_eq!(ids.len(), many + 1);
-    assert!(ids.is_sorted());
-    ids.dedup();
-    assert_eq!(ids.len(), many + 1);
 }
 
 /// The table of `access.yaml` has no member with this permission alone.
@@ -525,33 +370,21 @@ async fn the_advertisers_notifications_are_listed_and_marked() {
     assert_eq!(newest["kind"], "paid_commission_deducted");
     assert_eq!(newest["deduction"]["commission_id"], id);
     assert_eq!(newest["read_at"], Value::Null);
-    let partners: i64 = shop
-        .stack
-        .value("SELECT min(id) FROM notifications WHERE recipient = 'partner'")
-        .await;
-    let marked = async |body: Value| {
-        let answer = shop.post("notifications/read", body).await;
-        answer.body["data"]["marked"].clone()
-    };
-    assert_eq!(
-        marked(json!({ "ids": [newest["id"], partners, 999_999] })).await,
-        1
-    );
+    let query = "SELECT min(id) FROM notifications WHERE recipient = 'partner'";
+    let partners: i64 = shop.stack.value(query).await;
+    let marked = async |body: Value| shop.post("notifications/read", body).await.data()["marked"].clone();
+    let ids = json!({ "ids": [newest["id"], partners, 999_999] });
+    assert_eq!(marked(ids).await, 1);
     assert_eq!(marked(json!({ "ids": [newest["id"]] })).await, 0);
     let unread = shop.get("notifications?unread=true").await;
     assert_eq!(*unread.total(), 1);
     assert_ne!(unread.body["data"][0]["id"], newest["id"]);
     assert_eq!(marked(json!({ "all": true })).await, 1);
-    let theirs = shop
-        .stack
-        .count("notifications WHERE recipient = 'partner' AND read_at IS NULL")
-        .await;
-    assert_eq!(theirs, 2);
-    for body in [json!({}), json!({ "ids": [1], "all": true })] {
-        let answer = shop.post("notifications/read", body).await;
-        answer.refused(400, "ids or all is required, not both");
-    }
-    let answer = shop.get("notifications?unread=maybe").await;
-    answer.refused(400, "unread must be true or false");
+    let theirs = "notifications WHERE recipient = 'partner' AND read_at IS NULL";
+    assert_eq!(shop.stack.count(theirs).await, 2);
+    let refusals = json!({ "ids or all is required, not both": [{}, { "ids": [1], "all": true }] });
+    refused_each(400, refusals, |body| shop.post("notifications/read", body)).await;
+    let refusals = json!({ "unread=maybe": "unread must be true or false" });
+    shop.refuses("notifications", refusals).await;
     shop.stack.verify().await;
 }

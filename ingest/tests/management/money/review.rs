@@ -2,11 +2,10 @@
 
 use chrono::TimeDelta;
 use domain::ids::EventId;
-use reqwest::StatusCode;
 use runtime::clock::Clock;
 use serde_json::{Value, json};
 use storage::money::commissions;
-use test_harness::{Answer, Json, Shop, rows};
+use test_harness::{Answer, Json, Shop, refused_each, rows};
 
 /// The first two sales followed the click within seconds, the third did not.
 async fn shop() -> (Shop, [i64; 3]) {
@@ -89,11 +88,8 @@ async fn the_queue_is_sorted_by_what_is_payable_and_by_the_end_of_the_hold() {
     ] {
         assert_eq!(ids(&shop, query).await, json!(sorted), "{query}");
     }
-    shop.refuses(
-        "commissions/review",
-        json!({ "sort=amount": "sort must be payable or hold_until" }),
-    )
-    .await;
+    let refusals = json!({ "sort=amount": "sort must be payable or hold_until" });
+    shop.refuses("commissions/review", refusals).await;
 }
 
 #[tokio::test]
@@ -106,18 +102,12 @@ async fn what_changed_since_it_was_shown_is_not_decided_on() {
         let answer = decide(&shop, how, &[first, second], &[2_000, 2_000]).await;
         answer.refuses_commissions(&[(second, "changed meanwhile: 1000 is payable, not 2000")]);
         let one_missing = decide(&shop, how, &[first, second], &[2_000]).await;
-        one_missing.refused(
-            400,
-            "expected_payable_cents must be an object with an integer for each of commission_ids",
-        );
+        let message = "expected_payable_cents must be an object with an integer for each of commission_ids";
+        one_missing.refused(400, message);
     }
     assert_eq!(commissions().await, before);
-    assert_eq!(
-        shop.stack
-            .count("audit_log WHERE action LIKE 'commission.%'")
-            .await,
-        0
-    );
+    let decided = "audit_log WHERE action LIKE 'commission.%'";
+    assert_eq!(shop.stack.count(decided).await, 0);
 }
 
 #[tokio::test]
@@ -129,8 +119,8 @@ async fn what_a_payout_would_pay_waits_for_nobody() {
     assert_eq!(ids(&shop, "").await, json!([first]));
     rows::set(&shop.stack, &shop.program, "needs_approval = 'flagged'").await;
     assert_eq!(ids(&shop, "").await, json!([first, second]));
-    let answer = shop.post("payouts", json!({ "commission_ids": [second] })).await;
-    assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{answer:?}");
+    let payout = json!({ "commission_ids": [second] });
+    shop.post("payouts", payout).await.is(400);
 }
 
 #[tokio::test]
@@ -157,15 +147,15 @@ async fn who_is_held_longer_is_not_approved_meanwhile() {
     assert_eq!(rows::commission(&shop.stack, "t3").await["status"], "approved");
     let answer = decide(&shop, "hold", &[slow], &[2_000]).await;
     answer.refuses_commissions(&[(slow, "approved commissions cannot be held")]);
-    for (days, message) in [
-        (json!(0), "days must be an integer from 1 to 365"),
-        (json!(366), "days must be an integer from 1 to 365"),
-        (json!("30"), "days must be an integer from 1 to 365"),
-        (Value::Null, "days is required"),
-    ] {
+    let refusals = json!({
+        "days must be an integer from 1 to 365": [0, 366, "30"],
+        "days is required": [null],
+    });
+    let asked = async |days| {
         let body = json!({ "commission_ids": [first], "days": days });
-        shop.post("commissions/hold", body).await.refused(400, message);
-    }
+        shop.post("commissions/hold", body).await
+    };
+    refused_each(400, refusals, asked).await;
     let nobodys = json!({ "commission_ids": [4_711], "days": 1 });
     let answer = shop.post("commissions/hold", nobodys).await;
     answer.refuses_commissions(&[(4_711, "not found")]);

@@ -1,9 +1,14 @@
 //! Dead letters belong to the program that they name: its users reach them, and users of other programs do
 //! not.
 
-use test_harness::managed::audited;
+use messages::envelope;
+use messages::subject::Subject;
+use serde_json::value::to_raw_value;
+use serde_json::{Value, json};
+use test_harness::{Stack, Streams, ctl, managed::audited};
 
-use super::*;
+use super::jane::{EMAIL, Jane, KEY};
+use super::{rows, standing};
 
 /// A sale that no worker can read, with all of Jane's names; and two records that name no program: a
 /// browser's lead, and a message that is not even JSON.
@@ -32,13 +37,12 @@ async fn more_put_aside(jane: &Jane) {
     for (subject, message) in records {
         streams.publish(subject, message).await;
     }
-    stack
-        .execute(&format!(
-            "INSERT INTO processor_events (event_id, processor_event_id, kind, occurred_at, received_at, state, payload)
-             VALUES (gen_random_uuid(), 'evt_of_none', 'charge.refunded', now(), now(), 'review',
-                     '{{\"receipt_email\": \"{EMAIL}\", \"currency\": \"USD\"}}')"
-        ))
-        .await;
+    let statement = format!(
+        "INSERT INTO processor_events (event_id, processor_event_id, kind, occurred_at, received_at, state, payload)
+         VALUES (gen_random_uuid(), 'evt_of_none', 'charge.refunded', now(), now(), 'review',
+                 '{{\"receipt_email\": \"{EMAIL}\", \"currency\": \"USD\"}}')"
+    );
+    stack.execute(&statement).await;
     stack.reaches("dead_letters", 4).await;
 }
 

@@ -14,25 +14,21 @@ async fn who_signed_up_or_paid_is_listed_with_what_was_bought() {
         .await;
     shop.refund("t1", 2_500).await;
 
-    shop.lists(
-        "customers",
-        "customer_key",
-        json!({
-            "": ["user-2", "user-1"],
-            "upTo=9223372036854775807": ["user-2", "user-1"],
-            "status=lead": ["user-2"],
-            "status=conversion": ["user-1"],
-            "search=user-1": ["user-1"],
-            "search=t2": ["user-1"],
-            "search=nobody": [],
-            (format!("partner_program_id={}", ada.membership)): ["user-1"],
-            (format!("partner_program_id={}", bruno.membership)): ["user-2"],
-            "partner_program_id=0": [],
-            "sort=signup_date&order=asc": ["user-1", "user-2"],
-            "sort=first_purchase_date&order=asc": ["user-1", "user-2"],
-        }),
-    )
-    .await;
+    let expected = json!({
+        "": ["user-2", "user-1"],
+        "upTo=9223372036854775807": ["user-2", "user-1"],
+        "status=lead": ["user-2"],
+        "status=conversion": ["user-1"],
+        "search=user-1": ["user-1"],
+        "search=t2": ["user-1"],
+        "search=nobody": [],
+        (format!("partner_program_id={}", ada.membership)): ["user-1"],
+        (format!("partner_program_id={}", bruno.membership)): ["user-2"],
+        "partner_program_id=0": [],
+        "sort=signup_date&order=asc": ["user-1", "user-2"],
+        "sort=first_purchase_date&order=asc": ["user-1", "user-2"],
+    });
+    shop.lists("customers", "customer_key", expected).await;
     let customer = &shop.read("customers?search=user-1").await[0];
     assert_eq!(customer["partner"]["id"], json!(ada.partner_id));
     customer.has(json!({
@@ -53,20 +49,13 @@ async fn who_signed_up_or_paid_is_listed_with_what_was_bought() {
         (second.column("customer_key"), second.total()),
         (json!(["user-1"]), &json!(2))
     );
-    shop.lists(
-        "customers",
-        "customer_key",
-        json!({ "": ["user-3", "user-2", "user-1"] }),
-    )
-    .await;
-    shop.refuses(
-        "customers",
-        json!({
-            "status=click": "status must be lead or conversion",
-            "sort=id": "sort must be one of signup_date, first_purchase_date, sales, net_revenue",
-        }),
-    )
-    .await;
+    let expected = json!({ "": ["user-3", "user-2", "user-1"] });
+    shop.lists("customers", "customer_key", expected).await;
+    let refusals = json!({
+        "status=click": "status must be lead or conversion",
+        "sort=id": "sort must be one of signup_date, first_purchase_date, sales, net_revenue",
+    });
+    shop.refuses("customers", refusals).await;
 }
 
 /// Sorted by net revenue; customers without a sale in the program's currency come last in both orders.
@@ -90,18 +79,14 @@ async fn customers_are_sorted_by_what_they_bought() {
         shop.sell(transaction_id, body).await;
     }
     shop.refund("t2", 4_500).await;
-    shop.lists(
-        "customers",
-        "customer_key",
-        json!({
-            "sort=net_revenue": ["user-4", "user-1", "user-2", "user-5", "user-3"],
-            "sort=net_revenue&order=asc": ["user-2", "user-1", "user-4", "user-5", "user-3"],
-            "sort=net_revenue&pageSize=2&page=2": ["user-2", "user-5"],
-            "sort=sales": ["user-4", "user-3", "user-2", "user-1", "user-5"],
-            "sort=sales&order=asc": ["user-5", "user-3", "user-2", "user-1", "user-4"],
-        }),
-    )
-    .await;
+    let expected = json!({
+        "sort=net_revenue": ["user-4", "user-1", "user-2", "user-5", "user-3"],
+        "sort=net_revenue&order=asc": ["user-2", "user-1", "user-4", "user-5", "user-3"],
+        "sort=net_revenue&pageSize=2&page=2": ["user-2", "user-5"],
+        "sort=sales": ["user-4", "user-3", "user-2", "user-1", "user-5"],
+        "sort=sales&order=asc": ["user-5", "user-3", "user-2", "user-1", "user-4"],
+    });
+    shop.lists("customers", "customer_key", expected).await;
 }
 
 /// A customer who clicked another partner's link after the sale is listed for both partners.
@@ -112,15 +97,11 @@ async fn a_customer_is_also_of_the_partner_who_earned_by_them() {
     shop.sell("t1", json!({})).await;
     let click_id: String = shop.stack.value("SELECT click_id FROM customers").await;
     shop.stack.returns(bruno, &click_id, 1).await;
-    shop.lists(
-        "customers",
-        "customer_key",
-        json!({
-            (format!("partner_program_id={}", ada.membership)): ["user-1"],
-            (format!("partner_program_id={}", bruno.membership)): ["user-1"],
-        }),
-    )
-    .await;
+    let expected = json!({
+        (format!("partner_program_id={}", ada.membership)): ["user-1"],
+        (format!("partner_program_id={}", bruno.membership)): ["user-1"],
+    });
+    shop.lists("customers", "customer_key", expected).await;
 }
 
 #[tokio::test]

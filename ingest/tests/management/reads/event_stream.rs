@@ -294,21 +294,15 @@ async fn lines_are_not_answered_to_who_refuses_them() {
 async fn what_is_asked_for_is_checked() {
     let reader = Reader::begun().await;
     let path = reader.program.path("event-stream");
-    reader
-        .stack
-        .refuses(
-            &reader.key,
-            &path,
-            json!({
-                "limit=0": "limit must be an integer from 1 to 10000",
-                "limit=10001": "limit must be an integer from 1 to 10000",
-                "wait=31": "wait must be an integer from 0 to 30",
-                "wait=soon": "wait must be an integer from 0 to 30",
-                "types=sale.recorded,clicks": "types names no type of events: clicks",
-                "after=latest": "after must be the next of an answer: it is not whole",
-            }),
-        )
-        .await;
+    let refusals = json!({
+        "limit=0": "limit must be an integer from 1 to 10000",
+        "limit=10001": "limit must be an integer from 1 to 10000",
+        "wait=31": "wait must be an integer from 0 to 30",
+        "wait=soon": "wait must be an integer from 0 to 30",
+        "types=sale.recorded,clicks": "types names no type of events: clicks",
+        "after=latest": "after must be the next of an answer: it is not whole",
+    });
+    reader.stack.refuses(&reader.key, &path, refusals).await;
 }
 
 #[tokio::test]

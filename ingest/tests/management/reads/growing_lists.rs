@@ -44,11 +44,8 @@ async fn what_is_added_meanwhile_shifts_no_page() {
             assert_eq!(second["meta"]["pagination"][same], pagination[same], "{path}");
         }
     }
-    shop.refuses(
-        "commissions",
-        json!({ "upTo=newest": "upTo must be a positive integer" }),
-    )
-    .await;
+    let refusals = json!({ "upTo=newest": "upTo must be a positive integer" });
+    shop.refuses("commissions", refusals).await;
 }
 
 #[tokio::test]

@@ -3,9 +3,10 @@
 mod dues;
 mod own_links;
 
-use reqwest::StatusCode;
 use serde_json::{Value, json};
-use test_harness::{Json, Person, Program, Stack, refund_of, rows, sell};
+use test_harness::{
+    Json, Person, Program, Stack, managed::audit_details, refund_of, refused_each, rows, sell,
+};
 
 /// Ada, who takes part in two advertisers' programs, and Bruno, who takes part in the first.
 struct Scene {
@@ -48,12 +49,8 @@ impl Scene {
     }
 
     async fn get(&self, person: &Person, path: &str) -> Value {
-        let answer = self
-            .stack
-            .get(&format!("/api/partner/{path}"), &person.token)
-            .await
-            .ok();
-        answer.body
+        let answer = person.get(&format!("/api/partner/{path}")).await;
+        answer.ok().body
     }
 
     async fn list(&self, person: &Person, path: &str) -> Vec<Value> {
@@ -72,11 +69,10 @@ async fn a_partner_sees_what_is_theirs_in_every_workspace_and_nothing_of_others(
     stack.customer(shop, &shop.bruno.code, "user-2").await;
     sell(stack, shop, "secret-1", 10_000, json!({})).await;
     sell(stack, club, "secret-2", 5_000, json!({ "currency": "EUR" })).await;
-    let bruno_sells = json!({ "transaction_id": "secret-3", "amount_cents": 700, "customer_key": "user-2" });
-    stack.sold(shop, bruno_sells).await;
-    rows::counted(stack, shop.ada.link, 1).await;
-    rows::counted(stack, club.ada.link, 1).await;
-    rows::counted(stack, shop.bruno.link, 1).await;
+    sell(stack, shop, "secret-3", 700, json!({ "customer_key": "user-2" })).await;
+    for partner in [&shop.ada, &club.ada, &shop.bruno] {
+        rows::counted(stack, partner.link, 1).await;
+    }
 
     let programs = scene.list(&scene.ada, "programs").await;
     assert_eq!(programs.len(), 2);
@@ -103,32 +99,20 @@ async fn a_partner_sees_what_is_theirs_in_every_workspace_and_nothing_of_others(
     let by_code = format!("clicks?search={}", shop.ada.code.as_str().to_uppercase());
     assert_eq!(scene.list(&scene.ada, &by_code).await, clicks[1..]);
     clicks[1].has(json!({ "referral_link_id": shop.ada.link.get(), "converted": true }));
-    let mut fields: Vec<_> = clicks[0].as_object().unwrap().keys().collect();
-    fields.sort();
-    assert_eq!(
-        fields,
-        [
-            "click_timestamp",
-            "converted",
-            "device_type",
-            "geo_country",
-            "id",
-            "program_id",
-            "referral_link_id",
-            "short_code"
-        ]
-    );
+    let mut fields: Vec<_> = clicks[0]
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect();
+    fields.sort_unstable();
+    let shown = "click_timestamp converted device_type geo_country id program_id referral_link_id short_code";
+    assert_eq!(fields.join(" "), shown);
 
     for (person, others) in [(&scene.ada, &shop.bruno), (&scene.bruno, &shop.ada)] {
         for path in PATHS {
             let shown = scene.get(person, path).await.to_string();
-            for secret in [
-                "secret-",
-                "user-",
-                "customer_key",
-                click_id.as_str(),
-                others.code.as_str(),
-            ] {
+            for secret in ["secret-", "user-", "customer_key", &click_id, &others.code] {
                 assert!(!shown.contains(secret), "{path} shows {secret}: {shown}");
             }
         }
@@ -224,40 +208,24 @@ async fn a_partner_is_told_of_an_archived_program() {
 }
 
 #[tokio::test]
-async fn a_link_is_whole_with_the_website_of_its_program() {
+async fn a_partner_sees_the_website_of_a_program_and_how_it_looks() {
     let scene = Scene::set().await;
     let Scene { stack, shop, .. } = &scene;
-    rows::set(stack, shop, "domain = 'shop.example', cookie_window_days = 30").await;
-    let named = |row: &Value| (row["domain"].clone(), row["cookie_window_days"].clone());
+    let website = "domain = 'shop.example', cookie_window_days = 30";
+    let looks = "logo_url = 'https://shop.example/logo.png', color = '#0f6259'";
+    rows::set(stack, shop, &format!("{website}, {looks}")).await;
     for path in ["programs", "referral-links"] {
-        let list = scene.list(&scene.ada, path).await;
-        assert_eq!(named(&list[0]), (Value::Null, json!(90)), "{path}");
-        assert_eq!(named(&list[1]), (json!("shop.example"), json!(30)), "{path}");
+        let list = json!(scene.list(&scene.ada, path).await);
+        let websites = list.columns(["domain", "cookie_window_days"]);
+        assert_eq!(websites, json!([[null, 90], ["shop.example", 30]]), "{path}");
     }
     let path = format!("/api/partner/referral-links/{}", shop.ada.link);
-    let off = stack
-        .put(&path, &scene.ada.token, json!({ "status": "inactive" }))
-        .await;
-    assert_eq!(named(&off.body["data"]), (json!("shop.example"), json!(30)));
-}
-
-#[tokio::test]
-async fn a_partner_sees_how_a_program_looks() {
-    let scene = Scene::set().await;
-    let Scene { stack, shop, .. } = &scene;
-    rows::set(
-        stack,
-        shop,
-        "logo_url = 'https://shop.example/logo.png', color = '#0f6259'",
-    )
-    .await;
-    let list = scene.list(&scene.ada, "programs").await;
-    let looks = |row: &Value| (row["logo_url"].clone(), row["color"].clone());
-    assert_eq!(looks(&list[0]), (Value::Null, Value::Null));
-    assert_eq!(
-        looks(&list[1]),
-        (json!("https://shop.example/logo.png"), json!("#0f6259"))
-    );
+    let off = scene.ada.put(&path, json!({ "status": "inactive" })).await;
+    off.data()
+        .has(json!({ "domain": "shop.example", "cookie_window_days": 30 }));
+    let programs = json!(scene.list(&scene.ada, "programs").await);
+    let looks = json!([[null, null], ["https://shop.example/logo.png", "#0f6259"]]);
+    assert_eq!(programs.columns(["logo_url", "color"]), looks);
 }
 
 #[tokio::test]
@@ -269,11 +237,7 @@ async fn a_link_that_the_advertiser_turned_off_stays_off_for_its_partner() {
     let theirs = shop.path(&format!("referral-links/{link}"));
     let own = format!("/api/partner/referral-links/{link}");
     let advertiser = async |body: Value| stack.put(&theirs, &owner.token, body).await;
-    let partner = async |status: &str| {
-        stack
-            .put(&own, &scene.ada.token, json!({ "status": status }))
-            .await
-    };
+    let partner = async |status: &str| scene.ada.put(&own, json!({ "status": status })).await;
     let off_by_advertiser = "The advertiser has turned this link off";
     // The order in which advertiser and partner turn the link off does not matter.
     for first in ["active", "inactive"] {
@@ -303,33 +267,25 @@ async fn a_partner_turns_their_own_links_off_and_on() {
     let link = shop.ada.link.get();
     let off = set(&scene.ada, link, json!({ "status": "inactive" })).await;
     assert_eq!(off.body["data"]["status"], "inactive", "{off:?}");
+    let answers = async |status: u16| stack.click_with(&shop.ada.code, json!({})).await.status == status;
     stack
-        .eventually("the link is off", async || {
-            stack.click_with(&shop.ada.code, json!({})).await.status == StatusCode::GONE
-        })
+        .eventually("the link is off", async || answers(410).await)
         .await;
     let on = set(&scene.ada, link, json!({ "status": "active" })).await;
     assert_eq!(on.body["data"]["status"], "active");
     stack
-        .eventually("the link is on", async || {
-            stack.click_with(&shop.ada.code, json!({})).await.status == StatusCode::OK
-        })
+        .eventually("the link is on", async || answers(200).await)
         .await;
-    let audited: Value = stack
-        .value("SELECT jsonb_agg(details ORDER BY id) FROM audit_log WHERE action = 'referral_link.updated'")
-        .await;
-    assert_eq!(audited, json!([{ "status": "inactive" }, { "status": "active" }]));
+    let changes = ["inactive", "active"].map(|status| json!({ "status": status }));
+    assert_eq!(audit_details(stack, "referral_link.updated").await, changes);
     for foreign in [shop.bruno.link.get(), 999_999] {
         let answer = set(&scene.ada, foreign, json!({ "status": "inactive" })).await;
         answer.refused(404, "Referral link not found");
     }
-    for body in [json!({}), json!({ "status": "gone" }), json!({ "status": 1 })] {
-        let answer = set(&scene.ada, link, body).await;
-        answer.refused(400, "status must be active or inactive");
-    }
-    stack
-        .execute("UPDATE programs SET status = 'archived', archived_at = now()")
-        .await;
+    let refusals =
+        json!({ "status must be active or inactive": [{}, { "status": "gone" }, { "status": 1 }] });
+    refused_each(400, refusals, |body| set(&scene.ada, link, body)).await;
+    rows::set(stack, shop, "status = 'archived', archived_at = now()").await;
     let answer = set(&scene.ada, link, json!({ "status": "inactive" })).await;
     answer.refused(409, "This program is archived");
 }
@@ -344,17 +300,12 @@ async fn partners_read_their_own_notifications() {
         stack.refunded(shop, refund_of("secret-1", amount)).await;
     }
     stack
-        .eventually("notifications arrive", async || {
-            scene.list(&scene.ada, "notifications").await.len() == 2
-        })
+        .reaches("notifications WHERE recipient = 'partner'", 2)
         .await;
     let newest = &scene.list(&scene.ada, "notifications").await[0];
     assert_eq!(newest["kind"], "commission_deducted");
-    assert_eq!(
-        newest["sale_id"],
-        Value::Null,
-        "sales are the advertiser's to know"
-    );
+    // Sales are the advertiser's to know.
+    assert_eq!(newest["sale_id"], Value::Null);
     let about = format!("commissions?commission_id={}", newest["commission_id"]);
     let about = scene.list(&scene.ada, &about).await;
     assert_eq!(

@@ -45,14 +45,13 @@ fn types(events: &[Value]) -> Vec<&str> {
 /// Adds clicks of Ada's link, one a second, from midnight of this day; `columns` and `values` add further
 /// fields.
 async fn add_clicks(shop: &Shop, day: &str, count: usize, columns: &str, values: &str) {
-    shop.stack
-        .execute(&format!(
-            "INSERT INTO click_events (event_id, program_id, referral_link_id, customer_id, click_timestamp, click_id{columns})
-             SELECT gen_random_uuid(), {}, {}, i, '{day}T00:00:00Z'::timestamptz + make_interval(secs => i), 'c' || i{values}
-             FROM generate_series(1, {count}) i",
-            shop.program.program_id, shop.program.ada.link
-        ))
-        .await;
+    let statement = format!(
+        "INSERT INTO click_events (event_id, program_id, referral_link_id, customer_id, click_timestamp, click_id{columns})
+         SELECT gen_random_uuid(), {}, {}, i, '{day}T00:00:00Z'::timestamptz + make_interval(secs => i), 'c' || i{values}
+         FROM generate_series(1, {count}) i",
+        shop.program.program_id, shop.program.ada.link
+    );
+    shop.stack.execute(&statement).await;
 }
 
 #[tokio::test]
@@ -105,18 +104,17 @@ async fn every_event_is_read_once_while_others_come() {
     let id = shop.program.program_id;
     // All events have ties, within types and across them.
     add_clicks(&shop, "2026-01-01", 70, "", "").await;
-    shop.stack
-        .execute(&format!(
-            "INSERT INTO click_events (event_id, program_id, referral_link_id, customer_id, click_timestamp, click_id)
-             SELECT gen_random_uuid(), {id}, 1, i, '2026-01-01T00:00:07Z', 'd' || i FROM generate_series(1, 25) i;
-             INSERT INTO lead_events (event_id, program_id, customer_id, lead_timestamp, click_id)
-             SELECT gen_random_uuid(), {id}, i, '2026-01-01T00:00:07Z', 'c' || i FROM generate_series(1, 25) i;
-             INSERT INTO sale_events (event_id, program_id, customer_id, processor_event_id, amount_cents, currency, sale_type,
-                 is_recurring, sale_date)
-             SELECT gen_random_uuid(), {id}, i, 't' || i, i, 'USD', 'payment', false, '2026-01-01T00:00:07Z'
-             FROM generate_series(1, 25) i"
-        ))
-        .await;
+    let statement = format!(
+        "INSERT INTO click_events (event_id, program_id, referral_link_id, customer_id, click_timestamp, click_id)
+         SELECT gen_random_uuid(), {id}, 1, i, '2026-01-01T00:00:07Z', 'd' || i FROM generate_series(1, 25) i;
+         INSERT INTO lead_events (event_id, program_id, customer_id, lead_timestamp, click_id)
+         SELECT gen_random_uuid(), {id}, i, '2026-01-01T00:00:07Z', 'c' || i FROM generate_series(1, 25) i;
+         INSERT INTO sale_events (event_id, program_id, customer_id, processor_event_id, amount_cents, currency, sale_type,
+             is_recurring, sale_date)
+         SELECT gen_random_uuid(), {id}, i, 't' || i, i, 'USD', 'payment', false, '2026-01-01T00:00:07Z'
+         FROM generate_series(1, 25) i"
+    );
+    shop.stack.execute(&statement).await;
     let expected = names(&whole(&shop, "to=2026-01-01", 100).await);
     assert_eq!(expected.len(), 145);
     for limit in [4, 9, 100] {
@@ -129,12 +127,11 @@ async fn every_event_is_read_once_while_others_come() {
             assert!(data(&answer).len() <= limit);
             read.extend(names(&data(&answer)));
             if read.len() < 40 {
-                shop.stack
-                    .execute(&format!(
-                        "INSERT INTO click_events (event_id, program_id, referral_link_id, customer_id, click_timestamp, click_id)
-                         VALUES (gen_random_uuid(), {id}, 1, 1, '2026-01-01T22:00:00Z', 'meanwhile')"
-                    ))
-                    .await;
+                let statement = format!(
+                    "INSERT INTO click_events (event_id, program_id, referral_link_id, customer_id, click_timestamp, click_id)
+                     VALUES (gen_random_uuid(), {id}, 1, 1, '2026-01-01T22:00:00Z', 'meanwhile')"
+                );
+                shop.stack.execute(&statement).await;
             }
             match answer.body["meta"]["next"].as_str() {
                 Some(next) => next.clone_into(&mut after),

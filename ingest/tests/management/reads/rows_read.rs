@@ -24,14 +24,13 @@ const ROWS_READ: &str = "SELECT coalesce(sum(pg_stat_get_xact_tuples_returned(oi
 
 /// Copies the first row of a table, with other fields.
 async fn crowd(shop: &Shop, table: &str, first: &str, fields: &str) {
-    shop.stack
-        .execute(&format!(
-            "INSERT INTO {table} OVERRIDING SYSTEM VALUE SELECT r.*
+    let statement = format!(
+        "INSERT INTO {table} OVERRIDING SYSTEM VALUE SELECT r.*
              FROM (SELECT t FROM {table} t WHERE {first} LIMIT 1) one, generate_series(1, {CROWD}) i,
                   LATERAL jsonb_populate_record(t, jsonb_build_object({fields})) r;
              ANALYZE {table}"
-        ))
-        .await;
+    );
+    shop.stack.execute(&statement).await;
 }
 
 /// One customer of Ada went from a click to a payout. Bruno has many customers, and so has Ada without
@@ -100,10 +99,8 @@ fn everything() -> Filter {
 async fn lists_of_events_read_what_they_show() {
     let (shop, _) = large_shop().await;
     let program_id = shop.program.program_id;
-    let customer: i64 = shop
-        .stack
-        .value("SELECT id FROM customers WHERE customer_key = 'user-1'")
-        .await;
+    let query = "SELECT id FROM customers WHERE customer_key = 'user-1'";
+    let customer: i64 = shop.stack.value(query).await;
     let clicks_of = |link: i64| Filter {
         types: vec![ProgramEventType::Click],
         links: Some(vec![link]),

@@ -16,21 +16,17 @@ async fn partners_are_sorted_by_what_their_table_shows() {
     rows::counted(&shop.stack, bruno.link, 3).await;
     rows::counted(&shop.stack, ada.link, 1).await;
     let (ada, bruno, cleo) = (ada.membership, bruno.membership, cleo.membership);
-    shop.lists(
-        "partners",
-        "id",
-        json!({
-            "sort=clicks": [bruno, ada, cleo],
-            "sort=clicks&order=asc": [cleo, ada, bruno],
-            // A partner without clicks comes last in both orders.
-            "sort=last_clicked&order=desc": [bruno, ada, cleo],
-            "sort=last_clicked&order=asc": [ada, bruno, cleo],
-            // A partner without a balance comes last, the newest first.
-            "sort=owed": [ada, cleo, bruno],
-            "": [cleo, bruno, ada],
-        }),
-    )
-    .await;
+    let expected = json!({
+        "sort=clicks": [bruno, ada, cleo],
+        "sort=clicks&order=asc": [cleo, ada, bruno],
+        // A partner without clicks comes last in both orders.
+        "sort=last_clicked&order=desc": [bruno, ada, cleo],
+        "sort=last_clicked&order=asc": [ada, bruno, cleo],
+        // A partner without a balance comes last, the newest first.
+        "sort=owed": [ada, cleo, bruno],
+        "": [cleo, bruno, ada],
+    });
+    shop.lists("partners", "id", expected).await;
 }
 
 #[tokio::test]
@@ -56,33 +52,22 @@ async fn links_are_sorted_and_found_by_code_and_partner() {
         .await
         .ok();
     let (path, token) = (program.path("referral-links"), &acme.owner.token);
-    stack
-        .lists(
-            token,
-            &path,
-            "short_code",
-            json!({
-                "sort=short_code&order=asc": ["a-summer", "b-summer", "C-winter"],
-                "sort=short_code": ["C-winter", "b-summer", "a-summer"],
-                "sort=partner&order=asc": ["b-summer", "C-winter", "a-summer"],
-                "search=SUMMER": ["b-summer", "a-summer"],
-                "search=be": ["b-summer", "C-winter"],
-                "search=summer&sort=short_code&order=asc&status=active": ["a-summer"],
-                "status=inactive": ["b-summer"],
-            }),
-        )
-        .await;
-    stack
-        .refuses(
-            token,
-            &path,
-            json!({
-                "status=on": "status must be active or inactive",
-                "sort=name": "sort must be one of short_code, partner, clicks, last_clicked",
-                "search=%20": "search must be 1 to 120 visible characters",
-            }),
-        )
-        .await;
+    let expected = json!({
+        "sort=short_code&order=asc": ["a-summer", "b-summer", "C-winter"],
+        "sort=short_code": ["C-winter", "b-summer", "a-summer"],
+        "sort=partner&order=asc": ["b-summer", "C-winter", "a-summer"],
+        "search=SUMMER": ["b-summer", "a-summer"],
+        "search=be": ["b-summer", "C-winter"],
+        "search=summer&sort=short_code&order=asc&status=active": ["a-summer"],
+        "status=inactive": ["b-summer"],
+    });
+    stack.lists(token, &path, "short_code", expected).await;
+    let refusals = json!({
+        "status=on": "status must be active or inactive",
+        "sort=name": "sort must be one of short_code, partner, clicks, last_clicked",
+        "search=%20": "search must be 1 to 120 visible characters",
+    });
+    stack.refuses(token, &path, refusals).await;
 }
 
 #[tokio::test]
@@ -96,28 +81,21 @@ async fn commissions_are_sorted_and_found_by_transaction() {
         .await;
     let by_hand = json!({ "partner_program_id": shop.program.bruno.membership, "amount_cents": 700 });
     let bonus = shop.add_commission(by_hand).await.data()["id"].clone();
-    shop.lists(
-        "commissions",
-        "id",
-        json!({
-            // Sorted by currency first.
-            "sort=amount": [yen, great, bonus, small],
-            "sort=amount&order=asc": [yen, small, bonus, great],
-            "sort=partner&order=asc": [yen, great, small, bonus],
-            "sort=amount&pageSize=1&page=2": [great],
-            "transaction_id=great": [great],
-            "transaction_id=GREAT": [],
-            "": [bonus, yen, great, small],
-        }),
-    )
-    .await;
-    shop.refuses(
-        "commissions",
-        json!({
-            "sort=status": "sort must be one of partner, amount, hold_until",
-        }),
-    )
-    .await;
+    let expected = json!({
+        // Sorted by currency first.
+        "sort=amount": [yen, great, bonus, small],
+        "sort=amount&order=asc": [yen, small, bonus, great],
+        "sort=partner&order=asc": [yen, great, small, bonus],
+        "sort=amount&pageSize=1&page=2": [great],
+        "transaction_id=great": [great],
+        "transaction_id=GREAT": [],
+        "": [bonus, yen, great, small],
+    });
+    shop.lists("commissions", "id", expected).await;
+    let refusals = json!({
+        "sort=status": "sort must be one of partner, amount, hold_until",
+    });
+    shop.refuses("commissions", refusals).await;
     shop.get("commissions/export.csv?transaction_id=great").await.ok();
 }
 
@@ -151,44 +129,37 @@ async fn payouts_are_sorted_and_found_by_reference_and_currency() {
     let [alone, both, euros] = three_payouts(&shop).await;
     let of = |partner: &Partner, query: &str| format!("partner_program_id={}&{query}", partner.membership);
     let (ada, bruno) = (&shop.program.ada, &shop.program.bruno);
-    shop.lists(
-        "payouts",
-        "id",
-        json!({
-            "": [euros, both, alone],
-            "sort=date": [euros, both, alone],
-            "sort=date&order=asc": [alone, both, euros],
-            // Sorted by currency first.
-            "sort=amount": [euros, both, alone],
-            "sort=amount&order=asc": [euros, alone, both],
-            "sort=amount&pageSize=1&page=2": [both],
-            "search=bank": [alone],
-            "search=b%C3%A4nk": [euros],
-            "search=%25": [euros],
-            "currency=USD": [both, alone],
-            "currency=USD&search=a&sort=date&order=asc": [alone, both],
-            "currency=JPY": [],
-            (of(ada, "")): [euros, both, alone],
-            (of(ada, "sort=date&order=asc")): [alone, both, euros],
-            (of(ada, "sort=amount")): [euros, alone, both],
-            (of(ada, "sort=amount&order=asc")): [euros, both, alone],
-            (of(ada, "sort=amount&pageSize=1&page=2")): [alone],
-            (of(ada, "search=MAY")): [both],
-            (of(ada, "currency=EUR")): [euros],
-            (of(bruno, "currency=USD")): [both],
-            (of(bruno, "search=bank")): [],
-        }),
-    )
-    .await;
-    shop.refuses(
-        "payouts",
-        json!({
-            "sort=reference": "sort must be date or amount",
-            "currency=EURO": "currency must be a currency code of three letters",
-            "search=%20": "search must be 1 to 120 visible characters",
-        }),
-    )
-    .await;
+    let expected = json!({
+        "": [euros, both, alone],
+        "sort=date": [euros, both, alone],
+        "sort=date&order=asc": [alone, both, euros],
+        // Sorted by currency first.
+        "sort=amount": [euros, both, alone],
+        "sort=amount&order=asc": [euros, alone, both],
+        "sort=amount&pageSize=1&page=2": [both],
+        "search=bank": [alone],
+        "search=b%C3%A4nk": [euros],
+        "search=%25": [euros],
+        "currency=USD": [both, alone],
+        "currency=USD&search=a&sort=date&order=asc": [alone, both],
+        "currency=JPY": [],
+        (of(ada, "")): [euros, both, alone],
+        (of(ada, "sort=date&order=asc")): [alone, both, euros],
+        (of(ada, "sort=amount")): [euros, alone, both],
+        (of(ada, "sort=amount&order=asc")): [euros, both, alone],
+        (of(ada, "sort=amount&pageSize=1&page=2")): [alone],
+        (of(ada, "search=MAY")): [both],
+        (of(ada, "currency=EUR")): [euros],
+        (of(bruno, "currency=USD")): [both],
+        (of(bruno, "search=bank")): [],
+    });
+    shop.lists("payouts", "id", expected).await;
+    let refusals = json!({
+        "sort=reference": "sort must be date or amount",
+        "currency=EURO": "currency must be a currency code of three letters",
+        "search=%20": "search must be 1 to 120 visible characters",
+    });
+    shop.refuses("payouts", refusals).await;
 }
 
 #[tokio::test]
@@ -198,23 +169,17 @@ async fn a_partner_sorts_and_filters_what_they_received() {
     let person = shop.stack.account_of("ada@partner.example", ada).await;
     let [alone, both, euros] = three_payouts(&shop).await;
     let (token, path) = (&person.token, "/api/partner/payouts");
-    shop.stack
-        .lists(
-            token,
-            path,
-            "id",
-            json!({
-                "sort=date&order=asc": [alone, both, euros],
-                "sort=amount": [euros, alone, both],
-                "sort=amount&order=asc": [euros, both, alone],
-                "currency=USD": [both, alone],
-                (format!("program_id={}", shop.program.program_id)): [euros, both, alone],
-                "program_id=0": [],
-                // A partner cannot search the reference.
-                "search=bank": [euros, both, alone],
-            }),
-        )
-        .await;
+    let expected = json!({
+        "sort=date&order=asc": [alone, both, euros],
+        "sort=amount": [euros, alone, both],
+        "sort=amount&order=asc": [euros, both, alone],
+        "currency=USD": [both, alone],
+        (format!("program_id={}", shop.program.program_id)): [euros, both, alone],
+        "program_id=0": [],
+        // A partner cannot search the reference.
+        "search=bank": [euros, both, alone],
+    });
+    shop.stack.lists(token, path, "id", expected).await;
     let wrong = json!({ "sort=program": "sort must be date or amount" });
     shop.stack.refuses(token, path, wrong).await;
 }
@@ -229,41 +194,28 @@ async fn programs_are_sorted_and_found_by_name() {
     let rival = stack.workspace("rival").await;
     Managed::new(&stack, &rival, "Rival shoes").await;
     let token = &acme.owner.token;
-    stack
-        .lists(
-            token,
-            PROGRAMS,
-            "name",
-            json!({
-                "sort=name&order=asc": ["Ähren", "ants", "Shoes & more", "Zebra shoes"],
-                "sort=name": ["Zebra shoes", "Shoes & more", "ants", "Ähren"],
-                "search=%C3%A4HR": ["Ähren"],
-                "search=SHOES": ["Shoes & more", "Zebra shoes"],
-                "search=shoes&status=live": [],
-                "search=%25": [],
-                "": ["Ähren", "Shoes & more", "ants", "Zebra shoes"],
-            }),
-        )
-        .await;
+    let expected = json!({
+        "sort=name&order=asc": ["Ähren", "ants", "Shoes & more", "Zebra shoes"],
+        "sort=name": ["Zebra shoes", "Shoes & more", "ants", "Ähren"],
+        "search=%C3%A4HR": ["Ähren"],
+        "search=SHOES": ["Shoes & more", "Zebra shoes"],
+        "search=shoes&status=live": [],
+        "search=%25": [],
+        "": ["Ähren", "Shoes & more", "ants", "Zebra shoes"],
+    });
+    stack.lists(token, PROGRAMS, "name", expected).await;
     let all = stack.get(PROGRAMS, token).await.column("unpaid");
     assert_eq!(all, json!([null, null, null, null]));
     let wrong = json!({ "status=archived": "status must be draft or live" });
     stack.refuses(token, PROGRAMS, wrong).await;
-    stack
-        .execute("UPDATE programs SET status = 'archived', archived_at = now() WHERE name <> 'ants'")
-        .await;
-    stack
-        .lists(
-            token,
-            PROGRAMS,
-            "name",
-            json!({
-                "archived=true&sort=name&order=asc": ["Ähren", "Shoes & more", "Zebra shoes"],
-                "archived=true&search=SHOES": ["Shoes & more", "Zebra shoes"],
-                "archived=true&search=ants": [],
-            }),
-        )
-        .await;
+    let statement = "UPDATE programs SET status = 'archived', archived_at = now() WHERE name <> 'ants'";
+    stack.execute(statement).await;
+    let expected = json!({
+        "archived=true&sort=name&order=asc": ["Ähren", "Shoes & more", "Zebra shoes"],
+        "archived=true&search=SHOES": ["Shoes & more", "Zebra shoes"],
+        "archived=true&search=ants": [],
+    });
+    stack.lists(token, PROGRAMS, "name", expected).await;
 }
 
 #[tokio::test]
@@ -276,22 +228,16 @@ async fn a_partner_sorts_and_filters_their_own_links_and_commissions() {
     shop.post("referral-links", late).await.created();
     rows::counted(stack, ada.link, 1).await;
     let (links, code) = ("/api/partner/referral-links", ada.code.as_str());
-    stack
-        .lists(
-            token,
-            links,
-            "short_code",
-            json!({
-                "": ["zz-late", code],
-                "sort=clicks": [code, "zz-late"],
-                "sort=last_clicked&order=asc": [code, "zz-late"],
-                "sort=short_code": ["zz-late", code],
-                "sort=short_code&order=asc": [code, "zz-late"],
-                "search=ZZ": ["zz-late"],
-                "program_id=0": [],
-            }),
-        )
-        .await;
+    let expected = json!({
+        "": ["zz-late", code],
+        "sort=clicks": [code, "zz-late"],
+        "sort=last_clicked&order=asc": [code, "zz-late"],
+        "sort=short_code": ["zz-late", code],
+        "sort=short_code&order=asc": [code, "zz-late"],
+        "search=ZZ": ["zz-late"],
+        "program_id=0": [],
+    });
+    stack.lists(token, links, "short_code", expected).await;
     let wrong = json!({ "sort=partner": "sort must be one of short_code, clicks, last_clicked" });
     stack.refuses(token, links, wrong).await;
     let small = shop.sell("small", json!({ "amount_cents": 1_000 })).await;
@@ -299,20 +245,14 @@ async fn a_partner_sorts_and_filters_their_own_links_and_commissions() {
     let middle = shop.sell("middle", json!({ "amount_cents": 2_000 })).await;
     shop.approve(&[small]).await;
     let commissions = "/api/partner/commissions";
-    stack
-        .lists(
-            token,
-            commissions,
-            "id",
-            json!({
-                "": [middle, great, small],
-                "sort=amount": [great, middle, small],
-                "sort=amount&order=asc": [small, middle, great],
-                "status=approved": [small],
-                "program_id=0": [],
-            }),
-        )
-        .await;
+    let expected = json!({
+        "": [middle, great, small],
+        "sort=amount": [great, middle, small],
+        "sort=amount&order=asc": [small, middle, great],
+        "status=approved": [small],
+        "program_id=0": [],
+    });
+    stack.lists(token, commissions, "id", expected).await;
     let wrong = json!({ "sort=partner": "sort must be amount or hold_until" });
     stack.refuses(token, commissions, wrong).await;
 }

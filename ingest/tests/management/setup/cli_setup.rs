@@ -49,9 +49,8 @@ async fn init_makes_a_program_with_its_policy_in_one_step() {
     let policy: Value = stack.value("SELECT to_jsonb(p) FROM commission_policies p").await;
     policy
         .has(json!({ "commission_type": "cps_recurring", "default_duration_months": 12, "rate_bps": 2_000 }));
-    let audited: Vec<String> = stack
-        .values("SELECT action || ' ' || actor FROM audit_log WHERE program_id IS NOT NULL")
-        .await;
+    let query = "SELECT action || ' ' || actor FROM audit_log WHERE program_id IS NOT NULL";
+    let audited: Vec<String> = stack.values(query).await;
     assert_eq!(audited, ["program.created user"]);
     // The policy has an effect: it pays a partner.
     let program_id: i64 = id.parse().unwrap();
@@ -73,55 +72,27 @@ async fn init_makes_a_program_with_its_policy_in_one_step() {
 async fn rates_are_exact_and_commissions_are_what_the_client_calls_them() {
     let (stack, acme) = Stack::with_workspace().await;
     let token = connected(&stack, &acme).await;
-    // Kind, rate and months; the stored type, months, basis points and cents; and the text.
-    let cases = json!([
-        ["percent", 12.5, 12, "cps_one_time", 0, 1_250, null, "12.5%"],
-        ["percent", "0.01", 12, "cps_one_time", 0, 1, null, "0.01%"],
-        ["fixed", 10, 12, "cps_one_time", 0, null, 1_000, "10.00 USD"],
-        [
-            "recurring_fixed",
-            0.29,
-            null,
-            "cps_lifetime",
-            null,
-            null,
-            29,
-            "0.29 USD"
-        ],
-        [
-            "recurring_fixed",
-            5,
-            0,
-            "cps_lifetime",
-            null,
-            null,
-            500,
-            "5.00 USD"
-        ],
-        [
-            "recurring_percent",
-            100.00,
-            1,
-            "cps_recurring",
-            1,
-            10_000,
-            null,
-            "100%"
-        ],
-    ]);
-    for case in cases.as_array().unwrap() {
+    // By the text: kind, rate and months; the stored type, months, basis points and cents.
+    let cases = json!({
+        "12.5%": ["percent", 12.5, 12, "cps_one_time", 0, 1_250, null],
+        "0.01%": ["percent", "0.01", 12, "cps_one_time", 0, 1, null],
+        "10.00 USD": ["fixed", 10, 12, "cps_one_time", 0, null, 1_000],
+        "0.29 USD": ["recurring_fixed", 0.29, null, "cps_lifetime", null, null, 29],
+        "5.00 USD": ["recurring_fixed", 5, 0, "cps_lifetime", null, null, 500],
+        "100%": ["recurring_percent", 100.00, 1, "cps_recurring", 1, 10_000, null],
+    });
+    for (text, case) in cases.as_object().unwrap() {
         let change =
             json!({ "commission_type": case[0], "commission_rate": case[1], "duration_months": case[2] });
         init(&stack, &token, change).await.ok();
-        let policy: Value = stack
-            .value("SELECT to_jsonb(p) FROM commission_policies p ORDER BY id DESC LIMIT 1")
-            .await;
+        let query = "SELECT to_jsonb(p) FROM commission_policies p ORDER BY id DESC LIMIT 1";
+        let policy: Value = stack.value(query).await;
         policy.has(json!({
             "commission_type": case[3], "default_duration_months": case[4], "rate_bps": case[5],
             "fixed_cents": case[6],
         }));
         let listed = stack.get("/api/v1/cli/programs", &token).await;
-        assert_eq!(listed.body[0]["commission"], case[7], "{case}");
+        assert_eq!(listed.body[0]["commission"], text.as_str(), "{case}");
     }
 }
 
@@ -183,9 +154,8 @@ async fn a_processor_is_connected_with_the_programs_key_or_by_who_may_change_it(
     let changed = json!({ "program_id": number, "stripe_user_id": "acct_2" });
     let by_session = connect(&stack, &id, &token, changed).await;
     assert_eq!(by_session.body["stripe_account_id"], "acct_2");
-    let actors: Vec<String> = stack
-        .values("SELECT actor FROM audit_log WHERE action = 'processor_connection.updated' ORDER BY id")
-        .await;
+    let query = "SELECT actor FROM audit_log WHERE action = 'processor_connection.updated' ORDER BY id";
+    let actors: Vec<String> = stack.values(query).await;
     assert_eq!(actors, ["program", "user"]);
     assert!(!rows::text_of_all_rows(&stack).await.contains("whsec"));
     acme.owner.delete(&format!("{PROGRAMS}/{number}")).await.ok();

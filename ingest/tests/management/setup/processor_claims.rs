@@ -56,9 +56,8 @@ async fn an_account_that_another_workspace_holds_is_refused_and_its_owners_hear_
         notices[0].contains("acct_1") && !notices[0].contains("rival"),
         "{notices:?}"
     );
-    let refused: Vec<i64> = stack
-        .values("SELECT program_id FROM audit_log WHERE action = 'processor_connection.claim_refused'")
-        .await;
+    let query = "SELECT program_id FROM audit_log WHERE action = 'processor_connection.claim_refused'";
+    let refused: Vec<i64> = stack.values(query).await;
     assert_eq!(refused, [theirs.id; 3]);
     for details in audit_details(&stack, "processor_connection.claim_refused").await {
         assert_eq!(details["account_id"], "acct_1");
@@ -203,9 +202,8 @@ async fn a_programs_own_endpoint_needs_no_confirmation() {
 #[tokio::test]
 async fn the_platforms_events_reach_no_connection_that_is_not_connected() {
     let (stack, hooks, managed, program) = bound().await;
-    stack
-        .execute("UPDATE processor_connections SET confirmed_at = now()")
-        .await;
+    let statement = "UPDATE processor_connections SET confirmed_at = now()";
+    stack.execute(statement).await;
     // A refund waits for its unknown sale. The relay checks again whether the program still receives events.
     let early = of_account(&stack, "charge.refunded.basil", &program);
     accepted(&hooks.distribute(&stack, &early).await);
@@ -221,9 +219,8 @@ async fn the_platforms_events_reach_no_connection_that_is_not_connected() {
     }
     hurry_the_relay(&stack).await;
     settled(&stack, &["stuck"]).await;
-    let reason: String = stack
-        .value("SELECT reason FROM processor_events WHERE program_id IS NOT NULL")
-        .await;
+    let query = "SELECT reason FROM processor_events WHERE program_id IS NOT NULL";
+    let reason: String = stack.value(query).await;
     assert_eq!(
         reason,
         "its program's connection receives no events of the platform"

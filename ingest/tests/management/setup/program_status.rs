@@ -38,12 +38,9 @@ async fn status_counts_the_last_day_without_tests() {
             "recent_events": { "clicks_24h": 1, "leads_24h": 1, "sales_24h": 1 }, "active_partners": 2, "pending_commissions": 2,
         })
     );
-    stack
-        .execute(
-            "INSERT INTO processor_connections (program_id, account_id, status, charges_enabled)
-             SELECT id, 'acct', 'connected', true FROM programs",
-        )
-        .await;
+    let statement = "INSERT INTO processor_connections (program_id, account_id, status, charges_enabled)
+             SELECT id, 'acct', 'connected', true FROM programs";
+    stack.execute(statement).await;
     let named = format!("{STATUS}?program_id={}", program.program_id);
     let connected = stack.get(&named, &program.token).await;
     connected
@@ -107,15 +104,14 @@ async fn more_than_a_few_thousand_events_a_day_are_taken_from_the_sums_of_the_da
     let program = stack.program().await;
     let (id, now) = (program.program_id, noon());
     let (today, yesterday) = (now.date_naive(), now.date_naive().pred_opt().unwrap());
-    stack
-        .execute(&format!(
-            "INSERT INTO lead_events (event_id, program_id, customer_id, lead_timestamp, click_id, event_name)
-             SELECT gen_random_uuid(), {id}, 1, '{now}'::timestamptz - make_interval(secs => n), 'click', 'signup'
-             FROM generate_series(1, 10000) n;
-             INSERT INTO program_days
-             VALUES ({id}, '{today}', '', 0, 3000, 0, 0, 0, 0, 0), ({id}, '{yesterday}', '', 0, 24000, 0, 0, 0, 0, 0)"
-        ))
-        .await;
+    let statement = format!(
+        "INSERT INTO lead_events (event_id, program_id, customer_id, lead_timestamp, click_id, event_name)
+         SELECT gen_random_uuid(), {id}, 1, '{now}'::timestamptz - make_interval(secs => n), 'click', 'signup'
+         FROM generate_series(1, 10000) n;
+         INSERT INTO program_days
+         VALUES ({id}, '{today}', '', 0, 3000, 0, 0, 0, 0, 0), ({id}, '{yesterday}', '', 0, 24000, 0, 0, 0, 0, 0)"
+    );
+    stack.execute(&statement).await;
     // The second half of yesterday's events.
     let status = stack.get(STATUS, &program.token).await;
     let recent = json!({ "clicks_24h": 0, "leads_24h": 15_000, "sales_24h": 0 });

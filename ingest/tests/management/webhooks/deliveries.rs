@@ -60,12 +60,9 @@ async fn a_delivery_shows_its_last_attempt() {
     let delivery = event(&stack, &program, "sale.recorded", Some(id)).await;
     let one = below(id, &format!("deliveries/{delivery}"));
     let event_id: String = stack.value("SELECT 'evt_' || event_id FROM webhook_queue").await;
-    stack
-        .execute(
-            "UPDATE webhook_queue SET created_at = '2026-03-01 12:00Z', due_at = '2026-03-01 12:05Z', attempts = 2,
-                 attempted_at = '2026-03-01 12:00:05Z', failure = 'timeout', duration_ms = 15000",
-        )
-        .await;
+    let statement = "UPDATE webhook_queue SET created_at = '2026-03-01 12:00Z', due_at = '2026-03-01 12:05Z', attempts = 2,
+                 attempted_at = '2026-03-01 12:00:05Z', failure = 'timeout', duration_ms = 15000";
+    stack.execute(statement).await;
     let shown = program.get(&stack, &one).await;
     assert_eq!(
         *shown.data(),
@@ -100,9 +97,8 @@ async fn a_test_event_is_queued_for_its_endpoint_alone() {
     refused_each(400, refusals, &test).await;
     assert_eq!(stack.count("outbound_events").await, 0);
     // A disabled endpoint may be tested, even with types that it does not receive.
-    stack
-        .execute("UPDATE webhook_endpoints SET disabled_at = now(), disabled_reason = 'gone'")
-        .await;
+    let statement = "UPDATE webhook_endpoints SET disabled_at = now(), disabled_reason = 'gone'";
+    stack.execute(statement).await;
     let sent = test(json!({ "type": "lead.created" })).await.created();
     sent.data().has(json!({
         "type": "lead.created", "state": "waiting", "is_test": true, "is_replay": false, "attempts": 0,

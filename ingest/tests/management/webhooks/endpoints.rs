@@ -6,7 +6,6 @@ use domain::ids::WebhookEndpointId;
 use domain::programs::outbound_event::{OutboundEventType, WantedEvents};
 use domain::programs::webhook::SigningSecret;
 use domain::sealed::SealingKeys;
-use reqwest::Method;
 use serde_json::{Value, json};
 use test_harness::managed::{Managed, audit_details, audited};
 use test_harness::{Json, Receiver, Reply, Stack, refused_each, statuses};
@@ -24,9 +23,8 @@ fn path_of(endpoint_id: i64) -> String {
 
 /// The types of events that the program's steps write.
 async fn wanted(stack: &Stack) -> Vec<&'static str> {
-    let bits: i32 = stack
-        .value("SELECT wanted_events FROM programs ORDER BY id LIMIT 1")
-        .await;
+    let query = "SELECT wanted_events FROM programs ORDER BY id LIMIT 1";
+    let bits: i32 = stack.value(query).await;
     let wanted = WantedEvents::from_bits(bits);
     let names = OutboundEventType::ALL
         .into_iter()
@@ -74,9 +72,8 @@ async fn an_endpoint_shows_its_secret_once_and_its_health_always() {
     assert_eq!(*program.get(&stack, ENDPOINTS).await.data(), json!([expected]));
     let one = path_of(made.id());
     assert_eq!(*program.get(&stack, &one).await.data(), expected);
-    stack
-        .execute(&format!("{FAILS}, last_success_at = '2026-03-01 09:00Z'"))
-        .await;
+    let statement = format!("{FAILS}, last_success_at = '2026-03-01 09:00Z'");
+    stack.execute(&statement).await;
     program.get(&stack, &one).await.data().has(json!({
         "failing_since": "2026-03-01T10:00:00.000Z", "last_failure_at": "2026-03-01T11:00:00.000Z",
         "last_success_at": "2026-03-01T09:00:00.000Z",
@@ -189,9 +186,8 @@ async fn a_programs_steps_write_what_its_endpoints_want() {
     stack.execute(&reads).await;
     let again = endpoint(&stack, &program, &["lead.created"]).await;
     program.delete(&stack, &path_of(again)).await.is(204);
-    let bits: i32 = stack
-        .value("SELECT wanted_events FROM programs ORDER BY id LIMIT 1")
-        .await;
+    let query = "SELECT wanted_events FROM programs ORDER BY id LIMIT 1";
+    let bits: i32 = stack.value(query).await;
     assert_eq!(bits, stream);
 }
 
@@ -238,9 +234,8 @@ async fn an_endpoint_that_was_off_begins_anew() {
         "enabled": false, "disabled_reason": "by_hand", "disabled_at": "2026-03-01T12:00:00.000Z",
     }));
     // The reason of the first to disable the endpoint is kept.
-    stack
-        .execute("UPDATE webhook_endpoints SET disabled_reason = 'gone'")
-        .await;
+    let statement = "UPDATE webhook_endpoints SET disabled_reason = 'gone'";
+    stack.execute(statement).await;
     assert_eq!(enable(false).await["disabled_reason"], "gone");
     enable(true).await.has(json!({
         "enabled": true, "disabled_reason": null, "disabled_at": null, "failing_since": null,
@@ -315,26 +310,22 @@ async fn an_endpoint_of_another_program_is_not_there() {
     let delivery = event(&stack, &program, "sale.recorded", Some(id)).await;
     let delivery = below(id, &format!("deliveries/{delivery}"));
     let one = path_of(id);
-    for (method, path, body) in [
-        (Method::GET, &one, None),
-        (Method::PATCH, &one, Some(json!({ "enabled": false }))),
-        (Method::DELETE, &one, None),
-        (Method::POST, &below(id, "rotate-secret"), Some(json!({}))),
-        (
-            Method::POST,
-            &below(id, "test"),
-            Some(json!({ "type": "sale.recorded" })),
-        ),
-        (Method::GET, &below(id, "deliveries"), None),
-        (Method::GET, &delivery, None),
-        (Method::POST, &format!("{delivery}/replay"), Some(json!({}))),
-        (
-            Method::POST,
-            &below(id, "replay"),
-            Some(json!({ "since": "2026-01-01T00:00:00Z" })),
-        ),
-    ] {
-        let answer = acme.owner.call(method, &second.path(path), body).await;
+    let requests = json!({
+        (format!("GET {one}")): null,
+        (format!("PATCH {one}")): { "enabled": false },
+        (format!("DELETE {one}")): null,
+        (format!("POST {one}/rotate-secret")): {},
+        (format!("POST {one}/test")): { "type": "sale.recorded" },
+        (format!("GET {one}/deliveries")): null,
+        (format!("GET {delivery}")): null,
+        (format!("POST {delivery}/replay")): {},
+        (format!("POST {one}/replay")): { "since": "2026-01-01T00:00:00Z" },
+    });
+    for (request, body) in requests.as_object().unwrap() {
+        let (method, path) = request.split_once(' ').unwrap();
+        let body = (!body.is_null()).then(|| body.clone());
+        let path = second.path(path);
+        let answer = acme.owner.call(method.parse().unwrap(), &path, body).await;
         answer.refused(404, UNKNOWN);
     }
     assert_eq!(stack.count("webhook_queue").await, 1);
@@ -360,9 +351,7 @@ async fn an_endpoint_is_deleted_while_a_delivery_to_it_ends() {
     stack.execute(&moved).await;
     let delivery = event(&stack, &program, "sale.recorded", Some(id)).await;
     stack.start_delivery();
-    stack
-        .eventually("it is in flight", async || receiver.hanging() == 1)
-        .await;
+    receiver.holds(&stack, 1).await;
     // This lock blocks both requests.
     let row = format!("SELECT FROM webhook_queue WHERE id = {delivery} FOR UPDATE");
     let held = stack.holding(&row).await;

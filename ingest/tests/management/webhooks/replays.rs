@@ -50,9 +50,8 @@ async fn what_happened_since_then_is_queued_once_in_its_order() {
     let other = endpoint(&stack, &program, &["lead.created"]).await;
     // An earlier event, one of another type, and an example that was sent to another endpoint.
     event(&stack, &program, "sale.recorded", None).await;
-    stack
-        .execute("UPDATE outbound_events SET created_at = now() - interval '2 days'")
-        .await;
+    let statement = "UPDATE outbound_events SET created_at = now() - interval '2 days'";
+    stack.execute(statement).await;
     event(&stack, &program, "lead.created", None).await;
     event(&stack, &program, "sale.recorded", None).await;
     event(&stack, &program, "sale.recorded", Some(id)).await;

@@ -196,9 +196,8 @@ async fn who_signed_in_and_out_and_who_tried_to_is_written_down() {
     assert_eq!(actions(&of_accounts(&rival.owner).await), ["user.signed_in"]);
     // Attempts at addresses without an account are not recorded.
     stack.sign_in("nobody@acme.example", PASSWORD).await.is(400);
-    let all: String = stack
-        .value("SELECT string_agg(a::text, ' ') FROM audit_log a")
-        .await;
+    let query = "SELECT string_agg(a::text, ' ') FROM audit_log a";
+    let all: String = stack.value(query).await;
     assert!(!all.contains("nobody@") && !all.contains("horse"), "{all}");
 }
 

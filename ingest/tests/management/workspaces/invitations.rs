@@ -223,9 +223,8 @@ async fn an_address_with_an_account_comes_in_with_that_accounts_password() {
     for password in ["another password", "x"] {
         accept(&stack, &token, "", password).await.refused(400, wrong);
     }
-    stack
-        .execute("UPDATE users SET status = 'suspended' WHERE email = 'owner@rival.example'")
-        .await;
+    let statement = "UPDATE users SET status = 'suspended' WHERE email = 'owner@rival.example'";
+    stack.execute(statement).await;
     accept(&stack, &token, "", "another password")
         .await
         .refused(400, wrong);
@@ -381,9 +380,8 @@ async fn an_invitation_ends_with_the_right_it_came_from() {
     assert_eq!(audited(&stack, "invitation.withdrawn").await, 3);
     inspect(&stack, &kept).await.ok();
     // The right is checked at acceptance too, wherever it ended.
-    stack
-        .execute("UPDATE users SET status = 'suspended' WHERE email = 'second@acme.example'")
-        .await;
+    let statement = "UPDATE users SET status = 'suspended' WHERE email = 'second@acme.example'";
+    stack.execute(statement).await;
     stack.accept(&kept, "Max").await.refused(404, ENDED);
     assert_eq!(stack.count("users").await, 3);
 }

@@ -33,13 +33,12 @@ async fn approvals_go_on_when_a_months_partition_cannot_be_made() {
     let mut stack = Stack::without_services(Clock::manual(noon())).await;
     // The default partition holds an event of next month, from a wrong clock. So that month cannot get a
     // partition of its own.
-    stack
-        .execute(&format!(
-            "INSERT INTO click_events (event_id, program_id, referral_link_id, customer_id, click_timestamp, click_id, is_test)
-         VALUES (gen_random_uuid(), 1, 1, 1, '{}', 'early', true)",
-            noon() + TimeDelta::days(31)
-        ))
-        .await;
+    let statement = format!(
+        "INSERT INTO click_events (event_id, program_id, referral_link_id, customer_id, click_timestamp, click_id, is_test)
+     VALUES (gen_random_uuid(), 1, 1, 1, '{}', 'early', true)",
+        noon() + TimeDelta::days(31)
+    );
+    stack.execute(&statement).await;
     stack.start_services().await;
     let program = stack.program().await;
     rows::set(&stack, &program, "hold_days = 0").await;
@@ -127,9 +126,8 @@ async fn all_commissions_wait_where_the_program_wants_it_until_it_does_no_more()
 #[tokio::test]
 async fn a_flagged_commission_goes_on_waiting_when_its_customer_is_erased() {
     let (mut shop, [flagged, ..]) = held("flagged").await;
-    shop.stack
-        .execute("UPDATE commissions SET signals = ARRAY['self_referral'] WHERE signals <> '{}'")
-        .await;
+    let statement = "UPDATE commissions SET signals = ARRAY['self_referral'] WHERE signals <> '{}'";
+    shop.stack.execute(statement).await;
     let customer = json!({ "customer_key": "user-1" });
     let erased = shop.post("customers/erase", customer).await;
     assert_eq!(erased.body["data"]["customers"], 1, "{erased:?}");

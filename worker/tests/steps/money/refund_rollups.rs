@@ -72,9 +72,8 @@ async fn refund_days_survive_a_fold_and_damaged_days_are_found_and_rebuilt() {
     assert_eq!(stack.count("link_refund_days").await, 1);
     assert_eq!(given_back(&stack, &program).await, before);
     stack.verify().await;
-    stack
-        .execute("UPDATE program_refund_days SET deducted_cents = deducted_cents + 1")
-        .await;
+    let statement = "UPDATE program_refund_days SET deducted_cents = deducted_cents + 1";
+    stack.execute(statement).await;
     let refund_days = "what a program gave back on a day is what its refunds add up to";
     assert_eq!(stack.broken().await, [refund_days]);
     rollups::rebuild(stack.pool(), program.program_id).await.unwrap();

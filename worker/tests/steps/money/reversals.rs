@@ -18,9 +18,8 @@ async fn reversing_a_paid_commission_may_make_the_balance_negative_with_a_warnin
     assert!(rows::commission(&stack, "t1").await["paid_at"].is_string());
 
     stack.reaches("notifications", 2).await;
-    let sent: Vec<Value> = stack
-        .values("SELECT to_jsonb(n) FROM notifications n ORDER BY recipient")
-        .await;
+    let query = "SELECT to_jsonb(n) FROM notifications n ORDER BY recipient";
+    let sent: Vec<Value> = stack.values(query).await;
     sent[0].has(json!({ "recipient": "advertiser", "program_id": program.program_id, "partner_id": null }));
     sent[1].has(json!({ "recipient": "partner", "partner_id": program.ada.partner_id }));
     for notification in sent {

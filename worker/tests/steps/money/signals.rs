@@ -44,9 +44,8 @@ const CASES: &[Case] = &[
 /// Changes Ada's own address.
 async fn address(stack: &Stack, program: &Program, email: &str) {
     let id = program.ada.partner_id;
-    stack
-        .execute(&format!("UPDATE partners SET email = '{email}' WHERE id = {id}"))
-        .await;
+    let statement = format!("UPDATE partners SET email = '{email}' WHERE id = {id}");
+    stack.execute(&statement).await;
 }
 
 /// A customer with a click and a lead that the backend sent.
@@ -162,13 +161,10 @@ async fn a_partners_own_purchases_earn_nothing_where_the_program_refuses_them() 
         paid["id"] = json!(format!("evt_{number}"));
         hooks.process(&stack, &program, &paid).await;
     }
-    let books: String = stack
-        .value(
-            "SELECT string_agg(coalesce(s.no_commission_reason, 'earns') || ' ' || coalesce(array_to_string(c.signals, ' '), ''),
+    let query = "SELECT string_agg(coalesce(s.no_commission_reason, 'earns') || ' ' || coalesce(array_to_string(c.signals, ' '), ''),
                                ', ' ORDER BY s.id)
-             FROM sale_events s LEFT JOIN commissions c ON c.sale_id = s.id",
-        )
-        .await;
+             FROM sale_events s LEFT JOIN commissions c ON c.sale_id = s.id";
+    let books: String = stack.value(query).await;
     let refused = ["self_referral "; 3].join(", ");
     assert!(books.starts_with(&refused), "{books}");
     assert_eq!(books.matches("earns self_referral").count(), 3, "{books}");

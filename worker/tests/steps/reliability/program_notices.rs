@@ -31,14 +31,13 @@ fn owner_of(program: &Program) -> String {
 /// Inserts events of the program's processor that need review, received now.
 async fn events(stack: &Stack, program: &Program, name: &str, states: &[&str]) {
     for (n, state) in states.iter().enumerate() {
-        stack
-            .execute(&format!(
-                "INSERT INTO processor_events (event_id, program_id, processor_event_id, kind, occurred_at, received_at, state, reason, payload)
-                 VALUES (gen_random_uuid(), {}, 'evt_{name}_{n}', 'charge.refunded', '{now}', '{now}', '{state}', 'secret-reason', '{{}}')",
-                program.program_id,
-                now = stack.clock.now(),
-            ))
-            .await;
+        let statement = format!(
+            "INSERT INTO processor_events (event_id, program_id, processor_event_id, kind, occurred_at, received_at, state, reason, payload)
+             VALUES (gen_random_uuid(), {}, 'evt_{name}_{n}', 'charge.refunded', '{now}', '{now}', '{state}', 'secret-reason', '{{}}')",
+            program.program_id,
+            now = stack.clock.now(),
+        );
+        stack.execute(&statement).await;
     }
 }
 
@@ -130,12 +129,11 @@ async fn only_verified_members_with_a_right_to_the_program_are_told() {
     let quiet = join("quiet", Role::Admin).await;
     let unverified = join("unverified", Role::Admin).await;
     stack.permit(&shop, &reader, "program:read").await;
-    stack
-        .execute(&format!(
-            "UPDATE users SET program_notices = false WHERE id = {}; UPDATE users SET verified_at = NULL WHERE id = {}",
-            quiet.user_id, unverified.user_id
-        ))
-        .await;
+    let statement = format!(
+        "UPDATE users SET program_notices = false WHERE id = {}; UPDATE users SET verified_at = NULL WHERE id = {}",
+        quiet.user_id, unverified.user_id
+    );
+    stack.execute(&statement).await;
     disabled_endpoint(&stack, &shop, "gone.example", "gone").await;
     stack.start_delivery();
     for to in [owner_of(&shop).as_str(), "reader@shop.example"] {

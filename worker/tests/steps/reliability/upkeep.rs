@@ -9,12 +9,9 @@ use test_harness::{Stack, rows};
 async fn a_round_of_upkeep_goes_on_until_nothing_is_due() {
     let mut stack = Stack::without_services(Clock::system()).await;
     // More rows than two statements handle; the next round starts a minute later.
-    stack
-        .execute(
-            "INSERT INTO refused_events (event_id, outcome, refused_at)
-             SELECT gen_random_uuid(), '{}', now() - interval '9 days' FROM generate_series(1, 25000)",
-        )
-        .await;
+    let statement = "INSERT INTO refused_events (event_id, outcome, refused_at)
+             SELECT gen_random_uuid(), '{}', now() - interval '9 days' FROM generate_series(1, 25000)";
+    stack.execute(statement).await;
     stack.start_worker();
     stack.reaches("refused_events", 0).await;
 }

@@ -202,9 +202,8 @@ async fn a_key_bound_by_a_browser_yields_to_a_sale_outside_the_attribution_windo
     let (stack, program) = Stack::with_program().await;
     let (theirs, own) = two_clicks(&stack, &program).await;
     browser(&stack, lead_of(&theirs)).await;
-    stack
-        .execute("UPDATE customers SET first_click_at = first_click_at - interval '400 days', touched_at = ARRAY[touched_at[1] - interval '400 days'] WHERE customer_key IS NULL")
-        .await;
+    let statement = "UPDATE customers SET first_click_at = first_click_at - interval '400 days', touched_at = ARRAY[touched_at[1] - interval '400 days'] WHERE customer_key IS NULL";
+    stack.execute(statement).await;
     let sale = stack.sale(&program, sale_through("t1", Some(&own))).await;
     assert_eq!(sale.body["attributed"], false, "{sale:?}");
     assert_eq!(key_of(&stack, &theirs).await, Value::Null);

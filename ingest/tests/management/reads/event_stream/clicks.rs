@@ -35,12 +35,8 @@ async fn clicks_are_told_once_however_often_they_are_delivered() {
     assert_eq!(ids(&page), stored(&reader).await);
     let first = &page.body["data"][0];
     assert_eq!(first["type"], "click.recorded");
-    let clicked_at: String = reader
-        .stack
-        .value(
-            "SELECT to_char(min(click_timestamp) AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"') FROM click_events",
-        )
-        .await;
+    let query = "SELECT to_char(min(click_timestamp) AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"') FROM click_events";
+    let clicked_at: String = reader.stack.value(query).await;
     assert_eq!(first["timestamp"], json!(clicked_at));
     assert_eq!(
         first["data"],
@@ -102,23 +98,21 @@ async fn the_clicks_of_a_batch_are_read_over_several_pages() {
 #[tokio::test]
 async fn one_answer_has_ten_thousand_events() {
     let reader = Reader::begun().await;
-    reader
-        .stack
-        .execute(&format!(
-            "WITH stored AS (
-                 INSERT INTO click_events (event_id, program_id, referral_link_id, customer_id, click_timestamp, click_id)
-                 SELECT gen_random_uuid(), {}, 1, n, now() + n * interval '1 microsecond', 'c' || n
-                 FROM generate_series(1, 10500) n
-                 RETURNING *
-             )
-             INSERT INTO outbound_events (event_id, program_id, event_type, occurred_at, body, clicks, click_event_ids,
-                                          first_clicked_at, last_clicked_at)
-             SELECT gen_random_uuid(), program_id, 'clicks', now(), '', count(*), array_agg(event_id ORDER BY click_timestamp),
-                    min(click_timestamp), max(click_timestamp)
-             FROM stored GROUP BY program_id, customer_id / 1500 ORDER BY min(click_timestamp)",
-            reader.program.program_id
-        ))
-        .await;
+    let statement = format!(
+        "WITH stored AS (
+             INSERT INTO click_events (event_id, program_id, referral_link_id, customer_id, click_timestamp, click_id)
+             SELECT gen_random_uuid(), {}, 1, n, now() + n * interval '1 microsecond', 'c' || n
+             FROM generate_series(1, 10500) n
+             RETURNING *
+         )
+         INSERT INTO outbound_events (event_id, program_id, event_type, occurred_at, body, clicks, click_event_ids,
+                                      first_clicked_at, last_clicked_at)
+         SELECT gen_random_uuid(), program_id, 'clicks', now(), '', count(*), array_agg(event_id ORDER BY click_timestamp),
+                min(click_timestamp), max(click_timestamp)
+         FROM stored GROUP BY program_id, customer_id / 1500 ORDER BY min(click_timestamp)",
+        reader.program.program_id
+    );
+    reader.stack.execute(&statement).await;
     reader.place().await;
     let page = reader.read(&format!("after={}&limit=10000", reader.start)).await;
     let rest = reader.after(&next(&page)).await;
@@ -151,10 +145,8 @@ async fn clicks_that_are_gone_or_erased_are_left_out() {
     assert!(!text.contains(&click_id) && !text.contains("erased_"), "{text}");
     // The same happens when the clicks' month is dropped.
     let gone = before[1].strip_prefix("evt_").unwrap();
-    reader
-        .stack
-        .execute(&format!("DELETE FROM click_events WHERE event_id = '{gone}'"))
-        .await;
+    let statement = format!("DELETE FROM click_events WHERE event_id = '{gone}'");
+    reader.stack.execute(&statement).await;
     let left: Vec<String> = [&before[..1], &before[2..], &after].concat();
     assert_eq!(reader.all(&reader.start, 2, clicks).await.0, left);
 }

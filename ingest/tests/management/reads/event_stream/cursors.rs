@@ -30,10 +30,8 @@ async fn a_cursor_that_is_too_old_is_told_so() {
     let reader = Reader::begun().await;
     let now = Clock::system().now();
     // The stream was turned on long ago.
-    reader
-        .stack
-        .execute("UPDATE event_streams SET since = now() - interval '60 days'")
-        .await;
+    let statement = "UPDATE event_streams SET since = now() - interval '60 days'";
+    reader.stack.execute(statement).await;
     let good = reader.cursor(0, now - TimeDelta::days(28));
     reader.after(&good).await;
     let old = reader.cursor(0, now - TimeDelta::days(30));
@@ -46,15 +44,13 @@ async fn a_cursor_that_is_too_old_is_told_so() {
 async fn a_stream_that_nobody_reads_is_turned_off_and_who_comes_back_is_told_of_the_gap() {
     let reader = Reader::begun().await;
     let program_id = reader.program.program_id;
-    reader
-        .stack
-        .execute(&format!(
-            "UPDATE event_streams SET since = now() - interval '60 days', last_read_at = now() - interval '29 days';
-             INSERT INTO webhook_endpoints (program_id, url, event_types, secret_sealed, created_at, disabled_at, disabled_reason)
-             VALUES ({program_id}, 'https://a.example', '{{sale.recorded}}', '', now(), NULL, NULL),
-                    ({program_id}, 'https://b.example', '{{payout.created}}', '', now(), now(), 'gone')"
-        ))
-        .await;
+    let statement = format!(
+        "UPDATE event_streams SET since = now() - interval '60 days', last_read_at = now() - interval '29 days';
+         INSERT INTO webhook_endpoints (program_id, url, event_types, secret_sealed, created_at, disabled_at, disabled_reason)
+         VALUES ({program_id}, 'https://a.example', '{{sale.recorded}}', '', now(), NULL, NULL),
+                ({program_id}, 'https://b.example', '{{payout.created}}', '', now(), now(), 'gone')"
+    );
+    reader.stack.execute(&statement).await;
     let turn_off = async || {
         event_streams::turn_off_unread(
             reader.stack.pool(),
@@ -65,17 +61,13 @@ async fn a_stream_that_nobody_reads_is_turned_off_and_who_comes_back_is_told_of_
         .unwrap()
     };
     assert_eq!(turn_off().await, 0);
-    reader
-        .stack
-        .execute("UPDATE event_streams SET last_read_at = now() - interval '31 days'")
-        .await;
+    let statement = "UPDATE event_streams SET last_read_at = now() - interval '31 days'";
+    reader.stack.execute(statement).await;
     // The worker's upkeep may have run first.
     turn_off().await;
     assert_eq!(reader.stack.count("event_streams").await, 0);
-    let wanted: i32 = reader
-        .stack
-        .value("SELECT wanted_events FROM programs LIMIT 1")
-        .await;
+    let query = "SELECT wanted_events FROM programs LIMIT 1";
+    let wanted: i32 = reader.stack.value(query).await;
     assert_eq!(
         WantedEvents::from_bits(wanted),
         WantedEvents::NONE
@@ -99,12 +91,8 @@ async fn a_read_is_noted_to_the_hour() {
     let reader = Reader::begun().await;
     let noted = "SELECT last_read_at > now() - interval '1 minute' FROM event_streams";
     for (ago, is_noted) in [("50 minutes", false), ("70 minutes", true)] {
-        reader
-            .stack
-            .execute(&format!(
-                "UPDATE event_streams SET last_read_at = now() - interval '{ago}'"
-            ))
-            .await;
+        let statement = format!("UPDATE event_streams SET last_read_at = now() - interval '{ago}'");
+        reader.stack.execute(&statement).await;
         reader.read("").await;
         assert_eq!(reader.stack.value::<bool>(noted).await, is_noted, "{ago}");
     }
@@ -125,14 +113,12 @@ async fn on_a_new_timeline_nothing_is_placed_before_what_was_read() {
     let page = reader.after(&reader.start).await;
     assert_eq!(ids(&page).len(), 4);
     let end = next(&page);
-    reader
-        .stack
-        .execute(&format!(
-            "DELETE FROM outbound_events WHERE position > {last};
+    let statement = format!(
+        "DELETE FROM outbound_events WHERE position > {last};
              SELECT setval('outbound_event_positions', {last});
              UPDATE outbound_position_timelines SET timeline = 'the one before'"
-        ))
-        .await;
+    );
+    reader.stack.execute(&statement).await;
     let since = reader.happens(TYPE).await;
     reader.place().await;
     let page = reader.after(&end).await;

@@ -100,14 +100,12 @@ async fn types_are_read_alone_and_the_cursor_passes_the_others() {
 #[tokio::test]
 async fn a_rare_type_is_found_behind_many_others() {
     let reader = Reader::begun().await;
-    reader
-        .stack
-        .execute(&format!(
-            "INSERT INTO outbound_events (event_id, program_id, event_type, occurred_at, body)
+    let statement = format!(
+        "INSERT INTO outbound_events (event_id, program_id, event_type, occurred_at, body)
              SELECT gen_random_uuid(), {}, 'sale.recorded', now(), '{{}}' FROM generate_series(1, 20000)",
-            reader.program.program_id
-        ))
-        .await;
+        reader.program.program_id
+    );
+    reader.stack.execute(&statement).await;
     let rare = reader.happens(OutboundEventType::PayoutCreated).await;
     reader.place().await;
     let page = reader

@@ -72,10 +72,8 @@ async fn who_waited_in_vain_is_answered_with_a_cursor() {
 async fn who_may_not_read_any_more_is_told_nothing() {
     let reader = Reader::begun().await;
     let waits = reader.waiting("wait=30").await;
-    reader
-        .stack
-        .execute("UPDATE management_keys SET status = 'revoked', revoked_at = now()")
-        .await;
+    let statement = "UPDATE management_keys SET status = 'revoked', revoked_at = now()";
+    reader.stack.execute(statement).await;
     reader.happens(TYPE).await;
     reader.place().await;
     let body = answered(waits).await;

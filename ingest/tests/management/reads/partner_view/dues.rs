@@ -18,12 +18,11 @@ async fn what_is_pending_says_when_it_can_be_paid() {
         stack.refunded(shop, refund_of(transaction_id, 5_000)).await;
     }
     let set = async |transaction_id: &str, assignment: &str| {
-        stack
-            .execute(&format!(
-                "UPDATE commissions SET {assignment}
+        let statement = format!(
+            "UPDATE commissions SET {assignment}
                  WHERE sale_id = (SELECT id FROM sale_events WHERE processor_event_id = '{transaction_id}')"
-            ))
-            .await;
+        );
+        stack.execute(&statement).await;
     };
     for transaction_id in ["t1", "t2", "t3", "t4"] {
         set(

@@ -1,7 +1,9 @@
 //! Links that partners create themselves, up to the limit of their program.
 
 use serde_json::{Value, json};
-use test_harness::{Answer, Json, Person, Program, Stack, managed::audited, rows, sell};
+use test_harness::{
+    Answer, Json, Person, Program, Stack, managed::audited, refused_each, rows, sell, statuses,
+};
 
 use super::Scene;
 
@@ -45,20 +47,15 @@ async fn a_partner_makes_links_that_work_at_once_and_earn() {
 
     let made_up = make(stack, ada, shop, None).await.body["data"]["short_code"].clone();
     stack.click_with(made_up.as_str().unwrap(), json!({})).await.ok();
-    let owners: Value = stack
-        .value("SELECT jsonb_agg(partner_program_id ORDER BY id) FROM referral_links WHERE made_by_partner")
-        .await;
+    let query = "SELECT jsonb_agg(partner_program_id ORDER BY id) FROM referral_links WHERE made_by_partner";
+    let owners: Value = stack.value(query).await;
     assert_eq!(owners, json!([shop.ada.membership, shop.ada.membership]));
     let owner = stack.owner_of(shop).await;
     let path = shop.path("referral-links");
     let listed = stack.get(&path, &owner.token).await;
     let by_partner = |place: usize| &listed.body["data"][place]["made_by_partner"];
     // The newest come first; the links by the advertiser are older.
-    assert_eq!(
-        (by_partner(1), by_partner(2)),
-        (&json!(true), &json!(false)),
-        "{listed:?}"
-    );
+    assert_eq!([by_partner(1), by_partner(2)], [true, false], "{listed:?}");
 
     let entry =
         "SELECT to_jsonb(a) FROM audit_log a WHERE action = 'referral_link.created' ORDER BY id LIMIT 1";
@@ -78,10 +75,9 @@ async fn a_partner_makes_as_many_links_as_the_program_allows() {
     let owner = stack.owner_of(shop).await;
     let program = shop.path("");
     let allow = async |links: i64| {
-        let answer = stack
-            .put(&program, &owner.token, json!({ "partner_link_limit": links }))
-            .await;
-        assert_eq!(answer.body["data"]["partner_link_limit"], links, "{answer:?}");
+        let body = json!({ "partner_link_limit": links });
+        let answer = owner.put(&program, body.clone()).await;
+        answer.data().has(body);
     };
     // Links that advertisers create do not count.
     assert_eq!(scene.links_left().await, 10);
@@ -92,25 +88,16 @@ async fn a_partner_makes_as_many_links_as_the_program_allows() {
     }
     // A link that is turned off counts.
     let newest = scene.list(ada, "referral-links").await[0]["id"].clone();
-    stack
-        .put(
-            &format!("{LINKS}/{newest}"),
-            &ada.token,
-            json!({ "status": "inactive" }),
-        )
-        .await
-        .ok();
-    make(stack, ada, shop, Some("three"))
-        .await
-        .refused(409, NONE_LEFT);
+    let off = json!({ "status": "inactive" });
+    ada.put(&format!("{LINKS}/{newest}"), off).await.ok();
+    let third = make(stack, ada, shop, Some("three")).await;
+    third.refused(409, NONE_LEFT);
     // Each partner has a limit of their own in each program.
     make(stack, &scene.bruno, shop, None).await.created();
     make(stack, ada, &scene.club, None).await.created();
     let theirs = json!({ "partner_program_id": shop.ada.membership, "short_code": "of-the-shop" });
-    stack
-        .submit(&format!("{program}/referral-links"), Some(&owner.token), theirs)
-        .await
-        .created();
+    let made = owner.submit(&format!("{program}/referral-links"), theirs).await;
+    made.created();
     allow(3).await;
     assert_eq!(scene.links_left().await, 1);
     make(stack, ada, shop, Some("three")).await.created();
@@ -131,18 +118,12 @@ async fn of_two_links_made_at_once_the_last_that_is_allowed_is_made() {
         shop.ada.membership
     );
     let holding_up = stack.holding(&lock).await;
-    let let_go = async {
-        stack.locked_out("both wait for the membership", 2).await;
-        holding_up.rollback().await.unwrap();
-    };
     let (one, other, ()) = tokio::join!(
         make(stack, ada, shop, Some("one")),
         make(stack, ada, shop, Some("other")),
-        let_go
+        stack.release(holding_up, 2)
     );
-    let mut statuses = [one, other].map(|answer| answer.status.as_u16());
-    statuses.sort_unstable();
-    assert_eq!(statuses, [201, 409]);
+    assert_eq!(statuses([one, other]), [201, 409]);
     assert_eq!(stack.count("referral_links WHERE made_by_partner").await, 1);
 }
 
@@ -163,43 +144,37 @@ async fn an_approved_partner_of_an_active_program_makes_a_link_with_a_free_code(
         answer.refused(409, "short_code is taken by another link");
     }
     let rule = "short_code must be 3 to 64 letters, digits, hyphens or underscores";
-    for code in [
+    let unfit = [
         json!("ab"),
         json!("a b c"),
         json!("jörg"),
         json!(7),
         json!("x".repeat(65)),
-    ] {
-        let answer = submit(json!({ "program_id": shop.program_id, "short_code": code })).await;
-        answer.refused(400, rule);
-    }
-    submit(json!({})).await.refused(400, "program_id is required");
-    submit(json!({ "program_id": "1" }))
-        .await
-        .refused(400, "program_id must be an integer");
+    ];
+    let refusals = json!({
+        rule: unfit.map(|code| json!({ "program_id": shop.program_id, "short_code": code })),
+        "program_id is required": [{}],
+        "program_id must be an integer": [{ "program_id": "1" }],
+    });
+    refused_each(400, refusals, &submit).await;
     // Bruno takes no part in the club.
-    make(stack, bruno, club, None)
-        .await
-        .refused(404, "Program not found");
-    submit(json!({ "program_id": 999_999 }))
-        .await
-        .refused(404, "Program not found");
+    let elsewhere = make(stack, bruno, club, None).await;
+    elsewhere.refused(404, "Program not found");
+    let unknown = submit(json!({ "program_id": 999_999 })).await;
+    unknown.refused(404, "Program not found");
     for status in ["pending", "suspended"] {
-        stack
-            .execute(&format!(
-                "UPDATE partner_programs SET status = '{status}' WHERE id = {}",
-                shop.ada.membership
-            ))
-            .await;
-        make(stack, ada, shop, None)
-            .await
-            .refused(409, "This partner is not approved");
+        let statement = format!(
+            "UPDATE partner_programs SET status = '{status}' WHERE id = {}",
+            shop.ada.membership
+        );
+        stack.execute(&statement).await;
+        let refused = make(stack, ada, shop, None).await;
+        refused.refused(409, "This partner is not approved");
         assert_eq!(scene.links_left().await, 0);
     }
     rows::set(stack, shop, "status = 'archived', archived_at = now()").await;
-    make(stack, bruno, shop, None)
-        .await
-        .refused(409, "This program is archived");
+    let archived = make(stack, bruno, shop, None).await;
+    archived.refused(409, "This program is archived");
     assert_eq!(scene.list(bruno, "programs").await[0]["links_left"], 0);
     assert_eq!(stack.count("referral_links WHERE made_by_partner").await, 0);
 }
@@ -211,10 +186,8 @@ async fn a_code_that_another_link_is_taken_for_or_was_known_by_is_not_made() {
     let Scene { stack, shop, ada, .. } = &scene;
     let owner = stack.owner_of(shop).await;
     let path = shop.path(&format!("referral-links/{}", shop.bruno.link));
-    stack
-        .put(&path, &owner.token, json!({ "short_code": "bruno-now" }))
-        .await
-        .ok();
+    let renamed = owner.put(&path, json!({ "short_code": "bruno-now" })).await;
+    renamed.ok();
     for code in [
         "Bruno-NOW",
         shop.bruno.code.as_str(),

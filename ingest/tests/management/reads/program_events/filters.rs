@@ -10,10 +10,8 @@ async fn shop() -> Shop {
     let shop = Shop::open().await;
     let click_id = shop.stack.click(&shop.program.bruno.code).await;
     let lead = json!({ "click_id": click_id, "customer_key": "user-2", "email": "Cleo@Letters.example" });
-    shop.stack
-        .post("lead", Some(&shop.program.token), lead)
-        .await
-        .ok();
+    let lead = shop.stack.post("lead", Some(&shop.program.token), lead).await;
+    lead.ok();
     shop.sell("t2", json!({ "amount_cents": 700, "customer_key": "user-2" }))
         .await;
     shop.sell("t1", json!({})).await;
@@ -63,37 +61,23 @@ async fn each_filter_passes_its_own() {
 #[tokio::test]
 async fn a_partner_has_the_clicks_of_their_links_and_what_followed() {
     let shop = shop().await;
-    for (partner, others, expected) in [
-        (&shop.program.bruno, "", vec!["sale", "lead", "click"]),
-        (
-            &shop.program.ada,
-            "&from=2026-02-01",
-            vec!["refund", "sale", "lead", "click"],
-        ),
+    let (ada, bruno) = (shop.program.ada.membership, shop.program.bruno.membership);
+    for (membership, others, expected) in [
+        (bruno, "", "sale lead click"),
+        (ada, "&from=2026-02-01", "refund sale lead click"),
     ] {
-        let membership = partner.membership;
         let events = whole(&shop, &format!("partner={membership}{others}"), 50).await;
-        assert_eq!(types(&events), expected);
-        assert!(
-            events
-                .iter()
-                .all(|event| event["partner_program_id"] == json!(membership))
-        );
+        assert_eq!(types(&events).join(" "), expected);
+        let theirs = |event: &Value| event["partner_program_id"] == json!(membership);
+        assert!(events.iter().all(theirs));
     }
-    let country = whole(
-        &shop,
-        &format!("partner={}&country=FR", shop.program.ada.membership),
-        1,
-    )
-    .await;
+    let country = whole(&shop, &format!("partner={ada}&country=FR"), 1).await;
     assert_eq!(types(&country), ["click"]);
     // Filters that name another program's ids, or ids that do not exist.
     let other = shop.stack.program().await;
     shop.stack.click(&other.ada.code).await;
-    assert_eq!(
-        whole(&shop, &format!("partner={}", other.ada.membership), 50).await,
-        [] as [Value; 0]
-    );
+    let of_other = whole(&shop, &format!("partner={}", other.ada.membership), 50).await;
+    assert_eq!(of_other, [] as [Value; 0]);
 }
 
 #[tokio::test]
@@ -141,13 +125,10 @@ async fn a_search_finds_a_sale_or_all_that_is_a_customers() {
         ("user", vec![]),
         ("%25", vec![]),
     ] {
-        let found = whole(&shop, &format!("search={search}"), 50).await;
+        let query = format!("search={search}");
+        let found = whole(&shop, &query, 50).await;
         assert_eq!(types(&found), expected, "{search}");
-        assert_eq!(
-            names(&whole(&shop, &format!("search={search}"), 1).await),
-            names(&found),
-            "{search}"
-        );
+        assert_eq!(names(&whole(&shop, &query, 1).await), names(&found), "{search}");
     }
     let narrowed = whole(&shop, "search=user-2&type=lead", 50).await;
     assert_eq!(types(&narrowed), ["lead"]);
@@ -175,10 +156,7 @@ async fn a_search_among_a_partners_events_finds_clicks_that_count() {
     let click_id = stack.click(&ada.code).await;
     rows::set(stack, &shop.program, "exclude_bots = true").await;
     let bot = json!({ "user_agent": BOT, "existing_click_id": click_id });
-    assert_eq!(
-        stack.click_with(&ada.code, bot).await.body["click_id"],
-        click_id.as_str()
-    );
+    stack.click_with(&ada.code, bot).await.ok();
     stack.reaches("click_events", 3).await;
     let found = whole(&shop, &format!("search={click_id}"), 50).await;
     assert_eq!(types(&found), ["click"; 2]);

@@ -35,14 +35,13 @@ async fn leads_of_a_partner_are_found_behind_those_of_others() {
         .customer(&shop.program, &shop.program.bruno.code, "user-2")
         .await;
     // Many later leads of others at the same instant, more than are looked at at once.
-    shop.stack
-        .execute(&format!(
-            "INSERT INTO lead_events (event_id, program_id, customer_id, lead_timestamp, click_id)
-             SELECT gen_random_uuid(), {}, -i, now() + make_interval(secs => least(i, 60000)), 'c' || i FROM generate_series(1, 80000) i;
-             ANALYZE lead_events",
-            shop.program.program_id
-        ))
-        .await;
+    let statement = format!(
+        "INSERT INTO lead_events (event_id, program_id, customer_id, lead_timestamp, click_id)
+         SELECT gen_random_uuid(), {}, -i, now() + make_interval(secs => least(i, 60000)), 'c' || i FROM generate_series(1, 80000) i;
+         ANALYZE lead_events",
+        shop.program.program_id
+    );
+    shop.stack.execute(&statement).await;
     let query = format!("partner={}", shop.program.bruno.membership);
     let first = shop.get(&format!("events?{query}")).await;
     assert!(first.body["meta"]["next"].is_string(), "{first:?}");

@@ -94,16 +94,15 @@ async fn each_type_is_capped_at_three_pages_and_dates_reach_older_events() {
     for number in 0..60_i64 {
         add_click(&stack, &program, at(number / 10), number, &format!("c{number}")).await;
     }
-    stack
-        .execute(&format!(
-            "INSERT INTO sale_events (event_id, program_id, customer_id, processor_event_id, amount_cents, currency, sale_type,
-                 is_recurring, sale_date)
-             SELECT gen_random_uuid(), {}, i, 't' || i, 100, 'USD', 'payment', false,
-                    '2026-01-01T00:00:00Z'::timestamptz + make_interval(mins => i / 10)
-             FROM generate_series(0, 59) i",
-            program.program_id
-        ))
-        .await;
+    let statement = format!(
+        "INSERT INTO sale_events (event_id, program_id, customer_id, processor_event_id, amount_cents, currency, sale_type,
+             is_recurring, sale_date)
+         SELECT gen_random_uuid(), {}, i, 't' || i, 100, 'USD', 'payment', false,
+                '2026-01-01T00:00:00Z'::timestamptz + make_interval(mins => i / 10)
+         FROM generate_series(0, 59) i",
+        program.program_id
+    );
+    stack.execute(&statement).await;
     let of = async |query: String| listed(&stack, &program, &own, &query).await;
 
     let first = of("pageSize=10".to_owned()).await;
@@ -170,7 +169,7 @@ async fn parameters_that_cannot_be_read_are_refused_by_name() {
     let (stack, program) = Stack::with_program().await;
     let own = stack.owner_of(&program).await;
     let path = format!("/api/tracking/events/{}", program.program_id);
-    stack.refuses(&own.token, &path, json!({
+    let refusals = json!({
         "page=0": "page must be a positive integer",
         "pageSize=x": "pageSize must be a positive integer",
         "eventType=sale": "eventType must be one of click, lead, conversion",
@@ -179,8 +178,8 @@ async fn parameters_that_cannot_be_read_are_refused_by_name() {
         "dateTo=%2B262000-01-01": "dateTo must be an ISO 8601 date of the years 1970 to 9999",
         "dateFrom=-262000-01-01T00:00:00Z": "dateFrom must be an ISO 8601 date of the years 1970 to 9999",
         "dateFrom=2026-01-02&dateTo=2026-01-01": "dateFrom must not be after dateTo",
-    }))
-    .await;
+    });
+    stack.refuses(&own.token, &path, refusals).await;
     let last = listed(&stack, &program, &own, &format!("page={}", i64::MAX)).await;
     assert_eq!(*last.data(), json!([]));
 }

@@ -20,21 +20,20 @@ async fn an_export_holds_every_event_of_its_dates_once_in_the_lists_order() {
     let own = stack.owner_of(&program).await;
     let id = program.program_id;
     // More than one piece of each type, interleaved, with many events at one instant.
-    stack
-        .execute(&format!(
-            "INSERT INTO click_events (event_id, program_id, referral_link_id, customer_id, click_timestamp, click_id)
-             SELECT gen_random_uuid(), {id}, 1, i, '2026-01-01T00:00:00Z'::timestamptz + make_interval(secs => i / 7), 'c' || i
-             FROM generate_series(1, 2500) i;
-             INSERT INTO sale_events (event_id, program_id, customer_id, processor_event_id, amount_cents, currency, sale_type,
-                 is_recurring, sale_date)
-             SELECT gen_random_uuid(), {id}, i, 't' || i, i, 'USD', 'payment', false,
-                    '2026-01-01T00:00:00Z'::timestamptz + make_interval(secs => i / 3)
-             FROM generate_series(1, 1001) i;
-             INSERT INTO lead_events (event_id, program_id, customer_id, lead_timestamp, click_id)
-             SELECT gen_random_uuid(), {id}, i, '2026-01-01T00:00:00Z'::timestamptz + make_interval(secs => i), 'c' || i
-             FROM generate_series(1, 1000) i"
-        ))
-        .await;
+    let statement = format!(
+        "INSERT INTO click_events (event_id, program_id, referral_link_id, customer_id, click_timestamp, click_id)
+         SELECT gen_random_uuid(), {id}, 1, i, '2026-01-01T00:00:00Z'::timestamptz + make_interval(secs => i / 7), 'c' || i
+         FROM generate_series(1, 2500) i;
+         INSERT INTO sale_events (event_id, program_id, customer_id, processor_event_id, amount_cents, currency, sale_type,
+             is_recurring, sale_date)
+         SELECT gen_random_uuid(), {id}, i, 't' || i, i, 'USD', 'payment', false,
+                '2026-01-01T00:00:00Z'::timestamptz + make_interval(secs => i / 3)
+         FROM generate_series(1, 1001) i;
+         INSERT INTO lead_events (event_id, program_id, customer_id, lead_timestamp, click_id)
+         SELECT gen_random_uuid(), {id}, i, '2026-01-01T00:00:00Z'::timestamptz + make_interval(secs => i), 'c' || i
+         FROM generate_series(1, 1000) i"
+    );
+    stack.execute(&statement).await;
     let path = format!("/api/tracking/events/{id}/export");
     let lines = stack.get(&format!("{path}?format=ndjson"), &own.token).await;
     assert_eq!(lines.header("content-type"), "application/x-ndjson");
@@ -82,17 +81,12 @@ async fn an_export_holds_every_event_of_its_dates_once_in_the_lists_order() {
         .get(&format!("{path}?format=ndjson&dateTo=2025-01-01"), &own.token)
         .await;
     assert_eq!((nothing.status, nothing.text()), (StatusCode::OK, ""));
-    stack
-        .refuses(
-            &own.token,
-            &path,
-            json!({
-                "format=xlsx": "format must be one of csv, ndjson",
-                "eventType=refund": "eventType must be one of click, lead, conversion",
-                "dateFrom=2026-01-02&dateTo=2026-01-01": "dateFrom must not be after dateTo",
-            }),
-        )
-        .await;
+    let refusals = json!({
+        "format=xlsx": "format must be one of csv, ndjson",
+        "eventType=refund": "eventType must be one of click, lead, conversion",
+        "dateFrom=2026-01-02&dateTo=2026-01-01": "dateFrom must not be after dateTo",
+    });
+    stack.refuses(&own.token, &path, refusals).await;
 }
 
 #[tokio::test]

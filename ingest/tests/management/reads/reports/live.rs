@@ -135,13 +135,12 @@ async fn a_stream_that_cannot_show_everything_says_so() {
     let (stack, program) = Stack::with_program().await;
     let own = stack.owner_of(&program).await;
     let mut live = Live::open(&stack, &program, &own).await;
-    stack
-        .execute(&format!(
-            "INSERT INTO click_events (event_id, program_id, referral_link_id, customer_id, click_timestamp, click_id)
-             SELECT gen_random_uuid(), {}, 1, i, now(), 'c' || i FROM generate_series(1, 150) i",
-            program.program_id
-        ))
-        .await;
+    let statement = format!(
+        "INSERT INTO click_events (event_id, program_id, referral_link_id, customer_id, click_timestamp, click_id)
+         SELECT gen_random_uuid(), {}, 1, i, now(), 'c' || i FROM generate_series(1, 150) i",
+        program.program_id
+    );
+    stack.execute(&statement).await;
     assert_eq!(
         live.event().await.unwrap(),
         ("dropped".to_owned(), json!({ "event_type": "click" }))
@@ -212,9 +211,8 @@ async fn a_stream_ends_with_the_session_and_with_the_right_to_it() {
 
     stack.sign_in_again(&mut own).await;
     let mut live = Live::open(&stack, &program, &own).await;
-    stack
-        .execute("UPDATE workspace_members SET role = 'member'")
-        .await;
+    let statement = "UPDATE workspace_members SET role = 'member'";
+    stack.execute(statement).await;
     assert_eq!(live.event().await, None);
 }
 
@@ -223,9 +221,8 @@ async fn a_stream_ends_when_a_second_factor_is_required_that_its_session_lacks()
     let (stack, program) = Stack::with_program().await;
     let own = stack.owner_of(&program).await;
     let mut live = Live::open(&stack, &program, &own).await;
-    stack
-        .execute("UPDATE workspaces SET second_factor_required = true")
-        .await;
+    let statement = "UPDATE workspaces SET second_factor_required = true";
+    stack.execute(statement).await;
     let end = tokio::time::timeout(PATIENCE, live.event()).await;
     assert_eq!(end, Ok(None));
 }

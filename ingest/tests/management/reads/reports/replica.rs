@@ -13,9 +13,8 @@ async fn reports_are_read_from_the_replica_and_rights_are_not() {
     let own = stack.owner_of(&program).await;
     let id = program.program_id;
     let day = "INSERT INTO program_days VALUES";
-    stack
-        .execute(&format!("{day} ({id}, '2026-01-01', '', 1, 0, 0, 0, 0, 0, 0)"))
-        .await;
+    let statement = format!("{day} ({id}, '2026-01-01', '', 1, 0, 0, 0, 0, 0, 0)");
+    stack.execute(&statement).await;
     sqlx::raw_sql(sqlx::AssertSqlSafe(format!(
         "{day} ({id}, '2026-01-01', '', 2, 0, 0, 0, 0, 0, 0)"
     )))

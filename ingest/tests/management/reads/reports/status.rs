@@ -33,9 +33,8 @@ async fn status_follows_test_events_the_processor_and_partners() {
     let own = stack.owner_of(&program).await;
     let id = program.program_id;
     let path = format!("/api/tracking/status/{id}");
-    stack
-        .execute_on_links("UPDATE partner_programs SET status = 'pending'")
-        .await;
+    let statement = "UPDATE partner_programs SET status = 'pending'";
+    stack.execute_on_links(statement).await;
     let fresh = stack.get(&path, &own.token).await.ok();
     let mut data = fresh.body["data"].clone();
     let last_updated = data.as_object_mut().unwrap().remove("lastUpdated").unwrap();
@@ -68,9 +67,8 @@ async fn status_follows_test_events_the_processor_and_partners() {
     );
     let clicks = &data["statistics"]["pageview"];
     clicks.has(json!({ "testEventCount": 10, "hasTestEvents": true }));
-    let latest: i64 = stack
-        .value("SELECT id FROM click_events ORDER BY click_timestamp DESC, id DESC LIMIT 1")
-        .await;
+    let query = "SELECT id FROM click_events ORDER BY click_timestamp DESC, id DESC LIMIT 1";
+    let latest: i64 = stack.value(query).await;
     assert_eq!(clicks["latestTestEvent"]["id"], latest);
     assert!(
         clicks["latestTestEvent"]["timestamp"].is_string()

@@ -6,7 +6,7 @@ use chrono::{Datelike, Months, NaiveDate};
 use runtime::clock::Clock;
 use serde_json::{Value, json};
 use storage::reads::rollups;
-use test_harness::{Shop, Stack};
+use test_harness::{Json, Shop, Stack};
 
 use super::Owned;
 
@@ -142,10 +142,9 @@ pub async fn as_the_advertiser_reads_them(stack: &Stack, owned: &Owned) {
     let known: BTreeSet<&str> = figures.keys().map(|(.., currency)| currency.as_str()).collect();
     assert_eq!(known.len(), 3, "two currencies and none: {known:?}");
     for currency in known.into_iter().filter(|currency| !currency.is_empty()) {
-        let path = format!(
-            "/api/advertiser/affiliate-programs/{}/report/cohorts?months=12&currency={currency}",
-            owned.program.program_id
-        );
+        let path = owned
+            .program
+            .path(&format!("report/cohorts?months=12&currency={currency}"));
         let answer = stack.get(&path, &owned.owner.token).await.ok();
         let expected = report(&figures, owned.currency, currency, last);
         assert_eq!(answer.body["data"], expected, "in {currency}");
@@ -157,34 +156,22 @@ pub async fn as_the_advertiser_reads_them(stack: &Stack, owned: &Owned) {
 async fn a_first_sale_that_arrives_late_moves_its_customer_to_an_earlier_cohort() {
     let shop = Shop::open_at(Clock::manual("2026-10-31T23:00:00Z".parse().unwrap())).await;
     let cohorts = async || {
-        let answer = shop.get("report/cohorts").await.ok();
-        let cohorts = answer.body["data"]["cohorts"].as_array().unwrap().clone();
-        let shown = cohorts.iter().map(|cohort| {
-            let months = cohort["months"].as_array().unwrap().iter();
-            let months = months.map(|month| (month["customers"].as_i64(), month["revenue_cents"].as_i64()));
-            (
-                cohort["month"].as_str().unwrap().to_owned(),
-                months.collect::<Vec<_>>(),
-            )
+        let cohorts = shop.read("report/cohorts").await["cohorts"].clone();
+        let shown = cohorts.as_array().unwrap().iter().map(|cohort| {
+            let months = cohort["months"].columns(["customers", "revenue_cents"]);
+            json!([cohort["month"], months])
         });
-        shown.collect::<Vec<_>>()
+        shown.collect::<Value>()
     };
-    assert_eq!(cohorts().await, []);
+    assert_eq!(cohorts().await, json!([]));
     shop.stack.clock.set("2026-11-01T12:00:00Z".parse().unwrap());
     shop.sell("t1", json!({})).await;
-    let figures = |customers, cents| (Some(customers), Some(cents));
-    assert_eq!(
-        cohorts().await,
-        [("2026-11".to_owned(), vec![figures(1, 10_000)])]
-    );
+    assert_eq!(cohorts().await, json!([["2026-11", [[1, 10_000]]]]));
     rollups::fold(shop.stack.pool(), 100).await.unwrap();
     shop.stack.clock.set("2026-10-31T23:30:00Z".parse().unwrap());
     shop.sell("t0", json!({ "amount_cents": 5_000 })).await;
     shop.stack.clock.set("2026-11-01T12:30:00Z".parse().unwrap());
-    let moved = [
-        ("2026-10".to_owned(), vec![figures(1, 5_000), figures(1, 10_000)]),
-        ("2026-11".to_owned(), vec![figures(0, 0)]),
-    ];
+    let moved = json!([["2026-10", [[1, 5_000], [1, 10_000]]], ["2026-11", [[0, 0]]]]);
     assert_eq!(cohorts().await, moved);
     while rollups::fold(shop.stack.pool(), 1).await.unwrap() > 0 {}
     assert_eq!(cohorts().await, moved);
@@ -192,14 +179,11 @@ async fn a_first_sale_that_arrives_late_moves_its_customer_to_an_earlier_cohort(
         .await
         .unwrap();
     assert_eq!(cohorts().await, moved);
-    shop.refuses(
-        "report/cohorts",
-        json!({
-            "months=0": "months must be an integer from 1 to 36",
-            "months=37": "months must be an integer from 1 to 36",
-            "currency=dollars": "currency must be a currency code of three letters",
-        }),
-    )
-    .await;
+    let refusals = json!({
+        "months=0": "months must be an integer from 1 to 36",
+        "months=37": "months must be an integer from 1 to 36",
+        "currency=dollars": "currency must be a currency code of three letters",
+    });
+    shop.refuses("report/cohorts", refusals).await;
     shop.stack.verify().await;
 }

@@ -13,10 +13,8 @@ use test_harness::{Person, Stack};
 /// Each partner has one link in a program.
 pub async fn as_the_advertiser_reads_them(stack: &Stack, owned: &Owned, cut: &Cut<'_>, figures: &Figures) {
     let program = &owned.program;
-    let path = format!(
-        "/api/advertiser/affiliate-programs/{}/report?dateFrom={}&dateTo={}&partner_program_id=",
-        program.program_id, cut.first, cut.last
-    );
+    let range = format!("dateFrom={}&dateTo={}", cut.first, cut.last);
+    let path = program.path(&format!("report?{range}&partner_program_id="));
     for partner in [&program.ada, &program.bruno] {
         let of_link = Cut {
             link: Some(partner.link.get()),
@@ -93,12 +91,9 @@ fn expected_report(programs: &[OfProgram<'_>], cut: &Cut<'_>) -> Value {
     })
 }
 
-async fn own(stack: &Stack, person: &Person, query: &str) -> Value {
-    let answer = stack
-        .get(&format!("/api/partner/report?{query}"), &person.token)
-        .await
-        .ok();
-    answer.body["data"].clone()
+async fn own(person: &Person, query: &str) -> Value {
+    let answer = person.get(&format!("/api/partner/report?{query}")).await;
+    answer.data().clone()
 }
 
 /// Bruno takes part in every program, Ada in the first alone.
@@ -122,31 +117,20 @@ pub async fn as_partners_read_them(stack: &Stack, market: &[Owned], cut: &Cut<'_
     let all = expected_report(&programs, cut);
     let currencies = all["total"]["currencies"].as_array().unwrap();
     assert!(currencies.len() > 2, "{currencies:?}");
-    assert_eq!(own(stack, &bruno, &range).await, all);
+    assert_eq!(own(&bruno, &range).await, all);
     for (owned, program) in market.iter().zip(&programs) {
         let query = format!("{range}&program_id={}", owned.program.program_id);
-        assert_eq!(
-            own(stack, &bruno, &query).await,
-            expected_report(&[*program], cut),
-            "{query}"
-        );
+        let of_program = expected_report(&[*program], cut);
+        assert_eq!(own(&bruno, &query).await, of_program, "{query}");
     }
     let of_ada = [(&figures[0], first.ada.link.get())];
-    assert_eq!(own(stack, &ada, &range).await, expected_report(&of_ada, cut));
-    for (query, status, message) in [
-        (
-            format!("program_id={}", market[1].program.program_id),
-            404,
-            "Program not found",
-        ),
-        ("program_id=x".to_owned(), 400, "program_id must be an integer"),
-        (
-            "dateFrom=2026-02-02&dateTo=2026-02-01".to_owned(),
-            400,
-            "dateFrom must not be after dateTo",
-        ),
-    ] {
-        let path = format!("/api/partner/report?{query}");
-        stack.get(&path, &ada.token).await.refused(status, message);
-    }
+    assert_eq!(own(&ada, &range).await, expected_report(&of_ada, cut));
+    let path = "/api/partner/report";
+    let others = format!("{path}?program_id={}", market[1].program.program_id);
+    ada.get(&others).await.refused(404, "Program not found");
+    let refusals = json!({
+        "program_id=x": "program_id must be an integer",
+        "dateFrom=2026-02-02&dateTo=2026-02-01": "dateFrom must not be after dateTo",
+    });
+    stack.refuses(&ada.token, path, refusals).await;
 }
