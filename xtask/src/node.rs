@@ -19,7 +19,7 @@ const WHEEL: &str = "xtask/node";
 
 pub(crate) struct Node {
     pub(crate) program: PathBuf,
-    /// The wheel's is a script for its Node; the machine's is a program.
+    /// The wheel's npm is a script, which the wheel's Node must run. The machine's npm is a program.
     npm: PathBuf,
     is_wheels: bool,
 }
@@ -66,8 +66,8 @@ impl Node {
         process::run(npm.args(["--no-fund", "--loglevel=error"]), interrupt)
     }
 
-    /// The directory of what a directory of the repository pins, once for each content of the pins. It is below the target directory,
-    /// which a CI keeps.
+    /// Installs what the lock file in `sources` pins, once for each content of that file. Returns the
+    /// directory of the packages, below the target directory, which CI keeps.
     pub(crate) fn packages(
         &self,
         checkout: &Checkout,

@@ -23,7 +23,7 @@ pub(crate) struct NodePackage {
 }
 
 impl NodePackage {
-    /// Installs its packages once for each lock file.
+    /// Installs the packages of `dir`, unless those of its present `package-lock.json` are installed.
     pub(crate) fn provide(checkout: &Checkout, dir: &str, interrupt: &Interrupt) -> Result<Self> {
         let package = Self {
             node: Node::provide(checkout, interrupt)?,

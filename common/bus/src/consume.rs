@@ -13,8 +13,9 @@
 //!
 //! A task of its own runs phases 4 and 5, while the loop continues with 1 to 3: when the transaction ends,
 //! the next batch is ready. While few records wait, one batch runs at a time, so that records gather. With
-//! many, two batches run concurrently ([`runtime::batch::schedule`]). A blocked record is isolated: it is retried alone,
-//! beside the batches, until it succeeds.
+//! many, two batches run concurrently ([`runtime::batch::schedule`]). A record is blocked when a lock, a key
+//! or a timeout stops it although the store works. It is isolated: it is retried alone, beside the batches,
+//! until it succeeds.
 //!
 //! Bounds: the fetch buffer's bytes and messages, `max_records` a batch, two concurrent batches, one isolated
 //! record beside them, `max_later` postponed and isolated records, and the consumer's `max_ack_pending` over
@@ -22,11 +23,11 @@
 //! not redelivered to another worker.
 //!
 //! Ordering: records enter batches in stream order, but two concurrent batches may end in either order. After
-//! a crash, a lost ack or an outage, a record may arrive again and out of order. Acks are hints. Every effect
-//! must be idempotent by a key in the store.
+//! a crash, a lost ack or an outage, a record may arrive again and out of order. Any ack may be lost, so
+//! every effect must be idempotent by a key in the store.
 //!
 //! The number of deliveries alone never makes a message a dead letter; only a permanent error does. An
-//! envelope of a newer release is left for a newer worker for an hour.
+//! envelope of a newer release is left for a newer worker for an hour; then it becomes a dead letter.
 
 mod bounds;
 mod fetch;
@@ -358,7 +359,7 @@ impl<S: Step> Consumer<S> {
             isolated,
         } = finished.map_err(|_| ended::<S>("settles"))?;
         self.isolated_running &= !isolated;
-        // Redeliveries first: the other records of such a message must not be counted or queued again.
+        // Redeliveries come first. Then no other record of such a message is marked as done or queued again.
         for (origin, disposition) in batch.origins.iter().zip(&dispositions) {
             if *disposition == Disposition::Redeliver {
                 self.give_back(origin.admission).await;
@@ -435,8 +436,8 @@ fn redeliver() -> AckKind {
     AckKind::Nak(Some(Duration::from_millis(rand::random_range(1_000..2_000))))
 }
 
-/// When an isolated record is tried again. Most of such a run is waiting for the lock, so the record succeeds
-/// soon after the lock is free.
+/// When an isolated record is tried again. A try spends most of its time waiting for the lock that blocks the
+/// record, so the record succeeds soon after that lock is free.
 fn rest() -> Instant {
     Instant::now() + Duration::from_millis(rand::random_range(200..400))
 }

@@ -2,10 +2,10 @@
 //!
 //! Streams keep messages up to a limit and refuse new ones when full. Without trimming, a busy week would end
 //! in refusals, although most records were settled long ago. Only messages below the consumer's ack floor are
-//! removed: all of them were acknowledged, and a worker acknowledges after its commit. Acks are hints, so the
-//! floor may fall back; then less is trimmed. Settled messages stay until a quarter of the stream is used,
-//! for inspection and recovery ([`super::history`]). While no worker runs nothing is trimmed, and three
-//! quarters of the stream take what arrives.
+//! removed: all of them were acknowledged, and a worker acknowledges after its commit. The server may lose
+//! acks; then the floor falls back, and less is trimmed. Settled messages stay until a quarter of the stream
+//! is used, for inspection and recovery ([`super::history`]). While no worker runs nothing is trimmed, and
+//! three quarters of the stream take what arrives.
 
 use async_nats::jetstream::Context;
 use async_nats::jetstream::consumer::PullConsumer;

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -91,12 +90,6 @@ impl EventId {
 
     pub const fn get(self) -> Uuid {
         self.0
-    }
-
-    /// The least id of this time: every id made at this time or later is greater.
-    pub fn first_of(at: DateTime<Utc>) -> Uuid {
-        let milliseconds = u128::try_from(at.timestamp_millis()).unwrap_or(0);
-        Uuid::from_u128(milliseconds << 80)
     }
 }
 

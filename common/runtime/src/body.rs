@@ -36,7 +36,7 @@ impl BodyError {
 /// misses an answer if its connection closes while it still writes. A larger body is refused unread.
 const DROPPED: u64 = 4;
 
-/// Reads the whole body. Refuses an announced length over the limit; the extractor enforces it in reading.
+/// Reads the whole body. Refuses an announced length over the limit; without one, axum's own limit holds.
 pub async fn read(request: Request, limit_bytes: u64) -> Result<Bytes, BodyError> {
     let announced = request.body().size_hint().lower();
     if announced > limit_bytes {

@@ -2,12 +2,13 @@
 //!
 //! Bounds: [`BUFFER_BYTES`] of payload and [`BUFFER_MESSAGES`] messages are buffered. A new request is made
 //! only while the buffer can hold all of its messages, so that every message is read from the connection and
-//! reported in progress as soon as it arrives. Both bounds are needed: under load one message holds hundreds
-//! of records, at low load just one, and batches must form in either case.
+//! reported in progress as soon as it arrives. Both bounds are needed, because a message holds hundreds of
+//! records under load and just one at low load. In either case the buffer must hold enough records for a
+//! batch.
 //!
 //! A pull subscription can end, fail, or miss heartbeats (its consumer was recreated, a server returned with
-//! an empty store). Then a new subscription is made, without a limit, because a worker that stops pulling
-//! looks alive and does nothing.
+//! an empty store). Then the task makes a new subscription, and never gives up before a shutdown: a worker
+//! that stops pulling looks alive and does nothing.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -83,8 +83,7 @@ impl Drop for PendingAck {
     }
 }
 
-/// Acks are hints. If one is lost, the message is delivered again and changes nothing; so a warning is
-/// enough.
+/// If an ack is lost, the message is delivered again and changes nothing; so a warning is enough.
 async fn send(acker: &Acker, kind: AckKind) {
     if let Err(error) = acker.ack_with(kind).await {
         tracing::warn!(error, "cannot acknowledge");

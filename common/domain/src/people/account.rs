@@ -11,8 +11,9 @@ use crate::text::{Text, TextError};
 
 pub type PersonName = Name;
 
-/// An e-mail address, trimmed and in lower case, so that one address has one spelling. PostgreSQL's `lower`
-/// depends on the database's collation. Only a message to the address can show whether it exists.
+/// An e-mail address, trimmed and in lower case, so that one address has one spelling. It is converted here,
+/// because PostgreSQL's `lower` depends on the database's collation. Only a message to the address can show
+/// whether it exists.
 #[derive(Clone, PartialEq, Eq)]
 pub struct EmailAddress(Text<254>);
 

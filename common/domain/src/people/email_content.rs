@@ -22,7 +22,7 @@ crate::text_enum! {
     }
 }
 
-/// The `link` of some kinds is an address without its token. The token is stored separately and sealed.
+/// In some kinds, `link` is a URL without its token. The token is stored separately and sealed.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum EmailContent {
@@ -67,7 +67,8 @@ pub enum EmailContent {
         invited_to: String,
         account_link: String,
     },
-    /// The results of a partner's programs in a week. The token of this e-mail ends the weekly e-mails.
+    /// The results of a partner's programs in a week. The token of this e-mail belongs to `unsubscribe_link`,
+    /// which ends the weekly e-mails.
     WeeklySummary {
         first_day: NaiveDate,
         last_day: NaiveDate,

@@ -99,15 +99,6 @@ pub fn next_attempt(
     Some(now + delay)
 }
 
-/// Whether to disable an endpoint that had no success since its first failure.
-pub fn fails_for_good(
-    failing_since: DateTime<Utc>,
-    last_failure_at: DateTime<Utc>,
-    now: DateTime<Utc>,
-) -> bool {
-    now - failing_since >= FAILS_FOR && last_failure_at - failing_since >= FAILURES_APART
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -187,17 +178,6 @@ mod tests {
         ] {
             assert_eq!(asked(text), seconds, "{text}");
         }
-    }
-
-    #[test]
-    fn an_endpoint_fails_for_good_after_five_days_of_failures_far_apart() {
-        let since = now() - TimeDelta::days(5);
-        let far = since + TimeDelta::hours(12);
-        assert!(fails_for_good(since, far, now()));
-        assert!(fails_for_good(since, now(), now()));
-        assert!(!fails_for_good(since, far - TimeDelta::milliseconds(1), now()));
-        let later = since + TimeDelta::milliseconds(1);
-        assert!(!fails_for_good(later, now(), now()));
     }
 
     proptest! {

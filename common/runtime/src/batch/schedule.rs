@@ -167,20 +167,6 @@ mod tests {
     }
 
     #[test]
-    fn records_of_all_callers_keep_no_pace() {
-        let started = Instant::now();
-        let mut schedule = schedule(started);
-        schedule.began(started, 1);
-        for (callers, may_start) in [(3, true), (4, false)] {
-            let waiting = Waiting {
-                callers,
-                ..waiting(3, 0)
-            };
-            assert_eq!(schedule.may_start(started, waiting), may_start);
-        }
-    }
-
-    #[test]
     fn after_a_large_batch_nothing_waits() {
         let started = Instant::now();
         let mut schedule = schedule(started);

@@ -124,8 +124,8 @@ async fn records_and_weight_bound_a_batch() {
     assert_eq!(batches, [4, 5, 6, 50, 1, 1, 1, 1]);
 }
 
-/// Starts a batch of one request and a batch of three. Both run; returns their callers too.
-async fn one_and_then_three() -> (Stage, Vec<Submitted>) {
+#[tokio::test]
+async fn beside_another_a_batch_waits_until_it_is_as_large_or_the_other_ends() {
     let mut stage = stage(Bounds {
         in_flight: 2,
         ..BOUNDS
@@ -134,12 +134,6 @@ async fn one_and_then_three() -> (Stage, Vec<Submitted>) {
     assert_eq!(stage.batches.recv().await.unwrap(), [0]);
     all.extend((1..=3).map(|n| submit(&stage, n)));
     assert_eq!(stage.batches.recv().await.unwrap(), [1, 2, 3]);
-    (stage, all)
-}
-
-#[tokio::test]
-async fn a_batch_waits_until_it_is_as_large_as_the_one_before() {
-    let (mut stage, mut all) = one_and_then_three().await;
     // Both batches run. The first two requests of the next batch wait for the slot, then for more requests.
     all.extend((4..=5).map(|n| submit(&stage, n)));
     stage.gate.add_permits(1);
@@ -148,22 +142,10 @@ async fn a_batch_waits_until_it_is_as_large_as_the_one_before() {
     all.push(submit(&stage, 6));
     settle().await;
     assert_eq!(stage.batches.try_recv().unwrap(), [4, 5, 6]);
+    all.push(submit(&stage, 7));
     stage.gate.add_permits(2);
-    for handle in all {
-        handle.await.unwrap().unwrap();
-    }
-}
-
-#[tokio::test]
-async fn a_small_batch_leaves_when_the_others_have_ended() {
-    let (mut stage, mut all) = one_and_then_three().await;
-    all.push(submit(&stage, 4));
-    stage.gate.add_permits(1);
     settle().await;
-    assert!(stage.batches.try_recv().is_err(), "smaller than the one before");
-    stage.gate.add_permits(1);
-    settle().await;
-    assert_eq!(stage.batches.try_recv().unwrap(), [4]);
+    assert_eq!(stage.batches.try_recv().unwrap(), [7]);
     stage.gate.add_permits(1);
     for handle in all {
         handle.await.unwrap().unwrap();

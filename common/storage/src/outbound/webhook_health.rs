@@ -124,7 +124,8 @@ pub async fn disable_gone(
     ))
 }
 
-/// Disables endpoints that [fail for good](domain::programs::webhook_attempt::fails_for_good).
+/// Disables endpoints that have had no success for [`FAILS_FOR`], with failures at least [`FAILURES_APART`]
+/// apart.
 pub async fn disable_failing(
     connection: &mut PgConnection,
     now: DateTime<Utc>,

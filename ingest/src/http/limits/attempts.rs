@@ -51,14 +51,15 @@ impl Limits {
         self.spend(key, &self.rules.account_sign_ins).await
     }
 
-    /// Counts an attempt to use a passkey by address, because its account is not known yet.
+    /// Counts an attempt to use a passkey. It counts by address only, because the account is not known yet.
     pub async fn spend_passkey(&self, client: Option<ClientAddress>) -> Result<(), ApiError> {
         let key = format!("passkey:{}", Subject::client(client));
         self.spend(key, &self.rules.sign_ins).await
     }
 
     /// Counts a code of an authenticator app or a recovery code. An attacker who has the password can guess
-    /// six digits, given time: at twenty attempts an hour the chance is one in seven hundred a day.
+    /// six digits, given time: with twenty attempts an hour, and three codes valid at any time, the chance is
+    /// one in seven hundred a day.
     pub async fn spend_code(&self, user_id: UserId) -> Result<(), ApiError> {
         let key = format!("code:user:{user_id}");
         self.spend(key, &self.rules.codes).await

@@ -52,8 +52,8 @@ impl User {
         }
     }
 
-    /// Required for keys and secrets, invitations, payouts, exports and erasure: an unattended session must
-    /// not be enough for those.
+    /// Fails unless the user entered the password within [`PROOF_LASTS`]. Keys and secrets, invitations,
+    /// payouts, exports and erasure require this: an unattended session must not be enough for those.
     pub fn just_proved(&self, app: &App) -> Result<(), ApiError> {
         let is_recent = |at: DateTime<Utc>| app.clock.now() < at + PROOF_LASTS;
         if self.proved_at.is_some_and(is_recent) {
@@ -72,7 +72,7 @@ impl User {
     ) -> Result<OwnFactors, ApiError> {
         self.just_proved(app)?;
         let own = second_factors::lock_own(connection, self.user_id).await?;
-        // A session of an account with an app exists only after a code or a passkey.
+        // If an account has an authenticator app, every session of it began with a code or a passkey.
         if own.passkeys > 0 && !own.has_app && !self.by_passkey {
             return Err(ApiError::PasskeyRequired);
         }
@@ -229,7 +229,7 @@ impl AdvertiserUser {
         }
     }
 
-    /// [`Self::workspace`], as the query of a list names it.
+    /// The id of [`Self::workspace`], for a list. The list's query may name it as `workspace_id`.
     pub async fn workspace_asked_for(
         &self,
         connection: &mut PgConnection,
@@ -292,8 +292,8 @@ async fn find(
     })
 }
 
-/// A dashboard session, of users of `kind` if it is given. Those users must have the second factor that one
-/// of their workspaces requires.
+/// Accepts a dashboard session only. If `kind` is given, the user must be of that kind, and must have a
+/// second factor if one of the user's workspaces requires it.
 pub fn dashboard(holder: &Holder, kind: Option<UserKind>) -> Result<(User, UserKind), ApiError> {
     match holder {
         Holder::Session(session) if session.kind == SessionKind::Dashboard => {

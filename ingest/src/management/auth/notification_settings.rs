@@ -27,7 +27,7 @@ impl NotificationSettingsView {
     }
 }
 
-/// What is there is changed; what is not stays as it is.
+/// A field that is present is changed. A field that is missing or null keeps its value.
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct NotificationSettingsChanges {
     #[schema(value_type = Option<bool>)]
@@ -38,7 +38,7 @@ pub struct NotificationSettingsChanges {
 
 /// Which e-mails one wants
 ///
-/// Those about the account itself, such as a new sign-in, are always sent. None of these go to an address that was not shown to be theirs.
+/// E-mails about the account itself, such as a new sign-in, are always sent. Optional e-mails are sent only to an address that the user has proved to be theirs.
 #[utoipa::path(
     get,
     path = "/api/users/me/notification-settings",

@@ -8,7 +8,7 @@
 //!
 //! Bounds: at most `permits` permits are held at once, and at most `places` requests queue. When all places
 //! are taken, a new request displaces the latest request of the program with the most places, if its own
-//! program has fewer.
+//! program has at least two fewer.
 //!
 //! Lock: one `Mutex`, for operations on maps, never across an await. Readers of the counts use atomics beside
 //! it.
@@ -27,7 +27,7 @@ use tokio::time::Instant;
 const PERMIT_SHARES: usize = 16;
 /// Up to this many permits slow down no other program.
 const MIN_HELD: usize = 64;
-/// A program counts as alone again this long after the last request of another program.
+/// A program counts as alone again this long after requests last changed from one share to another.
 const CONTENDED_FOR: Duration = Duration::from_secs(1);
 
 /// Requests that take turns as one: those of a program, or all requests that name no program.
@@ -198,7 +198,8 @@ impl Shared {
 }
 
 impl State {
-    /// Records a request. Returns whether requests have been of a single program again since the last one.
+    /// Records a request. Returns whether contention has ended since the previous request: only one program
+    /// sends again.
     fn note_arrival(&mut self, share: Share, now: Instant) -> bool {
         if self.latest.replace(share).is_some_and(|latest| latest != share) {
             self.contended_until = Some(now + CONTENDED_FOR);
@@ -253,7 +254,8 @@ impl State {
         Some(taken)
     }
 
-    /// The share with the most requests, if it would still have at least as many as `share` after losing one.
+    /// The share with the most requests, if it would have at least as many as `share` after losing one
+    /// request and `share` gaining one.
     fn displaceable_by(&self, share: Share) -> Option<Share> {
         let own = self.waiting.get(&share).map_or(0, BTreeMap::len);
         let (most, requests) = self.waiting.iter().max_by_key(|(_, requests)| requests.len())?;

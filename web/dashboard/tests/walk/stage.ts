@@ -93,7 +93,7 @@ export async function settled(page: Page) {
 
 /** Every rule of axe, best practices among them. What is being loaded again is paler meanwhile, and not judged. */
 export async function judge(page: Page, where: string) {
-  await expect(page.locator('[aria-busy="true"]')).toHaveCount(0);
+  await expect(page.locator('.stale')).toHaveCount(0);
   const found = await page.evaluate(async () => {
     const { axe } = window as unknown as { axe: { run(): Promise<AxeResults> } };
     const { violations } = await axe.run();

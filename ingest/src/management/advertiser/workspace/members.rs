@@ -30,7 +30,7 @@ const NO_PERMISSIONS: &str =
 
 const NO_COLUMN: &str = "must be one of name, email, created_at";
 
-/// What is there is changed; what is not stays as it is.
+/// A field that is present is changed. A field that is missing keeps its value.
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct MemberChanges {
     /// `owner`, `admin` or `member`.
@@ -47,14 +47,14 @@ pub struct MemberChanges {
 
 #[derive(Debug, Serialize, ToSchema)]
 pub struct MemberView {
-    /// Of the membership: what the paths are about.
+    /// The id of the membership. The paths use it as `member_id`.
     id: i64,
     user_id: i64,
     name: String,
     email: String,
     /// `owner`, `admin` or `member`.
     role: &'static str,
-    /// It was shown that the address is theirs: the link of an invitation shows nothing, because who invited has seen it.
+    /// The user has proved that the address is theirs. An invitation's link is no proof, because the inviter has seen it.
     verified: bool,
     /// A code is asked for when they sign in, beside the password.
     second_factor: bool,

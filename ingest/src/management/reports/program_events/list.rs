@@ -29,25 +29,23 @@ pub struct ProgramEventPage {
 
 #[derive(Debug, Serialize, ToSchema)]
 pub struct EventPageMeta {
-    /// To be sent as `after` for the events that follow; null when there are none. An answer may have fewer events than were asked for, or
-    /// none, although others follow: a filter may pass few of many.
+    /// Send this as `after` to get the events that follow; null if none follow. An answer may have fewer events than `limit`, or none, although others follow: one request searches a limited number of rows.
     next: Option<String>,
-    /// Everything since then was looked at; null when everything was.
+    /// All events after this time have been searched; null if all events have been searched.
     #[serde(serialize_with = "as_instant_if_any")]
     since: Option<DateTime<Utc>>,
 }
 
 /// List clicks, leads, sales and refunds
 ///
-/// Newest first. Send `meta.next` as `after` to read on: what happens meanwhile shifts nothing. What a sale earned is shown to those who may
-/// also read the program (`program:read`).
+/// Newest first. Send `meta.next` as `after` to read on; events that arrive meanwhile do not shift the list. What a sale earned is shown to those who may also read the program (`program:read`).
 #[utoipa::path(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/events",
     params(
         (
             "after" = Option<String>, Query,
-            description = "`meta.next` of the answer before, with the same filters. The newest events unless said otherwise.",
+            description = "`meta.next` of the previous answer; send the same filters. Without it, the newest events are returned.",
         ),
         (
             "limit" = Option<i64>, Query, minimum = 1, maximum = 100,
