@@ -8,8 +8,6 @@ use storage::StorageResult;
 use storage::operations::audit_log::{self, AuditActor, NewAuditEntry};
 use storage::program::program_settings::StoredProgram;
 
-use crate::program;
-
 pub struct Done {
     pub at: DateTime<Utc>,
     pub workspace_id: WorkspaceId,
@@ -57,22 +55,6 @@ impl Done {
             details,
         }
     }
-}
-
-/// Appends the entry of an action on a program's subject in the transaction of the action.
-pub async fn append_to(
-    connection: &mut PgConnection,
-    program_id: ProgramId,
-    subject_id: Option<i64>,
-    (action, details): (&'static str, Value),
-    at: DateTime<Utc>,
-) -> anyhow::Result<()> {
-    let program = program::find(connection, program_id).await?;
-    let done = Done {
-        subject_id,
-        ..Done::to_program(&program, at, action, details)
-    };
-    Ok(append(connection, done).await?)
 }
 
 /// Appends the entry in the transaction of the action.

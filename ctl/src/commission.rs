@@ -14,7 +14,7 @@ use storage::money::by_hand;
 use storage::program::partners;
 
 use crate::consent::Consent;
-use crate::{audit, output};
+use crate::{output, program};
 
 #[derive(Debug, Subcommand)]
 pub enum Commission {
@@ -120,7 +120,7 @@ impl Commission {
                 let new = adjustment(program_id, Change::Reject, &reject.reason, &clock);
                 let lines = changed(connection, &reject.ids, &new, &clock).await?;
                 let done = ("commission.rejected", json!({ "commission_ids": reject.ids }));
-                audit::append_to(connection, program_id, None, done, new.now).await?;
+                program::append_to_audit_log(connection, program_id, None, done, new.now).await?;
                 Ok(lines)
             }
             Self::Adjust(adjust) => {
@@ -129,7 +129,7 @@ impl Commission {
                 let new = adjustment(program_id, Change::By(by), &adjust.reason, &clock);
                 let lines = changed(connection, &[adjust.id], &new, &clock).await?;
                 let done = ("commission.adjusted", json!({ "amount_cents": by.get() }));
-                audit::append_to(connection, program_id, Some(adjust.id), done, new.now).await?;
+                program::append_to_audit_log(connection, program_id, Some(adjust.id), done, new.now).await?;
                 Ok(lines)
             }
             Self::Add(add) => add.act(connection, &clock).await,
@@ -166,7 +166,7 @@ impl Add {
             "currency": self.currency.to_string(),
         });
         let done = ("commission.added", details);
-        audit::append_to(connection, program_id, Some(id), done, new.now).await?;
+        program::append_to_audit_log(connection, program_id, Some(id), done, new.now).await?;
         let (cents, currency) = (self.amount_cents.get(), self.currency);
         let name = output::plain(&partner.name);
         Ok(vec![format!(

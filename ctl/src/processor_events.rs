@@ -12,7 +12,7 @@ use storage::processor::processor_inbox::{self, ClosedEvent, KeptEvent};
 use uuid::Uuid;
 
 use crate::consent::Consent;
-use crate::{audit, output};
+use crate::{output, program};
 
 /// Maximum length of a reason in a list.
 const SHOWN_CHARACTERS: usize = 160;
@@ -248,6 +248,6 @@ impl Close {
             "state": closed.state,
         });
         let done = ("processor_event.closed", details);
-        audit::append_to(connection, program_id, None, done, Clock::system().now()).await
+        program::append_to_audit_log(connection, program_id, None, done, Clock::system().now()).await
     }
 }

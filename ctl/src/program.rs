@@ -3,12 +3,13 @@
 pub mod limits;
 
 use anyhow::{Context, ensure};
+use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
 use domain::ids::{ProgramId, WorkspaceId};
 use domain::programs::program::{Domain, ProgramName, ProgramSettings, ProgramStatus, Slug};
 use domain::token::ProgramToken;
 use runtime::clock::Clock;
-use serde_json::json;
+use serde_json::{Value, json};
 use sqlx::{PgConnection, PgPool};
 use storage::people::workspaces;
 use storage::program::program_settings::{self, NewProgram, StoredProgram};
@@ -73,6 +74,22 @@ pub async fn find(connection: &mut PgConnection, program_id: ProgramId) -> anyho
     program_settings::find_one(connection, program_id)
         .await?
         .with_context(|| format!("there is no program {program_id}"))
+}
+
+/// Appends the entry of an action on a program's subject in the transaction of the action.
+pub async fn append_to_audit_log(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    subject_id: Option<i64>,
+    (action, details): (&'static str, Value),
+    at: DateTime<Utc>,
+) -> anyhow::Result<()> {
+    let program = find(connection, program_id).await?;
+    let done = Done {
+        subject_id,
+        ..Done::to_program(&program, at, action, details)
+    };
+    Ok(audit::append(connection, done).await?)
 }
 
 /// [`find`], for actions that an archived program does not allow.

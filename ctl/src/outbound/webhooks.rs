@@ -13,7 +13,7 @@ use storage::outbound::webhook_deliveries::{self, DeliveryFilter, ReplayOfMany, 
 use storage::outbound::webhook_endpoints::{self, EndpointFilter, StoredEndpoint};
 use storage::program::program_settings;
 
-use crate::{audit, output};
+use crate::{output, program};
 
 /// Maximum number of deliveries queued in one transaction.
 const BATCH: i64 = 5_000;
@@ -284,5 +284,5 @@ async fn write_down(
     at: DateTime<Utc>,
 ) -> anyhow::Result<()> {
     let subject_id = Some(endpoint.endpoint_id.get());
-    audit::append_to(connection, endpoint.program_id, subject_id, done, at).await
+    program::append_to_audit_log(connection, endpoint.program_id, subject_id, done, at).await
 }

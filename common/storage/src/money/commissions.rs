@@ -8,7 +8,7 @@ use sqlx::{PgConnection, PgPool};
 use crate::batch::array_literal;
 use crate::error::{StorageError, StorageResult, expect_rows};
 use crate::outbound::outbound_commissions;
-use crate::reads::refund_rollups::Counted;
+use crate::reads::cohorts::Counted;
 use domain::earnings::commission::{CommissionStatus, Policy, Rate};
 use domain::ids::{
     CommissionId, CustomerId, EventId, PartnerId, PartnerProgramId, ProgramId, ReferralLinkId, SaleId,

@@ -10,9 +10,8 @@ use std::collections::BTreeMap;
 use chrono::{Datelike, NaiveDate};
 use sqlx::PgConnection;
 
-use super::refund_rollups::Counted;
 use crate::error::StorageResult;
-use domain::ids::{CustomerId, ProgramId};
+use domain::ids::{CustomerId, ProgramId, ReferralLinkId};
 use domain::money::Currency;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,6 +31,16 @@ pub struct MonthSums {
     pub commission_cents: i64,
     /// Deducted from commissions by refunds and by hand, less what was added by hand.
     pub deducted_cents: i64,
+}
+
+/// The keys under which a sum counts.
+#[derive(Debug, Clone, Copy)]
+pub struct Counted {
+    pub program_id: ProgramId,
+    pub customer_id: CustomerId,
+    pub referral_link_id: Option<ReferralLinkId>,
+    pub day: NaiveDate,
+    pub currency: Currency,
 }
 
 /// Additions of a batch, for the same rows as [`Deltas`](super::rollups::Deltas).

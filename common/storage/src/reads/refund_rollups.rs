@@ -11,9 +11,9 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, NaiveDate, Utc};
 use sqlx::PgConnection;
 
-use super::cohorts::CustomerDeltas;
+use super::cohorts::{Counted, CustomerDeltas};
 use crate::error::StorageResult;
-use domain::ids::{CommissionId, CustomerId, ProgramId, ReferralLinkId, SaleId};
+use domain::ids::{CommissionId, ProgramId, ReferralLinkId, SaleId};
 use domain::money::{Cents, Currency};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,16 +39,6 @@ pub struct RefundSums {
 pub struct RefundDeltas {
     days: BTreeMap<Key, RefundSums>,
     customers: CustomerDeltas,
-}
-
-/// The keys under which a sum counts.
-#[derive(Debug, Clone, Copy)]
-pub struct Counted {
-    pub program_id: ProgramId,
-    pub customer_id: CustomerId,
-    pub referral_link_id: Option<ReferralLinkId>,
-    pub day: NaiveDate,
-    pub currency: Currency,
 }
 
 impl RefundDeltas {

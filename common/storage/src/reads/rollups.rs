@@ -12,8 +12,7 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, NaiveDate, Utc};
 use sqlx::{Connection, PgConnection, PgPool};
 
-use super::cohorts::CustomerDeltas;
-use super::refund_rollups::Counted;
+use super::cohorts::{Counted, CustomerDeltas};
 use super::{click_origins, cohorts, refund_rollups};
 use crate::error::StorageResult;
 use crate::money::commissions::{LockedCommission, NewCommission};

@@ -17,7 +17,7 @@ use super::dates::REVERSED;
 use super::performance::{Asked, ONE_DATE_ONLY, PerformanceQuery};
 use crate::http::query::Query;
 use crate::management::access::AdvertiserUser;
-use crate::management::advertiser::program::partners::UNKNOWN_PARTNER;
+use crate::management::advertiser::program::referral_links::UNKNOWN_PARTNER;
 use crate::management::answers::Ids;
 use crate::management::prelude::*;
 

@@ -35,8 +35,7 @@ pub fn of(sender: &SmtpSender, email: &OutgoingEmail<'_>, recipient: Address) ->
     }
     // A link that could start another header is omitted. Our own links never contain such characters.
     if let Some(link) = email.wording.unsubscribe.as_deref().filter(|link| is_plain(link)) {
-        // The link ends e-mails of this kind with one click, in angle brackets (RFC 2369). A mail program may
-        // also unsubscribe its user by a `POST` to it, without a further question (RFC 8058).
+        // One click on the link (RFC 2369), or a `POST` to it (RFC 8058), ends e-mails of this kind.
         message = message
             .raw_header(header("List-Unsubscribe", &format!("<{link}>")))
             .raw_header(header("List-Unsubscribe-Post", "List-Unsubscribe=One-Click"));

@@ -23,7 +23,8 @@ use sqlx::PgConnection;
 use storage::money::commissions::{self, LockedCommission, RefundedCommission};
 use storage::money::ledger::{NewEntry, lock_balances, post};
 use storage::money::refunds::{self, NewRefund};
-use storage::reads::refund_rollups::{Counted, RefundDeltas};
+use storage::reads::cohorts::Counted;
+use storage::reads::refund_rollups::RefundDeltas;
 use storage::tracking::sales::{self, LockedSale, RefundedSale};
 use storage::{StorageError, StorageResult};
 

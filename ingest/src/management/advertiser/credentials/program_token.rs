@@ -13,7 +13,7 @@ use crate::http::body;
 use crate::http::field::Field;
 use crate::management::access::right::IssueToken;
 use crate::management::access::{ARCHIVED, WriteProgram};
-use crate::management::advertiser::program::programs::stored;
+use crate::management::advertiser::program::program_settings::stored;
 use crate::management::prelude::*;
 
 const KEEP_UNTIL: &str = "keep_previous_until";

@@ -12,7 +12,7 @@ use sqlx::PgConnection;
 use storage::program::policies::{self, NewPolicy, StoredPolicy};
 use storage::program::program_settings::StoredProgram;
 
-use super::programs::stored;
+use super::program_settings::stored;
 use crate::http::field::{Field, refused};
 use crate::management::access::right::{Read, Update};
 use crate::management::access::{ARCHIVED, ListProgram, WriteProgram};

@@ -4,7 +4,8 @@ use domain::ids::{PartnerProgramId, ProgramId};
 use domain::people::account::EmailAddress;
 use serde_json::json;
 
-use super::partners::{UNKNOWN_PARTNER, stored};
+use super::partners::stored;
+use super::referral_links::UNKNOWN_PARTNER;
 use crate::management::access::right::Update;
 use crate::management::access::{ARCHIVED, WriteProgram};
 use crate::management::advertiser::workspace::invitations::{GETS_NO_EMAIL, InvitationLink, invite_partner};

@@ -8,7 +8,8 @@ use serde_json::json;
 use storage::program::partner_notes::{self, StoredNote};
 use storage::program::partners;
 
-use super::partners::{UNKNOWN_PARTNER, stored};
+use super::partners::stored;
+use super::referral_links::UNKNOWN_PARTNER;
 use crate::http::field::{Field, refused};
 use crate::management::access::right::{Read, Update};
 use crate::management::access::{ARCHIVED, ReadProgram, WriteProgram};

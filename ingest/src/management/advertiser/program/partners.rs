@@ -13,7 +13,7 @@ use storage::processor::processor_events::{self, PARTNER_APPROVED};
 use storage::program::partners::list::{Filter, page};
 use storage::program::partners::{self, NewMembership, NewPartner, ProgramPartner};
 
-use super::referral_links::{self, CODE_TAKEN, LinkView};
+use super::referral_links::{self, CODE_TAKEN, LinkView, UNKNOWN_PARTNER};
 use crate::http::field::{Field, Object, if_present, refused};
 use crate::http::query::{NO_TEXT, Query};
 use crate::management::access::right::{Read, Update};
@@ -337,8 +337,6 @@ fn next_status(field: Field<String>) -> Result<MembershipStatus, ApiError> {
 const NO_NEXT_STATUS: ApiError = ApiError::refusal("status must be approved or suspended");
 
 const ALREADY_A_PARTNER: ApiError = ApiError::Conflict("This partner is in the program already");
-
-pub const UNKNOWN_PARTNER: ApiError = ApiError::NotFound("Partner not found");
 
 pub async fn stored(
     connection: &mut PgConnection,

@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use domain::earnings::commission::{HoldPeriod, NeedsApproval, Policy, SelfReferrals};
+use domain::ids::ProgramId;
 use domain::money::{BasisPoints, Currency};
 use domain::people::account::EmailAddress;
 use domain::programs::program::{
@@ -12,7 +13,8 @@ use domain::tracking::attribution::{AttributionModel, AttributionWindow};
 use domain::tracking::lead::LeadAuth;
 use messages::instant::{as_instant, as_instant_if_any, instant};
 use serde_json::{Value, json};
-use storage::program::program_settings::StoredProgram;
+use sqlx::PgConnection;
+use storage::program::program_settings::{self, StoredProgram};
 
 use crate::http::field::{Field, if_present, refused};
 use crate::management::access::differences;
@@ -168,6 +170,11 @@ impl ProgramChanges {
         }
         Ok(settings)
     }
+}
+
+pub async fn stored(connection: &mut PgConnection, program_id: ProgramId) -> Result<StoredProgram, ApiError> {
+    let found = program_settings::find_one(connection, program_id).await?;
+    found.ok_or(ApiError::NotFound("Program not found"))
 }
 
 /// A program may keep a currency that is no longer in use, but cannot change to one.

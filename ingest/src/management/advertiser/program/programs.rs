@@ -13,7 +13,7 @@ use storage::program::policies;
 use storage::program::program_settings::{self, NewProgram, StoredProgram, Updated};
 
 use super::commission_policies::{NewPolicyRequest, set as set_policy};
-use super::program_settings::{ProgramChanges, ProgramView, changed};
+use super::program_settings::{ProgramChanges, ProgramView, changed, stored};
 use crate::http::body;
 use crate::http::field::{Field, Object, refused};
 use crate::http::query::{NO_TEXT, Query};
@@ -302,11 +302,6 @@ async fn view(
     let program = stored(connection, program_id).await?;
     let pays = policies::defaults_in_force(connection, &[program_id.get()], app.clock.now()).await?;
     Ok(ProgramView::new(&program, pays.get(&program_id)))
-}
-
-pub async fn stored(connection: &mut PgConnection, program_id: ProgramId) -> Result<StoredProgram, ApiError> {
-    let found = program_settings::find_one(connection, program_id).await?;
-    found.ok_or(ApiError::NotFound("Program not found"))
 }
 
 /// Reports show amounts in the program's currency alone: earlier sales would vanish from them.

@@ -11,7 +11,6 @@ use storage::program::links::list::{Filter, page};
 use storage::program::links::{self, StoredLink, Updated};
 use storage::program::partners;
 
-use super::partners::UNKNOWN_PARTNER;
 use crate::http::field::{Field, if_present, refused};
 use crate::http::query::{NO_TEXT, Query};
 use crate::management::access::right::{Read, Update};
@@ -22,6 +21,7 @@ use crate::management::prelude::*;
 /// A generated code is taken with a probability of one in a million million: this many in a row are not
 /// chance.
 const TRIES: usize = 5;
+pub const UNKNOWN_PARTNER: ApiError = ApiError::NotFound("Partner not found");
 const NO_STATUS: &str = "must be active or inactive";
 const NO_COLUMN: &str = "must be one of short_code, partner, clicks, last_clicked";
 
