@@ -23,6 +23,10 @@ impl Market {
             anyhow::Ok(value.to_owned())
         };
         let program_id: i64 = value_of("DEMO_PROGRAM_ID")?.parse()?;
+        // The processor's times are whole seconds: those of its first payments are before the program began.
+        let earlier = "UPDATE commission_policies SET effective_from = effective_from - interval '1 day'
+                       WHERE program_id = $1";
+        sqlx::query(earlier).bind(program_id).execute(pool).await?;
         let secret = format!("whsec_of_program_{program_id}_chaos");
         connect_processor(pool, program_id, &secret, keys).await?;
         Ok(Self {
