@@ -78,6 +78,7 @@ impl Chunk {
     async fn run(&self, pool: &PgPool, sql: &str) -> Result<()> {
         // Literals: parameters in `generate_series` of a CTE that is used twice would be evaluated twice.
         let sql = sql
+            .replace(":clicked", CLICKED)
             .replace(":had", &self.had.to_string())
             .replace(":wanted", &self.wanted.to_string())
             .replace(":from", &self.from.to_string())
@@ -93,6 +94,13 @@ impl Chunk {
     }
 }
 
+/// Clicks of one link, with the number `n` and the time `at`.
+const CLICKED: &str = "FROM referral_links l, generate_series(:from::bigint, :to - 1) AS n
+CROSS JOIN LATERAL (
+    SELECT date_trunc('day', now()) - make_interval(days => :days)
+        + (n - :had) * make_interval(days => :days) / (:wanted - :had) AS at) AS t
+WHERE l.short_code = ':code'";
+
 const CUSTOMERS: &str = "
 INSERT INTO customers (id, program_id, click_id, customer_key, status, first_click_at, first_referral_link_id,
     touched_link_ids, touched_at, signup_date, signup_link_id, first_purchase_date, first_purchase_link_id)
@@ -101,11 +109,7 @@ SELECT :base + n, l.program_id, 'cust_' || :base + n || '_1', CASE WHEN n % 10 =
     at, l.id, ARRAY[l.id], ARRAY[at],
     CASE WHEN n % 10 = 0 THEN at + interval '1 hour' END, CASE WHEN n % 10 = 0 THEN l.id END,
     CASE WHEN n % 50 = 0 THEN at + interval '2 hours' END, CASE WHEN n % 50 = 0 THEN l.id END
-FROM referral_links l, generate_series(:from::bigint, :to - 1) AS n
-CROSS JOIN LATERAL (
-    SELECT date_trunc('day', now()) - make_interval(days => :days)
-        + (n - :had) * make_interval(days => :days) / (:wanted - :had) AS at) AS t
-WHERE l.short_code = ':code'";
+:clicked";
 
 const CLICKS: &str = "
 INSERT INTO click_events (event_id, program_id, referral_link_id, customer_id, click_timestamp, click_id, session_id,
@@ -116,11 +120,7 @@ SELECT ('00000000-' || lpad(to_hex(n >> 16), 4, '0') || '-7' || lpad(to_hex(n & 
     'https://shop.example/spring', 'Spring offers', 'https://news.example/today',
     'Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0', '1920x1080', '1280x720', 'en-GB',
     'Europe/London', 'desktop', 'Linux', 'Firefox', at
-FROM referral_links l, generate_series(:from::bigint, :to - 1) AS n
-CROSS JOIN LATERAL (
-    SELECT date_trunc('day', now()) - make_interval(days => :days)
-        + (n - :had) * make_interval(days => :days) / (:wanted - :had) AS at) AS t
-WHERE l.short_code = ':code'";
+:clicked";
 
 const LEADS: &str = "
 INSERT INTO lead_events (event_id, program_id, customer_id, lead_timestamp, click_id, customer_key, created_at)

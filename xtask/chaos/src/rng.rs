@@ -33,9 +33,8 @@ impl Rng {
 
     /// An amount from `low` to `high`, both included.
     pub(super) fn cents(&mut self, low: i64, high: i64) -> i64 {
-        low + self
-            .between(0, high.saturating_sub(low).unsigned_abs())
-            .cast_signed()
+        let span = high.saturating_sub(low).unsigned_abs();
+        low + self.between(0, span).cast_signed()
     }
 
     pub(super) fn millis(&mut self, low: u64, high: u64) -> Duration {
@@ -53,10 +52,7 @@ impl Rng {
     }
 
     /// One of several.
-    #[expect(
-        clippy::indexing_slicing,
-        reason = "the place is below the length, and no list here is empty"
-    )]
+    #[expect(clippy::indexing_slicing, reason = "no list here is empty")]
     pub(super) fn pick<T: Copy>(&mut self, of: &[T]) -> T {
         of[usize::try_from(self.below(of.len() as u64)).unwrap_or(0)]
     }

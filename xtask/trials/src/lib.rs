@@ -52,8 +52,7 @@ pub async fn connect_processor(
         previous: None,
     };
     let mut pooled = pool.acquire().await?;
-    processor_connections::save(&mut pooled, program_id, &connection, now).await?;
-    Ok(())
+    Ok(processor_connections::save(&mut pooled, program_id, &connection, now).await?)
 }
 
 /// The value of `Stripe-Signature`. `timestamp`: Unix seconds.
@@ -78,8 +77,7 @@ pub async fn unsettled(jetstream: &jetstream::Context) -> Result<Vec<(Subject, u
             .get_consumer_from_stream(subject.consumer_name(), subject.stream_name(""))
             .await?;
         let info = consumer.cached_info();
-        let messages = info.num_pending + u64::try_from(info.num_ack_pending)?;
-        unsettled.push((subject, messages));
+        unsettled.push((subject, info.num_pending + u64::try_from(info.num_ack_pending)?));
     }
     Ok(unsettled)
 }

@@ -50,9 +50,9 @@ fn cumulative(reference: &str, cents: i64) -> RefundRequest {
 
 /// What a refund changed: the status, the growth of the effective total, and the total deduction; or the
 /// reason for which it deducted nothing.
-type Told = Result<(CommissionStatus, i64, i64), SkipReason>;
+type Outcome = Result<(CommissionStatus, i64, i64), SkipReason>;
 
-fn told(decision: &RefundDecision) -> Told {
+fn outcome(decision: &RefundDecision) -> Outcome {
     let (growth, deductions) = (decision.effective_delta, &decision.deductions);
     match decision.effect {
         RefundEffect::Applied { status, total, .. } => {
@@ -75,9 +75,9 @@ fn told(decision: &RefundDecision) -> Told {
 
 /// Applies requests one after the other, each with what it must change.
 #[track_caller]
-fn follows<const N: usize>(refunds: &mut SaleRefunds, requests: [(RefundRequest, Told); N]) {
+fn apply_each<const N: usize>(refunds: &mut SaleRefunds, requests: [(RefundRequest, Outcome); N]) {
     for (request, expected) in requests {
-        assert_eq!(told(&refunds.apply(&request)), expected, "{request:?}");
+        assert_eq!(outcome(&refunds.apply(&request)), expected, "{request:?}");
     }
 }
 
@@ -89,7 +89,7 @@ fn partial_refunds_deduct_their_share_until_the_sale_is_reversed() {
         (delta("c", 1), Err(AlreadyReversed)),
         (delta("a", 3_000), Err(AlreadyReversed)),
     ];
-    follows(&mut sale(10_000, &[2_000]), requests);
+    apply_each(&mut sale(10_000, &[2_000]), requests);
 }
 
 #[test]
@@ -99,14 +99,14 @@ fn a_refund_of_the_rest_reverses_whatever_is_left() {
         (unnamed(None), Ok((Reversed, 7_500, 1_500))),
         (unnamed(None), Err(AlreadyReversed)),
     ];
-    follows(&mut sale(10_000, &[2_000]), requests);
+    apply_each(&mut sale(10_000, &[2_000]), requests);
 }
 
 #[test]
 fn the_rest_is_counted_from_what_the_processor_reported() {
     let mut refunds = sale(10_000, &[2_000]);
     refunds.apply(&cumulative("evt_1", 6_000));
-    follows(&mut refunds, [(unnamed(None), Ok((Reversed, 4_000, 800)))]);
+    apply_each(&mut refunds, [(unnamed(None), Ok((Reversed, 4_000, 800)))]);
     assert_eq!(refunds.effective(), Cents::new(10_000));
 }
 
@@ -117,12 +117,12 @@ fn an_amount_beyond_the_sale_is_capped() {
         (delta("a", 6_000), Ok((Refunded, 6_000, 1_200))),
         (delta("b", 6_000), Ok((Reversed, 4_000, 800))),
     ];
-    follows(&mut refunds, requests);
+    apply_each(&mut refunds, requests);
     assert_eq!(refunds.api_refunded(), Cents::new(10_000));
 
     let mut refunds = sale(10_000, &[2_000]);
     let requests = [(cumulative("evt_1", 12_000), Ok((Reversed, 10_000, 2_000)))];
-    follows(&mut refunds, requests);
+    apply_each(&mut refunds, requests);
     assert_eq!(refunds.processor_refunded(), Cents::new(10_000));
 }
 
@@ -134,7 +134,7 @@ fn without_an_id_the_same_amount_is_a_retry_and_another_amount_is_not() {
         (unnamed(Some(1_001)), Ok((Refunded, 1_001, 200))),
         (delta("a", 1_000), Ok((Refunded, 1_000, 200))),
     ];
-    follows(&mut sale(10_000, &[2_000]), requests);
+    apply_each(&mut sale(10_000, &[2_000]), requests);
 }
 
 #[test]
@@ -142,13 +142,13 @@ fn one_refund_reported_on_both_channels_is_deducted_once() {
     let mut refunds = sale(10_000, &[2_000]);
     refunds.apply(&delta("a", 4_000));
     let reported_again = refunds.apply(&cumulative("evt_1", 4_000));
-    assert_eq!(told(&reported_again), Err(AlreadyProcessed));
+    assert_eq!(outcome(&reported_again), Err(AlreadyProcessed));
     assert!(reported_again.recorded);
     let requests = [
         (cumulative("evt_2", 5_000), Ok((Refunded, 1_000, 200))),
         (delta("b", 1_000), Err(AlreadyProcessed)),
     ];
-    follows(&mut refunds, requests);
+    apply_each(&mut refunds, requests);
     assert_eq!(refunds.api_refunded(), Cents::new(5_000));
     assert_eq!(refunds.effective(), Cents::new(5_000));
 }
@@ -161,7 +161,7 @@ fn a_growing_total_counts_under_one_reference_and_a_late_smaller_one_does_not() 
         (cumulative("ch_1", 5_000), Err(AlreadyProcessed)),
         (cumulative("evt_0", 1_000), Err(AlreadyProcessed)),
     ];
-    follows(&mut sale(10_000, &[2_000]), requests);
+    apply_each(&mut sale(10_000, &[2_000]), requests);
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn several_commissions_are_reduced_each_by_its_share_in_order_of_id() {
         .map(|deduction| (deduction.commission_id.get(), deduction.requested.get()))
         .collect();
     assert_eq!(requested, [(3, 166), (5, 166), (9, 167)]);
-    follows(&mut refunds, [(unnamed(None), Ok((Reversed, 501, 1_000 - 499)))]);
+    apply_each(&mut refunds, [(unnamed(None), Ok((Reversed, 501, 1_000 - 499)))]);
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn a_paid_commission_is_refunded() {
 
 #[test]
 fn a_commission_of_nothing_is_reversed_without_a_deduction() {
-    follows(
+    apply_each(
         &mut sale(10_000, &[0]),
         [(unnamed(None), Ok((Reversed, 10_000, 0)))],
     );
@@ -228,7 +228,7 @@ fn a_row_deducted_too_much_is_not_paid_back() {
         (delta("a", 1_000), Ok((Refunded, 1_000, 0))),
         (unnamed(None), Ok((Reversed, 9_000, 500))),
     ];
-    follows(&mut refunds, requests);
+    apply_each(&mut refunds, requests);
 }
 
 #[test]

@@ -123,8 +123,8 @@ fn decided(
     customer: &SaleCustomer,
     links: &HashMap<ReferralLinkId, LinkOwner>,
 ) -> SaleDecision {
-    let (terms, nobody) = (terms(model), HashSet::new());
-    let facts = facts(&terms, customer, links, &nobody);
+    let (terms, no_buyers) = (terms(model), HashSet::new());
+    let facts = facts(&terms, customer, links, &no_buyers);
     decide(&sale(), start() + TimeDelta::days(1), &facts)
 }
 
@@ -146,7 +146,7 @@ fn two_links_of_one_partner_are_one_share_at_the_later_click() {
 
 #[test]
 fn refusals_come_in_order() {
-    let (terms, links, nobody) = (terms(AttributionModel::LastClick), links(), HashSet::new());
+    let (terms, links, no_buyers) = (terms(AttributionModel::LastClick), links(), HashSet::new());
     let ours = customer(&[ADA]);
     let stranger = SaleCustomer {
         program_id: ProgramId::new(2),
@@ -165,7 +165,7 @@ fn refusals_come_in_order() {
     ] {
         let facts = SaleFacts {
             customer,
-            ..facts(&terms, &ours, links, &nobody)
+            ..facts(&terms, &ours, links, &no_buyers)
         };
         let decision = decide(&sale(), start() + TimeDelta::days(1), &facts);
         assert_eq!(decision, SaleDecision::Refuse(refusal));
@@ -187,12 +187,12 @@ fn a_membership_without_its_partner_keeps_the_sale_and_earns_nothing() {
 #[test]
 fn an_archived_program_takes_what_was_paid_and_claimed_before_and_nothing_else() {
     let (customer, links, terms) = (customer(&[ADA]), links(), terms(AttributionModel::LastClick));
-    let (nobody, archived_at) = (HashSet::new(), start() + TimeDelta::days(1));
+    let (no_buyers, archived_at) = (HashSet::new(), start() + TimeDelta::days(1));
     let of = |paid: TimeDelta, claimed: TimeDelta| {
         let facts = SaleFacts {
             archived_at: Some(archived_at),
             claimed_at: archived_at + claimed,
-            ..facts(&terms, &customer, &links, &nobody)
+            ..facts(&terms, &customer, &links, &no_buyers)
         };
         decide(&sale(), archived_at + paid, &facts)
     };
@@ -214,8 +214,8 @@ fn an_archived_program_takes_what_was_paid_and_claimed_before_and_nothing_else()
 #[test]
 fn the_window_ends_after_exactly_its_days() {
     let (customer, links, terms) = (customer(&[ADA]), links(), terms(AttributionModel::LastClick));
-    let nobody = HashSet::new();
-    let facts = facts(&terms, &customer, &links, &nobody);
+    let no_buyers = HashSet::new();
+    let facts = facts(&terms, &customer, &links, &no_buyers);
     let edge = start() + TimeDelta::days(60);
     assert!(matches!(decide(&sale(), edge, &facts), SaleDecision::Record(_)));
     assert_eq!(
@@ -242,10 +242,10 @@ fn a_renewal_stays_with_the_first_sales_partner_and_click() {
         }),
         ..Subscription::default()
     };
-    let nobody = HashSet::new();
+    let no_buyers = HashSet::new();
     let facts = SaleFacts {
         subscription: Some(&subscription),
-        ..facts(&terms, &customer, &links, &nobody)
+        ..facts(&terms, &customer, &links, &no_buyers)
     };
     let renewal = Sale {
         is_recurring: true,
